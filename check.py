@@ -79,9 +79,8 @@ def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
     """The short check has one stage of tests: all but those marked `full`. The full one has all tests, and those that
     wait, that want the machine for themselves, or that need what not every machine has, in stages of their own."""
     python = str(programs / "python")
-    here = [
-        path for path in ("src", "tests", "bench", "tools", "examples", "check.py", "demo.py") if (ROOT / path).exists()
-    ]
+    folders = ("src", "tests", "bench", "experiments", "tools", "examples", "check.py", "demo.py")
+    here = [path for path in folders if (ROOT / path).exists()]
     typed = [path for path in here if path != "examples"]
     listed = [
         Stage("format", "lint", [python, "-m", "ruff", "format", "--check", *here]),

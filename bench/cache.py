@@ -20,7 +20,7 @@ from typing import NamedTuple
 from bench.page import ruled, write_section
 from bench.run import machine
 from mendflow.core.caching.policies import POLICIES
-from mendflow.core.caching.shelf import Shelf
+from mendflow.core.caching.space import CacheSpace
 from mendflow.core.model.data import Neighbour
 from mendflow.core.model.ids import PilotId
 from mendflow.pilot.cache.shared import CacheOptions, SharedCache
@@ -43,7 +43,7 @@ class Read(NamedTuple):
 
 def on_the_shelf(policy: str, files: int) -> dict[str, float]:
     dice = random.Random(7)
-    shelf = Shelf(files * MB, POLICIES[policy])
+    shelf = CacheSpace(files * MB, POLICIES[policy])
     names = [f"{number:064x}" for number in range(2 * files)]
     for name in names[:files]:
         shelf.put(name, MB)
@@ -67,7 +67,7 @@ def on_the_disk(folder: Path, files: int = 2_000, asked: int = 20_000) -> dict[s
     drawn = [digests[dice.randrange(files)] for _ in range(asked)]
     began = time.perf_counter()
     for digest in drawn:
-        cache.disk.at_hand(digest)
+        cache.disk.lookup(digest)
     found = time.perf_counter()
     for number, digest in enumerate(drawn[:files]):
         cache.disk.pin(digest)
@@ -94,8 +94,8 @@ def large_file(folder: Path, size: int = LARGE_BYTES) -> dict[str, float]:
     digest = _filled(near, content)
     news = near.news(0)
     assert news is not None
-    host.hear([Neighbour(PilotId("a"), "h1", news.folder)], 1)
-    far.hear([Neighbour(PilotId("a"), "h1", "", news.address, news.key)], 1)
+    host.set_neighbours([Neighbour(PilotId("a"), "h1", news.folder)], 1)
+    far.set_neighbours([Neighbour(PilotId("a"), "h1", "", news.address, news.key)], 1)
     near.disk.pin(digest)
     took = {
         "copy": _timed(lambda: near.disk.give(digest, str(folder / "copy"), link=False)),
@@ -177,7 +177,7 @@ WORK: dict[str, Callable[[random.Random], Iterator[Read]]] = {
 
 def worth(policy: str, work: str, size_bytes: int) -> dict[str, float]:
     """What part of the reads, of the bytes, and of the time to bring them the cache has saved."""
-    shelf = Shelf(size_bytes, POLICIES[policy])
+    shelf = CacheSpace(size_bytes, POLICIES[policy])
     hits, hit_bytes, hit_ms, reads, bytes, cost_ms = 0, 0, 0.0, 0, 0, 0.0
     for read in WORK[work](random.Random(7)):
         reads, bytes, cost_ms = reads + 1, bytes + read.bytes, cost_ms + read.cost_ms

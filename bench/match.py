@@ -15,7 +15,7 @@ from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import Capacity
 from mendflow.core.scheduling.offer import Offer
-from mendflow.core.scheduling.queue import Queue
+from mendflow.core.scheduling.queue import JobQueue
 
 JOBS = 1_000_000
 GB = 1 << 30
@@ -99,7 +99,7 @@ def scene(make: Callable[[random.Random, int], Resources], jobs: int, matches: i
     by_id = dict(zip(ids, needs, strict=True))
     gc.collect()
     gc.freeze()
-    queue = Queue()
+    queue = JobQueue()
     began = time.perf_counter()
     for number, id in enumerate(ids):
         queue.add(id, needs[number], number % 3, NOW + number // 100)
@@ -129,7 +129,7 @@ def scene(make: Callable[[random.Random, int], Resources], jobs: int, matches: i
 
 def bulk(jobs: int = 200_000) -> dict[str, float]:
     """Plain jobs in and out, sixty-four at a time: the hot path."""
-    queue, needs, room = Queue(), Resources(), Offer(cpus=64, memory_bytes=GB, disk_bytes=GB)
+    queue, needs, room = JobQueue(), Resources(), Offer(cpus=64, memory_bytes=GB, disk_bytes=GB)
     ids = [JobId(f"case-7f3k/{number}") for number in range(jobs)]
     gc.collect()
     began = time.perf_counter()
@@ -147,7 +147,7 @@ def memory(jobs: int = 100_000) -> float:
     ids = [JobId(f"case-7f3k/{number}") for number in range(jobs)]
     needs = Resources()
     tracemalloc.start()
-    queue = Queue()
+    queue = JobQueue()
     for number, id in enumerate(ids):
         queue.add(id, needs, 0, NOW + number)
     size, _ = tracemalloc.get_traced_memory()

@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 from bench.page import ruled, write_section
 from bench.run import machine
-from mendflow.core.model.data import CachedFile, CacheNews
+from mendflow.core.model.data import CachedFile, CacheUpdate
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import Capacity
-from mendflow.core.scheduling.caches import key_of
+from mendflow.core.scheduling.cache_index import file_key
 from mendflow.core.scheduling.offer import Offer
-from mendflow.core.scheduling.queue import Queue
+from mendflow.core.scheduling.queue import JobQueue
 
 JOBS, PILOTS, FILES = 1_000_000, 10_000, 100
 PILOTS_A_HOST = 8
@@ -35,7 +35,7 @@ WHOLE = Capacity(slots=8, cpus=8, memory_bytes=32 * GB, disk_bytes=100 * GB)
 Draw = Callable[[random.Random], int]
 
 
-class Scene(NamedTuple):
+class MatchScene(NamedTuple):
     """`job` and `pilot` draw a file that a job reads, or that a pilot has, by its number. `common` files are read by
     every job and had by every pilot. Of the pilots, `idle` parts in ten have nothing to do."""
 
@@ -58,12 +58,14 @@ def uneven(files: int) -> Draw:
 
 
 SCENES = {
-    "spread": Scene("each of a million files is read by a few", 3, even(1_000_000), even(1_000_000)),
-    "popular": Scene("some files are read by thousands, most by few", 3, uneven(100_000), uneven(100_000)),
-    "calibration": Scene("and one file by all, which all have", 2, uneven(100_000), uneven(100_000), common=1),
-    "nothing there": Scene("no pilot has any of it", 2, even(1_000_000), lambda dice: dice.randrange(1 << 30, 1 << 31)),
-    "idle holders": Scene("half of the pilots are idle", 3, uneven(100_000), uneven(100_000), common=1, idle=5),
-    "all sizes": Scene("and no two jobs need the same", 3, uneven(100_000), uneven(100_000), varied=True),
+    "spread": MatchScene("each of a million files is read by a few", 3, even(1_000_000), even(1_000_000)),
+    "popular": MatchScene("some files are read by thousands, most by few", 3, uneven(100_000), uneven(100_000)),
+    "calibration": MatchScene("and one file by all, which all have", 2, uneven(100_000), uneven(100_000), common=1),
+    "nothing there": MatchScene(
+        "no pilot has any of it", 2, even(1_000_000), lambda dice: dice.randrange(1 << 30, 1 << 31)
+    ),
+    "idle holders": MatchScene("half of the pilots are idle", 3, uneven(100_000), uneven(100_000), common=1, idle=5),
+    "all sizes": MatchScene("and no two jobs need the same", 3, uneven(100_000), uneven(100_000), varied=True),
 }
 
 
@@ -76,19 +78,19 @@ def size(number: int) -> int:
     return 1_000_000 * (1 + number % 4_000)
 
 
-class World:
+class MatchWorld:
     """A scene, set up."""
 
-    def __init__(self, scene: Scene, jobs: int, pilots: int) -> None:
+    def __init__(self, scene: MatchScene, jobs: int, pilots: int) -> None:
         self.dice = random.Random(7)
         self.scene = scene
-        self.queue = Queue()
+        self.queue = JobQueue()
         self.pilots = [PilotId(f"p-{number}") for number in range(pilots)]
         self.common = tuple(range(1 << 31, (1 << 31) + scene.common))
         for number, pilot in enumerate(self.pilots):
             held = {*self.common, *(scene.pilot(self.dice) for _ in range(FILES - scene.common))}
             added = [CachedFile(digest(file), size(file)) for file in held]
-            news = CacheNews(version=1, base=0, added=added)
+            news = CacheUpdate(version=1, base=0, added=added)
             self.queue.caches.hear(pilot, news, f"host{number // PILOTS_A_HOST}")
         drawn = [self._job(number) for number in range(jobs)]
         self.jobs = {JobId(f"case-7f3k/{number}"): job for number, job in enumerate(drawn)}
@@ -103,7 +105,7 @@ class World:
         dice, scene = self.dice, self.scene
         memory = int(2 ** dice.uniform(26, 38)) if scene.varied else dice.choice((0, 1, 2, 4)) * GB
         drawn = {*self.common, *(scene.job(dice) for _ in range(scene.inputs - scene.common))}
-        return Resources(cpus=1 + number % 2, memory_bytes=memory), tuple(key_of(digest(file)) for file in drawn)
+        return Resources(cpus=1 + number % 2, memory_bytes=memory), tuple(file_key(digest(file)) for file in drawn)
 
     def offer(self, number: int, idle_ms: int = 0) -> Offer:
         return Offer(
@@ -123,10 +125,10 @@ class World:
                 self.queue.expect(self.offer(number, idle_ms=1 << 40), 1, NOW)
 
 
-def scene(which: Scene, jobs: int, pilots: int, matches: int) -> dict[str, float]:
-    world = World(which, jobs, pilots)
+def scene(which: MatchScene, jobs: int, pilots: int, matches: int) -> dict[str, float]:
+    world = MatchWorld(which, jobs, pilots)
     world.let_idle()
-    queue, took_ms, cpu_ms, taken, at_hand = world.queue, [], [], 0, 0
+    queue, took_ms, cpu_ms, taken, lookup = world.queue, [], [], 0, 0
     asking = [number for number in range(pilots) if number % 10 >= which.idle]
     for _ in range(matches):
         asked = world.offer(world.dice.choice(asking))
@@ -135,7 +137,7 @@ def scene(which: Scene, jobs: int, pilots: int, matches: int) -> dict[str, float
         took_ms.append((time.perf_counter() - began) * 1e3)
         cpu_ms.append((time.thread_time() - cpu) * 1e3)
         taken += len(got)
-        at_hand += sum(bool(queue.chosen[id].bytes) for id in got if id in queue.chosen)
+        lookup += sum(bool(queue.chosen[id].bytes) for id in got if id in queue.chosen)
         for id in got:
             needs, files = world.jobs[id]
             queue.add(id, needs, 0, NOW, files=files)
@@ -149,7 +151,7 @@ def scene(which: Scene, jobs: int, pilots: int, matches: int) -> dict[str, float
         "max_ms": round(took_ms[-1], 4),
         "cpu_p99_ms": round(cpu_ms[matches * 99 // 100], 4),
         "matched": taken / matches,
-        "with_data": round(at_hand / max(1, taken), 3),
+        "with_data": round(lookup / max(1, taken), 3),
     }
 
 
@@ -160,18 +162,18 @@ def memory(jobs: int = 50_000, files: int = 50_000, pilots: int = 500) -> dict[s
     drawn = [{digest(dice.randrange(files)) for _ in range(3)} for _ in range(jobs)]
     ids, needs = [JobId(f"case-7f3k/{number}") for number in range(jobs)], Resources()
     tracemalloc.start()
-    queue = Queue()
+    queue = JobQueue()
     for number, id in enumerate(ids):
         queue.add(id, needs, 0, NOW + number)
     plain, _ = tracemalloc.get_traced_memory()
     del queue
-    queue, (before, _) = Queue(), tracemalloc.get_traced_memory()
+    queue, (before, _) = JobQueue(), tracemalloc.get_traced_memory()
     for number, id in enumerate(ids):
-        queue.add(id, needs, 0, NOW + number, files=tuple(map(key_of, drawn[number])))
+        queue.add(id, needs, 0, NOW + number, files=tuple(map(file_key, drawn[number])))
     wanted, _ = tracemalloc.get_traced_memory()
     for number in range(pilots):
         added = [CachedFile(digest(dice.randrange(files)), 1_000_000 + number) for _ in range(FILES)]
-        queue.caches.hear(PilotId(f"p-{number}"), CacheNews(version=1, base=0, added=added), f"h{number // 8}")
+        queue.caches.hear(PilotId(f"p-{number}"), CacheUpdate(version=1, base=0, added=added), f"h{number // 8}")
         del added
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -6,13 +6,13 @@ import sys
 import time
 from pathlib import Path
 
-from bench.subject import WORKERS, Base, Kind, answer
+from bench.subject import WORKERS, Kind, Subject, answer
 from mendflow.client import SyncClient
+from mendflow.core.model.errors import Unreachable
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Activity, Flow, ForEach, Input, Job, Sequence
+from mendflow.core.model.flow import Activity, Flow, ForEach, Input, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import FunctionRef
-from mendflow.core.model.problems import Unreachable
 from mendflow.wiring import find_server
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,7 +23,7 @@ def function(name: str) -> FunctionRef:
     return FunctionRef(module="bench.subject", name=name, folder=str(ROOT))
 
 
-def many(name: str, body: Job) -> Flow:
+def many(name: str, body: JobActivity) -> Flow:
     """As many turns at once as the input says."""
     each = ForEach(name="each", first=0, last=Expr("int(inputs.jobs) - 1"), body=body)
     return Flow(name=FlowName(name), inputs={"jobs": Input(type="number", required=True)}, body=each)
@@ -31,15 +31,15 @@ def many(name: str, body: Job) -> Flow:
 
 def chain(jobs: int) -> Flow:
     """Jobs that each take what the one before gave."""
-    hops: list[Activity] = [Job(name="hop1", function=function("step"), args=(0,))]
+    hops: list[Activity] = [JobActivity(name="hop1", function=function("step"), args=(0,))]
     for number in range(2, jobs + 1):
         taken = f"${{{{ jobs.hop{number - 1}.outputs }}}}"
-        hops.append(Job(name=f"hop{number}", function=function("step"), args=(taken,)))
+        hops.append(JobActivity(name=f"hop{number}", function=function("step"), args=(taken,)))
     outputs = {"hops": f"${{{{ jobs.hop{jobs}.outputs }}}}"}
     return Flow(name=FlowName(f"chain-{jobs}"), body=Sequence(name="hops", body=tuple(hops)), outputs=outputs)
 
 
-class Mendflow(Base):
+class Mendflow(Subject):
     def start(self) -> None:
         self._chains: set[int] = set()
         data = self.folder / "data"
@@ -57,8 +57,8 @@ class Mendflow(Base):
         while not self._pilots():
             assert time.monotonic() < end, self._log()
             time.sleep(0.02)
-        self.client.deploy(many("python", Job(name="noop", function=function("noop"), args=("${{ item }}",))))
-        self.client.deploy(many("shell", Job(name="true", command="true")))
+        self.client.deploy(many("python", JobActivity(name="noop", function=function("noop"), args=("${{ item }}",))))
+        self.client.deploy(many("shell", JobActivity(name="true", command="true")))
 
     def _pilots(self) -> bool:
         try:

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from mendflow.stores.contract import Document, Put, Store
+from mendflow.stores.contract import Put, Store, StoredDocument
 from mendflow.stores.urls import store_at
 
 DOCUMENTS = 1_000_000
@@ -30,7 +30,7 @@ async def fill(store: Store, count: int) -> float:
 
 async def page_through(store: Store, count: int) -> list[float]:
     """Seconds for each page; every document comes once, in order."""
-    last: Document | None = None
+    last: StoredDocument | None = None
     seen, took = 0, []
     while True:
         started = time.perf_counter()

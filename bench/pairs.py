@@ -29,7 +29,7 @@ class Pair(NamedTuple):
         return self.with_it - self.without
 
 
-class Middle(NamedTuple):
+class MedianEstimate(NamedTuple):
     """The middle of many, and between which bounds it lies as far as can be told."""
 
     value: float
@@ -37,12 +37,12 @@ class Middle(NamedTuple):
     high: float
 
 
-def middle(found: Sequence[float]) -> Middle:
+def median_estimate(found: Sequence[float]) -> MedianEstimate:
     """The same each time for the same numbers: chance has a seed."""
     chance = random.Random(len(found))
     drawn = sorted(statistics.median(chance.choices(found, k=len(found))) for _ in range(DRAWS))
     outside = round(DRAWS * (1 - SURE) / 2)
-    return Middle(statistics.median(found), drawn[outside], drawn[-1 - outside])
+    return MedianEstimate(statistics.median(found), drawn[outside], drawn[-1 - outside])
 
 
 def pair(one: Callable[[bool], tuple[float, ...]], number: int) -> tuple[Pair, ...]:

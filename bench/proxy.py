@@ -22,39 +22,41 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 from bench.ours import Mendflow
-from bench.pairs import Middle, Pair, middle, pair
+from bench.pairs import MedianEstimate, Pair, median_estimate, pair
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Flow, ForEach, Input, Job
+from mendflow.core.model.flow import Flow, ForEach, Input, JobActivity
 from mendflow.core.model.ids import CaseId, FlowName, PilotId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.sync import Assignment, Capacity, Report, SyncRequest
+from mendflow.core.model.sync import Assignment, AttemptReport, Capacity, SyncRequest
 from mendflow.event_loop import run
-from mendflow.formats.patterns import house_patterns
+from mendflow.formats.patterns import default_patterns
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.runtime.server import House, HouseRules
-from mendflow.stores.files import FolderKeeper
+from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
-from mendflow.wiring import ServerOptions, collect_seldom, house_rules, running_server
+from mendflow.wiring import ServerOptions, default_rules, relax_garbage_collection, running_server
 
 SECONDS = 140
-STANDS = 4
+SERVER_STARTS = 4
 WARM_UP_JOBS = 500
 JOBS = 1_000
-AT_MOST = 0.05
+COST_SHARE_MAX = 0.05
 BATCH = 128
 CAPACITY = Capacity(slots=BATCH, cpus=float(BATCH), memory_bytes=1 << 40, disk_bytes=1 << 40)
 MANY = Flow(
     name=FlowName("many"),
     inputs={"jobs": Input(type="number", required=True)},
-    body=ForEach(name="each", first=0, last=Expr("int(inputs.jobs) - 1"), body=Job(name="noop", command="true")),
+    body=ForEach(
+        name="each", first=0, last=Expr("int(inputs.jobs) - 1"), body=JobActivity(name="noop", command="true")
+    ),
 )
 
 
 # End to end
 
 
-class Served(Mendflow):
+class MeasuredServer(Mendflow):
     """A server and a pilot as they are used, with recovery or without."""
 
     def __init__(self, recovery: bool) -> None:
@@ -83,15 +85,15 @@ async def serve(data: Path, *, recovery: bool) -> None:
         await end.wait()
 
 
-def end_to_end(seconds: float, jobs: int = JOBS, stands: int = STANDS) -> list[tuple[Pair, ...]]:
+def end_to_end(seconds: float, jobs: int = JOBS, server_starts: int = SERVER_STARTS) -> list[tuple[Pair, ...]]:
     """Pairs of rounds: by the clock, and by the server's processor time."""
     found: list[tuple[Pair, ...]] = []
-    for number in range(stands):
+    for number in range(server_starts):
         with ExitStack() as stack:
-            subjects = {kind: stack.enter_context(Served(kind)) for kind in (number % 2 == 0, number % 2 != 0)}
+            subjects = {kind: stack.enter_context(MeasuredServer(kind)) for kind in (number % 2 == 0, number % 2 != 0)}
             for subject in subjects.values():
                 subject.round(WARM_UP_JOBS)
-            until = time.monotonic() + seconds / stands
+            until = time.monotonic() + seconds / server_starts
             while time.monotonic() < until:
                 found.append(pair(lambda kind: subjects[kind].round(jobs), len(found)))  # noqa: B023 - called at once
     return found
@@ -112,7 +114,7 @@ async def play(domain: LocalDomain, case: CaseId, serial: int) -> int:
             host="here",
             capacity=CAPACITY,
             want=BATCH,
-            reports=[Report(each.job, each.fence, Outcome()) for each in held],
+            reports=[AttemptReport(each.job, each.fence, Outcome()) for each in held],
         )
         answer = await domain.sync(request)
         assert len(answer.accepted) == len(held)
@@ -120,26 +122,26 @@ async def play(domain: LocalDomain, case: CaseId, serial: int) -> int:
     return serial
 
 
-class Inside:
+class InProcessServer:
     """A house in this process, with recovery or without."""
 
     def __init__(self, folder: Path, *, recovery: bool) -> None:
-        self._keeper = FolderKeeper(folder / f"files-{recovery}")
-        self.house = House(
+        self._file_store = FolderFileStore(folder / f"files-{recovery}")
+        self.server = Server(
             store=MemoryStore(),
-            keeper=self._keeper,
+            file_store=self._file_store,
             clock=SystemClock(),
-            rules=HouseRules(recovery=recovery),
+            settings=ServerSettings(recovery=recovery),
             version="bench",
-            shipped=house_rules(),
-            patterns=house_patterns(),
+            shipped=default_rules(),
+            patterns=default_patterns(),
         )
-        self._domain = LocalDomain(self.house)
+        self._domain = LocalDomain(self.server)
         self._serial = 0
 
     async def open(self) -> None:
-        await self.house.open()
-        self._keeper.open()
+        await self.server.open()
+        self._file_store.open()
         await self._domain.deploy(MANY)
         await self.round(WARM_UP_JOBS)
 
@@ -157,12 +159,12 @@ class Inside:
 async def in_one_process(seconds: float, jobs: int = JOBS) -> list[Pair]:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-proxy-")))
-        houses = {kind: Inside(folder, recovery=kind) for kind in (False, True)}
+        houses = {kind: InProcessServer(folder, recovery=kind) for kind in (False, True)}
         for each in houses.values():
-            stack.push_async_callback(each.house.close)
+            stack.push_async_callback(each.server.close)
             await each.open()
         gc.collect()
-        collect_seldom()
+        relax_garbage_collection()
         found: list[Pair] = []
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -183,17 +185,17 @@ def measure(seconds: float = SECONDS) -> dict[str, float]:
     return {
         "jobs": JOBS,
         "pairs": len(outside),
-        **_told("cost", middle([each.share for each in wall])),
-        **_told("cost_cpu", middle([each.share for each in cpu])),
-        "cpu_us_per_job": round(middle([each.with_it for each in cpu]).value * 1e6, 1),
-        "jobs_per_s": round(1 / middle([each.with_it for each in wall]).value),
+        **_cost_text("cost", median_estimate([each.share for each in wall])),
+        **_cost_text("cost_cpu", median_estimate([each.share for each in cpu])),
+        "cpu_us_per_job": round(median_estimate([each.with_it for each in cpu]).value * 1e6, 1),
+        "jobs_per_s": round(1 / median_estimate([each.with_it for each in wall]).value),
         "inside_pairs": len(inside),
-        **_told("inside_us", middle([each.more * 1e6 for each in inside]), digits=2),
-        "inside_us_per_job": round(middle([each.with_it for each in inside]).value * 1e6, 1),
+        **_cost_text("inside_us", median_estimate([each.more * 1e6 for each in inside]), digits=2),
+        "inside_us_per_job": round(median_estimate([each.with_it for each in inside]).value * 1e6, 1),
     }
 
 
-def _told(name: str, found: Middle, digits: int = 4) -> dict[str, float]:
+def _cost_text(name: str, found: MedianEstimate, digits: int = 4) -> dict[str, float]:
     return {
         name: round(found.value, digits),
         f"{name}_low": round(found.low, digits),
@@ -202,7 +204,7 @@ def _told(name: str, found: Middle, digits: int = 4) -> dict[str, float]:
 
 
 def verdict(found: dict[str, float]) -> str:
-    shown = found["cost_high"] < AT_MOST and found["cost_cpu_high"] < AT_MOST
+    shown = found["cost_high"] < COST_SHARE_MAX and found["cost_cpu_high"] < COST_SHARE_MAX
     said = "is" if shown else "is not shown to be"
     return "\n".join(
         [
@@ -212,7 +214,7 @@ def verdict(found: dict[str, float]) -> str:
             f"in one process, {found['inside_pairs']} pairs of {found['jobs']:,} jobs:",
             f"  processor   {found['inside_us']} us ({found['inside_us_low']} to {found['inside_us_high']})"
             f" of {found['inside_us_per_job']} us a job",
-            f"The cost of recovery for jobs that do not fail {said} less than {AT_MOST:.0%}.",
+            f"The cost of recovery for jobs that do not fail {said} less than {COST_SHARE_MAX:.0%}.",
         ]
     )
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from bench.subject import Kind
 
 
-class Entry(NamedTuple):
+class SubjectEntry(NamedTuple):
     """`durable` says what a crash of everything loses, in the peer's usual setting."""
 
     name: str
@@ -14,21 +14,21 @@ class Entry(NamedTuple):
 
 
 ENTRIES = (
-    Entry("mendflow", "bench.ours", "nothing"),
-    Entry("bare pool and loop", "bench.peers.bare", "all"),
-    Entry("Parsl HTEX", "bench.peers.parsl_htex", "all"),
-    Entry("Ray", "bench.peers.ray_tasks", "all"),
-    Entry("Dask distributed", "bench.peers.dask_distributed", "all"),
-    Entry("huey on Redis", "bench.peers.huey_redis", "a second"),
-    Entry("Celery on Redis", "bench.peers.celery_redis", "a second"),
-    Entry("DBOS on SQLite", "bench.peers.dbos_sqlite", "nothing"),
-    Entry("Prefect", "bench.peers.prefect_flow", "tasks in flight"),
-    Entry("Snakemake", "bench.peers.snakemake_rules", "jobs in flight"),
-    Entry("HyperQueue", "bench.peers.hyperqueue_cluster", "all"),
+    SubjectEntry("mendflow", "bench.ours", "nothing"),
+    SubjectEntry("bare pool and loop", "bench.peers.bare", "all"),
+    SubjectEntry("Parsl HTEX", "bench.peers.parsl_htex", "all"),
+    SubjectEntry("Ray", "bench.peers.ray_tasks", "all"),
+    SubjectEntry("Dask distributed", "bench.peers.dask_distributed", "all"),
+    SubjectEntry("huey on Redis", "bench.peers.huey_redis", "a second"),
+    SubjectEntry("Celery on Redis", "bench.peers.celery_redis", "a second"),
+    SubjectEntry("DBOS on SQLite", "bench.peers.dbos_sqlite", "nothing"),
+    SubjectEntry("Prefect", "bench.peers.prefect_flow", "tasks in flight"),
+    SubjectEntry("Snakemake", "bench.peers.snakemake_rules", "jobs in flight"),
+    SubjectEntry("HyperQueue", "bench.peers.hyperqueue_cluster", "all"),
 )
 
 
-class Took(NamedTuple):
+class Timing(NamedTuple):
     jobs: int
     seconds: float
 
@@ -41,10 +41,10 @@ class Took(NamedTuple):
         return self.seconds / self.jobs * 1000
 
 
-Measured = dict[str, dict[Kind, list[Took]]]
+Measured = dict[str, dict[Kind, list[Timing]]]
 
 
-class Report(NamedTuple):
+class BenchReport(NamedTuple):
     measured: Measured
     left_out: dict[str, str]
     big: dict[str, float]

@@ -15,10 +15,10 @@ from itertools import pairwise
 from statistics import mean
 from typing import NamedTuple
 
-from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
-from mendflow.core.rules import compiled, looking_into
+from mendflow.core.rules import compile_rules, context_lookup
 
 RULES = 10_000
 WANTED_PER_S = 20_000
@@ -28,42 +28,42 @@ TYPE = ExceptionType.ABORT
 WORDS = ("memory", "disk", "node", "network", "licence", "queue", "input", "signal")
 
 
-class Shape(NamedTuple):
+class RuleTreeShape(NamedTuple):
     """`told` says whether it must be fast: an index or the tree itself spares most rules."""
 
-    make: Callable[[int], Tree]
-    told: bool
+    make: Callable[[int], RuleTree]
+    is_indexed: bool
     about: str
 
 
-def row(conditions: list[str]) -> Tree:
+def row(conditions: list[str]) -> RuleTree:
     last = len(conditions) - 1
     rules = {
         id: Rule(id=id, condition=condition, exlet=f"exlet-{id % 50}", on_false=id + 1 if id < last else None)
         for id, condition in enumerate(conditions)
     }
-    return Tree(rules)
+    return RuleTree(rules)
 
 
-def wide_equal(count: int) -> Tree:
+def wide_equal(count: int) -> RuleTree:
     return row([f'fault.type == "type-{id}" && job.attempts < 3' for id in range(count)])
 
 
-def wide_codes(count: int) -> Tree:
+def wide_codes(count: int) -> RuleTree:
     return row([f'job.exit_code == {id % 256} && job.site in ["site-{id // 256}", "site-x"]' for id in range(count)])
 
 
-def wide_thresholds(count: int) -> Tree:
+def wide_thresholds(count: int) -> RuleTree:
     return row([f"job.memory_bytes >= {(count - id) << 20}" for id in range(count)])
 
 
-def wide_mixed(count: int) -> Tree:
+def wide_mixed(count: int) -> RuleTree:
     """Ninety-nine of a hundred can be told from a constant."""
     plain = [f'fault.type == "type-{id}"' for id in range(count)]
     return row([f'fault.message.contains("{id:06}")' if id % 100 == 0 else each for id, each in enumerate(plain)])
 
 
-def deep(count: int) -> Tree:
+def deep(count: int) -> RuleTree:
     """Each rule halves what the one before left; a conclusion asks as many as the tree has levels."""
     rules: dict[int, Rule] = {}
 
@@ -78,10 +78,10 @@ def deep(count: int) -> Tree:
         return id
 
     grow(0, count)
-    return Tree(rules)
+    return RuleTree(rules)
 
 
-def grown(count: int) -> Tree:
+def grown(count: int) -> RuleTree:
     """As trees grow: causes, below each some sites, below each some numbers of attempts and words of messages."""
     rules: dict[int, Rule] = {}
 
@@ -107,28 +107,28 @@ def grown(count: int) -> Tree:
         return add([f'job.site == "site-{site}" && job.attempts < {site + 5}' for site in range(4)], words)
 
     add([f'fault.type == "type-{cause}" && fault.recoverable' for cause in range(count // 25)], sites)
-    return Tree(rules)
+    return RuleTree(rules)
 
 
-def untold(count: int) -> Tree:
+def untold(count: int) -> RuleTree:
     """Nothing in a condition says beforehand that it will not hold."""
     return row([f'fault.message.contains("{id:06}") || job.attempts > {100 + id}' for id in range(count)])
 
 
-def by_library(count: int) -> Tree:
+def by_library(count: int) -> RuleTree:
     """What only the library evaluates."""
     return row([f'fault.message.matches("error {id:06}$")' for id in range(count)])
 
 
-SHAPES: dict[str, Shape] = {
-    "wide, by cause": Shape(wide_equal, True, "10,000 alternatives, each for one type of fault"),
-    "wide, by exit code and site": Shape(wide_codes, True, "two equalities each, one of them with a list"),
-    "wide, by threshold": Shape(wide_thresholds, True, "alternatives that ask for ever less memory"),
-    "wide, some untold": Shape(wide_mixed, True, "one condition in a hundred searches a text"),
-    "deep": Shape(deep, True, "refinements and alternatives that halve what is left"),
-    "grown": Shape(grown, True, "causes, then sites, then words and attempts"),
-    "wide, nothing told": Shape(untold, False, "every alternative is asked"),
-    "wide, by the library": Shape(by_library, False, "every alternative is asked, by the library"),
+SHAPES: dict[str, RuleTreeShape] = {
+    "wide, by cause": RuleTreeShape(wide_equal, True, "10,000 alternatives, each for one type of fault"),
+    "wide, by exit code and site": RuleTreeShape(wide_codes, True, "two equalities each, one of them with a list"),
+    "wide, by threshold": RuleTreeShape(wide_thresholds, True, "alternatives that ask for ever less memory"),
+    "wide, some untold": RuleTreeShape(wide_mixed, True, "one condition in a hundred searches a text"),
+    "deep": RuleTreeShape(deep, True, "refinements and alternatives that halve what is left"),
+    "grown": RuleTreeShape(grown, True, "causes, then sites, then words and attempts"),
+    "wide, nothing told": RuleTreeShape(untold, False, "every alternative is asked"),
+    "wide, by the library": RuleTreeShape(by_library, False, "every alternative is asked, by the library"),
 }
 
 
@@ -156,12 +156,12 @@ def contexts(count: int) -> list[dict[str, Value]]:
     return found
 
 
-def shape(tree: Tree, count: int) -> dict[str, float]:
-    rules = compiled(RuleSet(name="bench", trees={TYPE: {HOUSE: tree}}))
+def shape(tree: RuleTree, count: int) -> dict[str, float]:
+    rules = compile_rules(RuleSet(name="bench", trees={TYPE: {DEFAULT_RULES: tree}}))
     began = time.thread_time()
-    rules.chain(TYPE, HOUSE)
+    rules.chain(TYPE, DEFAULT_RULES)
     ready_ms = (time.thread_time() - began) * 1e3
-    lookups = [looking_into(context) for context in contexts(count)]
+    lookups = [context_lookup(context) for context in contexts(count)]
     verdicts = [rules.judge(TYPE, "task", lookup) for lookup in lookups[:20]]
     gc.collect()
     gc.freeze()
@@ -189,7 +189,7 @@ def measure(count: int = RULES) -> dict[str, object]:
     shapes = {name: shape(each.make(count), count) for name, each in SHAPES.items()}
     return {
         "rules": count,
-        "per_s": min(shapes[name]["per_s"] for name, each in SHAPES.items() if each.told),
+        "per_s": min(shapes[name]["per_s"] for name, each in SHAPES.items() if each.is_indexed),
         "shapes": shapes,
     }
 
@@ -198,12 +198,12 @@ def table(measured: dict[str, object]) -> str:
     shapes = measured["shapes"]
     assert isinstance(shapes, dict)
     lines = [
-        f"{'shape':<29}{'rules':>7}{'conclusions/s':>15}{'us':>10}{'trail':>7}{'on the way':>12}{'compiled ms':>13}"
+        f"{'shape':<29}{'rules':>7}{'conclusions/s':>15}{'us':>10}{'trail':>7}{'on the way':>12}{'compile ms':>13}"
     ]
     for name, found in shapes.items():
         lines.append(
             f"{name:<29}{found['rules']:>7,}{found['per_s']:>15,}{found['us']:>10,}{found['lines']:>7}"
-            f"{found['on_the_way']:>12,}{found['ready_ms']:>13,}"
+            f"{found['is_pilot_coming']:>12,}{found['ready_ms']:>13,}"
         )
     lines += ["", *(f"{name}: {each.about}" for name, each in SHAPES.items())]
     lines.append(f"slowest of those that need not ask every rule: {measured['per_s']:,}/s (wanted: {WANTED_PER_S:,})")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import page, table
-from bench.results import ENTRIES, Entry, Measured, Report, Took
+from bench.results import ENTRIES, BenchReport, Measured, SubjectEntry, Timing
 from bench.subject import Kind, Sizes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,13 +33,13 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [entry for entry in ENTRIES if not options.only or any(word in entry.module for word in options.only)]
     sizes = QUICK if options.quick else USUAL
     measured, left_out = rounds(chosen, sizes, options.rounds, options.peers_python)
-    report = Report(
+    report = BenchReport(
         measured=measured,
         left_out=left_out,
-        big={} if options.no_big else alone("bench.ours", "big_case", 10_000 if options.quick else 100_000),
-        match={} if options.no_match else alone("bench.match", "measure", 100_000 if options.quick else 1_000_000),
-        rules={} if options.no_rules else alone("bench.rules", "measure", 1_000 if options.quick else 10_000),
-        proxy={} if options.no_proxy else alone("bench.proxy", "measure", 10 if options.quick else 140),
+        big={} if options.no_big else run_alone("bench.ours", "big_case", 10_000 if options.quick else 100_000),
+        match={} if options.no_match else run_alone("bench.match", "measure", 100_000 if options.quick else 1_000_000),
+        rules={} if options.no_rules else run_alone("bench.rules", "measure", 1_000 if options.quick else 10_000),
+        proxy={} if options.no_proxy else run_alone("bench.proxy", "measure", 10 if options.quick else 140),
         machine=machine(),
         rounds=options.rounds,
     )
@@ -64,7 +64,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def rounds(entries: Sequence[Entry], sizes: Sizes, count: int, peers_python: str) -> tuple[Measured, dict[str, str]]:
+def rounds(
+    entries: Sequence[SubjectEntry], sizes: Sizes, count: int, peers_python: str
+) -> tuple[Measured, dict[str, str]]:
     """Every round begins with another subject, so that none is always the one after the heaviest."""
     measured: Measured = {}
     left_out: dict[str, str] = {}
@@ -84,7 +86,7 @@ def rounds(entries: Sequence[Entry], sizes: Sizes, count: int, peers_python: str
     return measured, left_out
 
 
-def _short(kind: Kind, took: Took) -> str:
+def _short(kind: Kind, took: Timing) -> str:
     return f"{kind} {took.hop_ms:.2f} ms/hop" if kind is Kind.CHAIN else f"{kind} {took.rate:.0f}/s"
 
 
@@ -92,17 +94,17 @@ class LeftOut(Exception):
     """A subject that could not be measured, and why."""
 
 
-def measure(entry: Entry, sizes: Sizes, peers_python: str) -> dict[Kind, Took]:
+def measure(entry: SubjectEntry, sizes: Sizes, peers_python: str) -> dict[Kind, Timing]:
     """One run of one subject, in a process group of its own that is gone afterwards."""
     python = peers_python if entry.module.startswith("bench.peers.") and "bare" not in entry.module else sys.executable
     if not Path(python).exists():
         raise LeftOut("its interpreter is not there; run bench/setup_peers.py")
     words = [f"{kind}={sizes.of(kind)}" for kind in Kind]
-    code, text = grouped([python, "-m", entry.module, *words])
+    code, text = group_failures([python, "-m", entry.module, *words])
     found = [line for line in text.splitlines() if line.startswith("{")]
     if not found:
         raise LeftOut(f"it did not end within {PATIENCE_S} s" if code == -signal.SIGKILL else _reason(text))
-    return {Kind(kind): Took(int(took["jobs"]), took["seconds"]) for kind, took in json.loads(found[-1]).items()}
+    return {Kind(kind): Timing(int(took["jobs"]), took["seconds"]) for kind, took in json.loads(found[-1]).items()}
 
 
 def _reason(text: str) -> str:
@@ -112,7 +114,7 @@ def _reason(text: str) -> str:
     return (errors or lines or ["it said nothing"])[-1][:200]
 
 
-def grouped(command: Sequence[str]) -> tuple[int, str]:
+def group_failures(command: Sequence[str]) -> tuple[int, str]:
     """Run a command with a home of its own; whatever it leaves behind is killed, also when we are told to end."""
     with tempfile.TemporaryDirectory(prefix="bench-home-") as home, tempfile.TemporaryFile("w+") as out:
         process = subprocess.Popen(
@@ -138,10 +140,12 @@ def grouped(command: Sequence[str]) -> tuple[int, str]:
         return code, out.read()
 
 
-def alone(module: str, name: str, size: int) -> dict[str, Any]:
+def run_alone(module: str, name: str, size: int) -> dict[str, Any]:
     """A measurement of ours that has no counterpart, in a process of its own."""
     tell(f"{module}.{name}({size:,})")
-    code, text = grouped([sys.executable, "-c", f"import json, {module} as m; print(json.dumps(m.{name}({size})))"])
+    code, text = group_failures(
+        [sys.executable, "-c", f"import json, {module} as m; print(json.dumps(m.{name}({size})))"]
+    )
     found = [line for line in text.splitlines() if line.startswith("{")]
     if not found:
         tell(f"failed with {code}: {_reason(text)}")
@@ -165,7 +169,7 @@ def tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def show(report: Report, options: argparse.Namespace) -> None:
+def show(report: BenchReport, options: argparse.Namespace) -> None:
     print(table.text(report))
     if options.json:
         options.json.write_text(json.dumps(table.numbers(report), indent=2) + "\n")

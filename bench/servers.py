@@ -18,7 +18,7 @@ from typing import NamedTuple
 from bench.ours import Mendflow
 from bench.page import ruled, write_section
 from bench.run import machine, tell
-from mendflow.pilot.processes import descendants
+from mendflow.pilot.slot.processes import descendants
 from tests.servers.postgresql import postgresql_server
 
 SERVERS = (1, 2, 3)
@@ -50,7 +50,7 @@ class OnStore(Mendflow):
         return process
 
 
-class Cost(NamedTuple):
+class ProcessorCost(NamedTuple):
     """Processor time in seconds, by who took it."""
 
     servers: float
@@ -62,14 +62,14 @@ class Cost(NamedTuple):
         return self.servers + self.pilots + self.store
 
 
-class Measured(NamedTuple):
+class ServersResult(NamedTuple):
     servers: int
     jobs: int
     seconds: float
-    cost: Cost
+    cost: ProcessorCost
 
 
-def measure(servers: int, jobs: int) -> Measured:
+def measure(servers: int, jobs: int) -> ServersResult:
     """So many jobs in all, on so many servers."""
     with postgresql_server(synced=True) as store, ExitStack() as stack:
         os.environ["MENDFLOW_STORE"] = store.url
@@ -78,8 +78,8 @@ def measure(servers: int, jobs: int) -> Measured:
         before, started = _cost(subjects), time.perf_counter()
         _run(subjects, jobs // servers)
         seconds, after = time.perf_counter() - started, _cost(subjects)
-    spent = Cost(*(late - early for late, early in zip(after, before, strict=True)))
-    return Measured(servers, jobs // servers * servers, seconds, spent)
+    spent = ProcessorCost(*(late - early for late, early in zip(after, before, strict=True)))
+    return ServersResult(servers, jobs // servers * servers, seconds, spent)
 
 
 def _run(subjects: Sequence[OnStore], jobs: int) -> None:
@@ -87,12 +87,12 @@ def _run(subjects: Sequence[OnStore], jobs: int) -> None:
         list(pool.map(lambda subject: subject.python(jobs), subjects))
 
 
-def _cost(subjects: Sequence[OnStore]) -> Cost:
+def _cost(subjects: Sequence[OnStore]) -> ProcessorCost:
     """So far. Whoever is below us and neither a server nor a pilot is the store."""
     servers = {pid for subject in subjects for pid in (subject.pids[0], *descendants(subject.pids[0]))}
     pilots = {pid for subject in subjects for pid in (subject.pids[1], *descendants(subject.pids[1]))}
     store = {*descendants(os.getpid())} - servers - pilots
-    return Cost(*(sum(map(_processor_s, pids)) for pids in (servers, pilots, store)))
+    return ProcessorCost(*(sum(map(_processor_s, pids)) for pids in (servers, pilots, store)))
 
 
 def _processor_s(pid: int) -> float:
@@ -104,7 +104,7 @@ def _processor_s(pid: int) -> float:
     return sum(map(int, fields[11:15])) / _TICKS_PER_S
 
 
-def row(found: Measured) -> tuple[str, ...]:
+def row(found: ServersResult) -> tuple[str, ...]:
     cost = found.cost
     parts = [f"{part / cost.all:.0%}" for part in cost]
     each_ms = cost.all / found.jobs * 1000
@@ -112,7 +112,7 @@ def row(found: Measured) -> tuple[str, ...]:
     return (str(found.servers), f"{rate:,.0f}", f"{each_ms:.2f}", *parts, f"{cores:.1f}")
 
 
-def body(all_found: Sequence[Measured], before: float) -> str:
+def body(all_found: Sequence[ServersResult], before: float) -> str:
     jobs = f"{all_found[0].jobs:,} jobs in all"
     lines = [
         "`python -m bench.servers --write` made this section. Each server has a pilot with two slots and cases of its",

@@ -24,8 +24,8 @@ from bench.page import ruled, write_section
 from bench.run import machine
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
-from mendflow.transfer.element import Element
-from mendflow.transfer.problems import TransferFailed
+from mendflow.transfer.element import StorageClient
+from mendflow.transfer.errors import TransferFailed
 from tests.servers import s3
 from tests.transfer.web_server import web
 
@@ -39,7 +39,7 @@ TITLE = "Staging beside a plain copy"
 COLUMNS = ("way", "plain MB/s", "plain and SHA-256 MB/s", "staged MB/s", "staged / plain", "staged / plain and SHA-256")
 
 
-class Ways(NamedTuple):
+class StagingVariants(NamedTuple):
     """Three ways for the same bytes: plain, plain and hashed afterwards, and ours. `clear` removes what they left."""
 
     name: str
@@ -50,7 +50,7 @@ class Ways(NamedTuple):
     clear: Callable[[], object]
 
 
-class Measured(NamedTuple):
+class StagingResult(NamedTuple):
     """Each the median of all rounds; the shares those of the rounds' own ratios, since others use the machine too.
     `left_out` says why there are no figures."""
 
@@ -63,7 +63,7 @@ class Measured(NamedTuple):
     left_out: str = ""
 
 
-def measured(ways: Ways, rounds: int) -> Measured:
+def measured(ways: StagingVariants, rounds: int) -> StagingResult:
     """A server that refuses again and again is told of, and the others are measured all the same."""
     took: tuple[list[float], list[float], list[float]] = ([], [], [])
     turns = list(zip(took, (ways.plain, ways.careful, ways.staged), strict=True))
@@ -73,9 +73,9 @@ def measured(ways: Ways, rounds: int) -> Measured:
             try:
                 rates.append(ways.bytes / MB / timed(way, ways.clear))
             except (OSError, TransferFailed, subprocess.CalledProcessError) as error:
-                return Measured(ways.name, left_out=f"{type(error).__name__}: {error}")
+                return StagingResult(ways.name, left_out=f"{type(error).__name__}: {error}")
     plain, careful, staged = took
-    return Measured(
+    return StagingResult(
         ways.name,
         statistics.median(plain),
         statistics.median(careful),
@@ -119,11 +119,11 @@ def hashed(path: Path) -> None:
         hashlib.file_digest(file, "sha256")
 
 
-def on_disk(folder: Path, size: int) -> list[Ways]:
+def on_disk(folder: Path, size: int) -> list[StagingVariants]:
     store, copy, source = folder / "store", folder / "copy", folder / "store" / "a"
     store.mkdir()
     ref = written(source, size)
-    element = Element(StorageElement(name="disk", url=store.as_uri()))
+    element = StorageClient(StorageElement(name="disk", url=store.as_uri()))
     url, target = f"{store.as_uri()}/a", f"{store.as_uri()}/b"
 
     def clear() -> None:
@@ -155,23 +155,25 @@ def on_disk(folder: Path, size: int) -> list[Ways]:
         element.fetch(url, str(copy), ref)
 
     return [
-        Ways("published: cp, sync", size, safe, careful, publish, clear),
-        Ways("brought, on the disk: cp, sync", size, safe, careful, fetch, clear),
-        Ways("brought for a job: cp, left in memory", size, plain, checked, for_a_job(element, url, copy, ref), clear),
-        Ways("SHA-256 alone: cp, sync", size, safe, careful, lambda: hashed(source), clear),
+        StagingVariants("published: cp, sync", size, safe, careful, publish, clear),
+        StagingVariants("brought, on the disk: cp, sync", size, safe, careful, fetch, clear),
+        StagingVariants(
+            "brought for a job: cp, left in memory", size, plain, checked, for_a_job(element, url, copy, ref), clear
+        ),
+        StagingVariants("SHA-256 alone: cp, sync", size, safe, careful, lambda: hashed(source), clear),
     ]
 
 
-def for_a_job(element: Element, url: str, target: Path, ref: FileRef) -> Callable[[], object]:
+def for_a_job(element: StorageClient, url: str, target: Path, ref: FileRef) -> Callable[[], object]:
     return lambda: element.fetch(url, str(target), ref, durable=False)
 
 
-def in_objects(folder: Path, size: int) -> list[Ways]:
+def in_objects(folder: Path, size: int) -> list[StagingVariants]:
     source, copy = folder / "far", folder / "far copy"
     ref = written(source, size)
     server = s3.server(OBJECT_VOLUMES)
     storage, raw = server.element(), server.raw()
-    element, here, there = Element(storage, s3.ENVIRONMENT), f"{storage.url}/a", f"{storage.url}/b"
+    element, here, there = StorageClient(storage, s3.ENVIRONMENT), f"{storage.url}/a", f"{storage.url}/b"
     element.publish(str(source), here, ref)
 
     def clear() -> None:
@@ -196,12 +198,12 @@ def in_objects(folder: Path, size: int) -> list[Ways]:
         element.publish(str(source), there, ref)
 
     return [
-        Ways("from S3: s3fs", size, get, get_checked, for_a_job(element, here, copy, ref), clear),
-        Ways("to S3: s3fs", size, put, put_checked, publish, clear),
+        StagingVariants("from S3: s3fs", size, get, get_checked, for_a_job(element, here, copy, ref), clear),
+        StagingVariants("to S3: s3fs", size, put, put_checked, publish, clear),
     ]
 
 
-def from_web(folder: Path, size: int, rounds: int) -> Measured:
+def from_web(folder: Path, size: int, rounds: int) -> StagingResult:
     copy = folder / "web copy"
     content = os.urandom(size)
     ref = FileRef(sha256=hashlib.sha256(content).hexdigest(), bytes=size, name="file")
@@ -219,12 +221,12 @@ def from_web(folder: Path, size: int, rounds: int) -> Measured:
 
     with web(content) as server:
         server.piece_bytes = 1 << 20
-        element = Element(StorageElement(name="web", url=server.url))
+        element = StorageClient(StorageElement(name="web", url=server.url))
         staged = for_a_job(element, server.url, copy, ref)
-        return measured(Ways("from the web: urllib", size, plain, checked, staged, clear), rounds)
+        return measured(StagingVariants("from the web: urllib", size, plain, checked, staged, clear), rounds)
 
 
-def measure(size: int, far: int, rounds: int, where: Path | None) -> list[Measured]:
+def measure(size: int, far: int, rounds: int, where: Path | None) -> list[StagingResult]:
     with tempfile.TemporaryDirectory(prefix="mendflow-bench-", dir=where) as name:
         folder = Path(name)
         found = [measured(ways, rounds) for ways in on_disk(folder, size)]
@@ -232,11 +234,11 @@ def measure(size: int, far: int, rounds: int, where: Path | None) -> list[Measur
         try:
             found += [measured(ways, rounds) for ways in in_objects(folder, far)]
         except (OSError, TransferFailed, AssertionError) as error:  # the last one if the server does not start
-            found.append(Measured("S3", left_out=f"{type(error).__name__}: {error}"))
+            found.append(StagingResult("S3", left_out=f"{type(error).__name__}: {error}"))
         return found
 
 
-def rows(found: Sequence[Measured]) -> list[tuple[str, ...]]:
+def rows(found: Sequence[StagingResult]) -> list[tuple[str, ...]]:
     return [
         (
             each.name,
@@ -249,12 +251,12 @@ def rows(found: Sequence[Measured]) -> list[tuple[str, ...]]:
     ]
 
 
-def shown(found: Sequence[Measured]) -> str:
+def shown(found: Sequence[StagingResult]) -> str:
     left_out = [f"{each.name} is left out: {each.left_out[:200]}" for each in found if each.left_out]
     return "\n".join([ruled(COLUMNS, rows(found)), *(f"\n{line}" for line in left_out)])
 
 
-def body(found: Sequence[Measured], size: int, far: int, rounds: int) -> str:
+def body(found: Sequence[StagingResult], size: int, far: int, rounds: int) -> str:
     lines = [
         f"`python -m bench.staging`: one file of {size / MB:,.0f} MB on a disk, one of {far / MB:,.0f} MB from servers",
         "on the same machine; after the colon what it is beside. The file on the disk is not in memory before. Staging",

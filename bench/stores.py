@@ -30,14 +30,14 @@ from bench.run import ROOT, machine, tell
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.scheduling import jobs as life
-from mendflow.stores.contract import Document, Done, Put, Store
+from mendflow.stores.contract import Put, Store, StoredDocument, WriteDone
 from mendflow.stores.urls import store_at
 from tests.servers import opensearch
 from tests.servers.postgresql import postgresql_server
 
 SERVICES = (1, 2, 4, 8)
 JOBS = 6_000
-HANDFUL = 20
+BATCH_JOBS = 20
 FILLED_AT_ONCE = 1_000
 COLUMNS = (
     "store",
@@ -52,7 +52,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Job).decode
 
 
-class Got(msgspec.Struct, frozen=True):
+class ServiceResult(msgspec.Struct, frozen=True):
     """What one service got, how often it was refused, and when it began and ended, by the machine's steady clock."""
 
     service: str
@@ -62,7 +62,7 @@ class Got(msgspec.Struct, frozen=True):
     ended_s: float
 
 
-class Measured(NamedTuple):
+class StoresResult(NamedTuple):
     per_s: float
     refused: int
     duplicates: int
@@ -79,25 +79,25 @@ def _job(id: str) -> Job:
     return life.create(JobId(id), case, JobSpec(item=ItemId("tick"), command="true"), now=0)
 
 
-async def acquire(store: Store, kind: str, count: int, service: str) -> Got:
+async def acquire(store: Store, kind: str, count: int, service: str) -> ServiceResult:
     """Get hold of as many jobs as one can before the others do."""
     order = [f"{kind}/{n}" for n in range(count)]
     random.Random(service).shuffle(order)
     got: list[str] = []
     refused = 0
     began_s = time.monotonic()
-    for start in range(0, count, HANDFUL):
-        found = await store.get_many(kind, order[start : start + HANDFUL])
+    for start in range(0, count, BATCH_JOBS):
+        found = await store.get_many(kind, order[start : start + BATCH_JOBS])
         puts = [put for document in found if (put := _granted(document, service)) is not None]
         if puts:
             outcomes = await store.write(puts)
-            won = [put.id for put, outcome in zip(puts, outcomes, strict=True) if isinstance(outcome, Done)]
+            won = [put.id for put, outcome in zip(puts, outcomes, strict=True) if isinstance(outcome, WriteDone)]
             refused += len(puts) - len(won)
             got += won
-    return Got(service, got, refused, began_s, time.monotonic())
+    return ServiceResult(service, got, refused, began_s, time.monotonic())
 
 
-def _granted(document: Document, service: str) -> Put | None:
+def _granted(document: StoredDocument, service: str) -> Put | None:
     job = _decode(document.body)
     granted = life.grant(job, PilotId(service), now=1)
     for event in granted:
@@ -105,7 +105,7 @@ def _granted(document: Document, service: str) -> Put | None:
     return Put(document.kind, document.id, _encode(job), document.version) if granted else None
 
 
-async def judge(store: Store, kind: str, count: int, all_got: Sequence[Got]) -> Measured:
+async def judge(store: Store, kind: str, count: int, all_got: Sequence[ServiceResult]) -> StoresResult:
     """Whoever has heard everybody: each job has one holder, and its document says so."""
     holders = Counter(job for got in all_got for job in got.jobs)
     duplicates = sum(times - 1 for times in holders.values())
@@ -115,41 +115,41 @@ async def judge(store: Store, kind: str, count: int, all_got: Sequence[Got]) -> 
     for job in found:
         assert job.state is JobState.RUNNING and job.fence == 1 and job.pilot == by_job[job.id], job
     seconds = max(got.ended_s for got in all_got) - min(got.began_s for got in all_got)
-    return Measured(count / seconds, sum(got.refused for got in all_got), duplicates)
+    return StoresResult(count / seconds, sum(got.refused for got in all_got), duplicates)
 
 
-async def in_one_process(url: str, count: int) -> list[Measured]:
+async def in_one_process(url: str, count: int) -> list[StoresResult]:
     measured = []
     with tempfile.TemporaryDirectory() as folder:
         store = store_at(url, Path(folder)).store
         await store.open()
         try:
-            for services in SERVICES:
-                kind = f"by{services}"
+            for runtime in SERVICES:
+                kind = f"by{runtime}"
                 await fill(store, kind, count)
-                tasks = (acquire(store, kind, count, f"service-{n}") for n in range(services))
+                tasks = (acquire(store, kind, count, f"service-{n}") for n in range(runtime))
                 measured.append(await judge(store, kind, count, await asyncio.gather(*tasks)))
         finally:
             await store.close()
     return measured
 
 
-async def in_processes(url: str, count: int) -> list[Measured]:
+async def in_processes(url: str, count: int) -> list[StoresResult]:
     measured = []
     store = store_at(url, Path()).store
     await store.open()
     try:
-        for services in SERVICES:
-            kind = f"by{services}"
+        for runtime in SERVICES:
+            kind = f"by{runtime}"
             await fill(store, kind, count)
-            got = await asyncio.to_thread(_compete, url, kind, count, services)
+            got = await asyncio.to_thread(_compete, url, kind, count, runtime)
             measured.append(await judge(store, kind, count, got))
     finally:
         await store.close()
     return measured
 
 
-def _compete(url: str, kind: str, count: int, services: int) -> list[Got]:
+def _compete(url: str, kind: str, count: int, runtime: int) -> list[ServiceResult]:
     """All wait until all are ready."""
     environment = {**os.environ, "MENDFLOW_STORE": url}
     command = [sys.executable, "-m", "bench.stores", "--service"]
@@ -158,7 +158,7 @@ def _compete(url: str, kind: str, count: int, services: int) -> list[Got]:
         subprocess.Popen(
             [*command, f"service-{n}", kind, str(count)], stdin=pipe, stdout=pipe, text=True, cwd=ROOT, env=environment
         )
-        for n in range(services)
+        for n in range(runtime)
     ]
     for worker in workers:
         assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
@@ -166,7 +166,7 @@ def _compete(url: str, kind: str, count: int, services: int) -> list[Got]:
         assert worker.stdin is not None
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    return [msgspec.json.decode(worker.communicate()[0], type=Got) for worker in workers]
+    return [msgspec.json.decode(worker.communicate()[0], type=ServiceResult) for worker in workers]
 
 
 async def service(name: str, kind: str, count: int) -> None:
@@ -193,8 +193,8 @@ def _opensearch() -> Iterator[str]:
             node.kill()
 
 
-def measure(count: int) -> dict[str, list[Measured]]:
-    found: dict[str, list[Measured]] = {}
+def measure(count: int) -> dict[str, list[StoresResult]]:
+    found: dict[str, list[StoresResult]] = {}
     for name in ("memory", "SQLite"):
         found[name] = asyncio.run(in_one_process("memory://" if name == "memory" else "", count))
         tell(f"{name}: {_short(found[name])}")
@@ -210,11 +210,11 @@ def measure(count: int) -> dict[str, list[Measured]]:
     return found
 
 
-def _short(measured: Sequence[Measured]) -> str:
+def _short(measured: Sequence[StoresResult]) -> str:
     return ", ".join(f"{each.per_s:,.0f}/s ({each.refused} refused, {each.duplicates} twice)" for each in measured)
 
 
-def rows(found: dict[str, list[Measured]]) -> list[tuple[str, ...]]:
+def rows(found: dict[str, list[StoresResult]]) -> list[tuple[str, ...]]:
     return [
         (
             name,
@@ -227,11 +227,11 @@ def rows(found: dict[str, list[Measured]]) -> list[tuple[str, ...]]:
     ]
 
 
-def body(found: dict[str, list[Measured]], count: int) -> str:
+def body(found: dict[str, list[StoresResult]], count: int) -> str:
     load = os.getloadavg()[0]
     lines = [
         f"`python -m bench.stores --write` made this section. Services compete for the same {count:,} jobs. Each goes",
-        f"through all of them in an order of its own, {HANDFUL} at a time, and turns those that are available into",
+        f"through all of them in an order of its own, {BATCH_JOBS} at a time, and turns those that are available into",
         "running ones by compare-and-set, with the fence raised. Whoever comes second is refused by the store. Then",
         "every job's document is compared with what all services say they got: a duplicate would be a job that two",
         "were told is theirs.",

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 
-from bench.results import ENTRIES, Report, Took
+from bench.results import ENTRIES, BenchReport, Timing
 from bench.subject import Kind
 
 COLUMNS = ("system", "Python jobs/s", "shell jobs/s", "chain ms/hop", "a crash of all loses")
 MB = 1 << 20
 
 
-def best(took: Sequence[Took]) -> Took:
+def best(took: Sequence[Timing]) -> Timing:
     return max(took, key=lambda one: one.rate)
 
 
-def rows(report: Report) -> list[tuple[str, ...]]:
+def rows(report: BenchReport) -> list[tuple[str, ...]]:
     return [
         (
             entry.name,
@@ -27,14 +27,14 @@ def rows(report: Report) -> list[tuple[str, ...]]:
     ]
 
 
-def _cell(report: Report, name: str, kind: Kind) -> str:
+def _cell(report: BenchReport, name: str, kind: Kind) -> str:
     took = report.measured.get(name, {}).get(kind)
     if not took:
         return "-"
     return f"{best(took).hop_ms:.2f}" if kind is Kind.CHAIN else f"{best(took).rate:,.0f}"
 
 
-def compared(report: Report) -> list[str]:
+def compared(report: BenchReport) -> list[str]:
     """mendflow beside each of the others, as factors."""
     ours = report.measured.get("mendflow", {})
     lines = []
@@ -46,7 +46,7 @@ def compared(report: Report) -> list[str]:
     return lines
 
 
-def lonely(report: Report) -> list[str]:
+def standalone_rows(report: BenchReport) -> list[str]:
     """The measurements that have no counterpart."""
     lines = []
     if report.big:
@@ -74,14 +74,14 @@ def lonely(report: Report) -> list[str]:
     return lines
 
 
-def text(report: Report) -> str:
+def text(report: BenchReport) -> str:
     cells = [COLUMNS, *rows(report)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(COLUMNS))]
     lines = [_line(row, widths) for row in cells]
     lines.insert(1, "  ".join("-" * width for width in widths))
     missing = [f"left out: {name}: {reason}" for name, reason in report.left_out.items()]
     told = f"best of {report.rounds} rounds on {report.machine}"
-    return "\n".join([*lines, "", told, "", *compared(report), "", *lonely(report), *missing])
+    return "\n".join([*lines, "", told, "", *compared(report), "", *standalone_rows(report), *missing])
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
@@ -90,7 +90,7 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([first.ljust(widths[0]), *middle, last]).rstrip()
 
 
-def page(report: Report) -> str:
+def page(report: BenchReport) -> str:
     """The beginning of docs/benchmarks.md."""
     ruled = ["|".join(["", *COLUMNS, ""]), "|---|--:|--:|--:|---|", *("|".join(["", *row, ""]) for row in rows(report))]
     missing = [f"- Left out: {name} ({reason})" for name, reason in report.left_out.items()]
@@ -106,7 +106,7 @@ def page(report: Report) -> str:
             "",
             *ruled,
             "",
-            *(f"- {line}" for line in lonely(report)),
+            *(f"- {line}" for line in standalone_rows(report)),
             *missing,
             "",
             "Python jobs and shell jobs are independent of each other; a chain is 200 jobs of which each takes the",
@@ -120,7 +120,7 @@ def page(report: Report) -> str:
     )
 
 
-def numbers(report: Report) -> dict[str, object]:
+def numbers(report: BenchReport) -> dict[str, object]:
     measured = {
         name: {str(kind): [took._asdict() for took in all_took] for kind, all_took in kinds.items()}
         for name, kinds in report.measured.items()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bench.paper.page import refreshed
 from bench.paper.variants import played_variants
-from mendflow.sim.paper import paper
-from mendflow.sim.paper.figures import DRAWN
+from experiments.paper import paper
+from experiments.paper.figures import FIGURES_BY_NUMBER
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "docs/experiments.md"
@@ -24,7 +24,7 @@ def main(words: list[str]) -> int:
         played_variants(processes=cores, tell=print)
         return 0
     with tempfile.TemporaryDirectory() as made:
-        report = paper(seeds=SEEDS, folder=Path(made), jobs=cores, figures=tuple(DRAWN), tell=print)
+        report = paper(seeds=SEEDS, folder=Path(made), jobs=cores, figures=tuple(FIGURES_BY_NUMBER), tell=print)
         for each in report.claims:
             print(each.id, "holds:" if each.holds else "does not hold:", each.seen)
         if "--write" in words:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bench.paper.variants import Variant
-from mendflow.sim.paper import Report
-from mendflow.sim.paper.claims.judging import Judged, summed_up
-from mendflow.sim.paper.figures import DRAWN
+from experiments.paper import PaperReport
+from experiments.paper.claims.judging import JudgedClaim, summary_text
+from experiments.paper.figures import FIGURES_BY_NUMBER
 
 NOTES: Final[dict[str, str]] = {
     "7.5": "The line of direct submission lies at zero for these minutes, and once more at the end: nothing runs, and"
@@ -28,10 +28,12 @@ NOTES: Final[dict[str, str]] = {
 }
 
 
-def refreshed(text: str, report: Report, *, seeds: int, variants: Mapping[str, Variant]) -> str:
+def refreshed(text: str, report: PaperReport, *, seeds: int, variants: Mapping[str, Variant]) -> str:
     """The page with what was seen this time."""
-    claims = [f"{summed_up(report.claims)}, with {seeds} seeds and {report.runs} runs in all.", ""]
-    claims += [_figure(number, [each for each in report.claims if each.figure == number]) for number in DRAWN]
+    claims = [f"{summary_text(report.claims)}, with {seeds} seeds and {report.runs} runs in all.", ""]
+    claims += [
+        _figure(number, [each for each in report.claims if each.figure == number]) for number in FIGURES_BY_NUMBER
+    ]
     rows = ["| changed to | figures | does not hold, or is open |", "|---|---|---|"]
     rows += [_row(name, found) for name, found in variants.items()]
     return between(between(text, "claims", "\n".join(claims)), "variants", "\n".join([*rows, ""]))
@@ -46,7 +48,7 @@ def between(text: str, mark: str, new: str) -> str:
     return f"{before}{begin}\n{new}\n{end}{after}"
 
 
-def _figure(number: int, claims: Sequence[Judged]) -> str:
+def _figure(number: int, claims: Sequence[JudgedClaim]) -> str:
     lines = [f"### Figure {number}", "", f"![Figure {number}](experiments/figure-{number}.svg)", ""]
     lines += ["| | the paper | here | holds if | holds |", "|---|---|---|---|---|"]
     lines += [f'| {each.id} | "{each.sentence}" | {each.seen} | {each.holds_if} | {each.verdict} |' for each in claims]

@@ -5,11 +5,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from experiments.paper.claims import CLAIMS
+from experiments.paper.claims.judging import JudgedClaim, SampleSet, judge_claims
+from experiments.paper.experiments import run_all, setups_needed
+from experiments.paper.settings import PARAMETERS, Parameters
 from mendflow.sim.grid.scene import MB
-from mendflow.sim.paper.claims import CLAIMS
-from mendflow.sim.paper.claims.judging import Judged, Results, judge
-from mendflow.sim.paper.experiments import needed, run_all
-from mendflow.sim.paper.settings import PARAMETERS, Parameters
 
 SEEDS: Final = (1, 2)
 
@@ -47,14 +47,16 @@ class Variant(NamedTuple):
     """What became of the claims about `figures`: those that do not hold, each with what is seen instead."""
 
     figures: tuple[int, ...]
-    broken: tuple[Judged, ...]
+    broken: tuple[JudgedClaim, ...]
 
 
 def played_variants(*, processes: int, tell: Callable[[str], None]) -> dict[str, Variant]:
     found = {}
     for name, (figures, parameters) in VARIANTS.items():
-        samples = run_all(needed(figures), SEEDS, processes=processes, parameters=parameters)
+        samples = run_all(setups_needed(figures), SEEDS, processes=processes, parameters=parameters)
         about = [claim for claim in CLAIMS if claim.figure in figures]
-        found[name] = Variant(figures, tuple(each for each in judge(about, Results(samples)) if not each.holds))
+        found[name] = Variant(
+            figures, tuple(each for each in judge_claims(about, SampleSet(samples)) if not each.holds)
+        )
         tell(f"{name}: {', '.join(each.id for each in found[name].broken) or 'all hold'}")
     return found

@@ -2,14 +2,14 @@
 
 import concurrent.futures
 
-from bench.subject import WORKERS, Base, answer, noop, shell, step
+from bench.subject import WORKERS, Subject, answer, noop, shell, step
 
 
 def shells(count: int) -> int:
     return sum(shell() for _ in range(count))
 
 
-class Bare(Base):
+class Bare(Subject):
     def start(self) -> None:
         self.pool = self.keep(concurrent.futures.ProcessPoolExecutor(WORKERS))
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from distributed import Client, LocalCluster
 
-from bench.subject import WORKERS, Base, answer, noop, shell, step
+from bench.subject import WORKERS, Subject, answer, noop, shell, step
 
 
-class Dask(Base):
+class Dask(Subject):
     def start(self) -> None:
         cluster = LocalCluster(
             host="127.0.0.1",

@@ -7,12 +7,12 @@ from typing import Any
 from hyperqueue import Job, LocalCluster
 from hyperqueue.cluster import WorkerConfig
 
-from bench.subject import WORKERS, Base, Kind, answer
+from bench.subject import WORKERS, Kind, Subject, answer
 
 Task = Any
 
 
-class HyperQueue(Base):
+class HyperQueue(Subject):
     kinds = (Kind.SHELL, Kind.CHAIN)
 
     def start(self) -> None:

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from bench.subject import WORKERS, Base, Kind, answer
+from bench.subject import WORKERS, Kind, Subject, answer
 
 MANY = """
 rule all:
@@ -27,7 +27,7 @@ rule hop:
 """
 
 
-class Snakemake(Base):
+class Snakemake(Subject):
     kinds = (Kind.SHELL, Kind.CHAIN)
     limits = {Kind.SHELL: 200}
 

@@ -3,10 +3,18 @@
 import asyncio
 from collections.abc import Iterable
 
-from bench.recovery.nature import GIB, Nature, Vanishes
+from bench.recovery.nature import GIB, FailureModel, HostLoss
 from mendflow.core.model.ids import JobId, PilotId
-from mendflow.core.model.jobs import Measures, Outcome
-from mendflow.core.model.sync import Assignment, Beat, Capacity, Control, Report, SyncAnswer, SyncRequest
+from mendflow.core.model.jobs import Measurements, Outcome
+from mendflow.core.model.sync import (
+    Assignment,
+    AttemptControl,
+    AttemptReport,
+    AttemptStatus,
+    Capacity,
+    SyncAnswer,
+    SyncRequest,
+)
 from mendflow.services.api.local_domain import LocalDomain
 
 SLOTS = 2
@@ -15,12 +23,12 @@ MEMORY_BYTES = {"ant": 16 * GIB, "bee": 16 * GIB, "elk": 64 * GIB}
 """The hosts of the world and what they have. One is much larger than the others."""
 
 
-class NaturePilot:
+class ModelPilot:
     """One life of a pilot on a host. After `vanish` it is as if the machine had never been there."""
 
-    def __init__(self, domain: LocalDomain, nature: Nature, host: str, life: int) -> None:
+    def __init__(self, domain: LocalDomain, nature: FailureModel, host: str, life: int) -> None:
         self._domain = domain
-        self._nature = nature
+        self._model = nature
         self._host = host
         self._id = PilotId(f"{host}-{life}")
         self._capacity = Capacity(slots=SLOTS, cpus=float(SLOTS), memory_bytes=MEMORY_BYTES[host], disk_bytes=500 * GIB)
@@ -64,8 +72,8 @@ class NaturePilot:
             capacity=self._capacity,
             want=SLOTS - len(running),
             wait_ms=WAIT_MS,
-            running=[Beat(each.job, each.fence, "running", Measures()) for each in running],
-            reports=[Report(job, self._held[job].fence, outcome) for job, outcome in self._ended.items()],
+            running=[AttemptStatus(each.job, each.fence, "running", Measurements()) for each in running],
+            reports=[AttemptReport(job, self._held[job].fence, outcome) for job, outcome in self._ended.items()],
         )
         answer = await self._domain.sync(request)
         if serial > self._heard:
@@ -73,7 +81,7 @@ class NaturePilot:
             self._take(answer)
 
     def _take(self, answer: SyncAnswer) -> None:
-        cancelled = [order.job for order in answer.orders if order.control is Control.CANCEL]
+        cancelled = [order.job for order in answer.orders if order.control is AttemptControl.CANCEL]
         self._forget([*(ref.job for ref in (*answer.accepted, *answer.refused, *answer.lost)), *cancelled])
         for assignment in answer.jobs:
             self._held[assignment.job] = assignment
@@ -87,29 +95,29 @@ class NaturePilot:
                 task.cancel()
 
     async def _run(self, assignment: Assignment) -> None:
-        ending = self._nature.attempt(assignment.spec, self._host, asyncio.get_running_loop().time())
+        ending = self._model.attempt(assignment.spec, self._host, asyncio.get_running_loop().time())
         await asyncio.sleep(ending.after_s)
-        self._ended[assignment.job] = self._nature.ended(assignment.spec, ending)
+        self._ended[assignment.job] = self._model.ended(assignment.spec, ending)
         self._news.set()
 
 
 class Hosts:
     """The machines of the world. Some of them come and go."""
 
-    def __init__(self, domain: LocalDomain, nature: Nature, vanishing: Iterable[Vanishes]) -> None:
+    def __init__(self, domain: LocalDomain, nature: FailureModel, vanishing: Iterable[HostLoss]) -> None:
         self._domain = domain
-        self._nature = nature
+        self._model = nature
         self._lives: dict[str, int] = {}
-        self._pilots: dict[str, NaturePilot] = {}
+        self._pilots: dict[str, ModelPilot] = {}
         for host in MEMORY_BYTES:
             self._appear(host)
-        self._fates = [asyncio.create_task(self._fate(each)) for each in vanishing]
+        self._fates = [asyncio.create_task(self._lose_host(each)) for each in vanishing]
 
     def _appear(self, host: str) -> None:
         life = self._lives[host] = self._lives.get(host, 0) + 1
-        self._pilots[host] = NaturePilot(self._domain, self._nature, host, life)
+        self._pilots[host] = ModelPilot(self._domain, self._model, host, life)
 
-    async def _fate(self, fate: Vanishes) -> None:
+    async def _lose_host(self, fate: HostLoss) -> None:
         await asyncio.sleep(fate.at_s)
         while True:
             await self._pilots[fate.host].vanish()

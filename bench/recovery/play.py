@@ -11,16 +11,16 @@ from pathlib import Path
 
 import msgspec
 
-from bench.recovery.nature import Nature, Needs, Vanishes
+from bench.recovery.nature import FailureModel, HostLoss, ScenarioNeeds
 from bench.recovery.pilots import Hosts
 from bench.recovery.scenario import Scenario
-from bench.recovery.schedulers import FarScheduler, Line
-from bench.recovery.strategies import Strategy, house_with
-from mendflow.core.model.flow import Flow, Job, NeededResources, Parallel
+from bench.recovery.schedulers import FarScheduler, SchedulerLink
+from bench.recovery.strategies import Strategy, server_with
+from mendflow.core.model.flow import Flow, JobActivity, Parallel, ResourceTemplates
 from mendflow.core.model.ids import FlowName, JobId
 from mendflow.core.model.jobs import Submission
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.runtime.server import House
+from mendflow.services.runtime.server import Server
 from mendflow.sim.loop import run
 
 PLACES = ("one", "two")
@@ -28,7 +28,7 @@ BOUND_S = 6 * 3600.0
 """Nothing that can be mended takes longer than this; what is not over by then counts as failed."""
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class PlayResult(msgspec.Struct, frozen=True, kw_only=True):
     """`seconds` from the start to the end that the user sees; `attempts` are all that were begun or refused."""
 
     recovered: bool
@@ -37,34 +37,34 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     over: bool = True  # within the bound
 
 
-def play(scenario: Scenario, strategy: Strategy) -> Result:
+def play(scenario: Scenario, strategy: Strategy) -> PlayResult:
     with tempfile.TemporaryDirectory() as folder:
         return run(_play(scenario, strategy, Path(folder)))
 
 
-def fair_weather(scenario: Scenario) -> Scenario:
+def without_failures(scenario: Scenario) -> Scenario:
     """The same work where nothing is wrong and what is asked for is enough."""
-    needs = Needs(seconds=scenario.needs.seconds)
+    needs = ScenarioNeeds(seconds=scenario.needs.seconds)
     return msgspec.structs.replace(scenario, troubles=(), needs=needs, wall_s=100 * needs.seconds)
 
 
-async def _play(scenario: Scenario, strategy: Strategy, folder: Path) -> Result:
-    nature = Nature(scenario.needs, scenario.troubles)
-    line = Line("", scenario.troubles)
+async def _play(scenario: Scenario, strategy: Strategy, folder: Path) -> PlayResult:
+    nature = FailureModel(scenario.needs, scenario.troubles)
+    line = SchedulerLink("", scenario.troubles)
     far = FarScheduler(nature) if scenario.domains else None
-    async with _world(scenario, strategy, folder, nature, line, far) as (house, domain):
+    async with _world(scenario, strategy, folder, nature, line, far) as (server, domain):
         if scenario.before:
             await domain.deploy(_flow("earlier", scenario.before, scenario))
             earlier = (await domain.start("earlier", {}, who="somebody")).id
-            await _over(house, earlier, 0)
+            await _over(server, earlier, 0)
             nature.forget()
         began = asyncio.get_running_loop().time()
         await domain.deploy(_flow("scenario", scenario.jobs, scenario))
         case = (await domain.start("scenario", {}, who="somebody")).id
-        over = await _over(house, case, scenario.jobs if scenario.pattern is Submission.FORGET else 0)
+        over = await _over(server, case, scenario.jobs if scenario.pattern is Submission.FORGET else 0)
         seconds = asyncio.get_running_loop().time() - began
         recovered = over and (await domain.case(case)).status == "completed" and len(nature.good) == scenario.jobs
-        return Result(
+        return PlayResult(
             recovered=recovered,
             seconds=seconds,
             attempts=sum(nature.begun.values()) + line.refusals,
@@ -74,29 +74,34 @@ async def _play(scenario: Scenario, strategy: Strategy, folder: Path) -> Result:
 
 @contextlib.asynccontextmanager
 async def _world(
-    scenario: Scenario, strategy: Strategy, folder: Path, nature: Nature, line: Line, far: FarScheduler | None
-) -> AsyncIterator[tuple[House, LocalDomain]]:
-    house: House = await house_with(strategy, folder, line, far)
-    domain = LocalDomain(house)
-    vanishing = [trouble for trouble in scenario.troubles if isinstance(trouble, Vanishes)]
+    scenario: Scenario,
+    strategy: Strategy,
+    folder: Path,
+    nature: FailureModel,
+    line: SchedulerLink,
+    far: FarScheduler | None,
+) -> AsyncIterator[tuple[Server, LocalDomain]]:
+    server: Server = await server_with(strategy, folder, line, far)
+    domain = LocalDomain(server)
+    vanishing = [trouble for trouble in scenario.troubles if isinstance(trouble, HostLoss)]
     hosts = Hosts(domain, nature, vanishing)
     try:
-        yield house, domain
+        yield server, domain
     finally:
         await hosts.close()
         if far is not None:
             await far.close()
-        await house.close()
+        await server.close()
 
 
 def _flow(name: str, count: int, scenario: Scenario) -> Flow:
     wall_ms = round(scenario.wall_s * 1000)
     jobs = tuple(
-        Job(
+        JobActivity(
             name=f"job-{number}",
             command="work",
             replicas={"plate": [f"/archive/{place}/plate" for place in (PLACES if scenario.replicas else PLACES[:1])]},
-            resources=NeededResources(memory_bytes=scenario.memory_bytes, wall_ms=wall_ms),
+            resources=ResourceTemplates(memory_bytes=scenario.memory_bytes, wall_ms=wall_ms),
             submission=scenario.pattern,
         )
         for number in range(count)
@@ -104,9 +109,9 @@ def _flow(name: str, count: int, scenario: Scenario) -> Flow:
     return Flow(name=FlowName(name), body=Parallel(name="all", branches=jobs, on_fault="finish"))
 
 
-async def _over(house: House, case: str, forgotten: int) -> bool:
+async def _over(server: Server, case: str, forgotten: int) -> bool:
     """Wait for the end that the user sees: of the case, and of the jobs that it does not wait for."""
-    domain, proxy = LocalDomain(house), house.services.proxy
+    domain, proxy = LocalDomain(server), server.runtime.proxy
     while asyncio.get_running_loop().time() < BOUND_S:
         await asyncio.sleep(1)
         if (await domain.case(case)).status in ("running", "suspended"):

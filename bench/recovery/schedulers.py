@@ -6,8 +6,8 @@ between them and the flow is tried as it is."""
 import asyncio
 from collections.abc import Sequence
 
-from bench.recovery.nature import Away, Nature, Silent, Trouble
-from mendflow.core.model.faults import Category, Fault, Stage
+from bench.recovery.nature import FailureModel, LostMessages, SchedulerOutage, Trouble
+from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import JobState, Outcome
 from mendflow.services.base.contracts import Callback, CapacityReport, MetaScheduler, NewJob, Status, SubmissionFailed
@@ -20,13 +20,13 @@ MESSAGES = {
 CONNECT_S = 5.0
 
 
-class Line:
+class SchedulerLink:
     """The way to one domain's meta-scheduler: what does not get through, and how often that was tried."""
 
     def __init__(self, domain: str, troubles: Sequence[Trouble]) -> None:
         self._domain = domain
-        self._away = [trouble for trouble in troubles if isinstance(trouble, Away)]
-        self._silent = {trouble.what: trouble.times for trouble in troubles if isinstance(trouble, Silent)}
+        self._away = [trouble for trouble in troubles if isinstance(trouble, SchedulerOutage)]
+        self._silent = {trouble.what: trouble.times for trouble in troubles if isinstance(trouble, LostMessages)}
         self.refusals = 0
 
     async def pass_job(self) -> None:
@@ -37,7 +37,7 @@ class Line:
                 await asyncio.sleep(CONNECT_S)
                 name, message = MESSAGES[away.category]
                 raise SubmissionFailed(
-                    Fault(name=name, category=away.category, message=message, stage=Stage.SUBMISSION)
+                    Fault(name=name, category=away.category, message=message, stage=AttemptStage.SUBMISSION)
                 )
 
     def swallows(self, what: str) -> bool:
@@ -46,10 +46,10 @@ class Line:
         return left > 0
 
 
-class BehindALine:
+class LinkedScheduler:
     """A meta-scheduler as it is seen over a line."""
 
-    def __init__(self, inner: MetaScheduler, line: Line) -> None:
+    def __init__(self, inner: MetaScheduler, line: SchedulerLink) -> None:
         self._inner = inner
         self._line = line
 
@@ -90,8 +90,8 @@ class FarScheduler:
 
     HOST = "far-away"
 
-    def __init__(self, nature: Nature) -> None:
-        self._nature = nature
+    def __init__(self, nature: FailureModel) -> None:
+        self._model = nature
         self._running: dict[JobId, asyncio.Task[Outcome]] = {}
         self._tellers: list[asyncio.Task[None]] = []
 
@@ -101,9 +101,9 @@ class FarScheduler:
                 self._running[job.id] = asyncio.create_task(self._work(job))
 
     async def _work(self, job: NewJob) -> Outcome:
-        ending = self._nature.attempt(job.spec, self.HOST, asyncio.get_running_loop().time())
+        ending = self._model.attempt(job.spec, self.HOST, asyncio.get_running_loop().time())
         await asyncio.sleep(ending.after_s)
-        return self._nature.ended(job.spec, ending)
+        return self._model.ended(job.spec, ending)
 
     async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
         await self.submit([job], again=again)

@@ -9,13 +9,13 @@ from typing import Final
 
 import msgspec
 
-from bench.recovery.schedulers import BehindALine, FarScheduler, Line
-from mendflow.core.model.rules import HOUSE as HOUSE_NAME
+from bench.recovery.schedulers import FarScheduler, LinkedScheduler, SchedulerLink
+from mendflow.core.model.rules import DEFAULT_RULES as HOUSE_NAME
 from mendflow.core.model.rules import RuleSet
 from mendflow.formats.rules import read_rules
-from mendflow.services.runtime.server import House, HouseRules
+from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.sim.machines import TrueClock
-from mendflow.stores.files import FolderKeeper
+from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
 
 AGAIN: Final = """
@@ -45,19 +45,19 @@ HOUSE: Final = Strategy(name="default rules", rules=(files("mendflow") / "house"
 STRATEGIES: Final = (NONE, PLAIN, HOUSE)
 
 
-async def house_with(strategy: Strategy, folder: Path, line: Line, far: FarScheduler | None) -> House:
+async def server_with(strategy: Strategy, folder: Path, line: SchedulerLink, far: FarScheduler | None) -> Server:
     """A house that recovers by this strategy, with its own queue behind the line, and perhaps another domain."""
-    keeper = FolderKeeper(folder / "files")
-    keeper.open()
-    house = House(
+    file_store = FolderFileStore(folder / "files")
+    file_store.open()
+    server = Server(
         store=MemoryStore(),
-        keeper=keeper,
+        file_store=file_store,
         clock=TrueClock(),
-        rules=HouseRules(losses_max=strategy.losses_max, files_roots=None),
+        settings=ServerSettings(losses_max=strategy.losses_max, files_roots=None),
         version="scenario",
         shipped=strategy.rule_set(),
         domains={"far": far} if far is not None else {},
-        way_to_queue=lambda queue: BehindALine(queue, line),
+        way_to_queue=lambda queue: LinkedScheduler(queue, line),
     )
-    await house.open()
-    return house
+    await server.open()
+    return server

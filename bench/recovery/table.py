@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from bench.recovery.play import Result, fair_weather, play
+from bench.recovery.play import PlayResult, play, without_failures
 from bench.recovery.scenario import Scenario
 from bench.recovery.strategies import NONE, STRATEGIES, Strategy
 
@@ -16,19 +16,19 @@ class Row(msgspec.Struct, frozen=True):
     """A scenario, how it goes in fair weather, and what each strategy made of it."""
 
     scenario: Scenario
-    fair: Result
-    by: dict[str, Result]
+    baseline: PlayResult
+    by: dict[str, PlayResult]
 
     def lost_s(self, strategy: Strategy) -> float:
         """Seconds beyond what the work takes in fair weather; of a case that failed, all its seconds."""
         result = self.by[strategy.name]
-        return result.seconds - self.fair.seconds if result.recovered else result.seconds
+        return result.seconds - self.baseline.seconds if result.recovered else result.seconds
 
     def extra(self, strategy: Strategy) -> int:
         return max(0, self.by[strategy.name].attempts - self.scenario.jobs)  # none was begun of what nobody takes
 
 
-class Summary(msgspec.Struct, frozen=True):
+class StrategySummary(msgspec.Struct, frozen=True):
     recovered: int
     curable: int
     extra: int
@@ -40,16 +40,16 @@ class Summary(msgspec.Struct, frozen=True):
 
 def measure(scenarios: Sequence[Scenario], strategies: Sequence[Strategy] = STRATEGIES) -> list[Row]:
     return [
-        Row(one, play(fair_weather(one), NONE), {strategy.name: play(one, strategy) for strategy in strategies})
+        Row(one, play(without_failures(one), NONE), {strategy.name: play(one, strategy) for strategy in strategies})
         for one in scenarios
     ]
 
 
-def summary(rows: Sequence[Row], strategy: Strategy) -> Summary:
+def summary(rows: Sequence[Row], strategy: Strategy) -> StrategySummary:
     """Over curable scenarios: how many were cured, at what price. Over the others: how soon that was known."""
     cured = [row for row in rows if row.by[strategy.name].recovered]
     hopeless = [row for row in rows if not row.scenario.curable]
-    return Summary(
+    return StrategySummary(
         recovered=len(cured),
         curable=len(rows) - len(hopeless),
         extra=sum(row.extra(strategy) for row in cured),

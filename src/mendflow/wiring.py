@@ -20,61 +20,61 @@ from pathlib import Path
 
 import msgspec
 
-from mendflow.batch.grounds import Grounds
-from mendflow.batch.systems import BatchSystems
+from mendflow.batch.router import BatchSystemRouter
+from mendflow.batch.site_folders import SiteFolders
 from mendflow.client import server_file
 from mendflow.core.model.data import StorageElement
+from mendflow.core.model.errors import InvalidRequest, StoreUnavailable
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import Invalid, StoreUnavailable
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.core.xml import parse
 from mendflow.event_loop import run
 from mendflow.formats.bpel.ports import PORTS, port_wsdl
 from mendflow.formats.jsdl import flow_of
-from mendflow.formats.patterns import house_patterns
+from mendflow.formats.patterns import default_patterns
 from mendflow.formats.rules import read_rules
-from mendflow.server.access import PILOT, Access, Token, hash_of, is_loopback, new_token
+from mendflow.server.access import PILOT, AccessControl, AccessToken, is_loopback, new_token, token_hash
 from mendflow.server.app import create_app
-from mendflow.server.passing import Passing
-from mendflow.server.peers import HttpNeighbours
-from mendflow.server.posting import HttpPoster
+from mendflow.server.peer_requests import PeerRequests
+from mendflow.server.peers import HttpPeers
 from mendflow.server.runner import serve
 from mendflow.server.soap.caller import HttpCaller
-from mendflow.services.api.case_locator import Whereabouts
+from mendflow.server.webhook_posts import HttpPoster
+from mendflow.services.api.case_locator import CaseLocator
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.api.peer_handler import Counterpart
-from mendflow.services.api.soap_endpoint import LocalOffice
+from mendflow.services.api.peer_handler import PeerHandler
+from mendflow.services.api.soap_endpoint import LocalSoapGateway
 from mendflow.services.base.clock import SystemClock, steady_ms, steady_name
-from mendflow.services.base.cluster import NO_NEIGHBOURS, ServerDocument
-from mendflow.services.base.contracts import Keeper, MetaScheduler
-from mendflow.services.base.counters import Counts
+from mendflow.services.base.cluster import NO_PEERS, ServerDocument
+from mendflow.services.base.contracts import FileStore, MetaScheduler
+from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.cluster.shared_secret import derived, shared_secret
-from mendflow.services.data.watches.storage import NotSeen, Seen
+from mendflow.services.data.watches.storage import ListedFile, StorageUnavailable
 from mendflow.services.observe.metered_store import MeteredStore
-from mendflow.services.observe.monitor_settings import MonitorRules
-from mendflow.services.observe.tracing.tracer import Offer, Tracer
+from mendflow.services.observe.monitor_settings import MonitorSettings
+from mendflow.services.observe.tracing.tracer import SpanSink, Tracer
 from mendflow.services.recovery.levels import DEFAULT_WAITS_MS
-from mendflow.services.runtime.server import NO_DOMAINS, House, HouseRules
+from mendflow.services.runtime.server import NO_DOMAINS, Server, ServerSettings
 from mendflow.services.scheduling.sites.pilot_monitor import LOOK_MS
 from mendflow.stores.contract import Store
 from mendflow.stores.file_lock import FileLock
-from mendflow.stores.files import FolderKeeper
-from mendflow.stores.shared_files import SharedKeeper
-from mendflow.stores.urls import STORE_FILE, Located, has_password, store_at
-from mendflow.transfer import looking
-from mendflow.transfer.problems import BadPlace, TransferFailed
+from mendflow.stores.files import FolderFileStore
+from mendflow.stores.shared_files import SharedFileStore
+from mendflow.stores.urls import STORE_FILE, StoreLocation, has_password, store_at
+from mendflow.transfer import listing
+from mendflow.transfer.errors import BadFileUrl, TransferFailed
 
 __all__ = [
     "DEFAULT_WAITS_MS",
     "LocalPilot",
-    "MonitorRules",
+    "MonitorSettings",
     "RunningServer",
-    "ServerFile",
+    "ServerAnnouncement",
     "ServerOptions",
+    "default_rules",
     "find_server",
     "has_password",
-    "house_rules",
     "run",
     "running_server",
     "start_pilot",
@@ -85,7 +85,7 @@ STOP_PILOT_S = 15
 SITES_TOKEN = "site-pilots"
 """The name of the token that pilots of sites show. It comes from the store's secret, so that a server that is started
 again, and every other on the store, knows the pilots that are there."""
-GARBAGE_YOUNG_MAX = 50_000
+GC_YOUNG_MAX = 50_000
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,13 +98,13 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 0
     url: str = ""
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[AccessToken, ...] = ()
     lease_ms: int = 30_000
     losses_max: int = 20
     files_roots: tuple[Path, ...] | None = ()
     recovery: bool = True  # whether rules are asked at all
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
-    monitor: MonitorRules = MonitorRules()  # from when on there is an alert
+    monitor: MonitorSettings = MonitorSettings()  # from when on there is an alert
     webhooks_to_private: bool = False  # a server that listens on this machine only may send them there anyway
     otlp: str = ""  # the collector that traces go to; empty: none
     sites_look_ms: int = LOOK_MS  # how often sites are looked at
@@ -112,7 +112,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     announce: bool = True  # whether commands on this machine are to find it by its folder
 
 
-class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
+class ServerAnnouncement(msgspec.Struct, frozen=True, kw_only=True):
     """What server.json says. The token is good for a pilot and for nothing else: jobs can read this file."""
 
     url: str
@@ -124,12 +124,12 @@ class RunningServer:
     """`pilot_token` is what local pilots show; empty where no token is wanted. `place` is what it serves from, as
     people are told."""
 
-    def __init__(self, url: str, place: str, pilot_token: str, domain: LocalDomain, house: House) -> None:
+    def __init__(self, url: str, place: str, pilot_token: str, domain: LocalDomain, server: Server) -> None:
         self.url = url
         self.place = place
         self.pilot_token = pilot_token
         self.domain = domain
-        self.house = house
+        self.server = server
 
 
 def read_job(description: str, folder: Path | None) -> Flow:
@@ -137,7 +137,7 @@ def read_job(description: str, folder: Path | None) -> Flow:
     return flow_of(parse(description, "the job description"), "the job description", folder)
 
 
-def house_rules() -> RuleSet:
+def default_rules() -> RuleSet:
     """The rules that ship with the product."""
     source = files("mendflow").joinpath("defaults", "rules.yaml")
     return read_rules(source.read_text(encoding="utf-8"), "defaults/rules.yaml")
@@ -149,34 +149,36 @@ async def running_server(
 ) -> AsyncIterator[RunningServer]:
     """A whole server in this process, for as long as the block lasts. `domains` are other ones that failed jobs can go
     to, by name."""
-    with _own_folder(options.data, store_at(options.store, options.data)) as (located, keeper):
+    with _lock_folder(options.data, store_at(options.store, options.data)) as (located, file_store):
         place = located.shown if options.store else str(options.data)
-        others = Others(options.data) if located.shared else None
-        counts = Counts()
-        async with _exporting(options, counts, others) as offer:
-            grounds = Grounds(options.data.absolute())
-            house = _house(options, located, keeper, domains, others, counts, offer, grounds)
-            async with _served(options, place, house, keeper, others, grounds) as running:
+        peers = PeerIdentity(options.data) if located.shared else None
+        counts = ServerMetrics()
+        async with _span_export(options, counts, peers) as offer:
+            grounds = SiteFolders(options.data.absolute())
+            server = _build_server(options, located, file_store, domains, peers, counts, offer, grounds)
+            async with _serve_http(options, place, server, file_store, peers, grounds) as running:
                 yield running
 
 
 @contextmanager
-def _own_folder(data: Path, located: Located) -> Iterator[tuple[Located, FolderKeeper | SharedKeeper]]:
+def _lock_folder(
+    data: Path, located: StoreLocation
+) -> Iterator[tuple[StoreLocation, FolderFileStore | SharedFileStore]]:
     """The data folder, for as long as the block lasts. The lock of a store in the folder guards the folder too."""
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(f"the data folder {data} cannot be made: {error.strerror}") from error
-    files = FolderKeeper(data / "files")
+    files = FolderFileStore(data / "files")
     with ExitStack() as stack:
         if located.file != data / STORE_FILE:
             lock = FileLock(data / "server", "folder")
-            lock.take()
-            stack.callback(lock.give_back)
-        yield located, SharedKeeper(located.store, files) if located.shared else files
+            lock.acquire()
+            stack.callback(lock.release)
+        yield located, SharedFileStore(located.store, files) if located.shared else files
 
 
-class Others:
+class PeerIdentity:
     """What a server needs on a store that it shares: who it is to the others, and the way to them. It is known by its
     machine and its folder, so that one that is started again is the same."""
 
@@ -184,14 +186,14 @@ class Others:
         host = socket.gethostname()
         folder = hashlib.sha256(str(data.absolute()).encode()).hexdigest()[:6]
         self.document = ServerDocument(id=f"{host}-{folder}", url="", host=host, meter=steady_name())
-        self.neighbours = HttpNeighbours()
+        self.peers = HttpPeers()
         self.token = ""
         self.pilot_token = ""
 
     async def introduce(self, store: Store) -> None:
         secret = await shared_secret(store)
         self.token, self.pilot_token = derived(secret, "server"), derived(secret, "local pilot")
-        self.neighbours.introduce(self.token)
+        self.peers.introduce(self.token)
 
     def serve_at(self, url: str) -> None:
         """The next beat tells it."""
@@ -199,7 +201,9 @@ class Others:
 
 
 @asynccontextmanager
-async def _exporting(options: ServerOptions, counts: Counts, others: Others | None) -> AsyncIterator[Offer | None]:
+async def _span_export(
+    options: ServerOptions, counts: ServerMetrics, peers: PeerIdentity | None
+) -> AsyncIterator[SpanSink | None]:
     """Where spans go, if they are wanted. What sends them is loaded only then: it needs what not everybody has."""
     if not options.otlp:
         yield None
@@ -207,13 +211,13 @@ async def _exporting(options: ServerOptions, counts: Counts, others: Others | No
     try:
         otlp = importlib.import_module("mendflow.server.otlp")
     except ImportError as error:
-        raise Invalid(f"traces need what is not installed ({error}): pip install 'mendflow[traces]'") from error
-    about = {
+        raise InvalidRequest(f"traces need what is not installed ({error}): pip install 'mendflow[traces]'") from error
+    attributes = {
         "service.name": os.environ.get("OTEL_SERVICE_NAME", "mendflow"),
         "service.version": version("mendflow"),
-        "service.instance.id": others.document.id if others is not None else socket.gethostname(),
+        "service.instance.id": peers.document.id if peers is not None else socket.gethostname(),
     }
-    exporter = otlp.OtlpExporter(options.otlp, about=about, counts=counts.spans)
+    exporter = otlp.OtlpExporter(options.otlp, attributes=attributes, counts=counts.spans)
     exporter.start()
     try:
         yield exporter.offer
@@ -224,46 +228,48 @@ async def _exporting(options: ServerOptions, counts: Counts, others: Others | No
 class WatchedElements:
     """The way to storage elements that a server watches."""
 
-    async def list(self, element: StorageElement, prefix: str) -> Sequence[Seen]:
-        with _told_as(NotSeen):
-            return [Seen(each.path, each.bytes, each.identity) for each in await looking.listed(element, prefix)]
+    async def list(self, element: StorageElement, prefix: str) -> Sequence[ListedFile]:
+        with _translate_errors(StorageUnavailable):
+            return [
+                ListedFile(each.path, each.bytes, each.identity) for each in await listing.list_files(element, prefix)
+            ]
 
-    async def read(self, element: StorageElement, path: str) -> tuple[Seen, str]:
-        with _told_as(NotSeen):
-            found, digest = await looking.digested(element, path)
-        return Seen(found.path, found.bytes, found.identity), digest
+    async def read(self, element: StorageElement, path: str) -> tuple[ListedFile, str]:
+        with _translate_errors(StorageUnavailable):
+            found, digest = await listing.digest_file(element, path)
+        return ListedFile(found.path, found.bytes, found.identity), digest
 
 
 @contextmanager
-def _told_as(problem: type[Exception]) -> Iterator[None]:
+def _translate_errors(problem: type[Exception]) -> Iterator[None]:
     """What comes in the way of a transfer, in the words of whoever asked."""
     try:
         yield
-    except (TransferFailed, BadPlace) as error:
+    except (TransferFailed, BadFileUrl) as error:
         raise problem(str(error)) from error
 
 
-def _house(
+def _build_server(
     options: ServerOptions,
-    located: Located,
-    keeper: Keeper,
+    located: StoreLocation,
+    file_store: FileStore,
     domains: Mapping[str, MetaScheduler],
-    others: Others | None,
-    counts: Counts,
-    offer: Offer | None,
-    grounds: Grounds,
-) -> House:
+    peers: PeerIdentity | None,
+    counts: ServerMetrics,
+    offer: SpanSink | None,
+    grounds: SiteFolders,
+) -> Server:
     clock, private = SystemClock(), options.webhooks_to_private or is_loopback(options.host)
-    return House(
+    return Server(
         store=MeteredStore(located.store, counts.store),
         counts=counts,
         tracer=Tracer(offer, clock) if offer is not None else None,
-        keeper=keeper,
-        server=others.document if others is not None else None,
-        neighbours=others.neighbours if others is not None else NO_NEIGHBOURS,
+        file_store=file_store,
+        server=peers.document if peers is not None else None,
+        peers=peers.peers if peers is not None else NO_PEERS,
         meter=steady_ms,
         clock=clock,
-        rules=HouseRules(
+        settings=ServerSettings(
             lease_ms=options.lease_ms,
             losses_max=options.losses_max,
             files_roots=options.files_roots,
@@ -274,95 +280,95 @@ def _house(
             data_wait_ms=options.data_wait_ms,
         ),
         version=version("mendflow"),
-        shipped=house_rules(),
-        patterns=house_patterns(),
+        shipped=default_rules(),
+        patterns=default_patterns(),
         domains=domains,
         poster=HttpPoster(private=private),
         caller=HttpCaller(private=private),
         read_job=read_job,
         elements=WatchedElements(),
-        batches=BatchSystems(grounds),
+        batch_systems=BatchSystemRouter(grounds),
     )
 
 
 @asynccontextmanager
-async def _served(
+async def _serve_http(
     options: ServerOptions,
     place: str,
-    house: House,
-    keeper: FolderKeeper | SharedKeeper,
-    others: Others | None,
-    grounds: Grounds,
+    server: Server,
+    file_store: FolderFileStore | SharedFileStore,
+    peers: PeerIdentity | None,
+    grounds: SiteFolders,
 ) -> AsyncIterator[RunningServer]:
-    data, domain = options.data, LocalDomain(house, elsewhere=others.neighbours if others is not None else None)
+    data, domain = options.data, LocalDomain(server, elsewhere=peers.peers if peers is not None else None)
     try:
-        await house.open()
-        keeper.open()
-        collect_seldom()
-        if others is not None:
-            await others.introduce(house.store)
-        pilot_token, known = _with_local_pilot(options.tokens, others.pilot_token if others is not None else "")
-        sites_token = derived(await shared_secret(house.store), "pilots of sites") if known else ""
-        known += [Token(SITES_TOKEN, frozenset({PILOT}), hash_of(sites_token))] if known else []
-        access = Access(known, servers_token=others.token if others is not None else "")
-        peer = Counterpart(house) if others is not None else None
-        where = Whereabouts(house) if others is not None else None
-        passing = Passing(where.find, others.token) if where is not None and others is not None else None
+        await server.open()
+        file_store.open()
+        relax_garbage_collection()
+        if peers is not None:
+            await peers.introduce(server.store)
+        pilot_token, known = _add_pilot_token(options.tokens, peers.pilot_token if peers is not None else "")
+        sites_token = derived(await shared_secret(server.store), "pilots of sites") if known else ""
+        known += [AccessToken(SITES_TOKEN, frozenset({PILOT}), token_hash(sites_token))] if known else []
+        access = AccessControl(known, servers_token=peers.token if peers is not None else "")
+        peer = PeerHandler(server) if peers is not None else None
+        homes = CaseLocator(server) if peers is not None else None
+        peer_requests = PeerRequests(homes.find, peers.token) if homes is not None and peers is not None else None
         app = create_app(
             domain,
             access=access,
-            let_go=house.let_go,
+            let_go=server.answer_held,
             peer=peer,
-            where=where,
-            passing=passing,
-            office=LocalOffice(house, {name: port_wsdl(name) for name in PORTS}),
+            homes=homes,
+            peer_requests=peer_requests,
+            gateway=LocalSoapGateway(server, {name: port_wsdl(name) for name in PORTS}),
             url=options.url,
         )
-        served = await serve(app, options.host, options.port)
-        if others is not None:
-            others.serve_at(options.url or served.url_for_others)
-        own_url = options.url or served.url_for_others
-        house.listens_at(own_url)
+        http_server = await serve(app, options.host, options.port)
+        if peers is not None:
+            peers.serve_at(options.url or http_server.public_url)
+        own_url = options.url or http_server.public_url
+        server.listens_at(own_url)
         grounds.introduce(
-            token=sites_token, servers=lambda: [own_url, *(each.url for each in house.membership.living())]
+            token=sites_token, servers=lambda: [own_url, *(each.url for each in server.membership.living())]
         )
         if options.announce:
-            write_server_file(data, ServerFile(url=served.url, pid=os.getpid(), token=pilot_token))
+            write_server_file(data, ServerAnnouncement(url=http_server.url, pid=os.getpid(), token=pilot_token))
         try:
-            yield RunningServer(served.url, place, pilot_token, domain, house)
+            yield RunningServer(http_server.url, place, pilot_token, domain, server)
         finally:
             if options.announce:
                 (data / "server.json").unlink(missing_ok=True)
-            await served.stop()
-            if passing is not None:
-                await passing.close()
+            await http_server.stop()
+            if peer_requests is not None:
+                await peer_requests.close()
     finally:
-        await house.close()
-        if isinstance(house.poster, HttpPoster):
-            await house.poster.close()
-        if isinstance(house.caller, HttpCaller):
-            await house.caller.close()
-        if others is not None:
-            await others.neighbours.close()
+        await server.close()
+        if isinstance(server.poster, HttpPoster):
+            await server.poster.close()
+        if isinstance(server.caller, HttpCaller):
+            await server.caller.close()
+        if peers is not None:
+            await peers.peers.close()
 
 
-def _with_local_pilot(tokens: Sequence[Token], shared: str) -> tuple[str, list[Token]]:
+def _add_pilot_token(tokens: Sequence[AccessToken], shared: str) -> tuple[str, list[AccessToken]]:
     """A token for pilots that this server starts itself: what a job can read of its pilot must not let it do more than
     a pilot may. Made anew each time, or `shared` with other servers, which such a pilot may go to."""
     if not tokens:
         return "", []
     token = shared or new_token("local-pilot", [PILOT])[0]
-    return token, [*tokens, Token("local-pilot", frozenset({PILOT}), hash_of(token))]
+    return token, [*tokens, AccessToken("local-pilot", frozenset({PILOT}), token_hash(token))]
 
 
-def collect_seldom() -> None:
+def relax_garbage_collection() -> None:
     """A server holds a great many small values that live long, and makes hardly any cycles: looking through all of
     them for cycles, as often as Python does by default, would cost more than the work itself."""
     gc.freeze()
-    gc.set_threshold(GARBAGE_YOUNG_MAX, 20, 100)
+    gc.set_threshold(GC_YOUNG_MAX, 20, 100)
 
 
-def write_server_file(data: Path, content: ServerFile) -> None:
+def write_server_file(data: Path, content: ServerAnnouncement) -> None:
     """Whole or not at all, and for its owner's eyes only."""
     draft = data / f"server.json.{content.pid}"
     descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
@@ -371,10 +377,10 @@ def write_server_file(data: Path, content: ServerFile) -> None:
     os.replace(draft, data / "server.json")
 
 
-def find_server(data: Path) -> ServerFile | None:
+def find_server(data: Path) -> ServerAnnouncement | None:
     """The server that runs on this data folder, by the same rule as commands go by."""
     found = server_file.find_server(data)
-    return ServerFile(url=found.url, pid=found.pid, token=found.token) if found else None
+    return ServerAnnouncement(url=found.url, pid=found.pid, token=found.token) if found else None
 
 
 class LocalPilot:

@@ -8,11 +8,19 @@ import msgspec
 import pytest
 
 from mendflow.batch import commands
-from mendflow.batch.commands import answer_of, ask, environment_for
+from mendflow.batch.commands import environment_for, output_of, run_command
 from mendflow.batch.contract import Launch
-from mendflow.batch.psij import PsijBatch
-from mendflow.batch.queues import QUEUES
-from mendflow.core.model.sites import BatchAway, BatchSettings, Found, Rejected, Site, Unsure, Untried
+from mendflow.batch.psij import PsijBatchSystem
+from mendflow.batch.queue_commands import QUEUES
+from mendflow.core.model.sites import (
+    BatchJobStatus,
+    BatchSettings,
+    BatchSystemUnavailable,
+    Site,
+    SubmitRejected,
+    SubmitSkipped,
+    SubmitUncertain,
+)
 
 SHORT_MS = 500
 
@@ -29,7 +37,7 @@ def site(tmp_path: Path, kind: str = "slurm", **scripts: str) -> Site:
 
 
 async def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
-    said = await ask(site(tmp_path, hang="echo $$; sleep 600 & echo $!; wait"), ["hang"])
+    said = await run_command(site(tmp_path, hang="echo $$; sleep 600 & echo $!; wait"), ["hang"])
     assert said.code is None
     for pid in said.out.split():
         async with asyncio.timeout(10):
@@ -45,14 +53,14 @@ def _lives(pid: int) -> bool:
 
 
 async def test_a_command_that_does_not_stop_talking_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "SAID_BYTES_MAX", 100_000)
-    with pytest.raises(BatchAway, match="said too much"):
-        await answer_of(site(tmp_path, talk="yes"), ["talk"])
+    monkeypatch.setattr(commands, "OUTPUT_BYTES_MAX", 100_000)
+    with pytest.raises(BatchSystemUnavailable, match="said too much"):
+        await output_of(site(tmp_path, talk="yes"), ["talk"])
 
 
 async def test_a_command_that_is_not_there_is_an_answer_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(BatchAway, match="no-such-command cannot be run: No such file"):
-        await answer_of(site(tmp_path), ["no-such-command"])
+    with pytest.raises(BatchSystemUnavailable, match="no-such-command cannot be run: No such file"):
+        await output_of(site(tmp_path), ["no-such-command"])
 
 
 @pytest.mark.parametrize(
@@ -60,21 +68,21 @@ async def test_a_command_that_is_not_there_is_an_answer_in_a_sentence(tmp_path: 
     ["exit 1", "echo 'slurm_load_jobs error: Unable to contact' >&2; exit 1", "echo garbage", "sleep 60"],
 )
 async def test_a_queue_that_does_not_answer_as_it_should_is_not_taken_for_empty(tmp_path: Path, answer: str) -> None:
-    with pytest.raises(BatchAway):
-        await QUEUES["slurm"].listed(site(tmp_path, squeue=answer))
+    with pytest.raises(BatchSystemUnavailable):
+        await QUEUES["slurm"].list_jobs(site(tmp_path, squeue=answer))
 
 
 async def test_of_several_by_one_name_the_one_that_runs_counts(tmp_path: Path) -> None:
     rows = "mendflow-t0-1-a|7|CANCELLED|None\nmendflow-t0-1-a|9|RUNNING|None\nmendflow-t0-1-a|8|PENDING|None"
     strangers = "mendflow-t00-1-a|10|RUNNING|None\nsomebody|11|RUNNING|None"
-    found = await QUEUES["slurm"].listed(site(tmp_path, squeue=f"cat <<'END'\n{rows}\n{strangers}\nEND"))
-    assert found == {"mendflow-t0-1-a": Found("running", "9", "running")}
+    found = await QUEUES["slurm"].list_jobs(site(tmp_path, squeue=f"cat <<'END'\n{rows}\n{strangers}\nEND"))
+    assert found == {"mendflow-t0-1-a": BatchJobStatus("running", "9", "running")}
 
 
 async def test_a_queue_without_jobs_is_empty(tmp_path: Path) -> None:
-    assert await QUEUES["slurm"].listed(site(tmp_path, squeue="true")) == {}
-    assert await QUEUES["lsf"].listed(site(tmp_path, "lsf", bjobs="echo No job found >&2; exit 255")) == {}
-    assert await QUEUES["pbs"].listed(site(tmp_path, "pbs", qstat="echo '{}'")) == {}
+    assert await QUEUES["slurm"].list_jobs(site(tmp_path, squeue="true")) == {}
+    assert await QUEUES["lsf"].list_jobs(site(tmp_path, "lsf", bjobs="echo No job found >&2; exit 255")) == {}
+    assert await QUEUES["pbs"].list_jobs(site(tmp_path, "pbs", qstat="echo '{}'")) == {}
 
 
 def launches(tmp_path: Path) -> list[Launch]:
@@ -85,26 +93,26 @@ def launches(tmp_path: Path) -> list[Launch]:
 @pytest.mark.parametrize(
     ("sbatch", "kind"),
     [
-        ("echo 'sbatch: error: invalid partition specified' >&2; exit 1", Rejected),
-        ("echo 'sbatch: error: Unable to contact slurm controller' >&2; exit 1", Unsure),
-        ("echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1", Unsure),
-        ("sleep 600", Unsure),
+        ("echo 'sbatch: error: invalid partition specified' >&2; exit 1", SubmitRejected),
+        ("echo 'sbatch: error: Unable to contact slurm controller' >&2; exit 1", SubmitUncertain),
+        ("echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1", SubmitUncertain),
+        ("sleep 600", SubmitUncertain),
     ],
 )
 async def test_a_submission_without_an_answer_may_have_been_taken_and_the_rest_are_not_tried(
     tmp_path: Path, sbatch: str, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mendflow.batch.psij.START_MS", 5_000)
-    one, two, three = (await PsijBatch().submit(site(tmp_path, sbatch=sbatch), launches(tmp_path))).values()
-    assert isinstance(one, kind) and isinstance(two, Untried) and isinstance(three, Untried)
+    one, two, three = (await PsijBatchSystem().submit(site(tmp_path, sbatch=sbatch), launches(tmp_path))).values()
+    assert isinstance(one, kind) and isinstance(two, SubmitSkipped) and isinstance(three, SubmitSkipped)
 
 
 async def test_without_psij_it_is_said_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "psij.py").write_text("raise ImportError(\"No module named 'psij'\")")
     bare = site(tmp_path)
     bare = msgspec.structs.replace(bare, batch=msgspec.structs.replace(bare.batch, environment=shadow(tmp_path)))
-    one, *_ = (await PsijBatch().submit(bare, launches(tmp_path))).values()
-    assert isinstance(one, Rejected) and "pip install 'mendflow[batch]'" in one.why
+    one, *_ = (await PsijBatchSystem().submit(bare, launches(tmp_path))).values()
+    assert isinstance(one, SubmitRejected) and "pip install 'mendflow[batch]'" in one.why
 
 
 def shadow(folder: Path) -> dict[str, str]:
@@ -115,7 +123,7 @@ def shadow(folder: Path) -> dict[str, str]:
 async def test_what_was_taken_before_a_refusal_is_taken(tmp_path: Path) -> None:
     counter = tmp_path / "count"
     sbatch = f"echo x >> {counter}; [ $(wc -l < {counter}) -lt 2 ] && echo Submitted batch job 5 || exit 1"
-    one, two, three = (await PsijBatch().submit(site(tmp_path, sbatch=sbatch), launches(tmp_path))).values()
+    one, two, three = (await PsijBatchSystem().submit(site(tmp_path, sbatch=sbatch), launches(tmp_path))).values()
     assert [type(each).__name__ for each in (one, two, three)] == ["Acknowledged", "Rejected", "Untried"]
     assert counter.read_text().count("x") == 2
 

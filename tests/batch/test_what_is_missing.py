@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.batch import systems
-from mendflow.batch.grounds import Grounds
-from mendflow.batch.systems import COMMANDS, BatchSystems
+from mendflow.batch import router as systems
+from mendflow.batch.router import COMMANDS, BatchSystemRouter
+from mendflow.batch.site_folders import SiteFolders
 from mendflow.core.model.sites import BatchSettings, Site
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BatchSystems:
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BatchSystemRouter:
     """On a machine that has no command at all, and PSI/J."""
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     monkeypatch.setattr(systems, "find_spec", lambda name: object())
-    return BatchSystems(Grounds(tmp_path))
+    return BatchSystemRouter(SiteFolders(tmp_path))
 
 
 def site(kind: str, **settings: object) -> Site:
@@ -24,7 +24,7 @@ def site(kind: str, **settings: object) -> Site:
 
 @pytest.mark.parametrize("kind", [kind for kind in COMMANDS if kind != "local"])
 async def test_commands_that_are_not_there_are_named_with_what_to_do(
-    made: BatchSystems, kind: str, tmp_path: Path
+    made: BatchSystemRouter, kind: str, tmp_path: Path
 ) -> None:  # PJ-8
     (told,) = await made.lacks(site(kind))
     assert told.startswith(", ".join(COMMANDS[kind])) and "`commands`" in told
@@ -35,14 +35,14 @@ async def test_commands_that_are_not_there_are_named_with_what_to_do(
     assert told.startswith(f"{COMMANDS[kind][2]} of {kind} cannot be found on {tmp_path} or on the PATH")
 
 
-async def test_what_only_another_machine_can_know_is_not_told(made: BatchSystems) -> None:
+async def test_what_only_another_machine_can_know_is_not_told(made: BatchSystemRouter) -> None:
     assert await made.lacks(site("slurm", host="elsewhere")) == []
     assert len(await made.lacks(site("slurm", host=made.host))) == 1
     assert await made.lacks(site("local")) == []
 
 
 async def test_what_submits_and_variables_are_looked_for_too(
-    made: BatchSystems, monkeypatch: pytest.MonkeyPatch
+    made: BatchSystemRouter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(systems, "find_spec", lambda name: None)
     told = await made.lacks(site("pbs", environment={"X": "env:NOT_THERE_AT_ALL"}))

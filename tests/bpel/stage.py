@@ -6,16 +6,16 @@ declared, of 6 in the one that it has; 9 is never answered."""
 
 from pathlib import Path
 
-from mendflow.core.engine.messages import CallPartner, Deliver, EndCase, GoOn, SendReply, SetTimer, StartCase
+from mendflow.core.engine.messages import CallPartner, ContinueLater, Deliver, EndCase, SendReply, SetTimer, StartCase
 from mendflow.core.engine.plan import compile_flow
-from mendflow.core.engine.xml.hearing import fits
+from mendflow.core.engine.xml.listeners import match_kind
+from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_text, element_value
-from mendflow.core.xml.reading import read
+from mendflow.core.xml.reader import read
 from mendflow.formats.bpel import load_bpel
 from tests.bpel.documents import DESK, HEARD, SHOP
 from tests.core.engine.world import World
@@ -116,7 +116,7 @@ class Stage:
         if self.forgetful and not world.case.over:
             world.crash(with_snapshot=len(world.journal) % 2 == 0)
         for serial, order in world.out.items():
-            if isinstance(order, GoOn):
+            if isinstance(order, ContinueLater):
                 world.proceed(serial)
             elif isinstance(order, SendReply):
                 world.finish(serial, Outcome())
@@ -148,7 +148,7 @@ class Stage:
     def _route(self, message: Deliver) -> bool:
         """Take a message to the case that it is for, if there is one."""
         live = [each for each in self.cases if not each.case.over]
-        verdicts = [(each, fits(each.case, message.channel, message.value)) for each in live]
+        verdicts = [(each, match_kind(each.case, message.channel, message.value)) for each in live]
         chosen = next((each for each, verdict in verdicts if verdict == "correlated"), None)
         if chosen is None and message.channel in self.plan.begins:
             chosen = self._begun()

@@ -35,7 +35,7 @@ def _ended(words: list[str]) -> int:
 def _as_its_own(folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
     """In this folder, with this environment and nothing on standard input; afterwards all is as it was. Modules that
     the command loaded from the folder are forgotten: the next command may find other text in the same file."""
-    environ, here, path, modules = dict(os.environ), Path.cwd(), list(sys.path), set(sys.modules)
+    environ, start_local_cluster, path, modules = dict(os.environ), Path.cwd(), list(sys.path), set(sys.modules)
     stdin = sys.stdin
     with open(os.devnull) as nothing:
         try:
@@ -46,7 +46,7 @@ def _as_its_own(folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
         finally:
             sys.stdin = stdin
             _become(environ)
-            os.chdir(here)
+            os.chdir(start_local_cluster)
             sys.path[:] = path
             for name in set(sys.modules) - modules:
                 if str(getattr(sys.modules[name], "__file__", None) or "").startswith(f"{folder}{os.sep}"):

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from mendflow.cli.ending import called_cases
+from mendflow.cli.case_ending import called_cases
 from mendflow.client import Client
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.views import CaseView

@@ -2,16 +2,16 @@
 
 import pytest
 
-from mendflow.cli.imagined_needs import check_needs
-from mendflow.core.model.flow import Job, NeededResources
-from mendflow.core.model.problems import Invalid
+from mendflow.cli.sim_needs import check_needs
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.flow import JobActivity, ResourceTemplates
 from mendflow.sim.grid.scene import GB, SiteScene
 
 SITES = (SiteScene(name="near", running=4, life_s=600.0), SiteScene(name="far", running=4, cpus=8.0))
 
 
-def job(**needs: object) -> dict[str, Job]:
-    return {"work": Job(name="work", command="x", resources=NeededResources(**needs))}
+def job(**needs: object) -> dict[str, JobActivity]:
+    return {"work": JobActivity(name="work", command="x", resources=ResourceTemplates(**needs))}
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,6 @@ def test_what_some_pilot_takes_or_nobody_can_know_yet_may_be_played(needs: dict[
     ],
 )
 def test_what_no_pilot_could_ever_take_is_refused_with_advice(needs: dict[str, object], sentence: str) -> None:
-    with pytest.raises(Invalid, match="no pilot could ever take the job work: ") as refused:
+    with pytest.raises(InvalidRequest, match="no pilot could ever take the job work: ") as refused:
         check_needs(job(**needs), SITES)
     assert sentence in refused.value.message

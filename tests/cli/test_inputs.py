@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from mendflow.cli.inputs import json_or_text, read_inputs
+from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.flow import Input
-from mendflow.core.model.problems import Invalid, NotFound
 
 DECLARED = {
     "name": Input(type="string", required=True),
@@ -59,13 +59,13 @@ def test_a_value_is_read_by_the_declared_type(pair: str, value: object) -> None:
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused_with_what_is_wanted(pair: str, told: str) -> None:
-    with pytest.raises(Invalid, match=told.replace("[", r"\[")):
+    with pytest.raises(InvalidRequest, match=told.replace("[", r"\[")):
         read(pair)
 
 
 def test_all_missing_inputs_are_told_at_once() -> None:
     declared = {"a": Input(required=True), "b": Input(required=True), "c": Input()}
-    with pytest.raises(Invalid, match=r"needs a, b; give --input a=\.\.\. --input b=\.\.\."):
+    with pytest.raises(InvalidRequest, match=r"needs a, b; give --input a=\.\.\. --input b=\.\.\."):
         read_inputs(declared, [], "", flow="f")
 
 
@@ -87,10 +87,10 @@ def test_pairs_go_over_the_file_of_inputs(tmp_path: Path) -> None:
 def test_a_file_of_inputs_that_is_no_map_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "inputs.json"
     source.write_text("[1]")
-    with pytest.raises(Invalid, match="must hold a map"):
+    with pytest.raises(InvalidRequest, match="must hold a map"):
         read(file=str(source))
     source.write_text("{")
-    with pytest.raises(Invalid, match="neither as JSON nor as YAML"):
+    with pytest.raises(InvalidRequest, match="neither as JSON nor as YAML"):
         read(file=str(source))
 
 
@@ -106,7 +106,7 @@ def test_messages_are_json_or_text() -> None:
 
 
 def test_all_that_is_wrong_with_the_inputs_is_told_at_once() -> None:
-    with pytest.raises(Invalid) as told:
+    with pytest.raises(InvalidRequest) as told:
         read_inputs(DECLARED, ["count=many", "deep=perhaps", "nmae=x"], "", flow="align")
     for word in ("count is a number", "deep is true or false", "no input nmae", "needs name"):
         assert word in told.value.message

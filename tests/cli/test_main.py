@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from mendflow import wiring
+from mendflow.cli.command_table import COMMANDS, ELSEWHERE, GROUPS
 from mendflow.cli.main import load
 from mendflow.cli.server_file import find_server
-from mendflow.cli.table import COMMANDS, ELSEWHERE, GROUPS
 from mendflow.stores.file_lock import FileLock
-from mendflow.wiring import ServerFile, write_server_file
+from mendflow.wiring import ServerAnnouncement, write_server_file
 from tests.cli.in_process import run_command
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
@@ -75,27 +75,27 @@ def test_a_command_that_asks_a_running_server_does_not_load_one() -> None:
 
 
 def test_a_servers_address_is_found_while_it_holds_the_folder(tmp_path: Path) -> None:
-    written = ServerFile(url="http://127.0.0.1:1", pid=os.getpid(), token="t")
+    written = ServerAnnouncement(url="http://127.0.0.1:1", pid=os.getpid(), token="t")
     write_server_file(tmp_path, written)
     assert find_server(tmp_path) is None
     lock = FileLock(tmp_path / "store.db")
-    lock.take()
+    lock.acquire()
     found = find_server(tmp_path)
     assert found is not None
     assert (found.url, found.pid, found.token) == (written.url, written.pid, written.token)
     assert wiring.find_server(tmp_path) == written
-    lock.give_back()
+    lock.release()
     assert find_server(tmp_path) is None
 
 
 @pytest.mark.parametrize("pid", ["1", "-1", "12345678901234567890", '"x"'])
 def test_an_address_that_somebody_else_left_is_not_believed(tmp_path: Path, pid: str) -> None:
     lock = FileLock(tmp_path / "store.db")
-    lock.take()
+    lock.acquire()
     (tmp_path / "server.json").write_text(f'{{"url": "http://127.0.0.1:9", "pid": {pid}}}')
     assert find_server(tmp_path) is None
     assert wiring.find_server(tmp_path) is None
-    lock.give_back()
+    lock.release()
 
 
 def test_the_table_says_what_the_commands_say() -> None:
@@ -215,6 +215,6 @@ def test_the_reference_has_every_word_of_every_command_and_no_other() -> None:
 
 
 def test_the_reference_has_every_exit_code() -> None:
-    exits = importlib.import_module("mendflow.cli.exits").Exit
+    exits = importlib.import_module("mendflow.cli.exit_codes").Exit
     codes = {int(code) for code in re.findall(r"^\| (\d+) \|", REFERENCE.read_text(), flags=re.MULTILINE)}
     assert codes == {int(code) for code in exits}

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from mendflow.cli.progress import PlainLines, line_of, live_table
+from mendflow.cli.progress import PlainProgress, line_of, live_table
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.views import CaseStatus, CaseView, NameCount
 
@@ -37,7 +37,7 @@ class Clock:
 
 def test_a_plain_line_is_printed_when_counts_change_and_not_too_often(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
-    lines = PlainLines(clock)
+    lines = PlainProgress(clock)
     lines.show(a_case(align(running=2, waiting=98)))
     clock.now = 0.5
     lines.show(a_case(align(done=1, running=2, waiting=97)))  # too soon
@@ -55,7 +55,7 @@ def test_a_plain_line_is_printed_when_counts_change_and_not_too_often(capsys: py
 
 def test_what_only_stands_in_line_is_told_when_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
-    lines = PlainLines(clock)
+    lines = PlainProgress(clock)
     for clock.now in (0.0, 5.0, 10.0, 20.0):
         lines.show(a_case(align(waiting=5)))
     assert capsys.readouterr().err.splitlines() == ["[   10.0 s] align: 5 waiting"]
@@ -63,7 +63,7 @@ def test_what_only_stands_in_line_is_told_when_nothing_else_is(capsys: pytest.Ca
 
 def test_the_end_is_printed_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
-    lines = PlainLines(clock)
+    lines = PlainProgress(clock)
     lines.show(a_case(align(running=1)))
     clock.now = 0.2
     lines.show(a_case(align(done=1, mended=1), status="completed"))
@@ -100,7 +100,7 @@ def test_what_runs_or_failed_is_shown_before_what_is_over() -> None:
 
 
 def test_what_only_waits_makes_no_plain_line(capsys: pytest.CaptureFixture[str]) -> None:
-    PlainLines(Clock()).show(a_case(align(waiting=1)))
+    PlainProgress(Clock()).show(a_case(align(waiting=1)))
     assert capsys.readouterr().err == ""
 
 

@@ -19,19 +19,19 @@ from mendflow.core.model.flow import (
     Empty,
     Flow,
     ForEach,
-    Job,
-    NeededResources,
+    JobActivity,
+    LinkSource,
     Parallel,
     Receive,
+    ResourceTemplates,
     Scope,
     Sequence,
-    Source,
     UserTask,
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId, JobId, PilotId
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import AttemptView, CaseView, ItemView, NameCount
-from mendflow.pages.layout import layered
+from mendflow.pages.layout import layered_layout
 from mendflow.pages.page import render
 
 START = 1_760_000_000_000
@@ -80,29 +80,31 @@ def a_flow() -> Flow:
     align = ForEach(
         name="align",
         targets=("split-align",),
-        sources=(Source("align-merge"),),
+        sources=(LinkSource("align-merge"),),
         join="all",
         items="${{ jobs.split.outputs }}",
-        body=Job(
+        body=JobActivity(
             name="align.iteration",
             label="align",
             command="align ${{ item }}",
             retries=2,
-            resources=NeededResources(memory_bytes=200_000_000),
+            resources=ResourceTemplates(memory_bytes=200_000_000),
         ),
     )
     approve = Scope(
         name="approval",
         targets=("split-approval",),
-        sources=(Source("approval-report", when=Expr("true")),),
-        body=Sequence(name="steps", body=(Job(name="draft", command="true"), UserTask(name="approve", role="lead"))),
-        catches=(Catch(body=Job(name="apologise", command="true"), fault="rejected"),),
+        sources=(LinkSource("approval-report", when=Expr("true")),),
+        body=Sequence(
+            name="steps", body=(JobActivity(name="draft", command="true"), UserTask(name="approve", role="lead"))
+        ),
+        catches=(Catch(body=JobActivity(name="apologise", command="true"), fault="rejected"),),
     )
     check = Choose(
         name="check",
         targets=("merge-check",),
-        sources=(Source("check-report"),),
-        branches=(Branch(Expr("jobs.merge.outputs.size > 10.0"), Job(name="deep-check", command="true")),),
+        sources=(LinkSource("check-report"),),
+        branches=(Branch(Expr("jobs.merge.outputs.size > 10.0"), JobActivity(name="deep-check", command="true")),),
         otherwise=Call(name="quick-check", flow="quick"),
     )
     return Flow(
@@ -112,12 +114,16 @@ def a_flow() -> Flow:
             name="main",
             links=("split-align", "align-merge", "merge-check", "check-report", "split-approval", "approval-report"),
             branches=(
-                Job(name="split", command="split", sources=(Source("split-align"), Source("split-approval"))),
+                JobActivity(
+                    name="split", command="split", sources=(LinkSource("split-align"), LinkSource("split-approval"))
+                ),
                 align,
-                Job(name="merge", command="merge", targets=("align-merge",), sources=(Source("merge-check"),)),
+                JobActivity(
+                    name="merge", command="merge", targets=("align-merge",), sources=(LinkSource("merge-check"),)
+                ),
                 check,
                 approve,
-                Job(name="report", command="report", targets=("check-report", "approval-report"), join="all"),
+                JobActivity(name="report", command="report", targets=("check-report", "approval-report"), join="all"),
             ),
         ),
     )
@@ -280,7 +286,9 @@ def test_hostile_names_outputs_messages_and_logs_stay_text() -> None:
         inputs={evil: evil},
         fault=fault,
     )
-    body = Sequence(name="s", body=(Job(name=evil, command=evil), Job(name="b" + evil, label=evil, command="x")))
+    body = Sequence(
+        name="s", body=(JobActivity(name=evil, command=evil), JobActivity(name="b" + evil, label=evil, command="x"))
+    )
     flow = Flow(name=FlowName(evil), description=evil, body=body)
     text = render(case, flow, [item], version=evil)
     page = Page(text)
@@ -347,7 +355,7 @@ def test_many_different_causes_stay_bounded() -> None:
 
 
 def test_a_flow_too_large_to_draw_says_so() -> None:
-    jobs = tuple(Job(name=f"j{n}", command="true") for n in range(700))
+    jobs = tuple(JobActivity(name=f"j{n}", command="true") for n in range(700))
     text = render(a_case(), Flow(name=FlowName("wide"), body=Parallel(name="main", branches=jobs)), [])
     assert "701 activities, too many to draw" in text
 
@@ -355,7 +363,7 @@ def test_a_flow_too_large_to_draw_says_so() -> None:
 def test_a_box_stands_right_of_all_that_it_hangs_on_and_over_none() -> None:
     sizes = [(100.0, 40.0)] * 7
     edges = [(0, 1), (0, 2), (1, 3), (2, 3), (0, 3), (3, 4), (5, 4), (1, 6)]
-    placed = layered(sizes, edges)
+    placed = layered_layout(sizes, edges)
     for start, end in edges:
         assert placed.x[start] + 100 < placed.x[end]
     for one in range(7):
@@ -368,20 +376,21 @@ def test_a_box_stands_right_of_all_that_it_hangs_on_and_over_none() -> None:
 
 def test_a_circle_of_links_is_drawn_all_the_same() -> None:
     ring = tuple(
-        Job(name=f"j{n}", command="true", sources=(Source(f"l{n}"),), targets=(f"l{(n + 2) % 3}",)) for n in range(3)
+        JobActivity(name=f"j{n}", command="true", sources=(LinkSource(f"l{n}"),), targets=(f"l{(n + 2) % 3}",))
+        for n in range(3)
     )
     flow = Flow(name=FlowName("ring"), body=Parallel(name="main", links=("l0", "l1", "l2"), branches=ring))
     assert render(a_case(), flow, []).count('class="arrow"') == 3
 
 
-def drawn(*branches: Job) -> str:
+def drawn(*branches: JobActivity) -> str:
     flow = Flow(name=FlowName("wide"), body=Parallel(name="all", branches=branches))
     case = CaseView(id=CaseId("wide-1"), flow="wide", digest="", status="completed", started_at=START, ended_at=START)
     return render(case, flow, [])
 
 
 def test_many_independent_jobs_are_drawn_in_several_columns() -> None:
-    page = drawn(*(Job(name=f"job-{n}", command="true") for n in range(60)))
+    page = drawn(*(JobActivity(name=f"job-{n}", command="true") for n in range(60)))
     boxes = set(re.findall(r'class="node" x="([\d.]+)" y="([\d.]+)"', page))
     assert len(boxes) == 60
     assert len({x for x, _ in boxes}) == 6
@@ -390,7 +399,7 @@ def test_many_independent_jobs_are_drawn_in_several_columns() -> None:
 
 def test_a_long_name_is_cut_to_its_box_and_whole_in_its_title() -> None:
     name = "ALIGN_AND_SORT_EVERY_SAMPLE_OF_THE_COHORT"
-    page = drawn(Job(name=name, command="true"))
+    page = drawn(JobActivity(name=name, command="true"))
     (shown,) = re.findall(r'<text class="name"[^>]*>([^<]*)</text>', page)
     assert shown.endswith("…")
     assert len(shown) * 9 < 200
@@ -401,10 +410,10 @@ def test_names_that_nobody_gave_are_not_drawn() -> None:
     setting = Assign(name="night.variables", copies=(Copy(to="a", value=1),))
     chosen = Choose(
         name="step-2",
-        branches=(Branch(when=Expr("true"), body=Job(name="yes", command="true")),),
+        branches=(Branch(when=Expr("true"), body=JobActivity(name="yes", command="true")),),
         otherwise=Empty(name="step-2.otherwise"),
     )
-    steps = Sequence(name="night.steps", body=(Job(name="first", command="true"), chosen))
+    steps = Sequence(name="night.steps", body=(JobActivity(name="first", command="true"), chosen))
     flow = Flow(name=FlowName("night"), body=Sequence(name="night.flow", body=(setting, steps)))
     case = CaseView(id=CaseId("night-1"), flow="night", digest="", status="completed", started_at=START, ended_at=START)
     page = render(case, flow, [])
@@ -415,7 +424,7 @@ def test_names_that_nobody_gave_are_not_drawn() -> None:
 
 def test_memory_that_nobody_measured_is_a_dash() -> None:
     attempt = msgspec.structs.replace(an_attempt(1, 0, 10), peak_bytes=0)
-    flow = Flow(name=FlowName("night"), body=Job(name="a", command="true"))
+    flow = Flow(name=FlowName("night"), body=JobActivity(name="a", command="true"))
     case = CaseView(id=CaseId("night-1"), flow="night", digest="", status="completed", started_at=START, ended_at=START)
     page = render(case, flow, [an_item("a", 1, [attempt])])
     assert "<b>-</b><span>peak memory</span>" in page

@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from mendflow.core.model.views import AttemptView, ItemView
-from mendflow.pages.data import brought, data
+from mendflow.pages.staging import staging_table, staging_totals
 from tests.cli.test_report import an_attempt, an_item
 
 
@@ -24,7 +24,7 @@ def cells(page: str, row: str) -> list[str]:
 
 def test_cache_hits_are_told_by_job_and_altogether() -> None:  # PJ-9
     merge = attempt(cached_files=3, cached_bytes=3_000_000, shared_files=1, fetched_files=1, fetched_bytes=1_000_000)
-    page = data(
+    page = staging_table(
         [with_attempts("merge", merge), with_attempts("repack", attempt(fetched_files=1, fetched_bytes=4_000_000))]
     )
     assert cells(page, "merge") == ["1", "3 files, 3.0 MB", "1", "1 file, 1.0 MB", "75%", "0 ms", "-"]
@@ -33,8 +33,8 @@ def test_cache_hits_are_told_by_job_and_altogether() -> None:  # PJ-9
 
 
 def test_a_case_without_inputs_has_no_such_table() -> None:
-    assert data([with_attempts("a", attempt())]) == ""
+    assert staging_table([with_attempts("a", attempt())]) == ""
 
 
 def test_empty_files_count_by_their_number() -> None:
-    assert brought([attempt(cached_files=3, fetched_files=1)]).share == 0.75
+    assert staging_totals([attempt(cached_files=3, fetched_files=1)]).share == 0.75

@@ -12,7 +12,7 @@ from mendflow.core.model.flow import (
     Compensate,
     Copy,
     Flow,
-    Job,
+    JobActivity,
     OnAlarm,
     Pick,
     Scope,
@@ -43,11 +43,13 @@ def frames(drawing: str) -> list[str]:
 def test_small_steps_are_drawn_as_skipped_only_where_nothing_was_reached() -> None:
     fails = Scope(
         name="risky",
-        body=Sequence(name="in", body=(Job(name="try", command="x"), Throw(name="give-up", fault="no"))),
-        catches=(Catch(body=Sequence(name="c", body=(Compensate(name="undo-all"), Job(name="tidy", command="x")))),),
+        body=Sequence(name="in", body=(JobActivity(name="try", command="x"), Throw(name="give-up", fault="no"))),
+        catches=(
+            Catch(body=Sequence(name="c", body=(Compensate(name="undo-all"), JobActivity(name="tidy", command="x")))),
+        ),
     )
     set_it = Assign(name="remember", copies=(Copy(to="x", value=1),))
-    never = Sequence(name="n", body=(Job(name="never", command="x"), Throw(name="stop", fault="no")))
+    never = Sequence(name="n", body=(JobActivity(name="never", command="x"), Throw(name="stop", fault="no")))
     choice = Choose(name="which", branches=(Branch(when=Expr("false"), body=never),))
     flow = Flow(name=FlowName("f"), body=Sequence(name="all", body=(set_it, fails, choice)))
     drawn = graph(flow, [count("try", done=1), count("tidy", done=1), count("never", skipped=1)])
@@ -57,8 +59,8 @@ def test_small_steps_are_drawn_as_skipped_only_where_nothing_was_reached() -> No
 
 
 def test_a_frame_without_a_name_of_its_own_is_told_by_its_kind_once() -> None:
-    inside = Sequence(name="s.1", body=(Job(name="a", command="x"), Job(name="b", command="x")))
-    pick = Pick(name="step-2", alarms=(OnAlarm(body=Job(name="late", command="x"), duration=1),))
+    inside = Sequence(name="s.1", body=(JobActivity(name="a", command="x"), JobActivity(name="b", command="x")))
+    pick = Pick(name="step-2", alarms=(OnAlarm(body=JobActivity(name="late", command="x"), duration=1),))
     flow = Flow(name=FlowName("f"), body=Sequence(name="f.s", body=(Scope(name="step-1", body=inside), pick)))
     assert {"scope", "pick"} <= set(frames(graph(flow, [])))
     assert not [title for title in frames(graph(flow, [])) if title in ("scope · scope", "pick · pick")]
@@ -66,7 +68,7 @@ def test_a_frame_without_a_name_of_its_own_is_told_by_its_kind_once() -> None:
 
 def test_a_drawing_that_is_wider_than_the_page_says_so() -> None:
     def of(number: int) -> str:
-        jobs = tuple(Job(name=f"job-{n}", command="x") for n in range(number))
+        jobs = tuple(JobActivity(name=f"job-{n}", command="x") for n in range(number))
         return graph(Flow(name=FlowName("f"), body=Sequence(name="s", body=jobs)), [])
 
     assert "wider than the page" in of(20)

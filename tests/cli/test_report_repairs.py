@@ -6,16 +6,16 @@ from html.parser import HTMLParser
 
 import msgspec
 
-from mendflow.core.model.flow import Flow, Job
+from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
-from mendflow.core.model.mending import ExceptionType
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, HistoryEntry, TrailStep
 from mendflow.core.model.views import CaseView, ItemView, NameCount
 from mendflow.pages.page import render
 from mendflow.pages.repairs import Cost, costs
 from tests.cli.test_report import EVIL, START, a_fault, an_attempt, an_item
 
-FLOW = Flow(name=FlowName("align"), body=Job(name="align", command="true"))
+FLOW = Flow(name=FlowName("align"), body=JobActivity(name="align", command="true"))
 
 
 def a_case(id: str = "align-7f3k", **more: object) -> CaseView:

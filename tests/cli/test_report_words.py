@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.pages.words import duration_text, one_line, plain, size_text
+from mendflow.pages.formatting import duration_text, one_line, plain_text, size_text
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from mendflow.pages.words import duration_text, one_line, plain, size_text
     ],
 )
 def test_text_from_jobs_is_made_plain(said: str, shown: str) -> None:
-    assert plain(said) == shown
+    assert plain_text(said) == shown
 
 
 def test_figures_are_told_in_units_that_people_read() -> None:

@@ -3,19 +3,19 @@
 import pytest
 
 from mendflow.cli.rule_files import exlet_of
-from mendflow.cli.rule_trees import drawn, steps_text, trees_of
-from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.problems import BadFlow, Invalid
-from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.cli.rule_trees import draw_tree, steps_text, trees_of
+from mendflow.core.model.errors import BadFlow, InvalidRequest
+from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 
 
-def lines(tree: Tree, width: int = 200, **decided: int) -> list[str]:
+def lines(tree: RuleTree, width: int = 200, **decided: int) -> list[str]:
     counts = {int(name[1:]): number for name, number in decided.items()}
-    return [line.plain.rstrip() for line in drawn(tree, counts, width)]
+    return [line.plain.rstrip() for line in draw_tree(tree, counts, width)]
 
 
 def test_a_tree_is_drawn_as_it_is_asked() -> None:  # EX-7
-    tree = Tree(
+    tree = RuleTree(
         {
             0: Rule(id=0, condition="true", on_true=1),
             1: Rule(id=1, condition="a > 1", exlet="first", on_true=2, on_false=3, author="ann"),
@@ -33,7 +33,7 @@ def test_a_tree_is_drawn_as_it_is_asked() -> None:  # EX-7
 
 def test_what_does_not_fit_beside_a_condition_goes_below_it() -> None:
     rule = Rule(id=1, condition="a" * 30 + " > 1", exlet="the-exlet", note="n" * 100)
-    drawn_lines = lines(Tree({1: rule}, 1), width=50)
+    drawn_lines = lines(RuleTree({1: rule}, 1), width=50)
     assert drawn_lines[0].endswith("> 1")
     assert drawn_lines[1].strip() == "→  the-exlet"
     assert drawn_lines[2].strip().startswith("# nnn")
@@ -43,15 +43,17 @@ def test_what_does_not_fit_beside_a_condition_goes_below_it() -> None:
 def test_a_chain_of_ten_thousand_rules_is_drawn() -> None:
     last = 10_000
     rules = {n: Rule(id=n, condition=f"a == {n}", on_false=n + 1 if n < last else None) for n in range(1, last + 1)}
-    assert len(lines(Tree(rules, 1))) == last
+    assert len(lines(RuleTree(rules, 1))) == last
     deep = {n: Rule(id=n, condition=f"a == {n}", on_true=n + 1 if n < last else None) for n in range(1, last + 1)}
-    assert len(lines(Tree(deep, 1))) == last
-    assert lines(Tree({}, 0)) == []
+    assert len(lines(RuleTree(deep, 1))) == last
+    assert lines(RuleTree({}, 0)) == []
 
 
 def test_trees_are_titled_by_type_and_task() -> None:
-    one = Tree({1: Rule(id=1, condition="true")}, 1)
-    rules = RuleSet(name="f", trees={ExceptionType.ABORT: {"a": one, HOUSE: one}, ExceptionType.CASE_PRE: {"": one}})
+    one = RuleTree({1: Rule(id=1, condition="true")}, 1)
+    rules = RuleSet(
+        name="f", trees={ExceptionType.ABORT: {"a": one, DEFAULT_RULES: one}, ExceptionType.CASE_PRE: {"": one}}
+    )
     assert [(title, key) for title, key, _ in trees_of(rules)] == [
         ("abort, a: 1 rule", "abort/a"),
         ("abort, all tasks: 1 rule", "abort/*"),
@@ -67,7 +69,7 @@ def test_an_exlet_is_taken_by_name_or_written_out() -> None:
     assert name == str(made.name)
     assert steps_text(made) == "suspend case, continue case"
     assert exlet_of("[{suspend: case}, {continue: case}]")[0] == name
-    with pytest.raises(Invalid, match="--exlet EXLET"):
+    with pytest.raises(InvalidRequest, match="--exlet EXLET"):
         exlet_of("")
     with pytest.raises(BadFlow):
         exlet_of("{re-sumbit: true}")

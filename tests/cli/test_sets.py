@@ -10,7 +10,7 @@ SETS = "data_sets: {raw: {}}\nwatches: {w: {element: disk, data_set: rwa}}"
 def test_a_set_that_nobody_described_is_told_to_be_new(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("a.txt", "hello")
-    new = "is new, and nothing follows from its files until mendflow data sets apply says what"
+    new = "is new; its files start no cases until mendflow data sets apply describes them"
     assert new in shell.ok("data", "sets", "add", "raw", "a.txt")
     assert shell.ok("data", "sets", "add", "raw", "a.txt") == "raw is open: 1 files\n"
     assert f"rew {new} (did you mean `raw`?)" in " ".join(shell.ok("data", "sets", "add", "rew", "a.txt").split())

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from mendflow.cli.forecasting import headline, what_if_rows
-from mendflow.cli.guessing import measured, said, spread_s_of
-from mendflow.cli.imagined_sites import sites_of
+from mendflow.cli.forecast import headline, what_if_rows
+from mendflow.cli.job_guesses import guesses_from_items, guesses_from_options, spread_s_of
+from mendflow.cli.sim_sites import sites_of
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import CaseId, ItemId, PilotId
-from mendflow.core.model.problems import Invalid
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import AttemptView, ItemView
-from mendflow.sim.predict import Prediction, Spread
+from mendflow.sim.predict import Distribution, Prediction
 from mendflow.sim.what_ifs import WhatIf
 from tests.cli.conftest import Shell
 
@@ -118,7 +118,7 @@ def test_the_sizes_of_files_that_a_flow_names_are_said_or_those_on_this_machine(
 
 
 def prediction(**more: object) -> Prediction:
-    took = Spread(mean=3180.0, deviation=0.0, least=3180.0, most=3180.0)
+    took = Distribution(mean=3180.0, deviation=0.0, least=3180.0, most=3180.0)
     numbers: dict[str, Any] = dict.fromkeys(Prediction.__struct_fields__, 0)
     numbers |= {"flow": "f", "status": "failed", "fault": "why", "turnaround_s": took, "bottleneck": "b"}
     return Prediction(**numbers | {"steps": (), "what_ifs": (), "running": (), "runs": 8} | more)
@@ -161,7 +161,9 @@ def test_a_time_is_seconds_or_has_a_unit_and_a_deviation(text: str, spread: tupl
 
 
 def test_what_options_say_of_a_job_comes_together() -> None:
-    made = said(["align=30+-5", "*=1"], ["split.part=2GB", "align=5", "inputs.x=3"], ['split={"n": 2}'], JOBS)
+    made = guesses_from_options(
+        ["align=30+-5", "*=1"], ["split.part=2GB", "align=5", "inputs.x=3"], ['split={"n": 2}'], JOBS
+    )
     assert (made["align"].seconds, made["align"].spread_s, made["align"].file_bytes) == (30, 5, 5)
     assert (made["split"].files, made["split"].outputs) == ({"part": 2_000_000_000}, {"n": 2})
     assert made["*"].seconds == 1
@@ -179,8 +181,8 @@ def test_what_options_say_of_a_job_comes_together() -> None:
     ],
 )
 def test_what_options_cannot_mean_is_refused(runtimes: list[str], sizes: list[str], sentence: str) -> None:
-    with pytest.raises(Invalid, match=r".*") as refused:
-        said(runtimes, sizes, [], JOBS)
+    with pytest.raises(InvalidRequest, match=r".*") as refused:
+        guesses_from_options(runtimes, sizes, [], JOBS)
     assert sentence in refused.value.message
 
 
@@ -209,7 +211,7 @@ def test_an_earlier_case_tells_durations_by_name_and_sizes_and_outputs_by_item()
             files={"o": FileRef(sha256="0" * 64, bytes=7 * turn, name="o").as_value()},
         )
 
-    made = measured([item(0, 500), item(1, 1500), item(2, 9000, end="failed")])
+    made = guesses_from_items([item(0, 500), item(1, 1500), item(2, 9000, end="failed")])
     assert made["a"].samples == (0.5, 1.5)
     assert (made["a[1]"].files, made["a[1]"].outputs) == ({"o": 7}, {"n": 1})
 
@@ -252,27 +254,9 @@ def test_a_site_file_says_what_pilots_it_gets_and_the_rest_stands_beside(shell: 
     ],
 )
 def test_a_site_that_cannot_be_is_refused(sites: list[str], pilots: int, sentence: str) -> None:
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(InvalidRequest) as refused:
         sites_of(sites, pilots)
     assert sentence in refused.value.message
-
-
-def test_what_goes_beyond_the_paper_is_told_in_a_table_and_written(shell: Shell) -> None:  # PJ-11
-    done = shell("sim", "beyond", "--scenario", "million", "--jobs", "500", "--out", "far")
-    assert done.returncode == 0, done.stderr
-    assert "500 in " in done.stdout
-    assert done.stdout.rstrip().endswith("written: far/beyond.html")
-    assert (shell.folder / "far" / "beyond.html").is_file()
-    refused = shell("sim", "beyond", "--scenario", "billion")
-    assert refused.returncode == 2
-    assert "there is no scenario 'billion'; choose among sharing" in refused.stderr
-
-
-def test_a_figure_that_the_paper_does_not_have_is_refused(shell: Shell) -> None:
-    refused = shell("sim", "paper", "--figure", "3")
-    assert refused.returncode == 2
-    assert "there is no figure 3; choose among 7, 8, 9, 10, 11, 12" in refused.stderr
-    assert not (shell.folder / "paper").exists()
 
 
 def test_whatever_is_no_word_of_the_simulator_is_the_file_of_a_flow(shell: Shell) -> None:
@@ -280,9 +264,9 @@ def test_whatever_is_no_word_of_the_simulator_is_the_file_of_a_flow(shell: Shell
         done = shell("sim", *words)
         assert done.returncode == 2
         assert "nowhere.yaml: there is no such file" in done.stderr
-    for word, hint in (("papr", "did you mean `paper`?"), ("nofile", "give a flow file, or one of paper, beyond")):
+    for word, hint in (("compar", "did you mean `compare`?"), ("nofile", "give a flow file, or `compare TRACE`")):
         done = shell("sim", word)
         assert done.returncode == 2
         assert f"{word}: there is no such file; {hint}" in done.stderr
     helped = shell.ok("sim", "--help")
-    assert all(word in helped for word in ("paper", "beyond", "compare", "FLOW"))
+    assert all(word in helped for word in ("compare", "FLOW"))

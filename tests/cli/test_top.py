@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 from rich.console import Console
 
-from mendflow.cli.top_sums import sums
+from mendflow.cli.top_totals import cluster_totals
 from mendflow.cli.top_view import frame
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.stats import (
@@ -68,7 +68,7 @@ def running(job: str, ran_ms: int, expected_ms: int = 0) -> RunningJob:
 
 def drawn(now: list[StatsView], before: list[StatsView] | None = None) -> str:
     console = Console(width=140, record=True, file=open(os.devnull, "w"), color_system=None)  # noqa: SIM115 - ends here
-    console.print(frame(now, sums(now, before or ()), running=5))
+    console.print(frame(now, cluster_totals(now, before or ()), running=5))
     return console.export_text()
 
 
@@ -81,7 +81,7 @@ def test_servers_are_added_up_and_alerts_are_not() -> None:
         levels={1: 1},
         alerts={"orphan": 2},
     )
-    both = sums([one, replace(one, server="two")])
+    both = cluster_totals([one, replace(one, server="two")])
     assert both.jobs["waiting"] == {"": 6, "north": 2}
     assert (both.pilots, both.slots, both.slots_free, both.levels) == (2, 8, 4, {1: 2})
     assert both.cases == {"running": 4}
@@ -91,18 +91,18 @@ def test_servers_are_added_up_and_alerts_are_not() -> None:
 def test_rates_are_of_the_time_between_two_looks() -> None:
     then = server("one", attempts=[EndCount(end="completed", site="", attempts=10)])
     now = replace(then, at=110_000, uptime_ms=60_000, attempts=[EndCount(end="completed", site="", attempts=60)])
-    assert sums([now], [then]).rates["completed"] == 5.0
+    assert cluster_totals([now], [then]).rates["completed"] == 5.0
     again = replace(now, uptime_ms=4_000, attempts=[EndCount(end="completed", site="", attempts=8)])
-    assert sums([again], [then]).rates["completed"] == 2.0  # it was started again meanwhile
-    assert sums([now, server("new")], [then]).rates["completed"] == 5.0
-    assert sums([now]).rates["completed"] == 1.0
+    assert cluster_totals([again], [then]).rates["completed"] == 2.0  # it was started again meanwhile
+    assert cluster_totals([now, server("new")], [then]).rates["completed"] == 5.0
+    assert cluster_totals([now]).rates["completed"] == 1.0
 
 
 def test_latencies_are_of_what_came_since_if_something_did() -> None:
     then = server("one", queue_s=HistogramView(bounds=[1.0, 2.0], counts=[100, 0, 0]))
     now = server("one", queue_s=HistogramView(bounds=[1.0, 2.0], counts=[100, 10, 0]))
-    assert sums([now], [then]).latencies["queued"].p50 == 1.5
-    assert sums([then], [then]).latencies["queued"].p50 == 0.5
+    assert cluster_totals([now], [then]).latencies["queued"].p50 == 1.5
+    assert cluster_totals([then], [then]).latencies["queued"].p50 == 0.5
 
 
 def test_a_frame_shows_the_longest_jobs_first_and_marks_the_late_ones() -> None:

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.cli.exits import Exit, exit_of
+from mendflow.cli.exit_codes import ExitCode, report_error
 from mendflow.cli.printing import print_table
 from mendflow.cli.problems import show_problems
-from mendflow.core.model.problems import (
+from mendflow.core.model.errors import (
     BadFlow,
     Conflict,
     Forbidden,
-    Invalid,
-    Mistake,
+    InternalError,
+    InvalidRequest,
     NotFound,
     Problem,
-    ServerFailed,
+    RequestError,
     StoreUnavailable,
     Unauthorized,
     Unreachable,
@@ -26,25 +26,25 @@ from mendflow.core.model.problems import (
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (BadFlow(problems=["x"]), Exit.BAD_INPUT),
-        (Invalid("x"), Exit.BAD_INPUT),
-        (Mistake("x"), Exit.BAD_INPUT),
-        (StoreUnavailable("x"), Exit.ENVIRONMENT),
-        (ServerFailed("x"), Exit.ENVIRONMENT),
-        (OSError(errno.ENOSPC, "No space left on device", "store.db"), Exit.ENVIRONMENT),
-        (Unreachable("x"), Exit.UNREACHABLE),
-        (NotFound("x"), Exit.NOT_FOUND),
-        (Conflict("x"), Exit.REFUSED),
-        (Forbidden("x"), Exit.REFUSED),
-        (Unauthorized("x"), Exit.REFUSED),
-        (KeyboardInterrupt(), Exit.INTERRUPTED),
-        (ZeroDivisionError("x"), Exit.BUG),
+        (BadFlow(problems=["x"]), ExitCode.BAD_INPUT),
+        (InvalidRequest("x"), ExitCode.BAD_INPUT),
+        (RequestError("x"), ExitCode.BAD_INPUT),
+        (StoreUnavailable("x"), ExitCode.ENVIRONMENT),
+        (InternalError("x"), ExitCode.ENVIRONMENT),
+        (OSError(errno.ENOSPC, "No space left on device", "store.db"), ExitCode.ENVIRONMENT),
+        (Unreachable("x"), ExitCode.UNREACHABLE),
+        (NotFound("x"), ExitCode.NOT_FOUND),
+        (Conflict("x"), ExitCode.REFUSED),
+        (Forbidden("x"), ExitCode.REFUSED),
+        (Unauthorized("x"), ExitCode.REFUSED),
+        (KeyboardInterrupt(), ExitCode.INTERRUPTED),
+        (ZeroDivisionError("x"), ExitCode.BUG),
     ],
 )
 def test_each_kind_of_wrong_has_its_number(
-    error: BaseException, code: Exit, capsys: pytest.CaptureFixture[str]
+    error: BaseException, code: ExitCode, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert exit_of(error) is code
+    assert report_error(error) is code
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "mendflow: " in captured.err

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mendflow.client import Client, SyncClient
-from mendflow.core.model.problems import NotFound
-from mendflow.server.runner import Served
+from mendflow.core.model.errors import NotFound
+from mendflow.server.runner import HttpServer
 from tests.server.conversation import SEVERAL, do_jobs, loop_flow
 
 
@@ -26,7 +26,7 @@ def test_it_has_the_methods_of_the_other_with_the_same_parameters() -> None:
     }
 
 
-async def test_a_script_runs_a_flow(served: Served, client: Client, tmp_path: Path) -> None:
+async def test_a_script_runs_a_flow(served: HttpServer, client: Client, tmp_path: Path) -> None:
     source = tmp_path / "in"
     source.write_text("content")
 
@@ -39,7 +39,7 @@ async def test_a_script_runs_a_flow(served: Served, client: Client, tmp_path: Pa
                 plain.case("none")
             plain.download(plain.upload(source), tmp_path / "out")
             assert plain.health().status == "ok"
-            return [one.state for one in plain.happenings(case.id)]
+            return [one.state for one in plain.events(case.id)]
 
     done, _ = await asyncio.gather(asyncio.to_thread(script), do_jobs(client, SEVERAL))
     assert done[-1] == "completed"

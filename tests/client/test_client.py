@@ -11,21 +11,21 @@ from aiohttp import web
 
 from mendflow.client import Client
 from mendflow.client.transport import mistake_of
-from mendflow.core.model.problems import (
+from mendflow.core.model.errors import (
     BadFlow,
     Conflict,
-    Mistake,
+    InternalError,
     NotFound,
     Problem,
-    ServerFailed,
+    RequestError,
     StoreUnavailable,
     Unreachable,
 )
 from mendflow.core.model.values import FileRef
-from mendflow.server.access import Access
-from mendflow.server.answers import body_of
+from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
-from mendflow.server.runner import Served, serve
+from mendflow.server.error_responses import body_of
+from mendflow.server.runner import HttpServer, serve
 from tests.server.conftest import DomainUnderTest
 from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow, sync_request
 
@@ -40,12 +40,12 @@ from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow, syn
         (503, b'{"code":"store-unavailable","message":"m","fields":{}}', StoreUnavailable),
         (503, b'{"code":"unreachable","message":"m","fields":{}}', Unreachable),
         (404, b'{"code":"a-code-of-tomorrow","message":"m","fields":{}}', NotFound),
-        (418, b'{"code":"a-code-of-tomorrow","message":"m","fields":{}}', Mistake),
-        (500, b"<html>a proxy's page</html>", ServerFailed),
+        (418, b'{"code":"a-code-of-tomorrow","message":"m","fields":{}}', RequestError),
+        (500, b"<html>a proxy's page</html>", InternalError),
         (502, b"", Unreachable),
     ],
 )
-def test_a_refusal_becomes_the_mistake_that_it_was(status: int, body: bytes, kind: type[Mistake]) -> None:
+def test_a_refusal_becomes_the_mistake_that_it_was(status: int, body: bytes, kind: type[RequestError]) -> None:
     mistake = mistake_of(status, body)
     assert type(mistake) is kind
     assert mistake.message
@@ -68,7 +68,7 @@ def test_the_fields_of_a_mistake_arrive_whatever_they_are_called() -> None:
 
 @pytest.mark.parametrize("url", ["", "ftp://x", "http://", "file:///etc"])
 def test_what_is_no_address_is_refused_at_once(url: str) -> None:
-    with pytest.raises(Mistake, match="address"):
+    with pytest.raises(RequestError, match="address"):
         Client(url)
 
 
@@ -96,7 +96,7 @@ async def test_a_read_waits_for_a_server_that_is_just_starting(domain: DomainUnd
     async with Client(f"http://127.0.0.1:{unused_port}") as client:
         asked = asyncio.create_task(client.health())
         await asyncio.sleep(0)
-        served = await serve(create_app(domain, access=Access()), port=unused_port)
+        served = await serve(create_app(domain, access=AccessControl()), port=unused_port)
         assert (await asked).status == "ok"
         await served.stop()
 
@@ -140,14 +140,14 @@ async def test_only_what_can_be_repeated_without_harm_is_repeated() -> None:
 
 
 async def test_happenings_go_on_where_they_broke_off_when_the_server_is_restarted(domain: DomainUnderTest) -> None:
-    served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
+    served = await serve(create_app(domain, access=AccessControl(), let_go=domain.let_go))
     async with Client(served.url) as client:
         await client.deploy(loop_flow())
         case = await client.start("many")
-        told = client.happenings(case.id)
+        told = client.events(case.id)
         seen = [await anext(told)]
         await served.stop()
-        served = await serve(create_app(domain, access=Access(), let_go=domain.let_go), port=served.port)
+        served = await serve(create_app(domain, access=AccessControl(), let_go=domain.let_go), port=served.port)
         await do_jobs(client, SEVERAL)
         seen += [one async for one in told]
         assert (await client.case(case.id)).status == "completed"
@@ -162,7 +162,7 @@ async def test_happenings_go_on_where_they_broke_off_when_the_server_is_restarte
 async def test_happenings_give_up_when_the_server_does_not_come_back(unused_port: int) -> None:
     async with Client(f"http://127.0.0.1:{unused_port}") as client:
         with pytest.raises(Unreachable):
-            async for _ in client.happenings("c", patience_s=0.3):
+            async for _ in client.events("c", patience_s=0.3):
                 pass
 
 
@@ -212,7 +212,7 @@ async def test_a_damaged_download_leaves_the_old_file_as_it_was(
         yield b"xxxx"
 
     monkeypatch.setattr(domain, "kept", damaged)
-    served = await serve(create_app(domain, access=Access()))
+    served = await serve(create_app(domain, access=AccessControl()))
     folder = tmp_path / "folder"
     folder.mkdir()
     source, target = folder / "source", folder / "target"
@@ -235,7 +235,7 @@ async def test_a_download_that_breaks_off_is_told_and_leaves_nothing(
         raise OSError("the disk is gone")
 
     monkeypatch.setattr(domain, "kept", cut)
-    served = await serve(create_app(domain, access=Access()))
+    served = await serve(create_app(domain, access=AccessControl()))
     source = tmp_path / "source"
     source.write_bytes(b"x" * 1000)
     async with Client(served.url) as client:
@@ -247,13 +247,13 @@ async def test_a_download_that_breaks_off_is_told_and_leaves_nothing(
     assert _names(tmp_path / "new") == []
 
 
-async def test_a_held_exchange_may_take_longer_than_other_answers(served: Served) -> None:
+async def test_a_held_exchange_may_take_longer_than_other_answers(served: HttpServer) -> None:
     async with Client(served.url, timeout_s=0.3) as client:
         assert (await client.sync(sync_request(1, wait_ms=600))).serial == 1
 
 
 async def test_a_proxy_in_the_environment_is_not_asked(
-    served: Served, monkeypatch: pytest.MonkeyPatch, http: aiohttp.ClientSession
+    served: HttpServer, monkeypatch: pytest.MonkeyPatch, http: aiohttp.ClientSession
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     async with Client(served.url) as client:

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from mendflow.client import Client
-from mendflow.core.model.problems import NotNow, StoreUnavailable, Unreachable
+from mendflow.core.model.errors import StoreUnavailable, TemporarilyUnavailable, Unreachable
 
 Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 NOBODY = "http://127.0.0.1:9"
@@ -55,7 +55,7 @@ async def _dies(request: web.BaseRequest) -> web.StreamResponse:
     return web.Response()
 
 
-def _refuses(mistake: NotNow | StoreUnavailable) -> Answer:
+def _refuses(mistake: TemporarilyUnavailable | StoreUnavailable) -> Answer:
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         body = msgspec.json.encode({"code": mistake.code, "message": mistake.message, "fields": {}})
         return web.Response(status=503, body=body, content_type="application/json")
@@ -94,7 +94,7 @@ async def test_a_server_without_its_store_is_passed_over() -> None:
 
 async def test_an_order_of_which_nothing_was_done_is_given_until_it_is() -> None:
     async def later(request: web.BaseRequest) -> web.StreamResponse:
-        return await (_fine if server.asked > 2 else _refuses(NotNow("being taken over")))(request)
+        return await (_fine if server.asked > 2 else _refuses(TemporarilyUnavailable("being taken over")))(request)
 
     async with _server(later) as server, Client(server.url) as client:
         assert (await client.suspend("f-1")).status == "suspended"

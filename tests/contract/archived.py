@@ -8,39 +8,39 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from mendflow.core.model.flow import Call, Flow, ForEach, Input, Job, Scope, Sequence
+from mendflow.core.model.flow import Call, Flow, ForEach, Input, JobActivity, Scope, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.services.api.archive.records import AnyRecord, Head, Journal, Kept, Unpacker
+from mendflow.services.api.archive.records import AnyRecord, DocumentRecord, HeadRecord, JournalRecord, Unpacker
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.runtime.server import House
+from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
-from tests.services.conftest import HandPilot, house_on
+from tests.services.conftest import HandPilot, server_on
 from tests.services.test_repairs import failed, rules_for
 
-CALLED = Flow(name=FlowName("f.inner"), body=Job(name="inner", command="true"))
+CALLED = Flow(name=FlowName("f.inner"), body=JobActivity(name="inner", command="true"))
 
 
 class World(NamedTuple):
-    house: House
+    server: Server
     domain: LocalDomain
     pilot: HandPilot
 
 
 @asynccontextmanager
 async def world_on(store: Store, folder: Path) -> AsyncIterator[World]:
-    house = house_on(store, folder)
-    await house.open()
-    domain = LocalDomain(house)
+    server = server_on(store, folder)
+    await server.open()
+    domain = LocalDomain(server)
     try:
-        yield World(house, domain, HandPilot(domain))
+        yield World(server, domain, HandPilot(domain))
     finally:
-        await house.close()
+        await server.close()
 
 
 def flow(turns: int = 3) -> Flow:
-    loop = ForEach(name="loop", items=list(range(turns)), body=Job(name="a", command="true"), on_fault="finish")
+    loop = ForEach(name="loop", items=list(range(turns)), body=JobActivity(name="a", command="true"), on_fault="finish")
     call = Call(name="called", flow=FlowName("f.inner"))
     inputs = {"data": Input(type="any", required=False)}
     body = Scope(name="whole", body=Sequence(name="s", body=(loop, call)))
@@ -92,13 +92,13 @@ def records(archive: bytes) -> list[AnyRecord]:
 
 def content(archive: bytes) -> list[Any]:
     """All that an archive says, but when and by whom it was made; bodies as the data that they are."""
-    return [_plain(record) for record in records(archive) if not isinstance(record, Head)]
+    return [_plain(record) for record in records(archive) if not isinstance(record, HeadRecord)]
 
 
 def _plain(record: AnyRecord) -> Any:
-    if isinstance(record, Kept):
+    if isinstance(record, DocumentRecord):
         return ("document", record.kind, record.id, msgspec.json.decode(record.body))
-    if isinstance(record, Journal):
+    if isinstance(record, JournalRecord):
         return ("journal", record.case, record.position, [msgspec.json.decode(each) for each in record.entries])
     return record
 

@@ -12,8 +12,8 @@ from typing import ClassVar, Protocol
 
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
-from mendflow.stores.postgresql import PostgresqlStore
-from mendflow.stores.sqlite import SqliteStore
+from mendflow.stores.postgresql.store import PostgresqlStore
+from mendflow.stores.sqlite.store import SqliteStore
 from tests.servers.postgresql import PostgresqlServer, postgresql_server
 
 
@@ -52,7 +52,7 @@ class Remote(Durable):
         return self.reach(place, patience_s=20)
 
 
-class Memory(Backend):
+class LastSeenItems(Backend):
     def make(self, place: Path) -> Store:
         return MemoryStore()
 
@@ -62,7 +62,7 @@ class Sqlite(Durable):
         return SqliteStore(place / "store.db")
 
     def source(self, place: Path) -> str:
-        return f"from mendflow.stores.sqlite import SqliteStore\nstore = SqliteStore({str(place / 'store.db')!r})"
+        return f"from mendflow.stores.sqlite.store import SqliteStore\nstore = SqliteStore({str(place / 'store.db')!r})"
 
 
 class Postgresql(Remote):
@@ -76,7 +76,9 @@ class Postgresql(Remote):
 
     def source(self, place: Path) -> str:
         url = self._url(place, 20)
-        return f"from mendflow.stores.postgresql import PostgresqlStore\nstore = PostgresqlStore.from_url({url!r})"
+        return (
+            f"from mendflow.stores.postgresql.store import PostgresqlStore\nstore = PostgresqlStore.from_url({url!r})"
+        )
 
     def _url(self, place: Path, patience_s: float, port: int = 0) -> str:
         at = self.server.url_at(port or self.server.port)
@@ -107,7 +109,7 @@ def name_of(place: Path) -> str:
 
 @contextmanager
 def _memory(folder: Path) -> Iterator[Backend]:
-    yield Memory()
+    yield LastSeenItems()
 
 
 @contextmanager
@@ -121,6 +123,6 @@ def _postgresql(folder: Path) -> Iterator[Backend]:
         yield Postgresql(server)
 
 
-Given("memory", Memory, _memory)
+Given("memory", LastSeenItems, _memory)
 Given("sqlite", Sqlite, _sqlite)
 Given("postgresql", Postgresql, _postgresql)

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mendflow.batch.grounds import Grounds
-from mendflow.batch.systems import BatchSystems
-from mendflow.core.model.sites import Acknowledged, Found, PilotSettings, PilotSubmission, Site
+from mendflow.batch.router import BatchSystemRouter
+from mendflow.batch.site_folders import SiteFolders
+from mendflow.core.model.sites import BatchJobStatus, PilotSettings, PilotSubmission, Site, SubmitAccepted
 
 PATIENCE_S = 60
 _numbers = count(1)
@@ -25,21 +25,23 @@ class BatchContract:
     """`site` is one of that batch system, whose pilots do what `before` says and nothing else."""
 
     @pytest.fixture
-    def systems(self, tmp_path: Path) -> BatchSystems:
-        grounds = Grounds(tmp_path)
+    def systems(self, tmp_path: Path) -> BatchSystemRouter:
+        grounds = SiteFolders(tmp_path)
         grounds.introduce(token="t0ken", servers=lambda: ["http://127.0.0.1:9"])
-        return BatchSystems(grounds)
+        return BatchSystemRouter(grounds)
 
-    async def test_what_was_submitted_is_found_by_its_name(self, systems: BatchSystems, site: Site) -> None:  # PJ-8
+    async def test_what_was_submitted_is_found_by_its_name(
+        self, systems: BatchSystemRouter, site: Site
+    ) -> None:  # PJ-8
         long = doing(site, "sleep 600")
         answers = await systems.submit(long, [submission(site, 1), submission(site, 2)])
-        assert [type(answer) for answer in answers.values()] == [Acknowledged, Acknowledged]
+        assert [type(answer) for answer in answers.values()] == [SubmitAccepted, SubmitAccepted]
         found = await until(systems, long, lambda found: running(found) == 2)
         assert set(found) == {submission(site, 1).name, submission(site, 2).name}
         await systems.cancel(long, list(found))
         await until(systems, long, lambda found: running(found) == 0)
 
-    async def test_what_is_taken_back_ends_and_nothing_else_does(self, systems: BatchSystems, site: Site) -> None:
+    async def test_what_is_taken_back_ends_and_nothing_else_does(self, systems: BatchSystemRouter, site: Site) -> None:
         long = doing(site, "sleep 600")
         await systems.submit(long, [submission(site, 1), submission(site, 2)])
         await until(systems, long, lambda found: running(found) == 2)
@@ -49,13 +51,13 @@ class BatchContract:
         await systems.cancel(long, [submission(site, 2).name])
         await until(systems, long, lambda found: running(found) == 0)
 
-    async def test_of_what_has_ended_the_last_words_are_told(self, systems: BatchSystems, site: Site) -> None:
+    async def test_of_what_has_ended_the_last_words_are_told(self, systems: BatchSystemRouter, site: Site) -> None:
         short = doing(site, "echo no such file system >&2; exit 3")
         await systems.submit(short, [submission(site, 1)])
         found = await until(systems, short, lambda found: ended(found) == 1)
         assert "no such file system" in found[submission(site, 1).name].why
 
-    async def test_another_site_sees_nothing_of_it(self, systems: BatchSystems, site: Site) -> None:
+    async def test_another_site_sees_nothing_of_it(self, systems: BatchSystemRouter, site: Site) -> None:
         long = doing(site, "sleep 600")
         await systems.submit(long, [submission(site, 1)])
         other = msgspec.structs.replace(long, name=long.name + "0")
@@ -64,7 +66,7 @@ class BatchContract:
         await until(systems, long, lambda found: running(found) == 0)
 
     async def test_a_pilot_has_its_token_from_a_file_and_little_of_the_servers_environment(
-        self, systems: BatchSystems, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, systems: BatchSystemRouter, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("MENDFLOW_TOKEN", "the-administrators")
         monkeypatch.setenv("PGPASSWORD", "of-the-store")
@@ -86,16 +88,18 @@ def doing(site: Site, what: str) -> Site:
     return msgspec.structs.replace(site, pilots=settings)
 
 
-def running(found: dict[str, Found]) -> int:
+def running(found: dict[str, BatchJobStatus]) -> int:
     return sum(each.state == "running" for each in found.values())
 
 
-def ended(found: dict[str, Found]) -> int:
+def ended(found: dict[str, BatchJobStatus]) -> int:
     return sum(each.state == "ended" for each in found.values())
 
 
-async def until(systems: BatchSystems, site: Site, holds: Callable[[dict[str, Found]], bool]) -> dict[str, Found]:
-    found: dict[str, Found] = {}
+async def until(
+    systems: BatchSystemRouter, site: Site, holds: Callable[[dict[str, BatchJobStatus]], bool]
+) -> dict[str, BatchJobStatus]:
+    found: dict[str, BatchJobStatus] = {}
     try:
         async with asyncio.timeout(PATIENCE_S):
             while not holds(found := await systems.find(site)) or not found:

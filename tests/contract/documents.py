@@ -4,14 +4,14 @@ import json
 from collections.abc import Sequence
 
 from mendflow.core.model.values import Value
-from mendflow.stores.contract import Document, Done, Put, Store, Taken, Write
+from mendflow.stores.contract import Put, Store, StoredDocument, Write, WriteConflict, WriteDone
 
 
 def body(value: Value) -> bytes:
     return json.dumps(value).encode()
 
 
-def ids(documents: Sequence[Document]) -> list[str]:
+def ids(documents: Sequence[StoredDocument]) -> list[str]:
     return [document.id for document in documents]
 
 
@@ -23,9 +23,9 @@ async def put(store: Store, id: str, value: bytes = b"1", expected: int = 0, *, 
 async def done(store: Store, write: Write) -> int:
     """Write what is expected to be written; the version then."""
     (made,) = await store.write([write])
-    assert isinstance(made, Done), made
+    assert isinstance(made, WriteDone), made
     return made.version
 
 
-def outcomes(made: Sequence[Done | Taken]) -> list[str]:
+def outcomes(made: Sequence[WriteDone | WriteConflict]) -> list[str]:
     return [type(each).__name__ for each in made]

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mendflow.stores.contract import Store
-from mendflow.stores.elastic import ElasticStore
+from mendflow.stores.elastic.store import ElasticStore
 from tests.contract.backends import Backend, Given, Remote, name_of
 from tests.servers import opensearch, osmem
 
@@ -32,7 +32,7 @@ class OpenSearch(Remote):
 
     def source(self, place: Path) -> str:
         url = self._url(place, STARTS_S)
-        return f"from mendflow.stores.elastic import ElasticStore\nstore = ElasticStore.from_url({url!r})"
+        return f"from mendflow.stores.elastic.store import ElasticStore\nstore = ElasticStore.from_url({url!r})"
 
     def _url(self, place: Path, patience_s: float, port: int = 0) -> str:
         return f"elasticsearch://127.0.0.1:{port or self.server.port}/{name_of(place)}?patience={patience_s}"

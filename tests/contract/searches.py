@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measures, Outcome, Resources
+from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measurements, Outcome, Resources
 
 NOW = 1_700_000_000_000
 OWNERS = ("", "ann", "bob", "Ärzte")
@@ -26,7 +26,7 @@ def _job(draw: st.DrawFn, number: int) -> Job:
     state, attempts = JobState(draw(_states)), draw(st.integers(0, 4))
     over = state is not JobState.AVAILABLE
     fault = FAULT if state is JobState.FAILED else None
-    ran = Measures(ran_ms=draw(st.sampled_from([0, 500, 600_000])))
+    ran = Measurements(ran_ms=draw(st.sampled_from([0, 500, 600_000])))
     case = CaseId(draw(st.sampled_from(["align-1", "align-2"])))
     return Job(
         id=JobId(f"{case}/{number}"),

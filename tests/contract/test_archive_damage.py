@@ -14,8 +14,18 @@ from msgspec.structs import replace
 
 from mendflow.core.model.ids import CaseId
 from mendflow.services.api.archive import records as format
-from mendflow.services.api.archive.checking import checked
-from mendflow.services.api.archive.records import AnyRecord, BadArchive, File, Head, Journal, Kept, Packer, Piece, Tree
+from mendflow.services.api.archive.checking import check_archive
+from mendflow.services.api.archive.records import (
+    AnyRecord,
+    BadArchive,
+    DocumentRecord,
+    FileRecord,
+    HeadRecord,
+    JournalRecord,
+    Packer,
+    PieceRecord,
+    TreeRecord,
+)
 from mendflow.stores.memory import MemoryStore
 from tests.contract.archived import archive_of_one, content, packed, records, unpacked, world_on
 
@@ -34,13 +44,13 @@ def written(changed: Records) -> bytes:
 
 def refusal(data: bytes) -> str:
     with pytest.raises(BadArchive) as caught:
-        checked(io.BytesIO(data))
+        check_archive(io.BytesIO(data))
     return caught.value.message
 
 
 def test_written_again_it_is_the_same(archive: bytes) -> None:
     assert content(written(records(archive))) == content(archive)
-    assert len(checked(io.BytesIO(archive)).trees) == 1
+    assert len(check_archive(io.BytesIO(archive)).trees) == 1
 
 
 def test_any_byte_that_is_changed_is_found_or_means_nothing(archive: bytes) -> None:
@@ -54,7 +64,7 @@ def test_any_byte_that_is_changed_is_found_or_means_nothing(archive: bytes) -> N
         damaged = bytearray(archive)
         damaged[place] ^= 1 << chance.randrange(8)
         try:
-            checked(io.BytesIO(bytes(damaged)))
+            check_archive(io.BytesIO(bytes(damaged)))
         except BadArchive:
             found += 1
             continue
@@ -93,7 +103,7 @@ def test_what_unpacks_to_very_much_is_refused_before_it_is_held(
 
 
 def _head(found: Records) -> Records:
-    assert isinstance(found[0], Head)
+    assert isinstance(found[0], HeadRecord)
     return [replace(found[0], version=2), *found[1:]]
 
 
@@ -102,7 +112,7 @@ def _each(change: Callable[[AnyRecord], AnyRecord | None]) -> Callable[[Records]
 
 
 def _kept(of: str, **changes: object) -> Callable[[AnyRecord], AnyRecord | None]:
-    return lambda each: replace(each, **changes) if isinstance(each, Kept) and each.kind == of else each
+    return lambda each: replace(each, **changes) if isinstance(each, DocumentRecord) and each.kind == of else each
 
 
 def _without(type: type, kind: str = "") -> Callable[[AnyRecord], AnyRecord | None]:
@@ -110,22 +120,24 @@ def _without(type: type, kind: str = "") -> Callable[[AnyRecord], AnyRecord | No
 
 
 def _later(each: AnyRecord) -> AnyRecord:
-    return replace(each, position=each.position + 1) if isinstance(each, Journal) else each
+    return replace(each, position=each.position + 1) if isinstance(each, JournalRecord) else each
 
 
 def _named(root: str) -> Callable[[AnyRecord], AnyRecord]:
-    return lambda each: replace(each, root=CaseId(root)) if isinstance(each, Tree) else each
+    return lambda each: replace(each, root=CaseId(root)) if isinstance(each, TreeRecord) else each
 
 
 def _entry(each: AnyRecord) -> AnyRecord:
     return (
-        replace(each, entries=[msgspec.Raw(b'{"at":1,"fact":{"type":"nope"}}')]) if isinstance(each, Journal) else each
+        replace(each, entries=[msgspec.Raw(b'{"at":1,"fact":{"type":"nope"}}')])
+        if isinstance(each, JournalRecord)
+        else each
     )
 
 
 def _twice(found: Records) -> Records:
-    start = next(place for place, each in enumerate(found) if isinstance(each, Tree))
-    end = next(place for place, each in enumerate(found) if isinstance(each, File))
+    start = next(place for place, each in enumerate(found) if isinstance(each, TreeRecord))
+    end = next(place for place, each in enumerate(found) if isinstance(each, FileRecord))
     return [*found[:end], *found[start:]]
 
 
@@ -141,17 +153,23 @@ def _twice(found: Records) -> Records:
         (_each(_kept("flow", kind="server")), "stands before the first case"),
         (_each(_kept("case", body=msgspec.Raw(b'{"id":"x"}'))), "cannot be read"),
         (_each(_kept("job", body=msgspec.Raw(b"[]"))), "cannot be read"),
-        (_each(_without(Kept, "case")), "is not whole"),
-        (_each(_without(Journal)), "is not whole"),
+        (_each(_without(DocumentRecord, "case")), "is not whole"),
+        (_each(_without(JournalRecord)), "is not whole"),
         (_each(_later), "has a hole"),
         (_each(_entry), "cannot be read"),
         (_each(_named("../x")), "is no case's id"),
         (_each(_named("f-other")), "does not belong"),
         (_twice, "comes a second time"),
-        (_each(_without(Piece)), "does not have the content"),
-        (_each(lambda each: replace(each, sha256="../" * 21 + "x") if isinstance(each, File) else each), "no digest"),
-        (_each(lambda each: replace(each, base64="!") if isinstance(each, Piece) else each), "not base64"),
-        (_each(lambda each: Piece.of(b"other") if isinstance(each, Piece) else each), "does not have the content"),
+        (_each(_without(PieceRecord)), "does not have the content"),
+        (
+            _each(lambda each: replace(each, sha256="../" * 21 + "x") if isinstance(each, FileRecord) else each),
+            "no digest",
+        ),
+        (_each(lambda each: replace(each, base64="!") if isinstance(each, PieceRecord) else each), "not base64"),
+        (
+            _each(lambda each: PieceRecord.of(b"other") if isinstance(each, PieceRecord) else each),
+            "does not have the content",
+        ),
     ],
 )
 def test_what_was_made_up_is_refused_with_its_reason(

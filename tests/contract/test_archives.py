@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from mendflow.core.model.data import LogicalFile, Replica, StorageElement
+from mendflow.core.model.errors import Conflict, RequestError, StoreUnavailable
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Conflict, Mistake, StoreUnavailable
 from mendflow.core.model.views import JobQuery
-from mendflow.services.api.archive.records import Kept
-from mendflow.stores.contract import Append, Done, Taken, Write
+from mendflow.services.api.archive.records import DocumentRecord
+from mendflow.stores.contract import Append, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 from tests.contract.archived import (
     archive_of_one,
@@ -38,7 +38,7 @@ async def test_a_case_that_went_through_another_store_is_the_same(backend: Backe
         assert (await there.domain.case(case)).status == "completed"
         assert [item.state for item in await there.domain.items(case)] == ["completed"] * 4
         assert (await there.domain.rule_set("f")).version == 1
-        kinds = {record.kind for record in records(archive) if isinstance(record, Kept)}
+        kinds = {record.kind for record in records(archive) if isinstance(record, DocumentRecord)}
     assert {"case", "job", "decision", "conversation", "flow", "flow-version", "rules", "rules-version"} <= kinds
 
 
@@ -142,7 +142,7 @@ class Dying(MemoryStore):
 
     left = 10**9
 
-    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         if any(not isinstance(each, Append) and each.kind == "imported" for each in writes) or self.left < 10**8:
             self.left -= 1
         if self.left < 0:
@@ -164,7 +164,7 @@ async def test_an_import_that_was_killed_anywhere_ends_the_same_when_it_is_run_a
             store.left = kill_after
             try:
                 await unpacked(there.domain, archive)
-            except Mistake:
+            except RequestError:
                 pass
             else:
                 store.left = 10**9
@@ -229,5 +229,5 @@ async def test_rules_that_are_others_here_stay_and_are_told_about(tmp_path: Path
 
 async def test_a_case_that_is_not_there_is_not_exported(tmp_path: Path) -> None:
     async with world_on(MemoryStore(), tmp_path) as here:
-        with pytest.raises(Mistake, match="there is no case 'f-nope'"):
+        with pytest.raises(RequestError, match="there is no case 'f-nope'"):
             await packed(here.domain, "f-nope")

@@ -7,7 +7,7 @@ import pytest
 
 from mendflow.core.data.paths import NAME_CHARS_MAX
 from mendflow.core.model.data import LogicalFile, Replica, StorageElement
-from mendflow.core.model.problems import Conflict
+from mendflow.core.model.errors import Conflict
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger

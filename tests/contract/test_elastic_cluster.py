@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mendflow.stores.contract import Append, Done, Put, Store, Taken
-from mendflow.stores.elastic import ElasticStore
+from mendflow.stores.contract import Append, Put, Store, WriteConflict, WriteDone
+from mendflow.stores.elastic.store import ElasticStore
 from tests.contract.documents import body, outcomes, put
 from tests.servers import opensearch
 
@@ -60,8 +60,8 @@ async def test_when_the_node_that_decides_is_killed_what_it_acknowledged_stays_a
             made = await store.write(
                 [Put("job", str(writer), body(number), version), Append(f"s/{writer}", [b"%d" % number], number)]
             )
-            assert outcomes(made) == ["Done", "Done"], f"writer {writer} at {number}: {made}"
-            assert isinstance(made[0], Done)
+            assert outcomes(made) == ["WriteDone", "WriteDone"], f"writer {writer} at {number}: {made}"
+            assert isinstance(made[0], WriteDone)
             version, number = made[0].version, number + 1
         return number
 
@@ -77,7 +77,7 @@ async def test_when_the_node_that_decides_is_killed_what_it_acknowledged_stays_a
         found = await store.get("job", str(writer))
         assert found is not None and json.loads(found.body) == numbers - 1
         assert await store.read(f"s/{writer}") == [b"%d" % number for number in range(numbers)]
-    assert await store.write([Put("job", "stale", b"3", stale)]) == [Taken("job", "stale", stale, newer)]
+    assert await store.write([Put("job", "stale", b"3", stale)]) == [WriteConflict("job", "stale", stale, newer)]
     assert await put(store, "held", b"2", held) > held
     await store.close()
     await asyncio.to_thread(victim.start)
@@ -89,7 +89,7 @@ async def test_servers_that_compete_while_a_node_is_killed_have_one_winner_each(
         await store.open()
     nodes[0].wait(nodes=3, status="green")
     made = await stores[0].write([Put("job", str(n), body("available"), 0) for n in range(1_000)])
-    versions = [each.version for each in made if isinstance(each, Done)]
+    versions = [each.version for each in made if isinstance(each, WriteDone)]
 
     async def acquire(worker: int) -> list[int]:
         won: list[int] = []
@@ -97,7 +97,7 @@ async def test_servers_that_compete_while_a_node_is_killed_have_one_winner_each(
             some = range(start, start + 10)
             writes = [Put("job", str(n), body(worker), versions[n]) for n in some]
             result = outcomes(await stores[worker % 2].write(writes))
-            won += [n for n, outcome in zip(some, result, strict=True) if outcome == "Done"]
+            won += [n for n, outcome in zip(some, result, strict=True) if outcome == "WriteDone"]
         return won
 
     workers = [asyncio.ensure_future(acquire(worker)) for worker in range(4)]

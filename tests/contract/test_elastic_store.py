@@ -16,17 +16,17 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.values import Value
-from mendflow.stores.contract import Append, Delete, Done, Put, Taken, Where
-from mendflow.stores.elastic import ElasticStore
-from mendflow.stores.elastic_address import parse
-from mendflow.stores.elastic_fields import KNOWN, indexed, sort_key
-from mendflow.stores.elastic_history import DAY_MS, Tidied, month_of
-from mendflow.stores.elastic_http import Answer, Http
-from mendflow.stores.elastic_indices import NUMBER
-from mendflow.stores.elastic_shelf import Item, Past
-from mendflow.stores.elastic_tries import Try
+from mendflow.stores.contract import Append, Delete, FieldCondition, Put, WriteConflict, WriteDone
+from mendflow.stores.elastic.address import parse
+from mendflow.stores.elastic.fields import KNOWN, index_terms, sort_key
+from mendflow.stores.elastic.history import DAY_MS, TidyResult, month_of
+from mendflow.stores.elastic.http import ClusterAnswer, ClusterClient
+from mendflow.stores.elastic.indices import NUMBER
+from mendflow.stores.elastic.items import IndexedItem, ItemHistory
+from mendflow.stores.elastic.store import ElasticStore
+from mendflow.stores.elastic.write_attempts import WriteAttempt
 from mendflow.stores.fields import rank_of
 from tests.contract.backends import name_of
 from tests.contract.documents import body, done, outcomes, put
@@ -81,7 +81,7 @@ def test_an_address_names_hosts_a_prefix_and_who_we_are() -> None:
     ],
 )
 def test_a_wrong_address_is_refused_in_a_sentence_without_secrets(url: str) -> None:
-    with pytest.raises(Mistake) as told:
+    with pytest.raises(RequestError) as told:
         parse(url)
     assert "hush" not in str(told.value) and len(told.value.message) > 60
 
@@ -97,19 +97,19 @@ async def test_secrets_are_in_no_text() -> None:
 # What is to be thought of what stands there
 
 
-def judged(seen: Item | None, *, expected: int = AT, doubt: int | None = None) -> Try:
-    attempt = Try(Put("job", "a", b"1", expected), "mine", 0)
+def judged(seen: IndexedItem | None, *, expected: int = AT, doubt: int | None = None) -> WriteAttempt:
+    attempt = WriteAttempt(Put("job", "a", b"1", expected), "mine", 0)
     attempt.doubt = doubt
     assert attempt.judge(seen)
     return attempt
 
 
-def seen(version: int, mark: str, past: Past, **more: Value) -> Item:
-    return Item("job:a", version, {"mark": mark, "past": past, **more})
+def seen(version: int, mark: str, past: ItemHistory, **more: Value) -> IndexedItem:
+    return IndexedItem("job:a", version, {"mark": mark, "past": past, **more})
 
 
 def test_who_is_refused_and_finds_another_was_too_late() -> None:
-    assert judged(seen(AT + 3, "other", [(AT, "")])).outcome == Taken("job", "a", AT, AT + 3)
+    assert judged(seen(AT + 3, "other", [(AT, "")])).outcome == WriteConflict("job", "a", AT, AT + 3)
 
 
 def test_who_finds_its_own_mark_writes_it_once_more_on_top() -> None:
@@ -119,16 +119,16 @@ def test_who_finds_its_own_mark_writes_it_once_more_on_top() -> None:
 
 
 def test_who_finds_its_mark_among_the_past_was_written_and_overtaken() -> None:
-    assert judged(seen(AT + 9, "other", [(AT + 3, "mine"), (AT, "")]), doubt=AT).outcome == Done(AT + 3)
+    assert judged(seen(AT + 9, "other", [(AT + 3, "mine"), (AT, "")]), doubt=AT).outcome == WriteDone(AT + 3)
 
 
 def test_in_doubt_nothing_is_said_if_a_write_between_is_unknown() -> None:
-    attempt = Try(Put("job", "a", b"1", AT), "mine", 0)
-    attempt.doubtful()
+    attempt = WriteAttempt(Put("job", "a", b"1", AT), "mine", 0)
+    attempt.mark_doubtful()
     assert not attempt.judge(seen(AT + 9, "other", [(AT + 3, "")]))
     assert not attempt.judge(seen(AT + 9, "other", [(AT + 3, ""), (AT, "x")]))
     assert attempt.judge(seen(AT + 9, "other", [(AT + 3, "another"), (AT, "")]))
-    assert attempt.outcome == Taken("job", "a", AT, AT + 9)
+    assert attempt.outcome == WriteConflict("job", "a", AT, AT + 9)
 
 
 def test_a_tombstone_is_written_over_by_who_makes_the_document_anew() -> None:
@@ -159,7 +159,7 @@ def _size(value: Value) -> float:
 
 def test_a_document_of_any_size_has_a_bounded_number_of_tokens_and_those_near_its_root() -> None:
     data: dict[str, Value] = {"deep": {str(n): n for n in range(5_000)}, "state": "here", "long": "x" * 5_000}
-    found = indexed(data)
+    found = index_terms(data)
     assert len(found["tokens"]) <= 1_000 and "state=there" in found["tokens"]
     assert max(len(token.encode()) for token in found["tokens"]) < 2_000
 
@@ -168,8 +168,8 @@ async def test_names_of_any_length_can_be_stored(elastic: ElasticStore) -> None:
     value: Value = {"n" * 40_000: 1, "outer": {"m" * 600: {"inner": 2}}, "state": "t" * 40_000, "case": "c" * 40_000}
     await put(elastic, "a", body(value))
     await elastic.refresh()
-    assert await elastic.count("job", [Where("state", "t" * 40_000)], by="case") == {"c" * 40_000: 1}
-    assert await elastic.count("job", [Where("state", "t" * 39_999)]) == {"": 0}
+    assert await elastic.count("job", [FieldCondition("state", "t" * 40_000)], by="case") == {"c" * 40_000: 1}
+    assert await elastic.count("job", [FieldCondition("state", "t" * 39_999)]) == {"": 0}
 
 
 async def test_an_offset_counts_from_the_document_that_was_last(elastic: ElasticStore) -> None:
@@ -189,7 +189,7 @@ def test_every_order_that_the_services_ask_for_is_one_that_the_cluster_knows() -
         for field in re.findall(r"\b(?:order_by|by)=\"([a-z_.]+)\"", path.read_text())
     }
     missing = sorted(asked_for - set(KNOWN))
-    assert asked_for and not missing, f"add these to KNOWN in stores/elastic_fields.py: {missing}"
+    assert asked_for and not missing, f"add these to KNOWN in stores/elastic/fields.py: {missing}"
 
 
 # Ids
@@ -197,7 +197,7 @@ def test_every_order_that_the_services_ask_for_is_one_that_the_cluster_knows() -
 
 async def test_an_id_that_is_too_long_is_refused_and_is_nowhere(elastic: ElasticStore) -> None:
     for write in (Put("job", "x" * 600, b"1", 0), Append("s" * 600, [b"x"], 0), Put("a:b", "c", b"1", 0)):
-        with pytest.raises(Mistake) as told:
+        with pytest.raises(RequestError) as told:
             await elastic.write([Put("job", "good", b"1", 0), write])
         assert told.value.code == "bad-document"
     assert await elastic.get("job", "good") is None and await elastic.get("job", "x" * 600) is None
@@ -240,17 +240,17 @@ async def test_old_entries_move_to_the_index_of_their_month_and_are_read_and_fen
     await elastic.write([Append("s", [b"a", b"b"], 0), Append("s", [b"c"], 2), Append("t", [b"\xff"], 0)])
     now = int(time.time() * 1000)
     await elastic.refresh()
-    assert await elastic.tidy(now) == Tidied(0, 0)
-    assert await elastic.tidy(now + 31 * DAY_MS) == Tidied(3, 0)
+    assert await elastic.tidy(now) == TidyResult(0, 0)
+    assert await elastic.tidy(now + 31 * DAY_MS) == TidyResult(3, 0)
     await elastic.refresh()
-    assert await elastic.tidy(now + 31 * DAY_MS) == Tidied(0, 0)
+    assert await elastic.tidy(now + 31 * DAY_MS) == TidyResult(0, 0)
     other = ElasticStore.from_url(f"elasticsearch://{place}")
     await other.open()
     for store in (elastic, other):
         assert await store.read("s") == [b"a", b"b", b"c"]
         assert await store.read("s", 1, 1) == [b"b"] and await store.read("t") == [b"\xff"]
-        assert await store.write([Append("s", [b"x"], 2)]) == [Taken("stream", "s", 2, 3)]
-    assert await other.write([Append("s", [b"d"], 3)]) == [Done(4)]
+        assert await store.write([Append("s", [b"x"], 2)]) == [WriteConflict("stream", "s", 2, 3)]
+    assert await other.write([Append("s", [b"d"], 3)]) == [WriteDone(4)]
     assert await elastic.read("s") == [b"a", b"b", b"c", b"d"]
     await other.close()
     asked(place, "DELETE", f"-history-{month_of(now)}")
@@ -276,10 +276,10 @@ async def test_tombstones_go_after_a_day_and_what_was_deleted_stays_so(elastic: 
     await done(elastic, Delete("job", "a", version))
     await elastic.refresh()
     now = int(time.time() * 1000)
-    assert await elastic.tidy(now) == Tidied(0, 0)
-    assert await elastic.tidy(now + 2 * DAY_MS) == Tidied(0, 1)
+    assert await elastic.tidy(now) == TidyResult(0, 0)
+    assert await elastic.tidy(now + 2 * DAY_MS) == TidyResult(0, 1)
     assert await elastic.get("job", "a") is None
-    assert await elastic.write([Put("job", "a", b"2", version)]) == [Taken("job", "a", version, 0)]
+    assert await elastic.write([Put("job", "a", b"2", version)]) == [WriteConflict("job", "a", version, 0)]
     assert await put(elastic, "a", b"3") > version
 
 
@@ -292,7 +292,7 @@ async def test_a_thousand_documents_that_four_want_have_one_winner_each(elastic:
     for store in stores:
         await store.open()
     made = await elastic.write([Put("job", str(n), body({"state": "available"}), 0) for n in range(1_000)])
-    versions = [each.version for each in made if isinstance(each, Done)]
+    versions = [each.version for each in made if isinstance(each, WriteDone)]
     assert len(versions) == 1_000
 
     async def acquire(worker: int) -> list[int]:
@@ -302,7 +302,7 @@ async def test_a_thousand_documents_that_four_want_have_one_winner_each(elastic:
             some = order[start : start + 50]
             writes = [Put("job", str(n), body({"state": "running", "by": worker}), versions[n]) for n in some]
             result = outcomes(await stores[worker % 2].write(writes))
-            won += [n for n, outcome in zip(some, result, strict=True) if outcome == "Done"]
+            won += [n for n, outcome in zip(some, result, strict=True) if outcome == "WriteDone"]
         return won
 
     won = await asyncio.gather(*map(acquire, range(4)))
@@ -337,8 +337,8 @@ async def door(*statuses: int) -> AsyncIterator[tuple[Door, str]]:
         yield there, f"127.0.0.1:{server.port}"
 
 
-async def ask(url: str) -> Answer:
-    http = Http(parse(url))
+async def ask(url: str) -> ClusterAnswer:
+    http = ClusterClient(parse(url))
     http.open()
     try:
         return await http.ask("GET", "/")

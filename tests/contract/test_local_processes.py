@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mendflow.batch.systems import BatchSystems
-from mendflow.core.model.checks import Checks
-from mendflow.core.model.sites import BatchSettings, PilotSettings, Rejected, Site, Untried
+from mendflow.batch.router import BatchSystemRouter
+from mendflow.core.model.checks import PilotChecks
+from mendflow.core.model.sites import BatchSettings, PilotSettings, Site, SubmitRejected, SubmitSkipped
 from tests.contract.batch_systems import BatchContract, doing, ended, running, site_of, submission, until
 
 
@@ -19,7 +19,7 @@ class TestLocalProcesses(BatchContract):
         return site_of("local")
 
     async def test_a_number_that_another_process_has_now_is_nobodys(
-        self, systems: BatchSystems, site: Site, tmp_path: Path
+        self, systems: BatchSystemRouter, site: Site, tmp_path: Path
     ) -> None:
         await systems.submit(doing(site, "exit 0"), [submission(site, 1)])
         await until(systems, site, lambda found: ended(found) == 1)
@@ -28,7 +28,9 @@ class TestLocalProcesses(BatchContract):
         assert running(await systems.find(site)) == 0
         await systems.cancel(site, [submission(site, 1).name])  # or this very process would have ended
 
-    async def test_a_pilot_that_was_killed_has_ended(self, systems: BatchSystems, site: Site, tmp_path: Path) -> None:
+    async def test_a_pilot_that_was_killed_has_ended(
+        self, systems: BatchSystemRouter, site: Site, tmp_path: Path
+    ) -> None:
         await systems.submit(doing(site, "sleep 600"), [submission(site, 1)])
         await until(systems, site, lambda found: running(found) == 1)
         pid = int((tmp_path / "sites" / site.name / submission(site, 1).name / "process").read_text())
@@ -36,15 +38,15 @@ class TestLocalProcesses(BatchContract):
         await until(systems, site, lambda found: ended(found) == 1)
 
     async def test_a_folder_that_cannot_be_written_is_a_refusal_and_says_so(
-        self, systems: BatchSystems, site: Site, tmp_path: Path
+        self, systems: BatchSystemRouter, site: Site, tmp_path: Path
     ) -> None:
         (tmp_path / "sites").write_text("in the way")
         answers = await systems.submit(site, [submission(site, 1), submission(site, 2)])
         first, second = answers[submission(site, 1).name], answers[submission(site, 2).name]
-        assert isinstance(first, Rejected) and "folder" in first.why and isinstance(second, Untried)
+        assert isinstance(first, SubmitRejected) and "folder" in first.why and isinstance(second, SubmitSkipped)
 
     async def test_what_has_left_is_tidied_up_and_what_works_is_not(
-        self, systems: BatchSystems, site: Site, tmp_path: Path
+        self, systems: BatchSystemRouter, site: Site, tmp_path: Path
     ) -> None:
         await systems.submit(doing(site, "exit 0"), [submission(site, 1), submission(site, 2), submission(site, 3)])
         await until(systems, site, lambda found: ended(found) == 3)
@@ -53,9 +55,9 @@ class TestLocalProcesses(BatchContract):
         assert set(await systems.find(site)) == {one, three}, "of what failed the log is kept for a day"
 
     async def test_what_sites_of_like_names_have_in_the_same_folder_is_theirs(
-        self, systems: BatchSystems, tmp_path: Path
+        self, systems: BatchSystemRouter, tmp_path: Path
     ) -> None:
-        batch, pilots = BatchSettings(folder=str(tmp_path / "shared")), PilotSettings(checks=Checks(disk_bytes=1))
+        batch, pilots = BatchSettings(folder=str(tmp_path / "shared")), PilotSettings(checks=PilotChecks(disk_bytes=1))
         both = [Site(name=name, batch=batch, pilots=pilots) for name in ("a", "a-1")]
         for site in both:
             await systems.submit(doing(site, "exit 0"), [submission(site, 1)])
@@ -67,9 +69,11 @@ class TestLocalProcesses(BatchContract):
         assert checks == {"a.checks.json", "a-1.checks.json"}
 
     async def test_a_variable_that_is_not_there_is_a_refusal_and_says_so(
-        self, systems: BatchSystems, site: Site
+        self, systems: BatchSystemRouter, site: Site
     ) -> None:
         wants = msgspec.structs.replace(site, batch=BatchSettings(environment={"FOO": "env:NOT_THERE_AT_ALL"}))
         answers = await systems.submit(wants, [submission(site, 1), submission(site, 2)])
         first, second = answers[submission(site, 1).name], answers[submission(site, 2).name]
-        assert isinstance(first, Rejected) and "NOT_THERE_AT_ALL" in first.why and isinstance(second, Untried)
+        assert (
+            isinstance(first, SubmitRejected) and "NOT_THERE_AT_ALL" in first.why and isinstance(second, SubmitSkipped)
+        )

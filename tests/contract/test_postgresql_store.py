@@ -9,10 +9,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from mendflow.core.model.problems import Mistake, StoreUnavailable
-from mendflow.stores import postgresql_links, postgresql_migrations, postgresql_writer
-from mendflow.stores.contract import Append, Put, Where
-from mendflow.stores.postgresql import PostgresqlStore
+from mendflow.core.model.errors import RequestError, StoreUnavailable
+from mendflow.stores.contract import Append, FieldCondition, Put
+from mendflow.stores.postgresql import connections as postgresql_links
+from mendflow.stores.postgresql import migrations as postgresql_migrations
+from mendflow.stores.postgresql import writer as postgresql_writer
+from mendflow.stores.postgresql.store import PostgresqlStore
 from tests.contract.backends import Backend, Postgresql, name_of
 from tests.contract.documents import body, ids, outcomes, put
 from tests.servers.postgresql import PASSWORD, QUOTED_PASSWORD, USER, PostgresqlServer
@@ -95,8 +97,8 @@ async def test_an_id_that_no_text_can_be_is_refused_and_harms_nobody_else(url: s
         return_exceptions=True,
     )
     for refused in (bad, odd):
-        assert isinstance(refused, Mistake) and refused.code == "bad-document", refused
-    assert isinstance(good, list) and outcomes(good) == ["Done"]
+        assert isinstance(refused, RequestError) and refused.code == "bad-document", refused
+    assert isinstance(good, list) and outcomes(good) == ["WriteDone"]
     assert await store.get("job", "x") is None
     await store.close()
 
@@ -120,7 +122,9 @@ async def test_a_migration_that_fails_leaves_no_trace(url: str, monkeypatch: pyt
     await put(store, "a")
     await store.close()
     number = postgresql_migrations.NEWEST + 1
-    broken = postgresql_migrations.Migration(number, "broken", ("CREATE TABLE half (x int)", "CREATE NONSENSE"))
+    broken = postgresql_migrations.PostgresqlMigration(
+        number, "broken", ("CREATE TABLE half (x int)", "CREATE NONSENSE")
+    )
     with monkeypatch.context() as patch:
         patch.setattr(postgresql_migrations, "MIGRATIONS", (*postgresql_migrations.MIGRATIONS, broken))
         patch.setattr(postgresql_migrations, "NEWEST", number)
@@ -202,8 +206,8 @@ async def test_fields_too_long_for_an_index_are_found_all_the_same(url: str) -> 
     store = await opened(url)
     long = "x" * 100_000
     await put(store, "a", body({"state": long, "case": "c"}))
-    assert ids(await store.search("job", [Where("state", long)])) == ["a"]
-    assert ids(await store.search("job", [Where("case", "c"), Where("state", None, "ne")])) == ["a"]
+    assert ids(await store.search("job", [FieldCondition("state", long)])) == ["a"]
+    assert ids(await store.search("job", [FieldCondition("case", "c"), FieldCondition("state", None, "ne")])) == ["a"]
     assert await store.count("job", by="state") == {long: 1}
     await store.close()
 
@@ -216,5 +220,5 @@ async def test_searches_by_case_state_and_status_use_an_index(url: str) -> None:
     for field in fields:
         query = f"EXPLAIN SELECT id FROM documents d WHERE d.kind = 'job' AND d.by_{field} = 'x'"
         assert f"documents_by_{field}" in str(await asked(url, query))
-        assert ids(await store.search("job", [Where(field, f"{field}7")])) == ["7"]
+        assert ids(await store.search("job", [FieldCondition(field, f"{field}7")])) == ["7"]
     await store.close()

@@ -6,35 +6,35 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobSpec
-from mendflow.core.model.problems import Mistake
-from mendflow.core.query.names import JOBS
 from mendflow.core.query.search import Search
+from mendflow.core.query.vocabulary import JOBS
 from mendflow.services.base import paging as searching
-from mendflow.services.base.paging import Found, Paging, Wanted, find, wanted
-from mendflow.stores.contract import Delete, Done, Put, Store
+from mendflow.services.base.paging import Paging, SearchPage, SearchQuery, find, wanted
+from mendflow.stores.contract import Delete, Put, Store, WriteDone
 from tests.contract.searches import NOW, conditions, data_of, jobs
 
 _decode = msgspec.json.Decoder(Job).decode
 
 
-def asking(where: str, *, order: str = "", limit: int = 100, after: str = "") -> Wanted:
+def asking(where: str, *, order: str = "", limit: int = 100, after: str = "") -> SearchQuery:
     return wanted(JOBS, where, [], Paging(limit, 0, after), now=NOW, order=order, usual="-created")
 
 
 async def written(store: Store, made: Sequence[Job]) -> None:
     before = [Delete("job", each.id, each.version) async for each in store.scan("job")]
     results = await store.write([*before, *(Put("job", job.id, msgspec.json.encode(job), 0) for job in made)])
-    assert all(isinstance(each, Done) for each in results)
+    assert all(isinstance(each, WriteDone) for each in results)
     await store.refresh()
 
 
-async def asked(store: Store, what: Wanted) -> Found:
+async def asked(store: Store, what: SearchQuery) -> SearchPage:
     return await find(store, what, lambda document: document.body)
 
 
-def ids(found: Found) -> list[str]:
+def ids(found: SearchPage) -> list[str]:
     return [_decode(body).id for body in found.bodies]
 
 
@@ -79,7 +79,7 @@ async def test_pages_by_a_cursor_give_everything_once_and_in_order(store: Store,
 async def test_a_search_that_looks_at_too_much_says_so_and_goes_on(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "LOOKED_MAX", 10)
+    monkeypatch.setattr(searching, "EXAMINED_MAX", 10)
     await written(store, MADE)
     found, place, looks = list[str](), "", 0
     while True:
@@ -102,10 +102,10 @@ async def test_counts_go_by_what_a_name_means(store: Store) -> None:
 
 @pytest.mark.parametrize("after", ["x", "!!", "W10", "WyJjcmVhdGVkIiwxLCJhIl0"])
 async def test_a_place_that_is_none_is_refused(store: Store, after: str) -> None:
-    with pytest.raises(Mistake, match="place to go on from"):
+    with pytest.raises(RequestError, match="place to go on from"):
         await asked(store, asking("attempts > 0", after=after))
 
 
 async def test_an_order_that_no_store_keeps_is_refused() -> None:
-    with pytest.raises(Mistake, match="there is no order by 'host'; known are id, case"):
+    with pytest.raises(RequestError, match="there is no order by 'host'; known are id, case"):
         asking("", order="-host")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import Mistake, NotFound, StoreUnavailable
+from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
 from mendflow.stores.contract import Append, Store
-from mendflow.stores.files import FolderKeeper
-from mendflow.stores.shared_files import PIECE_BYTES, SharedKeeper
+from mendflow.stores.files import FolderFileStore
+from mendflow.stores.shared_files import PIECE_BYTES, SharedFileStore
 
 
-def keeper(store: Store, folder: Path) -> SharedKeeper:
-    made = SharedKeeper(store, FolderKeeper(folder))
+def file_store(store: Store, folder: Path) -> SharedFileStore:
+    made = SharedFileStore(store, FolderFileStore(folder))
     made.open()
     return made
 
@@ -23,14 +23,14 @@ async def chunks(content: bytes, size: int = 100_000) -> AsyncIterator[bytes]:
         yield content[start : start + size]
 
 
-async def content_of(keeper: SharedKeeper, sha256: str) -> bytes:
-    return b"".join([chunk async for chunk in keeper.kept(sha256)])
+async def content_of(file_store: SharedFileStore, sha256: str) -> bytes:
+    return b"".join([chunk async for chunk in file_store.kept(sha256)])
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, 2 * PIECE_BYTES + 1])
 async def test_a_file_kept_by_one_server_is_given_by_another(store: Store, tmp_path: Path, size: int) -> None:  # JS-5
     content = (b"mendflow" * (size // 8 + 1))[:size]
-    one, other = keeper(store, tmp_path / "one"), keeper(store, tmp_path / "other")
+    one, other = file_store(store, tmp_path / "one"), file_store(store, tmp_path / "other")
     ref = await one.keep("data.bin", chunks(content))
     assert (ref.sha256, ref.bytes) == (hashlib.sha256(content).hexdigest(), size)
     assert await content_of(other, ref.sha256) == content == await content_of(one, ref.sha256)
@@ -45,7 +45,7 @@ async def test_a_file_that_is_only_half_there_is_not_kept_and_goes_on_where_it_e
     content = bytes(range(256)) * (3 * PIECE_BYTES // 256)
     sha256 = hashlib.sha256(content).hexdigest()
     await store.write([Append(f"file/{sha256}/{PIECE_BYTES}", [content[:PIECE_BYTES]], 0)])
-    one, other = keeper(store, tmp_path / "one"), keeper(store, tmp_path / "other")
+    one, other = file_store(store, tmp_path / "one"), file_store(store, tmp_path / "other")
     assert await other.size(sha256) is None
     with pytest.raises(NotFound):
         await content_of(other, sha256)
@@ -55,19 +55,19 @@ async def test_a_file_that_is_only_half_there_is_not_kept_and_goes_on_where_it_e
 
 
 async def test_a_file_that_lies_here_and_never_reached_the_store_does_not_count(store: Store, tmp_path: Path) -> None:
-    ref = await FolderKeeper(tmp_path / "one").keep("data.bin", chunks(b"here only"))
-    assert await keeper(store, tmp_path / "one").size(ref.sha256) is None
+    ref = await FolderFileStore(tmp_path / "one").keep("data.bin", chunks(b"here only"))
+    assert await file_store(store, tmp_path / "one").size(ref.sha256) is None
 
 
 async def test_what_is_no_digest_is_refused(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="not a sha-256 digest"):
-        await keeper(store, tmp_path).size("../../etc/passwd")
+    with pytest.raises(RequestError, match="not a sha-256 digest"):
+        await file_store(store, tmp_path).size("../../etc/passwd")
 
 
 async def test_a_file_is_not_kept_while_the_store_is_away(store: Store, tmp_path: Path) -> None:
     await store.close()
     try:
         with pytest.raises(StoreUnavailable):
-            await keeper(store, tmp_path).keep("data.bin", chunks(b"x"))
+            await file_store(store, tmp_path).keep("data.bin", chunks(b"x"))
     finally:
         await store.open()

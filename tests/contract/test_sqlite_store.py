@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import Mistake, StoreUnavailable
-from mendflow.stores import sqlite_migrations, sqlite_writer
-from mendflow.stores.contract import Append, Delete, Done, Put, Taken, Where
-from mendflow.stores.sqlite import SqliteStore
+from mendflow.core.model.errors import RequestError, StoreUnavailable
+from mendflow.stores.contract import Append, Delete, FieldCondition, Put, WriteConflict, WriteDone
+from mendflow.stores.sqlite import migrations as sqlite_migrations
+from mendflow.stores.sqlite import writer as sqlite_writer
+from mendflow.stores.sqlite.store import SqliteStore
 from tests.contract.documents import done, outcomes, put
 
 BLOB = json.dumps("x" * 4000).encode()
@@ -50,7 +51,7 @@ async def test_a_second_server_on_the_file_is_told_who_has_it(tmp_path: Path) ->
 async def test_a_server_in_another_process_keeps_us_out_until_it_dies(tmp_path: Path) -> None:
     script = f"""
 import asyncio
-from mendflow.stores.sqlite import SqliteStore
+from mendflow.stores.sqlite.store import SqliteStore
 async def main():
     await SqliteStore({str(tmp_path / "store.db")!r}).open()
     print("open", flush=True)
@@ -88,7 +89,10 @@ async def test_a_full_disk_refuses_the_group_whole_and_writing_goes_on_when_ther
     assert await store.get("job", "small") is None and await store.get("job", "big0") is None
     assert await store.read("s") == [b"x"]
     main.execute("PRAGMA max_page_count = 1000000")
-    assert outcomes(await store.write([Put("job", "big0", BLOB, 0), Append("s", [b"y"], 1)])) == ["Done", "Done"]
+    assert outcomes(await store.write([Put("job", "big0", BLOB, 0), Append("s", [b"y"], 1)])) == [
+        "WriteDone",
+        "WriteDone",
+    ]
     await store.close()
 
 
@@ -96,9 +100,9 @@ async def test_a_disk_that_stops_taking_data_loses_nothing_that_was_acknowledged
     """A limit on the size of files stands for the full disk: the kernel itself refuses the writes."""
     script = f"""
 import asyncio, json, resource, signal
-from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.stores.contract import Put
-from mendflow.stores.sqlite import SqliteStore
+from mendflow.stores.sqlite.store import SqliteStore
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 async def main():
     store = SqliteStore({str(tmp_path / "store.db")!r})
@@ -136,7 +140,7 @@ async def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
     await asyncio.wait([write], timeout=0.1)
     assert not write.done()
     other.execute("ROLLBACK")
-    assert outcomes(await write) == ["Done"]
+    assert outcomes(await write) == ["WriteDone"]
     other.close()
     await store.close()
 
@@ -149,7 +153,7 @@ async def test_a_file_that_stays_locked_is_named(tmp_path: Path, monkeypatch: py
     with pytest.raises(StoreUnavailable, match=r"store\.db: another program holds it locked: close that program"):
         await store.write([Put("job", "a", b"1", 0)])
     other.execute("ROLLBACK")
-    assert outcomes(await store.write([Put("job", "a", b"1", 0)])) == ["Done"]
+    assert outcomes(await store.write([Put("job", "a", b"1", 0)])) == ["WriteDone"]
     other.close()
     await store.close()
 
@@ -208,8 +212,8 @@ async def test_a_file_that_may_only_be_read_is_told_as_such(open_folder: Path) -
     await store.close()
     script = f"""
 import asyncio, os
-from mendflow.core.model.problems import Mistake, StoreUnavailable
-from mendflow.stores.sqlite import SqliteStore
+from mendflow.core.model.errors import RequestError, StoreUnavailable
+from mendflow.stores.sqlite.store import SqliteStore
 if os.getuid() == 0:
     os.setgroups([])
     os.setgid(65534)
@@ -247,7 +251,7 @@ async def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path, monkeypatc
     store = await opened(path)
     await store.write([Put("job", "a", b"1", 0)])
     await store.close()
-    broken = sqlite_migrations.Migration(3, "broken", ("CREATE TABLE half (x)", "CREATE NONSENSE"))
+    broken = sqlite_migrations.SqliteMigration(3, "broken", ("CREATE TABLE half (x)", "CREATE NONSENSE"))
     with monkeypatch.context() as patch:
         patch.setattr(sqlite_migrations, "MIGRATIONS", (*sqlite_migrations.MIGRATIONS, broken))
         patch.setattr(sqlite_migrations, "NEWEST", 3)
@@ -281,12 +285,16 @@ async def test_calls_made_together_share_one_commit(tmp_path: Path) -> None:
 
 async def test_searches_by_case_state_and_status_use_an_index(tmp_path: Path) -> None:
     store = await opened(tmp_path / "store.db")
-    reader = store._ready().there
+    reader = store._ready().thread_reader
     seen: list[str] = []
     reader.set_trace_callback(seen.append)
-    for where in ([Where("case", "c")], [Where("state", "running")], [Where("status", "running")]):
+    for where in (
+        [FieldCondition("case", "c")],
+        [FieldCondition("state", "running")],
+        [FieldCondition("status", "running")],
+    ):
         await store.search("job", where)
-    await store.count("job", [Where("case", "c")], by="state")
+    await store.count("job", [FieldCondition("case", "c")], by="state")
     await store.count("job", by="state")
     reader.set_trace_callback(None)
     for statement in seen:
@@ -301,12 +309,15 @@ async def test_what_a_failed_commit_would_have_written_is_not_remembered(tmp_pat
     await done(store, Append("s", [b"x"], 0))
     other = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
     other.execute("CREATE TRIGGER no BEFORE INSERT ON entries BEGIN SELECT RAISE(ABORT, 'no room'); END")
-    with pytest.raises(Mistake):
+    with pytest.raises(RequestError):
         await store.write([Put("job", "a", b"2", first), Append("s", [b"y"], 1)])
     other.execute("DROP TRIGGER no")
     other.close()
-    assert await store.write([Put("job", "a", b"3", first + 1)]) == [Taken("job", "a", first + 1, first)]
-    assert outcomes(await store.write([Put("job", "a", b"3", first), Append("s", [b"y"], 1)])) == ["Done", "Done"]
+    assert await store.write([Put("job", "a", b"3", first + 1)]) == [WriteConflict("job", "a", first + 1, first)]
+    assert outcomes(await store.write([Put("job", "a", b"3", first), Append("s", [b"y"], 1)])) == [
+        "WriteDone",
+        "WriteDone",
+    ]
     await store.close()
 
 
@@ -317,12 +328,12 @@ async def test_the_writer_looks_again_at_what_it_has_forgotten(tmp_path: Path, m
     for length in range(4):
         for number in range(8):
             versions[number] = await put(store, f"{number}", b"{}", versions[number])
-            assert await store.write([Append(f"s{number}", [b"x"], length)]) == [Done(length + 1)]
+            assert await store.write([Append(f"s{number}", [b"x"], length)]) == [WriteDone(length + 1)]
     assert await store.write([Put("job", "1", b"{}", 2), Delete("job", "2", versions[2])]) == [
-        Taken("job", "1", 2, versions[1]),
-        Done(0),
+        WriteConflict("job", "1", 2, versions[1]),
+        WriteDone(0),
     ]
-    assert await store.write([Put("job", "2", b"{}", versions[2])]) == [Taken("job", "2", versions[2], 0)]
+    assert await store.write([Put("job", "2", b"{}", versions[2])]) == [WriteConflict("job", "2", versions[2], 0)]
     await put(store, "2", b"{}")
     await store.close()
 
@@ -336,7 +347,7 @@ async def test_versions_are_reserved_again_after_a_commit_that_failed(
         store = await opened(tmp_path / "s.db")
         for number in range(5):
             seen.append(await put(store, f"{life}/{number}"))
-            with pytest.raises(Mistake):
+            with pytest.raises(RequestError):
                 await store.write([Put("job", f"{life}/{number}/bad", b"{", 0)])
         await store.close()
     assert seen == sorted(set(seen))

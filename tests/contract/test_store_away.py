@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import StoreUnavailable
-from mendflow.stores.contract import Append, Delete, Done, Put, Store, Taken
+from mendflow.core.model.errors import StoreUnavailable
+from mendflow.stores.contract import Append, Delete, Put, Store, WriteConflict, WriteDone
 from tests.contract.backends import Remote
 from tests.contract.documents import body, outcomes, put
 from tests.servers.line import Line, line_to
@@ -35,7 +35,7 @@ async def test_what_is_asked_while_the_server_is_away_is_answered_when_it_is_bac
     await asyncio.wait([getting, writing], timeout=0.3)
     assert not getting.done() and not writing.done()
     await asyncio.to_thread(remote.server.start)
-    assert await getting is not None and outcomes(await writing) == ["Done", "Done"]
+    assert await getting is not None and outcomes(await writing) == ["WriteDone", "WriteDone"]
     assert await store.read("s") == [b"x"]
     await store.close()
 
@@ -98,8 +98,8 @@ async def test_writers_go_on_through_kills_of_the_server_and_are_never_refused_b
             made = await store.write(
                 [Put("job", str(writer), body(number), version), Append(f"s/{writer}", [b"%d" % number], number)]
             )
-            assert outcomes(made) == ["Done", "Done"], f"writer {writer} at {number}: {made}"
-            assert isinstance(made[0], Done)
+            assert outcomes(made) == ["WriteDone", "WriteDone"], f"writer {writer} at {number}: {made}"
+            assert isinstance(made[0], WriteDone)
             version, number = made[0].version, number + 1
         return number
 
@@ -143,11 +143,11 @@ async def test_a_write_whose_answer_is_lost_is_found_out_about(remote: Remote, t
             ),
             _cut_when_lost(line),
         )
-        assert outcomes(made) == ["Done", "Done", "Taken", "Done", "Done", "Taken"]
+        assert outcomes(made) == ["WriteDone", "WriteDone", "WriteConflict", "WriteDone", "WriteDone", "WriteConflict"]
         found = {document.id: document for document in await store.get_many("job", ["a", "new", "gone"])}
         assert {id: document.body for id, document in found.items()} == {"a": b'"mine"', "new": b"2"}
         assert [found["a"].version, found["new"].version] == [
-            each.version for each in made[:2] if isinstance(each, Done)
+            each.version for each in made[:2] if isinstance(each, WriteDone)
         ]
         assert await store.read("s") == [b"x", b"y"]
         await put(store, "a", b"4", found["a"].version)
@@ -168,9 +168,9 @@ async def test_a_write_that_others_overtook_while_its_answer_was_lost_is_told_th
         while (found := await other.get("job", "a")) is None or found.body != b'"ours"' or not await other.length("s"):
             await asyncio.sleep(0.01)
         await put(other, "a", b'"theirs"', found.version)
-        assert await other.write([Append("s", [b"theirs"], 1)]) == [Done(2)]
+        assert await other.write([Append("s", [b"theirs"], 1)]) == [WriteDone(2)]
         line.cut()
-        assert await ours == [Done(found.version), Done(1)]
+        assert await ours == [WriteDone(found.version), WriteDone(1)]
         await store.close()
     await other.close()
 
@@ -184,9 +184,9 @@ async def test_a_write_that_never_arrived_is_refused_if_others_were_faster(remot
         ours = asyncio.ensure_future(store.write([Put("job", "a", b'"ours"', version), Append("s", [b"ours"], 0)]))
         await line.lost.wait()
         theirs = await put(other, "a", b'"theirs"', version)
-        assert await other.write([Append("s", [b"theirs"], 0)]) == [Done(1)]
+        assert await other.write([Append("s", [b"theirs"], 0)]) == [WriteDone(1)]
         line.cut()
-        assert await ours == [Taken("job", "a", version, theirs), Taken("stream", "s", 0, 1)]
+        assert await ours == [WriteConflict("job", "a", version, theirs), WriteConflict("stream", "s", 0, 1)]
         await store.close()
     await other.close()
 
@@ -215,12 +215,12 @@ async def test_of_several_servers_exactly_one_wins_each_version_and_each_positio
         for number in range(40):
             entry = b"%d/%d" % (server, number)
             made = await store.write([Put("job", "a", body(server), version), Append("s", [entry], length)])
-            if isinstance(made[0], Done):
+            if isinstance(made[0], WriteDone):
                 won.append(version)
-            if isinstance(made[1], Done):
+            if isinstance(made[1], WriteDone):
                 kept.append(entry)
-            version = made[0].version if isinstance(made[0], Done) else made[0].actual
-            length = made[1].version if isinstance(made[1], Done) else made[1].actual
+            version = made[0].version if isinstance(made[0], WriteDone) else made[0].actual
+            length = made[1].version if isinstance(made[1], WriteDone) else made[1].actual
         return won, kept
 
     climbed = await asyncio.gather(*(climb(server, store) for server, store in enumerate(stores)))
@@ -243,6 +243,6 @@ async def test_servers_that_write_the_same_documents_in_any_order_do_not_stop_ea
             chance.shuffle(names)
             calls.append(store.write([Put("job", name, b"1", 0) for name in names]))
         first, second = await asyncio.gather(*calls)
-        assert outcomes(first).count("Done") + outcomes(second).count("Done") == 200
+        assert outcomes(first).count("WriteDone") + outcomes(second).count("WriteDone") == 200
     for store in stores:
         await store.close()

@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import Mistake, StoreUnavailable
-from mendflow.stores.contract import Append, Delete, Document, Done, Put, Store, Taken, Where
+from mendflow.core.model.errors import RequestError, StoreUnavailable
+from mendflow.stores.contract import (
+    Append,
+    Delete,
+    FieldCondition,
+    Put,
+    Store,
+    StoredDocument,
+    WriteConflict,
+    WriteDone,
+)
 from tests.contract.backends import Backend
 from tests.contract.documents import body, done, ids, outcomes, put
 
@@ -15,7 +24,7 @@ from tests.contract.documents import body, done, ids, outcomes, put
 async def test_a_new_document_is_found_whole_at_its_version(store: Store) -> None:
     version = await put(store, "a", body({"x": 1}))
     assert version > 0
-    assert await store.get("job", "a") == Document("job", "a", version, body({"x": 1}))
+    assert await store.get("job", "a") == StoredDocument("job", "a", version, body({"x": 1}))
 
 
 async def test_an_absent_document_is_none(store: Store) -> None:
@@ -32,28 +41,30 @@ async def test_kinds_do_not_see_each_other(store: Store) -> None:
 
 async def test_creating_what_exists_is_refused_with_its_version(store: Store) -> None:  # JS-1
     version = await put(store, "a", b"2", await put(store, "a", b"1"))
-    assert await store.write([Put("job", "a", b"3", 0)]) == [Taken("job", "a", 0, version)]
-    assert await store.get("job", "a") == Document("job", "a", version, b"2")
+    assert await store.write([Put("job", "a", b"3", 0)]) == [WriteConflict("job", "a", 0, version)]
+    assert await store.get("job", "a") == StoredDocument("job", "a", version, b"2")
 
 
 async def test_the_slower_of_two_writers_is_refused_whole(store: Store) -> None:  # JS-1
     first = await put(store, "a", b'"available"')
     second = await put(store, "a", b'"running for p1"', first)
     assert second > first
-    assert await store.write([Put("job", "a", b'"running for p2"', first)]) == [Taken("job", "a", first, second)]
-    assert await store.get("job", "a") == Document("job", "a", second, b'"running for p1"')
+    assert await store.write([Put("job", "a", b'"running for p2"', first)]) == [
+        WriteConflict("job", "a", first, second)
+    ]
+    assert await store.get("job", "a") == StoredDocument("job", "a", second, b'"running for p1"')
 
 
 async def test_updating_what_does_not_exist_is_refused(store: Store) -> None:  # JS-1
-    assert await store.write([Put("job", "a", b"1", 4)]) == [Taken("job", "a", 4, 0)]
+    assert await store.write([Put("job", "a", b"1", 4)]) == [WriteConflict("job", "a", 4, 0)]
     assert await store.get("job", "a") is None
 
 
 async def test_a_deleted_document_is_gone_and_may_be_made_again(store: Store) -> None:
     version = await put(store, "a")
-    assert await store.write([Delete("job", "a", version)]) == [Done(0)]
+    assert await store.write([Delete("job", "a", version)]) == [WriteDone(0)]
     assert await store.get("job", "a") is None
-    assert await store.write([Delete("job", "a", version)]) == [Taken("job", "a", version, 0)]
+    assert await store.write([Delete("job", "a", version)]) == [WriteConflict("job", "a", version, 0)]
     await put(store, "a", b"2")
 
 
@@ -67,8 +78,8 @@ async def test_who_holds_the_version_of_a_deleted_document_cannot_change_the_one
         version = await put(store, "a", body(life), version)
         assert version not in seen
         for old in seen:
-            assert await store.write([Put("job", "a", b'"old"', old)]) == [Taken("job", "a", old, version)]
-            assert await store.write([Delete("job", "a", old)]) == [Taken("job", "a", old, version)]
+            assert await store.write([Put("job", "a", b'"old"', old)]) == [WriteConflict("job", "a", old, version)]
+            assert await store.write([Delete("job", "a", old)]) == [WriteConflict("job", "a", old, version)]
         seen.add(version)
         await done(store, Delete("job", "a", version))
 
@@ -76,8 +87,8 @@ async def test_who_holds_the_version_of_a_deleted_document_cannot_change_the_one
 async def test_deleting_at_the_wrong_version_is_refused(store: Store) -> None:
     version = await put(store, "a")
     assert await store.write([Delete("job", "a", version + 1), Delete("job", "b", 1)]) == [
-        Taken("job", "a", version + 1, version),
-        Taken("job", "b", 1, 0),
+        WriteConflict("job", "a", version + 1, version),
+        WriteConflict("job", "b", 1, 0),
     ]
     assert await store.get("job", "a") is not None
 
@@ -93,15 +104,15 @@ async def test_writes_of_one_call_happen_in_their_order(store: Store) -> None:
             Put("job", "b", b"5", 0),
         ]
     )
-    assert outcomes(made) == ["Done", "Taken", "Taken", "Done", "Taken"]
+    assert outcomes(made) == ["WriteDone", "WriteConflict", "WriteConflict", "WriteDone", "WriteConflict"]
     assert [(document.body, document.version) for document in await store.get_many("job", ["a", "b"])] == [
-        (b"2", made[0].version if isinstance(made[0], Done) else 0),
-        (b"4", made[3].version if isinstance(made[3], Done) else 0),
+        (b"2", made[0].version if isinstance(made[0], WriteDone) else 0),
+        (b"4", made[3].version if isinstance(made[3], WriteDone) else 0),
     ]
     again = await store.get("job", "b")
     assert again is not None
     made = await store.write([Delete("job", "b", again.version), Put("job", "b", b"6", 0), Put("job", "b", b"7", 0)])
-    assert outcomes(made) == ["Done", "Done", "Taken"]
+    assert outcomes(made) == ["WriteDone", "WriteDone", "WriteConflict"]
     again = await store.get("job", "b")
     assert again is not None and again.body == b"6"
 
@@ -117,9 +128,9 @@ async def test_one_refused_write_does_not_stop_the_next(store: Store) -> None:
             Append("s", [b"y"], 0),
         ]
     )
-    assert outcomes(made) == ["Done", "Taken", "Taken", "Done", "Done"]
-    assert made[1:3] == [Taken("job", "b", 0, version), Taken("stream", "s", 5, 0)]
-    assert made[4] == Done(1)
+    assert outcomes(made) == ["WriteDone", "WriteConflict", "WriteConflict", "WriteDone", "WriteDone"]
+    assert made[1:3] == [WriteConflict("job", "b", 0, version), WriteConflict("stream", "s", 5, 0)]
+    assert made[4] == WriteDone(1)
     assert ids(await store.get_many("job", ["a", "b", "c"])) == ["a", "b", "c"]
     assert await store.read("s") == [b"y"]
 
@@ -140,12 +151,12 @@ async def test_many_documents_come_in_the_order_asked_for_without_the_absent(sto
 async def test_a_large_call_is_answered_one_by_one(store: Store) -> None:
     count = 3_000
     first = await store.write([Put("job", str(n), body(n), 0) for n in range(count)])
-    assert set(outcomes(first)) == {"Done"}
-    versions = [each.version for each in first if isinstance(each, Done)]
+    assert set(outcomes(first)) == {"WriteDone"}
+    versions = [each.version for each in first if isinstance(each, WriteDone)]
     again = await store.write(
         [Put("job", str(n), b'"new"', version if n % 2 else 0) for n, version in enumerate(versions)]
     )
-    assert outcomes(again) == ["Done" if n % 2 else "Taken" for n in range(count)]
+    assert outcomes(again) == ["WriteDone" if n % 2 else "WriteConflict" for n in range(count)]
     found = await store.get_many("job", [str(n) for n in range(count)])
     assert [document.body for document in found] == [b'"new"' if n % 2 else body(n) for n in range(count)]
 
@@ -158,7 +169,7 @@ async def test_of_many_writers_at_once_exactly_one_wins_each_version(store: Stor
         won, version = [], start
         for _ in range(20):
             (made,) = await store.write([Put("job", "a", body(writer), version)])
-            if isinstance(made, Done):
+            if isinstance(made, WriteDone):
                 won.append(version)
                 version = made.version
             else:
@@ -176,8 +187,8 @@ async def test_a_thousand_calls_at_once_each_get_their_own_answer(store: Store) 
     found = {document.id: document for document in await store.get_many("job", [str(n) for n in range(500)])}
     for n in range(500):
         pair = made[2 * n] + made[2 * n + 1]
-        assert sorted(outcomes(pair)) == ["Done", "Taken"]
-        winner = 2 * n if isinstance(pair[0], Done) else 2 * n + 1
+        assert sorted(outcomes(pair)) == ["WriteConflict", "WriteDone"]
+        winner = 2 * n if isinstance(pair[0], WriteDone) else 2 * n + 1
         assert json.loads(found[str(n)].body) == winner
 
 
@@ -186,10 +197,10 @@ async def test_text_of_any_language_survives(store: Store) -> None:
     raw = json.dumps(value, ensure_ascii=False).encode()
     version = await put(store, "größe/🌊'\"", raw)
     await done(store, Append("strøm", ["ж".encode()], 0))
-    assert await store.get("job", "größe/🌊'\"") == Document("job", "größe/🌊'\"", version, raw)
+    assert await store.get("job", "größe/🌊'\"") == StoredDocument("job", "größe/🌊'\"", version, raw)
     assert await store.read("strøm") == ["ж".encode()]
     await store.refresh()
-    assert ids(await store.search("job", [Where("case", "größe-東京-🌊")])) == ["größe/🌊'\""]
+    assert ids(await store.search("job", [FieldCondition("case", "größe-東京-🌊")])) == ["größe/🌊'\""]
     assert await store.count("job", by="case") == {"größe-東京-🌊": 1}
 
 
@@ -228,8 +239,8 @@ async def test_a_body_that_is_not_json_is_refused_and_harms_nobody_else(store: S
         store.write([Put("job", "good", b"1", 0)]),
         return_exceptions=True,
     )
-    assert isinstance(refused, Mistake) and refused.code == "bad-document"
-    assert isinstance(good, list) and outcomes(good) == ["Done"]
+    assert isinstance(refused, RequestError) and refused.code == "bad-document"
+    assert isinstance(good, list) and outcomes(good) == ["WriteDone"]
     assert await store.get("job", "bad") is None and await store.get("job", "x") is None
 
 
@@ -249,7 +260,7 @@ async def test_closing_waits_for_what_is_being_written(backend: Backend, tmp_pat
     writes = [asyncio.ensure_future(store.write([Put("job", str(n), body(n), 0)])) for n in range(300)]
     await asyncio.sleep(0)
     await store.close()
-    assert {outcome for made in await asyncio.gather(*writes) for outcome in outcomes(made)} == {"Done"}
+    assert {outcome for made in await asyncio.gather(*writes) for outcome in outcomes(made)} == {"WriteDone"}
 
 
 async def test_a_caller_that_gives_up_leaves_the_others_alone(store: Store) -> None:
@@ -258,4 +269,4 @@ async def test_a_caller_that_gives_up_leaves_the_others_alone(store: Store) -> N
     writes[3].cancel()
     results = await asyncio.gather(*writes, return_exceptions=True)
     others = [result for number, result in enumerate(results) if number != 3]
-    assert all(isinstance(result, list) and outcomes(result) == ["Done"] for result in others)
+    assert all(isinstance(result, list) and outcomes(result) == ["WriteDone"] for result in others)

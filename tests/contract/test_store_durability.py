@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mendflow.stores.contract import Append, Delete, Document, Done, Put, Taken
+from mendflow.stores.contract import Append, Delete, Put, StoredDocument, WriteConflict, WriteDone
 from tests.contract.backends import Durable
 from tests.contract.documents import done, put
 
@@ -18,9 +18,9 @@ async def test_what_returned_is_there_after_closing_and_opening_again(durable: D
     await store.close()
     again = durable.make(tmp_path)
     await again.open()
-    assert await again.get("job", "a") == Document("job", "a", version, b"2")
+    assert await again.get("job", "a") == StoredDocument("job", "a", version, b"2")
     assert await again.read("s") == [b"x", b"y"]
-    assert await again.write([Append("s", [b"z"], 2)]) == [Done(3)]
+    assert await again.write([Append("s", [b"z"], 2)]) == [WriteDone(3)]
     assert await put(again, "a", b"3", version) > version
     await again.close()
 
@@ -33,7 +33,7 @@ async def test_an_old_version_stays_old_after_closing_and_opening_again(durable:
         version = await put(store, "a")
         assert version not in seen
         for old in seen:
-            assert await store.write([Put("job", "a", b'"old"', old)]) == [Taken("job", "a", old, version)]
+            assert await store.write([Put("job", "a", b'"old"', old)]) == [WriteConflict("job", "a", old, version)]
         seen.add(version)
         await done(store, Delete("job", "a", version))
         await store.close()

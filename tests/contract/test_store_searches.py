@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.values import Value
-from mendflow.stores.contract import Delete, Document, Put, Store, Where
+from mendflow.stores.contract import Delete, FieldCondition, Put, Store, StoredDocument
 from tests.contract.documents import body, done, ids, put
 
 
@@ -24,7 +24,7 @@ async def test_a_scan_sees_every_write_that_returned_before(store: Store) -> Non
     first, second = await put(store, "a"), await put(store, "b")
     await done(store, Delete("job", "a", first))
     version = await put(store, "b", b"2", second)
-    assert [document async for document in store.scan("job")] == [Document("job", "b", version, b"2")]
+    assert [document async for document in store.scan("job")] == [StoredDocument("job", "b", version, b"2")]
 
 
 @pytest.fixture
@@ -45,31 +45,33 @@ async def zoo(store: Store) -> Store:
     ("where", "found"),
     [
         ([], "ant bear cat dove eel"),
-        ([Where("state", "wild")], "ant bear"),
-        ([Where("state", "wild", "ne")], "cat dove eel"),
-        ([Where("state", None)], "eel"),
-        ([Where("case", None)], "ant eel"),
-        ([Where("case", None, "ne")], "bear cat dove"),
-        ([Where("legs", 4)], "bear cat"),
-        ([Where("legs", 4.0)], "bear cat"),
-        ([Where("legs", "4")], ""),
-        ([Where("legs", 4, "lt")], "dove eel"),
-        ([Where("legs", 4, "le")], "bear cat dove eel"),
-        ([Where("legs", 4, "gt")], "ant"),
-        ([Where("legs", 4, "ge")], "ant bear cat"),
-        ([Where("size.kg", 1, "lt")], "ant dove"),
-        ([Where("size.kg", "a", "gt")], "eel"),
-        ([Where("name", "bzz", "gt")], "cat dove eel"),
-        ([Where("tame", True)], "cat dove"),
-        ([Where("tame", False)], "ant"),
-        ([Where("legs", [0, 6], "in")], "ant eel"),
-        ([Where("state", ["home", None], "in")], "cat dove eel"),
-        ([Where("state", [], "in")], ""),
-        ([Where("state", "home"), Where("case", "c1")], "cat"),
-        ([Where("no.such.field", 1)], ""),
+        ([FieldCondition("state", "wild")], "ant bear"),
+        ([FieldCondition("state", "wild", "ne")], "cat dove eel"),
+        ([FieldCondition("state", None)], "eel"),
+        ([FieldCondition("case", None)], "ant eel"),
+        ([FieldCondition("case", None, "ne")], "bear cat dove"),
+        ([FieldCondition("legs", 4)], "bear cat"),
+        ([FieldCondition("legs", 4.0)], "bear cat"),
+        ([FieldCondition("legs", "4")], ""),
+        ([FieldCondition("legs", 4, "lt")], "dove eel"),
+        ([FieldCondition("legs", 4, "le")], "bear cat dove eel"),
+        ([FieldCondition("legs", 4, "gt")], "ant"),
+        ([FieldCondition("legs", 4, "ge")], "ant bear cat"),
+        ([FieldCondition("size.kg", 1, "lt")], "ant dove"),
+        ([FieldCondition("size.kg", "a", "gt")], "eel"),
+        ([FieldCondition("name", "bzz", "gt")], "cat dove eel"),
+        ([FieldCondition("tame", True)], "cat dove"),
+        ([FieldCondition("tame", False)], "ant"),
+        ([FieldCondition("legs", [0, 6], "in")], "ant eel"),
+        ([FieldCondition("state", ["home", None], "in")], "cat dove eel"),
+        ([FieldCondition("state", [], "in")], ""),
+        ([FieldCondition("state", "home"), FieldCondition("case", "c1")], "cat"),
+        ([FieldCondition("no.such.field", 1)], ""),
     ],
 )
-async def test_a_search_finds_what_fulfils_every_condition(zoo: Store, where: list[Where], found: str) -> None:  # JS-6
+async def test_a_search_finds_what_fulfils_every_condition(
+    zoo: Store, where: list[FieldCondition], found: str
+) -> None:  # JS-6
     assert ids(await zoo.search("animal", where)) == found.split()
     assert await zoo.count("animal", where) == {"": len(found.split())}
 
@@ -89,7 +91,7 @@ async def test_pages_of_a_search_neither_overlap_nor_leave_out(zoo: Store) -> No
 
 async def test_documents_are_counted_by_the_value_of_a_field(zoo: Store) -> None:
     assert await zoo.count("animal", by="state") == {"wild": 2, "home": 2, "": 1}
-    assert await zoo.count("animal", [Where("case", "c1")], by="state") == {"wild": 1, "home": 1}
+    assert await zoo.count("animal", [FieldCondition("case", "c1")], by="state") == {"wild": 1, "home": 1}
     assert await zoo.count("animal", by="legs") == {"0": 1, "2": 1, "4": 2, "6": 1}
     assert await zoo.count("animal", by="tame") == {"": 2, "true": 2, "false": 1}
     assert await zoo.count("nothing", by="state") == {}
@@ -97,20 +99,26 @@ async def test_documents_are_counted_by_the_value_of_a_field(zoo: Store) -> None
 
 @pytest.mark.parametrize("field", ["", "a b", "a'b", 'a"b', "a.", ".a", "a..b", "a;--", "$", "ä", "a\n"])
 async def test_a_field_that_is_not_a_plain_path_is_refused(store: Store, field: str) -> None:
-    with pytest.raises(Mistake, match="is not a field path"):
-        await store.search("job", [Where(field, 1)])
+    with pytest.raises(RequestError, match="is not a field path"):
+        await store.search("job", [FieldCondition(field, 1)])
     if field:
-        with pytest.raises(Mistake, match="is not a field path"):
+        with pytest.raises(RequestError, match="is not a field path"):
             await store.search("job", order_by=field)
-        with pytest.raises(Mistake, match="is not a field path"):
+        with pytest.raises(RequestError, match="is not a field path"):
             await store.count("job", by=field)
 
 
 @pytest.mark.parametrize(
-    "where", [Where("a", 1, "like"), Where("a", {"b": 1}), Where("a", 1, "in"), Where("a", None, "lt")]
+    "where",
+    [
+        FieldCondition("a", 1, "like"),
+        FieldCondition("a", {"b": 1}),
+        FieldCondition("a", 1, "in"),
+        FieldCondition("a", None, "lt"),
+    ],
 )
-async def test_a_comparison_that_cannot_be_meant_is_refused(store: Store, where: Where) -> None:
-    with pytest.raises(Mistake):
+async def test_a_comparison_that_cannot_be_meant_is_refused(store: Store, where: FieldCondition) -> None:
+    with pytest.raises(RequestError):
         await store.search("job", [where])
 
 
@@ -133,8 +141,8 @@ async def crowd(store: Store) -> Store:
     return store
 
 
-async def pages(store: Store, order_by: str, descending: bool, size: int) -> list[Document]:
-    found: list[Document] = []
+async def pages(store: Store, order_by: str, descending: bool, size: int) -> list[StoredDocument]:
+    found: list[StoredDocument] = []
     while page := await store.search(
         "job", order_by=order_by, descending=descending, limit=size, after=found[-1] if found else None
     ):
@@ -162,7 +170,7 @@ async def test_what_is_written_between_pages_neither_hides_nor_repeats_the_rest(
     await put(crowd, "new/0", body({"n": -5}))
     await put(crowd, "new/1", body({"n": 1_700.5}))
     await crowd.refresh()
-    rest: list[Document] = []
+    rest: list[StoredDocument] = []
     while page := await crowd.search("job", order_by="n", limit=400, after=(rest or first)[-1]):
         rest += page
     numbers = [json.loads(document.body)["n"] for document in rest]
@@ -170,8 +178,8 @@ async def test_what_is_written_between_pages_neither_hides_nor_repeats_the_rest(
 
 
 async def test_pages_of_a_search_with_conditions_give_what_fulfils_them(crowd: Store) -> None:
-    where = [Where("n", 100, "ge"), Where("at", "a")]
-    found: list[Document] = []
+    where = [FieldCondition("n", 100, "ge"), FieldCondition("at", "a")]
+    found: list[StoredDocument] = []
     while page := await crowd.search("job", where, order_by="n", limit=50, after=found[-1] if found else None):
         found += page
     wanted = [n for n in range(100, 2_500) if n % 50 and KEYS[n % len(KEYS)] == "a"]
@@ -184,4 +192,4 @@ async def test_a_search_finds_after_a_refresh_every_write_that_returned_before_i
         await put(store, f"{round}", body({"state": "old"}), version)
         await store.refresh()
         assert await store.count("job", by="state") == {"old": round + 1}
-        assert len(await store.search("job", [Where("state", "old")])) == round + 1
+        assert len(await store.search("job", [FieldCondition("state", "old")])) == round + 1

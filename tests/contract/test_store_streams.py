@@ -2,20 +2,20 @@
 
 import asyncio
 
-from mendflow.stores.contract import Append, Done, Store, Taken
+from mendflow.stores.contract import Append, Store, WriteConflict, WriteDone
 
 
 async def test_a_stream_gives_back_its_entries_in_order(store: Store) -> None:
-    assert await store.write([Append("s", [b"a", b"b"], 0), Append("s", [b"c"], 2)]) == [Done(2), Done(3)]
+    assert await store.write([Append("s", [b"a", b"b"], 0), Append("s", [b"c"], 2)]) == [WriteDone(2), WriteDone(3)]
     assert await store.read("s") == [b"a", b"b", b"c"]
     assert await store.length("s") == 3
 
 
 async def test_an_append_at_the_wrong_position_is_refused_whole(store: Store) -> None:
     await store.write([Append("s", [b"a", b"b", b"c"], 0)])
-    assert await store.write([Append("s", [b"x", b"y"], 0)]) == [Taken("stream", "s", 0, 3)]
-    assert await store.write([Append("s", [b"x", b"y", b"z"], 1)]) == [Taken("stream", "s", 1, 3)]
-    assert await store.write([Append("s", [b"x"], 4)]) == [Taken("stream", "s", 4, 3)]
+    assert await store.write([Append("s", [b"x", b"y"], 0)]) == [WriteConflict("stream", "s", 0, 3)]
+    assert await store.write([Append("s", [b"x", b"y", b"z"], 1)]) == [WriteConflict("stream", "s", 1, 3)]
+    assert await store.write([Append("s", [b"x"], 4)]) == [WriteConflict("stream", "s", 4, 3)]
     assert await store.read("s") == [b"a", b"b", b"c"]
 
 
@@ -25,13 +25,13 @@ async def test_an_unknown_stream_is_empty(store: Store) -> None:
 
 
 async def test_an_empty_append_only_checks_the_position(store: Store) -> None:
-    assert await store.write([Append("s", [], 0)]) == [Done(0)]
-    assert await store.write([Append("s", [], 1)]) == [Taken("stream", "s", 1, 0)]
+    assert await store.write([Append("s", [], 0)]) == [WriteDone(0)]
+    assert await store.write([Append("s", [], 1)]) == [WriteConflict("stream", "s", 1, 0)]
 
 
 async def test_entries_are_any_bytes_even_none(store: Store) -> None:
     entries = [b"", b"\x00", b"\xff\xfe", b"{", bytes(range(256))]
-    assert await store.write([Append("s", entries, 0)]) == [Done(5)]
+    assert await store.write([Append("s", entries, 0)]) == [WriteDone(5)]
     assert await store.read("s") == entries
 
 
@@ -46,10 +46,10 @@ async def test_a_stream_is_read_from_any_position_in_pages(store: Store) -> None
 
 async def test_of_many_who_append_at_one_position_exactly_one_wins(store: Store) -> None:
     made = await asyncio.gather(*(store.write([Append("s", [b"%d" % n], 0)]) for n in range(50)))
-    winners = [n for n, (each,) in enumerate(made) if isinstance(each, Done)]
+    winners = [n for n, (each,) in enumerate(made) if isinstance(each, WriteDone)]
     assert len(winners) == 1
     assert await store.read("s") == [b"%d" % winners[0]]
-    assert {each for (each,) in made if isinstance(each, Taken)} == {Taken("stream", "s", 0, 1)}
+    assert {each for (each,) in made if isinstance(each, WriteConflict)} == {WriteConflict("stream", "s", 0, 1)}
 
 
 async def test_a_journal_that_two_keep_at_once_has_each_entry_of_the_winners_and_no_other(store: Store) -> None:
@@ -59,7 +59,7 @@ async def test_a_journal_that_two_keep_at_once_has_each_entry_of_the_winners_and
         for number in range(30):
             entries = [b"%d/%d/%d" % (writer, number, part) for part in range(3)]
             (made,) = await store.write([Append("s", entries, length)])
-            if isinstance(made, Done):
+            if isinstance(made, WriteDone):
                 kept += entries
                 length = made.version
             else:

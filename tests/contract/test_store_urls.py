@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import Invalid, StoreUnavailable
-from mendflow.stores.elastic import ElasticStore
+from mendflow.core.model.errors import InvalidRequest, StoreUnavailable
+from mendflow.stores.elastic.store import ElasticStore
 from mendflow.stores.memory import MemoryStore
-from mendflow.stores.postgresql import PostgresqlStore
-from mendflow.stores.postgresql_address import read_address
-from mendflow.stores.sqlite import SqliteStore
+from mendflow.stores.postgresql.address import read_address
+from mendflow.stores.postgresql.store import PostgresqlStore
+from mendflow.stores.sqlite.store import SqliteStore
 from mendflow.stores.urls import has_password, store_at
 
 
@@ -65,7 +65,7 @@ def test_a_sqlite_url_may_name_a_folder_or_a_place_from_here(tmp_path: Path, mon
     ],
 )
 def test_what_is_wrong_with_a_url_is_said_without_its_password(url: str, advice: str, tmp_path: Path) -> None:
-    with pytest.raises(Invalid) as told:
+    with pytest.raises(InvalidRequest) as told:
         store_at(url, tmp_path)
     assert advice in told.value.message
     assert "secret" not in told.value.message and "secret" not in repr(told.value)

@@ -10,21 +10,26 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mendflow.stores.contract import Document, Put, Store, Where
+from mendflow.stores.contract import FieldCondition, Put, Store, StoredDocument
 from mendflow.stores.memory import MemoryStore
 from tests.contract.backends import Backend, Remote
 from tests.property.test_store_laws import conditions, documents, fields
 
 
 async def found_in(
-    store: Store, kind: str, given_documents: list[dict[str, object]], where: list[Where], order_by: str, down: bool
+    store: Store,
+    kind: str,
+    given_documents: list[dict[str, object]],
+    where: list[FieldCondition],
+    order_by: str,
+    down: bool,
 ) -> object:
     await store.open()
     try:
         await store.write([Put(kind, str(n), msgspec.json.encode(each), 0) for n, each in enumerate(given_documents)])
         await store.refresh()
         found = [each.id for each in await store.search(kind, where, order_by=order_by, descending=down)]
-        paged: list[Document] = []
+        paged: list[StoredDocument] = []
         while page := await store.search(
             kind, where, order_by=order_by, descending=down, limit=2, after=paged[-1] if paged else None
         ):
@@ -44,7 +49,7 @@ def test_a_store_on_a_server_finds_what_the_one_in_memory_finds(
 
     @settings(suppress_health_check=list(HealthCheck))
     @given(documents, st.lists(conditions, max_size=3), fields, st.booleans())
-    def holds(kept: list[dict[str, object]], where: list[Where], order_by: str, down: bool) -> None:
+    def holds(kept: list[dict[str, object]], where: list[FieldCondition], order_by: str, down: bool) -> None:
         kind = uuid.uuid4().hex
         ours = asyncio.run(found_in(backend.make(tmp_path), kind, kept, where, order_by, down))
         assert ours == asyncio.run(found_in(MemoryStore(), kind, kept, where, order_by, down))

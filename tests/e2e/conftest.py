@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mendflow.client import SyncClient
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.errors import RequestError
 from tests.servers.processes import free_port
 
 
@@ -97,7 +97,7 @@ class World:
                 if true():
                     return
                 last = "not yet"
-            except Mistake as error:  # the server may be away just now
+            except RequestError as error:  # the server may be away just now
                 last = error.message
             assert time.monotonic() < end, f"waited {seconds} s for {what}; last: {last}"
             time.sleep(every)

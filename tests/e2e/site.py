@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mendflow.client import SyncClient
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.errors import RequestError
 from tests.servers.processes import free_port
 
 
@@ -67,7 +67,7 @@ class Site:
             try:
                 if holds():
                     return
-            except Mistake:
+            except RequestError:
                 pass
             assert time.monotonic() < end, f"waited {patience_s} s for {what}: {self.log()}"
             time.sleep(0.05)

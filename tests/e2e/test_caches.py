@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.jobs import Measures
+from mendflow.core.model.jobs import Measurements
 from mendflow.core.model.views import JobQuery
 from mendflow.formats import load
 from tests.e2e.conftest import World
@@ -29,7 +29,7 @@ jobs:
 """
 
 
-def measures(world: World, case: str) -> list[Measures]:
+def measures(world: World, case: str) -> list[Measurements]:
     jobs = [world.client.job(job.id) for job in world.client.jobs(JobQuery(case=case))]
     return [job.outcome.measures for job in jobs if job.outcome is not None and job.name == "read"]
 

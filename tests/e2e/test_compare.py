@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.cli.comparing import compare
+from mendflow.cli.trace_comparison import compare
 from mendflow.cli.traces import scale_here
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.formats.wfformat.flows import SIZE_SCALE
 from tests.formats.wfformat.traces import CONFORMANCE, OURS
 
@@ -29,5 +29,5 @@ def test_a_run_of_a_trace_and_its_simulation_take_as_long_within_a_tenth(path: P
 @pytest.mark.short
 @pytest.mark.parametrize("scale", [0.0, float("nan")])
 def test_times_that_are_all_nothing_cannot_be_compared(scale: float) -> None:
-    with pytest.raises(Invalid, match="there is nothing to compare; give one above 0"):
+    with pytest.raises(InvalidRequest, match="there is nothing to compare; give one above 0"):
         compare(str(OURS), scale_here(scale, SIZE_SCALE, slots=1), slots=1, quiet=True)

@@ -7,18 +7,18 @@ import pytest
 from msgspec.structs import replace
 
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.xml import Bound, Port
+from mendflow.core.model.xml import ServicePort, SoapBinding
 from tests.core.engine.xml.conversations import PORT, WORLD
 from tests.e2e.conftest import World
 from tests.e2e.soap_client import Away, send, texts
 from tests.services.partners.test_mailroom import QUESTIONS
 
-SPOKEN = Port(
+SPOKEN = ServicePort(
     service="{urn:t}S",
     name="P",
     port_type=PORT,
     style="rpc",
-    operations={name: Bound(style="rpc", namespace="urn:t") for name in ("begin", "ask")},
+    operations={name: SoapBinding(style="rpc", namespace="urn:t") for name in ("begin", "ask")},
 )
 FLOW: Flow = replace(QUESTIONS, xml=replace(WORLD, ports=(SPOKEN,)))
 DEATHS = 6

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mendflow.core.model.data import StorageElement
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.errors import RequestError
 from mendflow.formats.yaml import read_flow
 from tests.e2e.site import Site
 
@@ -59,7 +59,7 @@ def test_what_was_published_is_there_once_however_often_the_server_dies(site: Si
     def over() -> bool:
         try:
             return client.case(case).status in ("completed", "failed", "cancelled")
-        except Mistake:
+        except RequestError:
             return False
 
     site.until(over, "the case to end", 150)

@@ -103,4 +103,4 @@ def _done(client: SyncClient, case: str) -> int:
 def _heard(urls: str, case: str) -> str:
     """The state of the case that its stream of events told last."""
     with SyncClient(urls) as client:
-        return [happening.state for happening in client.happenings(case, kind="case")][-1]
+        return [happening.state for happening in client.events(case, kind="case")][-1]

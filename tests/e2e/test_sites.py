@@ -6,17 +6,17 @@ from pathlib import Path
 
 import msgspec
 
-from mendflow.core.model.checks import Checks
-from mendflow.core.model.flow import Flow, ForEach, Job
+from mendflow.core.model.checks import PilotChecks
+from mendflow.core.model.flow import Flow, ForEach, JobActivity
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.sites import PilotSettings, Site, SubmissionState
 from mendflow.core.model.views import JobQuery
-from mendflow.server.access import Token, hash_of
+from mendflow.server.access import AccessToken, token_hash
 from mendflow.services.api.domain import Domain
 from mendflow.wiring import ServerOptions, running_server
 
 PATIENCE_S = 60
-ADMIN = (Token("ann", frozenset({"admin"}), hash_of("anns")),)
+ADMIN = (AccessToken("ann", frozenset({"admin"}), token_hash("anns")),)
 
 
 def options(folder: Path) -> ServerOptions:
@@ -38,7 +38,7 @@ async def until(holds: Callable[[], Awaitable[bool]], what: str) -> None:
 
 
 async def start(domain: Domain, turns: int) -> str:
-    loop = ForEach(name="loop", items=list(range(turns)), body=Job(name="a", command="sleep 0.2; pwd"))
+    loop = ForEach(name="loop", items=list(range(turns)), body=JobActivity(name="a", command="sleep 0.2; pwd"))
     await domain.deploy(Flow(name=FlowName("many"), body=loop))
     return (await domain.start("many", {}, who="ann")).id
 
@@ -99,7 +99,7 @@ async def _works(domain: Domain) -> bool:
 
 
 async def test_a_site_whose_pilots_cannot_work_is_paused_and_no_job_is_lost_to_it(tmp_path: Path) -> None:  # PJ-2
-    checks = Checks(executables=("no-such-program",))
+    checks = PilotChecks(executables=("no-such-program",))
     async with running_server(options(tmp_path)) as server:
         domain = server.domain
         bad = site(failures_max=2, min_pilots=2, pilots=PilotSettings(checks=checks))

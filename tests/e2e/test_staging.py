@@ -12,7 +12,7 @@ import pytest
 
 from mendflow.core.model.data import LogicalFile, StorageElement
 from mendflow.formats import load
-from mendflow.transfer.element import Element
+from mendflow.transfer.element import StorageClient
 from tests.e2e.conftest import World
 from tests.servers import s3
 
@@ -67,7 +67,7 @@ def test_files_are_right_wherever_the_catalogue_says_though_pilots_are_killed(
         for element in (objects, disk):
             assert content_of(element, file, tmp_path) == file.sha256
     for storage in (objects, disk):
-        assert len(Element(storage).list()) == FILES
+        assert len(StorageClient(storage).list()) == FILES
     assert not [name for _, _, names in os.walk(tmp_path / "disk") for name in names if name.startswith(".")]
 
 
@@ -90,5 +90,5 @@ def torment(world: World, case: str) -> None:
 
 def content_of(element: StorageElement, file: LogicalFile, folder: Path) -> str:
     target = folder / "looked at"
-    Element(element).fetch(element.url + file.name, str(target))
+    StorageClient(element).fetch(element.url + file.name, str(target))
     return hashlib.sha256(target.read_bytes()).hexdigest()

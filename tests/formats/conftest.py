@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import BadFlow
 from mendflow.formats.yaml import read_flow
 
 Reader = Callable[[str], Flow]

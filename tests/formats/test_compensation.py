@@ -1,7 +1,7 @@
 """`compensation:` says how a step is undone; `select:` leaves a worklet to the rules."""
 
 from mendflow.core.engine import compensations, compile_flow
-from mendflow.core.engine.messages import StartCalled
+from mendflow.core.engine.messages import StartCalledCase
 from mendflow.core.model.ids import ItemId
 from tests.core.engine.world import Play
 from tests.formats.conftest import Complaints, Reader
@@ -26,7 +26,7 @@ def test_completed_jobs_are_undone_in_reverse_when_the_flow_fails(read: Reader) 
     assert [each.name for each in compensations(play.case)] == ["book", "pay"]
     play.fail("open")
     (call,) = play.out.values()
-    assert isinstance(call, StartCalled) and (call.name, call.inputs) == ("refund", {"paid": 7})
+    assert isinstance(call, StartCalledCase) and (call.name, call.inputs) == ("refund", {"paid": 7})
     play.done("pay.compensation")
     assert play.command("book.compensation") == "free 12 of spring"
     play.done("book.compensation")
@@ -81,4 +81,4 @@ def test_text_that_only_looks_like_an_expression_stays_text(read: Reader) -> Non
 
 def test_select_leaves_the_worklet_to_the_rules(read: Reader) -> None:  # EX-8
     play = Play(read("jobs:\n  treat: {select: true, with: {age: 5}}\n"))
-    assert list(play.out.values()) == [StartCalled(serial=1, item=ItemId("treat"), name="", inputs={"age": 5})]
+    assert list(play.out.values()) == [StartCalledCase(serial=1, item=ItemId("treat"), name="", inputs={"age": 5})]

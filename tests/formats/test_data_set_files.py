@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.data_sets import DataSetWish, Gathering, Watch
-from mendflow.core.model.problems import BadFile
-from mendflow.formats.data_sets import load_sets, read_sets
+from mendflow.core.model.data_sets import DataSetSpec, FolderWatch, Gathering
+from mendflow.core.model.errors import BadFile
+from mendflow.formats.data_sets import load_data_set_file, read_data_set_file
 
 TIER0 = Path(__file__).parents[2] / "examples" / "tier0" / "sets.yaml"
 
@@ -25,21 +25,21 @@ watches:
 
 
 def test_sets_gatherings_and_watches_are_read() -> None:  # PJ-9
-    found = read_sets(GIVEN)
+    found = read_data_set_file(GIVEN)
     merge = Gathering(
         name="merge", flow="g", size_bytes=2_000_000_000, wait_ms=600_000, inputs={"files": "${{ files }}"}
     )
     assert found.sets == [
-        DataSetWish(name="raw", gatherings=(Gathering(name="each", flow="f", count=1),)),
-        DataSetWish(name="merged", gatherings=(merge,), after=("raw",)),
+        DataSetSpec(name="raw", gatherings=(Gathering(name="each", flow="f", count=1),)),
+        DataSetSpec(name="merged", gatherings=(merge,), after=("raw",)),
     ]
     assert found.watches == [
-        Watch(name="incoming", element="disk", prefix="in", data_set="raw", every_ms=5_000, stable_ms=60_000)
+        FolderWatch(name="incoming", element="disk", prefix="in", data_set="raw", every_ms=5_000, stable_ms=60_000)
     ]
 
 
 def test_the_file_of_tier0_is_sound() -> None:
-    found = load_sets(TIER0)
+    found = load_data_set_file(TIER0)
     known = {wish.name for wish in found.sets}
     assert all(set(wish.after) <= known for wish in found.sets)
 
@@ -65,7 +65,7 @@ def test_the_file_of_tier0_is_sound() -> None:
 )
 def test_what_is_wrong_is_told_with_its_place(text: str, reason: str) -> None:
     with pytest.raises(BadFile, match=f"^sets.yaml:.*{reason}"):
-        read_sets(text, "sets.yaml")
+        read_data_set_file(text, "sets.yaml")
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
@@ -80,11 +80,11 @@ watches:
   w: {element: disk, data_set: a, every: soon, stable: never}
 """
     with pytest.raises(BadFile) as told:
-        read_sets(text)
+        read_data_set_file(text)
     assert [problem.line for problem in told.value.problems] == [5, 5, 6, 7, 7, 9, 9]
 
 
 def test_sets_in_a_circle_are_refused() -> None:
     with pytest.raises(BadFile, match="in a circle: x after z after y after x") as told:
-        read_sets("data_sets: {w: {after: x}, x: {after: [w2, z]}, y: {after: x}, z: {after: y}}")
+        read_data_set_file("data_sets: {w: {after: x}, x: {after: [w2, z]}, y: {after: x}, z: {after: y}}")
     assert [problem.column for problem in told.value.problems] == [28, 49, 64]

@@ -8,14 +8,14 @@ import pytest
 import yaml
 
 from mendflow.core.engine import compile_flow
-from mendflow.core.model.flow import Call, Mend, Parallel, Sequence
-from mendflow.core.model.mending import Primitive
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import Call, Parallel, PrimitiveStep, Sequence
+from mendflow.core.model.repair import Primitive
 from mendflow.formats.schema import EXLET_PATH, exlet_schema, text_of
-from mendflow.formats.yaml.calls import FlowFiles
-from mendflow.formats.yaml.document import Entries, parse
+from mendflow.formats.yaml.called_flows import FlowFileLoader
+from mendflow.formats.yaml.document import MapNode, parse
 from mendflow.formats.yaml.exlets import build_exlet, load_exlet, read_exlet
-from mendflow.formats.yaml.reading import Reading
+from mendflow.formats.yaml.reader import YamlReader
 from tests.core.engine.world import Play
 
 CONTEXT = {"job": {"memory_bytes": 100, "attempts": 2}, "case": {"data": {"venue": "hall"}}, "item": {"name": "a"}}
@@ -229,15 +229,16 @@ def test_a_map_can_say_more_of_an_exlet_than_its_steps() -> None:
 def test_several_exlets_of_one_file_do_not_see_each_other() -> None:
     text = "one: [{run: x, name: same}]\ntwo: [{run: 'echo ${{ jobs.same.outputs }}', name: same2}, {suspnd: case}]\n"
     root, _ = parse(text, "rules.yaml")
-    assert isinstance(root, Entries)
-    reading = Reading("rules.yaml", text, Path.cwd())
+    assert isinstance(root, MapNode)
+    reading = YamlReader("rules.yaml", text, Path.cwd())
     built = {
-        name: build_exlet(reading, entry.value, name, FlowFiles(Path.cwd())) for name, entry in root.entries.items()
+        name: build_exlet(reading, entry.value, name, FlowFileLoader(Path.cwd()))
+        for name, entry in root.entries.items()
     }
     assert all(flow is not None and flow.exlet for flow in built.values())
     assert [str(each) for each in reading.problems] == [
-        "rules.yaml:2:60: nothing says what this step does; give it one of `run`, `python`, `task`, `call`, `steps`, "
-        "`choose`, ... (did you mean `suspend`?)",
+        "rules.yaml:2:60: nothing says what this step does; give it one of `run`, `python`, `user-task`, `call`, "
+        "`steps`, `choose`, ... (did you mean `suspend`?)",
         "rules.yaml:2:23: there is no job `same` in this flow (did you mean `same2`?)",
     ]
 
@@ -280,7 +281,7 @@ def test_what_is_wrong_is_told_with_its_place_and_what_was_meant(text: str, said
 
 def test_a_flow_file_has_no_primitives(tmp_path: Path) -> None:
     with pytest.raises(BadFlow, match="nothing says what this step does"):
-        FlowFiles(tmp_path).read("steps: [{suspend: case}]", tmp_path / "flow.yaml", "flow.yaml")
+        FlowFileLoader(tmp_path).read("steps: [{suspend: case}]", tmp_path / "flow.yaml", "flow.yaml")
 
 
 def test_the_published_schema_of_exlets_is_up_to_date_and_knows_every_word() -> None:
@@ -304,4 +305,4 @@ def test_worklets_stand_in_a_parallel_and_what_goes_back_after_it() -> None:
     (step,) = flow.body.body
     assert isinstance(step, Sequence) and isinstance(step.body[0], Parallel)
     assert [type(each) for each in step.body[0].branches] == [Call, Call]
-    assert [type(each) for each in step.body[1:]] == [Mend, Mend]
+    assert [type(each) for each in step.body[1:]] == [PrimitiveStep, PrimitiveStep]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mendflow.core.data.names import place_of
+from mendflow.core.data.name_mapping import place_of
 from mendflow.core.model.data import NameRule, NameRules, StorageElement
-from mendflow.core.model.problems import BadRules, Invalid, Mistake
+from mendflow.core.model.errors import BadRules, InvalidRequest, RequestError
 from mendflow.formats.tfc import (
     load_element,
     load_name_rules,
@@ -90,7 +90,7 @@ def test_every_problem_of_a_catalogue_is_told_with_its_place(inside: str, told: 
     ],
 )
 def test_what_is_no_catalogue_is_refused(text: str) -> None:
-    with pytest.raises(Mistake):
+    with pytest.raises(RequestError):
         read_name_rules(text)
 
 
@@ -120,5 +120,5 @@ def test_an_element_is_read_with_times_and_sizes_as_people_write_them(tmp_path: 
     ],
 )
 def test_what_is_no_element_is_refused_with_its_reason(text: str, told: str) -> None:
-    with pytest.raises(Invalid, match=told):
+    with pytest.raises(InvalidRequest, match=told):
         read_element(text)

@@ -8,16 +8,16 @@ import pytest
 from mendflow.core.engine import Case, decide, evolve
 from mendflow.core.engine.messages import (
     Command,
+    ContinueLater,
     EndCase,
     FinishItem,
-    GoOn,
     Order,
     Proceed,
     StageFiles,
-    StartCalled,
+    StartCalledCase,
     StartCase,
     SubmitJob,
-    staged,
+    staging_outcome,
 )
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
@@ -55,13 +55,13 @@ class World:
                 return [FinishItem(serial=serial, outcome=self._work(spec))]
             case StageFiles(serial=serial, files=files):
                 kept = {path: FileRef(sha256=source, bytes=1, name=path) for path, source in files.items()}
-                return [FinishItem(serial=serial, outcome=staged(kept))]
-            case StartCalled(serial=serial, flow=flow, inputs=inputs):
+                return [FinishItem(serial=serial, outcome=staging_outcome(kept))]
+            case StartCalledCase(serial=serial, flow=flow, inputs=inputs):
                 assert flow is not None
                 called = World(flow, self._work, **inputs)
                 assert called.end is not None
                 return [FinishItem(serial=serial, outcome=Outcome(outputs=called.end.outputs))]
-            case GoOn(serial=serial):
+            case ContinueLater(serial=serial):
                 return [Proceed(serial=serial)]
             case EndCase():
                 self.end = order

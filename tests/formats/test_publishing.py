@@ -4,9 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.flow import Activity, Flow, Job, NeededResources, Parallel, Publishing, Sequence
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import (
+    Activity,
+    Flow,
+    JobActivity,
+    Parallel,
+    PublicationTemplate,
+    ResourceTemplates,
+    Sequence,
+)
 from mendflow.core.model.jobs import Limits
-from mendflow.core.model.problems import BadFlow
 from mendflow.formats import load
 from tests.formats.conftest import Complaints, Reader
 
@@ -24,12 +32,12 @@ jobs:
 """
 
 
-def job(flow: Flow, name: str) -> Job:
+def job(flow: Flow, name: str) -> JobActivity:
     """The job of that name, at whatever depth."""
     pending: list[Activity] = [flow.body]
     while pending:
         each = pending.pop()
-        if isinstance(each, Job) and each.name == name:
+        if isinstance(each, JobActivity) and each.name == name:
             return each
         pending += each.branches if isinstance(each, Parallel) else each.body if isinstance(each, Sequence) else ()
     raise AssertionError(f"no job {name}")
@@ -39,8 +47,8 @@ def test_a_flow_file_says_what_is_published_and_where(read: Reader) -> None:  # 
     flow = read("inputs: {run: 7}\n" + RECO)
     reco = job(flow, "reco")
     assert reco.publish == {
-        "table": Publishing(logical="lfn:/store/reco/t.csv"),
-        "hits": Publishing(logical="/store/${{ inputs.run }}/h.csv", element="near", data_set="hits"),
+        "table": PublicationTemplate(logical="lfn:/store/reco/t.csv"),
+        "hits": PublicationTemplate(logical="/store/${{ inputs.run }}/h.csv", element="near", data_set="hits"),
     }
     assert (reco.link_inputs, job(flow, "raw").link_inputs) == (True, False)
     assert reco.inputs["in.dat"] == "lfn:/store/raw/a.dat"  # which is not looked for in the flow's folder
@@ -52,8 +60,8 @@ def test_a_flow_file_says_which_files_go_to_urls_and_what_they_may_replace(read:
         '      a: {to: "s3://bucket/${{ inputs.run }}/a"}\n      b: {to: "file:///b", overwrite: false}\n'
     )
     assert job(flow, "a").publish == {
-        "a": Publishing(url="s3://bucket/${{ inputs.run }}/a"),
-        "b": Publishing(url="file:///b", overwrite=False),
+        "a": PublicationTemplate(url="s3://bucket/${{ inputs.run }}/a"),
+        "b": PublicationTemplate(url="file:///b", overwrite=False),
     }
 
 
@@ -64,7 +72,7 @@ def test_a_flow_file_says_which_machines_a_job_may_go_to_and_all_its_limits(read
         "locked-memory: 3 MiB, virtual-memory: 4 MiB, core-dump: 0 B}"
     )
     found = job(flow, "a")
-    assert found.resources == NeededResources(hosts=("n1", "n2"), system="linux", machine="x86")
+    assert found.resources == ResourceTemplates(hosts=("n1", "n2"), system="linux", machine="x86")
     mib = 1 << 20
     assert found.limits == Limits(
         cpu_ms=5000,
@@ -117,8 +125,8 @@ def test_a_flow_in_python_publishes_too(tmp_path: Path) -> None:  # FM-6
     )
     found = job(load(path), "x")
     assert found.publish == {
-        "a": Publishing(logical="/store/${{ inputs.run }}/a"),
-        "b": Publishing(logical="/store/b", data_set="bs"),
+        "a": PublicationTemplate(logical="/store/${{ inputs.run }}/a"),
+        "b": PublicationTemplate(logical="/store/b", data_set="bs"),
     }
     assert found.link_inputs
 

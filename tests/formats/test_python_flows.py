@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from mendflow.core.engine.plan import compile_flow
+from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Call, Flow, ForEach, Input, Job, Parallel
+from mendflow.core.model.flow import Call, Flow, ForEach, Input, JobActivity, Parallel
 from mendflow.core.model.jobs import Submission
-from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.values import FileRef
 from mendflow.formats import load
-from mendflow.formats.python.loading import load_python
+from mendflow.formats.python.loader import load_python
 from mendflow.formats.python.sources import code_files, functions_of, with_code
 
 WORK = """
@@ -80,7 +80,7 @@ def count(text: str, n: int = 3) -> dict[str, int]:
     assert flow.inputs == {"text": Input(type="string", required=True), "n": Input(type="number", default=3)}
     assert flow.outputs == {"all": "${{ jobs.total.outputs.sum }}", "first": "${{ jobs.split.outputs[0] }}"}
     job = branches(flow)["total"]
-    assert isinstance(job, Job)
+    assert isinstance(job, JobActivity)
     assert (job.args, job.kwargs) == (("${{ jobs.split.outputs }}",), {"rows": "${{ inputs.n }}"})
     assert (job.targets, job.join) == (("split->total",), "all")
     assert job.function is not None
@@ -100,7 +100,7 @@ def count(text: str):
     assert loop.items == "${{ jobs.split.outputs }}"
     assert loop.max_parallel == 5
     assert loop.collect == Expr("jobs.`length.iteration`.outputs")
-    assert isinstance(loop.body, Job)
+    assert isinstance(loop.body, JobActivity)
     assert (loop.body.name, loop.body.label) == ("length.iteration", "length")
     assert (loop.body.args, loop.body.kwargs) == (("${{ item }}",), {"factor": 2})
     assert (loop.body.resources.cpus, loop.body.resources.memory_bytes, loop.body.retries) == (2, 1_000_000_000, 2)
@@ -125,7 +125,7 @@ def outer(text: str):
     assert (call.flow, call.inputs) == ("inner", {"words": "${{ jobs.split.outputs }}"})
     assert [each.name for each in flow.calls] == ["inner"]
     job = branches(flow)["total"]
-    assert isinstance(job, Job)
+    assert isinstance(job, JobActivity)
     assert job.args == ("${{ jobs.inner.outputs.result }}",)
 
 
@@ -140,7 +140,7 @@ def count(text: str):
     assert flow.body.on_fault == "stop"
     jobs = branches(flow)
     first, second = jobs["shell"], jobs["count-it"]
-    assert isinstance(first, Job) and isinstance(second, Job)
+    assert isinstance(first, JobActivity) and isinstance(second, JobActivity)
     assert first.command == "echo ${{ jobs.split.outputs[0] }} > out.txt"
     assert (first.resources.wall_ms, first.submission) == (300_000, Submission.POLL)
     assert first.targets == ("split->shell",)
@@ -160,7 +160,7 @@ def count(text: str, n: int = 1):
 """)
     jobs = branches(flow)
     big, late = jobs["big"], jobs["late"]
-    assert isinstance(big, Job) and isinstance(late, Job)
+    assert isinstance(big, JobActivity) and isinstance(late, JobActivity)
     assert big.when == Expr("(jobs.split.outputs.size) > 3 && (inputs.n) == 1")
     assert big.targets == ("split->big", "length->big")
     assert big.join == Expr("links['split->big']")
@@ -334,7 +334,7 @@ def test_a_module_beside_the_file_is_found(written: Written, tmp_path: Path) -> 
     (tmp_path / "beside_it.py").write_text("from mendflow import job\n@job\ndef far(n: int) -> int:\n    return n\n")
     flow = written.flow("from beside_it import far\n@flow\ndef count():\n    return far(1)\n")
     job = branches(flow)["far"]
-    assert isinstance(job, Job)
+    assert isinstance(job, JobActivity)
     assert job.function is not None
     assert (job.function.module, job.function.folder) == ("beside_it", str(tmp_path))
 

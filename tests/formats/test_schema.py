@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from mendflow.formats.schema import PATH, schema_text
-from mendflow.formats.yaml import tables
+from mendflow.formats.yaml import flow_keys
 from tests.formats.conftest import Complaints
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
@@ -86,7 +86,15 @@ def test_every_key_has_a_description_for_editors(validator: Any) -> None:
 
 def test_every_key_is_on_the_page_about_flow_files() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "flow-format.md").read_text()
-    every = [tables.FLOW, tables.COMMON, tables.IN_JOBS, tables.LIMITS, tables.FOR_EACH, tables.BRANCH, tables.CATCH]
-    every += [tables.ON_MESSAGE, tables.ON_ALARM, *(own for _, own in tables.KINDS.values())]
-    named = {name for table in every for name in table} | set(tables.KINDS)
+    every = [
+        flow_keys.FLOW,
+        flow_keys.COMMON,
+        flow_keys.IN_JOBS,
+        flow_keys.LIMITS,
+        flow_keys.FOR_EACH,
+        flow_keys.BRANCH,
+        flow_keys.CATCH,
+    ]
+    every += [flow_keys.ON_MESSAGE, flow_keys.ON_ALARM, *(own for _, own in flow_keys.KINDS.values())]
+    named = {name for table in every for name in table} | set(flow_keys.KINDS)
     assert sorted(name for name in named if f"`{name}`" not in page) == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import BadFile
+from mendflow.core.model.errors import BadFile
 from mendflow.formats.sites import load_site, read_site
 
 PAGE = Path(__file__).parents[2] / "docs" / "sites.md"

@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.flow import Job, Publishing, Stage
+from mendflow.core.model.flow import JobActivity, PublicationTemplate, Stage
 from tests.formats.conftest import Complaints, Reader
 from tests.formats.test_yaml_flows import only
 
 
 def test_files_that_go_to_an_element_keep_their_names(read: Reader) -> None:  # FM-6
     step = only(read("steps:\n  - {name: s, stage: {raw: 'lfn:/store/raw/a'}, to: tape, order: sequence}\n"))
-    assert step == Job(
+    assert step == JobActivity(
         name="s",
         inputs={"raw": "lfn:/store/raw/a"},
         files={"raw": "raw"},
-        publish={"raw": Publishing(logical="", element="tape")},
+        publish={"raw": PublicationTemplate(logical="", element="tape")},
         link_inputs=True,
         stage_in="sequence",
     )
@@ -31,9 +31,11 @@ def test_files_that_go_to_an_element_can_be_named(read: Reader, tmp_path: Path) 
     inputs: {run: 7}
     """
     step = only(read(text))
-    assert isinstance(step, Job) and step.command is None and step.function is None
+    assert isinstance(step, JobActivity) and step.command is None and step.function is None
     assert step.inputs == {"table": "t.csv", "far": "s3://bucket/far.dat"}
-    assert step.publish["far"] == Publishing(logical="/store/${{ inputs.run }}/far", element="disk", data_set="far")
+    assert step.publish["far"] == PublicationTemplate(
+        logical="/store/${{ inputs.run }}/far", element="disk", data_set="far"
+    )
 
 
 def test_without_a_target_files_are_kept_by_the_server(read: Reader) -> None:
@@ -44,7 +46,7 @@ def test_without_a_target_files_are_kept_by_the_server(read: Reader) -> None:
 def test_a_url_without_a_target_is_refused_with_what_to_do(complaints: Complaints, source: str) -> None:  # FM-6
     flow = f"inputs: {{run: 7}}\nsteps:\n  - {{name: s, stage: {{a: '{source}'}}}}\n"
     (line,) = complaints(flow)
-    assert "3:26: a URL is not taken into keeping" in line and "`to:`" in line and "`inputs`" in line
+    assert "3:26: a URL is not stored" in line and "`to:`" in line and "`inputs`" in line
 
 
 @pytest.mark.parametrize(

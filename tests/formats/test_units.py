@@ -3,7 +3,7 @@
 import pytest
 
 from mendflow.core.model.units import duration_ms, size_bytes
-from mendflow.formats.spelling import nearest
+from mendflow.formats.spelling import nearest_word
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,6 @@ def test_what_is_no_size_is_none(text: str) -> None:
 
 
 def test_the_nearest_word_is_found_whatever_its_case() -> None:
-    assert nearest("memry", ["memory", "cpus"]) == "`memory`"
-    assert nearest("MEMORY", ["memory", "cpus"]) == "`memory`"
-    assert nearest("xyz", ["memory", "cpus"]) == ""
+    assert nearest_word("memry", ["memory", "cpus"]) == "`memory`"
+    assert nearest_word("MEMORY", ["memory", "cpus"]) == "`memory`"
+    assert nearest_word("xyz", ["memory", "cpus"]) == ""

@@ -19,7 +19,8 @@ from mendflow.core.model.flow import (
     ForEach,
     Input,
     Invoke,
-    Job,
+    JobActivity,
+    LinkSource,
     Parallel,
     Pick,
     Receive,
@@ -27,7 +28,6 @@ from mendflow.core.model.flow import (
     Rethrow,
     Scope,
     Sequence,
-    Source,
     Stage,
     Throw,
     Until,
@@ -48,10 +48,10 @@ def only(flow: Flow) -> object:
     return step
 
 
-def jobs_of(flow: Flow) -> dict[str, Job]:
+def jobs_of(flow: Flow) -> dict[str, JobActivity]:
     assert isinstance(flow.body, Parallel)
     compile_flow(flow)
-    return {each.name: each for each in flow.body.branches if isinstance(each, Job)}
+    return {each.name: each for each in flow.body.branches if isinstance(each, JobActivity)}
 
 
 def test_three_commands_in_order_take_four_lines(read: Reader) -> None:
@@ -60,9 +60,9 @@ def test_three_commands_in_order_take_four_lines(read: Reader) -> None:
     assert flow.body == Sequence(
         name="flow.steps",
         body=(
-            Job(name="step-1", command="./fetch.sh"),
-            Job(name="step-2", command="./count.sh"),
-            Job(name="step-3", command="./tell.sh"),
+            JobActivity(name="step-1", command="./fetch.sh"),
+            JobActivity(name="step-2", command="./count.sh"),
+            JobActivity(name="step-3", command="./tell.sh"),
         ),
     )
 
@@ -73,7 +73,7 @@ def test_jobs_run_at_once_where_needs_allow(read: Reader) -> None:
     assert flow.body.on_fault == "finish"
     assert flow.body.links == ("a->b", "a->c", "b->c")
     jobs = jobs_of(flow)
-    assert jobs["a"].sources == (Source("a->b"), Source("a->c"))
+    assert jobs["a"].sources == (LinkSource("a->b"), LinkSource("a->c"))
     assert jobs["c"].targets == ("a->c", "b->c")
     assert jobs["c"].join == "all"
 
@@ -146,7 +146,7 @@ inputs: {who: me}
 def test_resources_may_be_expressions(read: Reader) -> None:
     flow = read("inputs: {n: 2}\nsteps:\n  - {run: x, cpus: '${{ inputs.n }}', memory: '${{ inputs.n * 1000000 }}'}\n")
     job = only(flow)
-    assert isinstance(job, Job)
+    assert isinstance(job, JobActivity)
     assert job.resources.cpus == "${{ inputs.n }}"
     assert job.resources.memory_bytes == "${{ inputs.n * 1000000 }}"
 
@@ -155,7 +155,7 @@ def test_a_list_of_inputs_keeps_the_paths(read: Reader, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.csv").write_text("1")
     job = only(read("steps:\n  - {run: wc, inputs: [data/a.csv]}\n"))
-    assert isinstance(job, Job)
+    assert isinstance(job, JobActivity)
     assert job.inputs == {"data/a.csv": "data/a.csv"}
 
 
@@ -182,7 +182,7 @@ def test_a_loop_over_one_job_is_shown_under_its_name(read: Reader) -> None:
             name="count",
             items="${{ inputs.files }}",
             on_fault="finish",
-            body=Job(name="count.iteration", label="count", command="wc ${{ item }} ${{ index }}"),
+            body=JobActivity(name="count.iteration", label="count", command="wc ${{ item }} ${{ index }}"),
             collect=Expr("jobs.`count.iteration`.outputs"),
         ),
     )
@@ -237,10 +237,13 @@ def test_choices_take_the_first_or_all_that_hold(read: Reader) -> None:
     assert choose == Choose(
         name="c",
         branches=(
-            Branch(Expr("1 > 2"), Job(name="c.1", command="one")),
+            Branch(Expr("1 > 2"), JobActivity(name="c.1", command="one")),
             Branch(
                 Expr("true"),
-                Sequence(name="c.2", body=(Job(name="c.2.1", command="two"), Job(name="c.2.2", command="three"))),
+                Sequence(
+                    name="c.2",
+                    body=(JobActivity(name="c.2.1", command="two"), JobActivity(name="c.2.2", command="three")),
+                ),
             ),
         ),
         otherwise=Exit(name="c.otherwise"),
@@ -296,7 +299,7 @@ steps:
     assert scope.catches[0].variable == "f"
     assert scope.catches[1].body == Rethrow(name="s.catch-2")
     assert scope.compensation == Compensate(name="s.undo", scope="s")
-    assert scope.termination == Job(name="s.end", command="echo ended")
+    assert scope.termination == JobActivity(name="s.end", command="echo ended")
     assert (scope.messages[0].channel, scope.messages[0].variable, scope.messages[0].correlation) == ("news", "m", 3)
     assert [each.duration for each in scope.alarms] == [5000, None]
     assert [each.every for each in scope.alarms] == [None, 60_000]
@@ -324,7 +327,9 @@ steps:
         (
             "parallel: [one, two]",
             Parallel(
-                name="x", on_fault="finish", branches=(Job(name="x.1", command="one"), Job(name="x.2", command="two"))
+                name="x",
+                on_fault="finish",
+                branches=(JobActivity(name="x.1", command="one"), JobActivity(name="x.2", command="two")),
             ),
         ),
         (
@@ -360,7 +365,7 @@ def test_a_pick_waits_for_the_first_happening(read: Reader) -> None:
         )
     )
     assert isinstance(pick, Pick)
-    assert pick.messages[0].body == Job(name="p.message-1", command="one")
+    assert pick.messages[0].body == JobActivity(name="p.message-1", command="one")
     assert pick.alarms[0].duration == 5000
 
 
@@ -397,7 +402,7 @@ def test_python_functions_are_named_by_file_or_module(read: Reader, tmp_path: Pa
     )
     assert isinstance(flow.body, Sequence)
     first, second = flow.body.body
-    assert isinstance(first, Job) and isinstance(second, Job)
+    assert isinstance(first, JobActivity) and isinstance(second, JobActivity)
     assert first.function is not None and second.function is not None
     assert (first.function.module, first.function.name) == ("work", "count")
     assert first.function.folder == str((tmp_path / "lib").resolve())

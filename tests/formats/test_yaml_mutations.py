@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.core.engine.plan import compile_flow
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.errors import BadFlow
 from mendflow.formats.yaml import read_flow
-from mendflow.formats.yaml.tables import COMMON, FLOW, FOR_EACH, IN_JOBS, JOB, KINDS
+from mendflow.formats.yaml.flow_keys import COMMON, FLOW, FOR_EACH, IN_JOBS, JOB, KINDS
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
 TEXTS = [path.read_text() for path in EXAMPLES]

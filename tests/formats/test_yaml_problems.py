@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.errors import BadFlow
 from mendflow.formats.check import check
 from mendflow.formats.yaml import load_flow, read_flow
 from tests.formats.conftest import Complaints

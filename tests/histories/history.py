@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from mendflow.core.engine import Case, evolve, owed
-from mendflow.core.engine.messages import Event, ItemDone, ItemEnded, Listens, Order
+from mendflow.core.engine.messages import Event, ItemDone, ItemEnded, ListenerAdded, Order
 
 FOLDER = Path(__file__).parent
 SUFFIX = ".history.jsonl"
@@ -49,7 +49,9 @@ def in_order(case: Case) -> list[Order]:
 
 def summary(orders: Sequence[Order]) -> Line:
     """What came later and only tells people something is left out: nothing follows from it."""
-    plain = msgspec.to_builtins([order for order in orders if not isinstance(order, (ItemDone, ItemEnded, Listens))])
+    plain = msgspec.to_builtins(
+        [order for order in orders if not isinstance(order, (ItemDone, ItemEnded, ListenerAdded))]
+    )
     text = json.dumps(plain, sort_keys=True)
     return {
         "orders": dict(Counter(order["type"] for order in plain)),

@@ -18,7 +18,7 @@ from mendflow.core.model.flow import (
     ForEach,
     Input,
     Invoke,
-    Job,
+    JobActivity,
     OnAlarm,
     Pick,
     Scope,
@@ -27,7 +27,7 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.xml import Declared, PartCopy, XmlMessage, XmlPlace, XmlType
+from mendflow.core.model.xml import PartCopy, ScopeDeclarations, XmlMessage, XmlTarget, XmlType
 from mendflow.formats.yaml import load_flow
 from mendflow.formats.yaml.exlets import read_exlet
 from tests.core.engine.random_flows import random_flow
@@ -90,11 +90,11 @@ def too_late() -> list[Event]:
 
 def crowd() -> list[Event]:
     """More turns than one event begins: the rest follows bit by bit. The case is left in the middle."""
-    body = Job(name="one", command="echo ${{ item }}")
+    body = JobActivity(name="one", command="echo ${{ item }}")
     each = ForEach(name="each", first=1, last=Expr("int(inputs.many)"), body=body, on_fault="finish")
     flow = Flow(name=FlowName("crowd"), body=each, inputs={"many": Input(type="number", required=True)})
     play = Play(flow, {"many": MANY})
-    while going_on := play.case.going_on:
+    while going_on := play.case.continuation:
         play.proceed(going_on)
     for number, serial in enumerate([*play.out][:40]):
         play.finish(serial, failed() if number % 7 == 3 else Outcome(outputs={"n": number}))
@@ -104,7 +104,7 @@ def crowd() -> list[Event]:
 def talks() -> list[Event]:
     """A process in BPEL that has several conversations at once, follows one, and ends by violating it."""
     inner = sequence("h", step("look"), reply("told", exchange="inner"))
-    declared = Declared(types={"question": XmlType(message=QUESTION)}, exchanges=("inner",))
+    declared = ScopeDeclarations(types={"question": XmlType(message=QUESTION)}, exchanges=("inner",))
     handler = on_message("ask", inner, declared=declared, exchange="inner", talk="no")
     pick = Pick(
         name="pick",
@@ -145,7 +145,7 @@ def paperwork() -> list[Event]:
         body=turn,
     )
     copies = (
-        papers.copy("$order", XmlPlace(variable="ordered", part="order")),
+        papers.copy("$order", XmlTarget(variable="ordered", part="order")),
         papers.copy("$order/o:item[2]", "$ordered.order/o:note"),
         papers.copy("bpel:doXslTransform('flip.xsl', $ordered.order)", "$other"),
     )

@@ -7,16 +7,16 @@ change of the evaluator moves one, let the evaluator count as before."""
 import pytest
 
 from mendflow.core.engine.run import STARTS_MAX, WORK_MAX
-from mendflow.core.engine.xml.assigning import WORK_A_COPY, WORK_A_VALIDATION
-from mendflow.core.model.xml import XmlPlace
+from mendflow.core.engine.xml.assignment import WORK_A_COPY, WORK_A_VALIDATION
+from mendflow.core.model.xml import XmlTarget
 from tests.core.engine.world import Play
 from tests.core.engine.xml.papers import assign, copy, count, order, process
 
 LINES = order("".join(f'<o:item sku="{at}">{"abc" * (at % 7)}</o:item>' for at in range(200)) + "<o:note>n</o:note>")
-TEXT = XmlPlace(variable="text")
+TEXT = XmlTarget(variable="text")
 
 
-def work(what: str, to: str | XmlPlace = TEXT) -> int:
+def work(what: str, to: str | XmlTarget = TEXT) -> int:
     """What the event counts for in which this is copied."""
     held = {"order": LINES, "ordered": {"order": LINES}, "number": 5, "count": count(3)}
     return Play(process(assign(copy(what, to)), **held)).case.meter.work

@@ -17,10 +17,25 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from mendflow.core.model.data import LocateAnswer, Located, LocateRequest, PlaceAnswer, PlaceRequest, StorageElement
+from mendflow.core.model.data import (
+    LocateAnswer,
+    LocateRequest,
+    PlaceAnswer,
+    PlaceRequest,
+    ReplicaLocation,
+    StorageElement,
+)
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Outcome
-from mendflow.core.model.sync import Assignment, AttemptRef, Beat, Control, Order, SyncAnswer, SyncRequest
+from mendflow.core.model.sync import (
+    Assignment,
+    AttemptControl,
+    AttemptOrder,
+    AttemptRef,
+    AttemptStatus,
+    SyncAnswer,
+    SyncRequest,
+)
 from mendflow.core.model.values import FileRef, Value
 
 PATIENCE_S = 20.0
@@ -47,13 +62,13 @@ class Ledger:
     grants: dict[JobId, Grant] = field(default_factory=dict)
     outcomes: dict[JobId, Outcome] = field(default_factory=dict)
     accepted_fences: dict[JobId, list[int]] = field(default_factory=dict)
-    beats: dict[JobId, Beat] = field(default_factory=dict)
-    orders: list[Order] = field(default_factory=list)
+    beats: dict[JobId, AttemptStatus] = field(default_factory=dict)
+    orders: list[AttemptOrder] = field(default_factory=list)
     revoked: set[tuple[str, int]] = field(default_factory=set)
     files: dict[str, bytes] = field(default_factory=dict)
     requests: list[SyncRequest] = field(default_factory=list)
     lease_end: float = 0.0
-    located: dict[str, list[Located]] = field(default_factory=dict)
+    located: dict[str, list[ReplicaLocation]] = field(default_factory=dict)
     element: StorageElement | None = None  # where everything goes that is published
     placed: list[PlaceRequest] = field(default_factory=list)
     silent: bool = False  # no exchange is answered; other questions are
@@ -129,7 +144,7 @@ class Server:
         if element is None:
             return web.Response(body=msgspec.msgpack.encode(PlaceAnswer(wrong=dict.fromkeys(asked.files, "nowhere"))))
         names = {name: placing.publication.logical for name, placing in asked.files.items()}
-        files = {name: Located(element=element, url=element.url + logical) for name, logical in names.items()}
+        files = {name: ReplicaLocation(element=element, url=element.url + logical) for name, logical in names.items()}
         return web.Response(body=msgspec.msgpack.encode(PlaceAnswer(files=files)))
 
     async def _sync(self, http: web.Request) -> web.Response:
@@ -210,9 +225,9 @@ class Server:
             self.changed.notify_all()
         return job
 
-    async def order(self, job: JobId, control: Control) -> None:
+    async def order(self, job: JobId, control: AttemptControl) -> None:
         async with self.changed:
-            self.ledger.orders.append(Order(job, self.ledger.fences[job], control))
+            self.ledger.orders.append(AttemptOrder(job, self.ledger.fences[job], control))
             self.changed.notify_all()
 
     async def until(self, holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
@@ -226,7 +241,7 @@ class Server:
         await self.until(lambda: job in self.ledger.outcomes, f"outcome of {job}", patience_s)
         return self.ledger.outcomes[job]
 
-    async def running(self, job: JobId) -> Beat:
+    async def running(self, job: JobId) -> AttemptStatus:
         def runs() -> bool:
             beat = self.ledger.beats.get(job)
             return beat is not None and beat.fence == self.ledger.fences[job] and beat.state == "running"

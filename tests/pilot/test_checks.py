@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mendflow.core.model.checks import Checks
-from mendflow.core.model.data import LocateAnswer, PlaceAnswer, Placing, StorageElement
+from mendflow.core.model.checks import PilotChecks
+from mendflow.core.model.data import LocateAnswer, OutputPlacement, PlaceAnswer, StorageElement
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import JobId
-from mendflow.core.model.problems import Invalid
-from mendflow.pilot.checking import shortcomings, unreachable, unreached, version
-from mendflow.pilot.http import ServerAway, ServerRefused
+from mendflow.pilot.agent.http import ServerAway, ServerRefused
+from mendflow.pilot.agent.site_checks import missing_requirements, unreachable, version, why_unreached
 from mendflow.pilot.options import parse, read_checks
 from tests.pilot.conftest import CommandLine, Pilot, Server
 from tests.pilot.test_survival import waiting_command
@@ -21,13 +21,13 @@ from tests.pilot.test_survival import waiting_command
 MUCH = 1 << 60
 
 
-def looked(checks: Checks, folder: Path, *, memory_bytes: int = 1 << 30) -> list[str]:
-    return shortcomings(checks, folder, memory_bytes=memory_bytes, reach=unreachable)
+def looked(checks: PilotChecks, folder: Path, *, memory_bytes: int = 1 << 30) -> list[str]:
+    return missing_requirements(checks, folder, memory_bytes=memory_bytes, reach=unreachable)
 
 
 def test_a_place_that_has_everything_lacks_nothing(tmp_path: Path) -> None:  # PJ-2
     (tmp_path / "disk").mkdir()
-    checks = Checks(
+    checks = PilotChecks(
         executables=("sh", "/bin/sh"),
         disk_bytes=1,
         memory_bytes=1 << 30,
@@ -42,34 +42,37 @@ def test_a_place_that_has_everything_lacks_nothing(tmp_path: Path) -> None:  # P
 @pytest.mark.parametrize(
     ("checks", "said"),
     [
-        (Checks(executables=("sh", "no-such-program")), "no program no-such-program"),
-        (Checks(executables=("/bin/no-such-program",)), "no program /bin/no-such-program"),
-        (Checks(disk_bytes=MUCH), "free, and 1024 PiB are needed"),
-        (Checks(memory_bytes=2 << 30), "1 GiB of memory, and 2 GiB are needed"),
-        (Checks(python="99.1"), "99.1 is needed"),
-        (Checks(modules=("json", "no_such.module")), "no module no_such.module"),
+        (PilotChecks(executables=("sh", "no-such-program")), "no program no-such-program"),
+        (PilotChecks(executables=("/bin/no-such-program",)), "no program /bin/no-such-program"),
+        (PilotChecks(disk_bytes=MUCH), "free, and 1024 PiB are needed"),
+        (PilotChecks(memory_bytes=2 << 30), "1 GiB of memory, and 2 GiB are needed"),
+        (PilotChecks(python="99.1"), "99.1 is needed"),
+        (PilotChecks(modules=("json", "no_such.module")), "no module no_such.module"),
         (
-            Checks(storage=(StorageElement(name="far", url="file:///no/such/place"),)),
+            PilotChecks(storage=(StorageElement(name="far", url="file:///no/such/place"),)),
             "storage element far: .*not there",
         ),
-        (Checks(storage=(StorageElement(name="odd", url="nothing://a"),)), "storage element odd: "),
-        (Checks(script="echo first; echo the licence server is away; exit 7"), "ended with 7: the licence server is"),
-        (Checks(script="exit 1"), "ended with 1: it said nothing"),
+        (PilotChecks(storage=(StorageElement(name="odd", url="nothing://a"),)), "storage element odd: "),
+        (
+            PilotChecks(script="echo first; echo the licence server is away; exit 7"),
+            "ended with 7: the licence server is",
+        ),
+        (PilotChecks(script="exit 1"), "ended with 1: it said nothing"),
     ],
 )
-def test_what_a_place_lacks_is_said_in_a_sentence(checks: Checks, said: str, tmp_path: Path) -> None:  # PJ-2
+def test_what_a_place_lacks_is_said_in_a_sentence(checks: PilotChecks, said: str, tmp_path: Path) -> None:  # PJ-2
     (why,) = looked(checks, tmp_path)
     assert re.search(said, why), why
 
 
 def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
-    checks = Checks(executables=("no-one", "no-two"), python="99", script="false")
+    checks = PilotChecks(executables=("no-one", "no-two"), python="99", script="false")
     assert len(looked(checks, tmp_path)) == 4
 
 
 def test_a_script_that_hangs_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
     script = "sleep 600 & echo $! >child; wait"
-    (why,) = looked(Checks(script=script, script_ms=500), tmp_path)
+    (why,) = looked(PilotChecks(script=script, script_ms=500), tmp_path)
     assert "not through after 0.5 s" in why
     child = int((tmp_path / "child").read_text())
     stat = Path(f"/proc/{child}/stat")
@@ -78,7 +81,7 @@ def test_a_script_that_hangs_is_killed_with_all_that_it_started(tmp_path: Path) 
 
 def test_a_script_may_leave_something_behind_that_holds_its_output(tmp_path: Path) -> None:
     """What it says is waited for no longer than itself may take."""
-    (why,) = looked(Checks(script="sleep 600 & exit 0", script_ms=500), tmp_path)
+    (why,) = looked(PilotChecks(script="sleep 600 & exit 0", script_ms=500), tmp_path)
     assert "not through" in why
 
 
@@ -96,7 +99,7 @@ def test_checks_that_cannot_be_made_are_refused_before_anything_is_looked_at(tmp
         ("gcc", "does not say what to check"),
     ):
         path.write_text(text)
-        with pytest.raises(Invalid, match=said):
+        with pytest.raises(InvalidRequest, match=said):
             read_checks(path)
         with pytest.raises(SystemExit):
             parse(["--server", "http://h:1", "--work", str(tmp_path), "--checks", str(path)])
@@ -114,19 +117,19 @@ class Told:
             raise self._answer
         return self._answer
 
-    def place(self, job: JobId, files: dict[str, Placing], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
+    def place(self, job: JobId, files: dict[str, OutputPlacement], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
         raise AssertionError("nothing is published before a pilot registers")
 
 
 def test_a_pilot_looks_whether_it_reaches_the_storage_element_that_it_is_near(tmp_path: Path) -> None:  # PJ-2
     there, gone = (StorageElement(name="disk", url=f"file://{tmp_path}{path}") for path in ("", "/gone"))
-    assert unreached("disk", Told(LocateAnswer(near=there))) == ""
-    assert "storage element disk: " in unreached("disk", Told(LocateAnswer(near=gone)))
+    assert why_unreached("disk", Told(LocateAnswer(near=there))) == ""
+    assert "storage element disk: " in why_unreached("disk", Told(LocateAnswer(near=gone)))
     for unknown in (LocateAnswer(), ServerAway("no answer"), ServerRefused(404, "what?")):
-        assert unreached("disk", Told(unknown)) == "", "what nobody can say is not held against the place"
+        assert why_unreached("disk", Told(unknown)) == "", "what nobody can say is not held against the place"
 
 
-def written(folder: Path, checks: Checks) -> str:
+def written(folder: Path, checks: PilotChecks) -> str:
     path = folder / "checks.json"
     path.write_bytes(msgspec.json.encode(checks))
     return str(path)
@@ -140,7 +143,7 @@ async def test_an_unfit_pilot_says_why_and_ends_without_a_job(
     server: Server, hire: Callable[..., Pilot], tmp_path: Path
 ) -> None:  # PJ-2
     job = await server.shell("true")
-    checks = written(tmp_path, Checks(executables=("no-such-program",), script="echo no licence; exit 1"))
+    checks = written(tmp_path, PilotChecks(executables=("no-such-program",), script="echo no licence; exit 1"))
     pilot = hire("--checks", checks, "--name", "mendflow-a-1", "--site", "a")
     assert await ended(pilot) == 3
     (request,) = server.ledger.requests
@@ -162,7 +165,7 @@ async def test_a_pilot_without_a_place_for_its_jobs_says_so_too(
 
 @pytest.mark.full
 async def test_an_unfit_pilot_that_reaches_nobody_ends_all_the_same(tmp_path: Path) -> None:
-    checks = written(tmp_path, Checks(executables=("no-such-program",)))
+    checks = written(tmp_path, PilotChecks(executables=("no-such-program",)))
     pilot = Pilot("http://127.0.0.1:9", tmp_path / "work", "--checks", checks)
     assert await ended(pilot) == 3
     assert pilot.process.stderr is not None
@@ -175,7 +178,7 @@ async def test_a_fit_pilot_says_its_name_and_its_storage_and_reads_its_token_fro
 ) -> None:  # PJ-2, PJ-3
     server.ledger.token = "sesame"
     (tmp_path / "token").write_text("sesame\n")
-    checks = written(tmp_path, Checks(executables=("sh",)))
+    checks = written(tmp_path, PilotChecks(executables=("sh",)))
     job = await server.shell("true")
     hire("--checks", checks, "--name", "n-1", "--storage", "disk", "--token-file", str(tmp_path / "token"))
     assert (await server.outcome(job)).fault is None
@@ -190,7 +193,7 @@ async def test_a_pilot_that_has_become_unfit_brings_home_what_it_began_and_takes
     await server.running(begun)
     pilot.kill()
     more = await server.shell("true")
-    pilot.command += ["--checks", written(tmp_path, Checks(executables=("no-such-program",)))]
+    pilot.command += ["--checks", written(tmp_path, PilotChecks(executables=("no-such-program",)))]
     pilot.restart()
     await server.until(lambda: "no-such-program" in server.ledger.requests[-1].unfit, "the pilot to be back")
     (tmp_path / "go").touch()

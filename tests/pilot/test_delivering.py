@@ -11,11 +11,11 @@ from mendflow.core.model.data import Publication
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, Limits, Outcome
-from mendflow.pilot.home import Home
-from mendflow.pilot.staging import Staging
-from mendflow.pilot.wire import Done
-from mendflow.transfer.opening import told_by_url
-from mendflow.transfer.problems import NoLongerOurs
+from mendflow.pilot.files.staging import FileStager
+from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.slot.messages import FinishedAttempt
+from mendflow.transfer.errors import WriterSuperseded
+from mendflow.transfer.file_systems import options_from_url
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_parts import Shelf
 
@@ -25,14 +25,14 @@ Hire = Callable[..., Pilot]
 def keep(
     folder: Path, target: str, *, overwrite: bool = True, may_rename: bool = True, made: bytes = b"made"
 ) -> Outcome:
-    home = Home(folder / "work")
-    home.make()
-    staging = Staging(home, Shelf({}))
-    os.makedirs(home.attempt("c/1", 3), exist_ok=True)
-    Path(home.attempt("c/1", 3), "out.dat").write_bytes(made)
+    work_folder = WorkFolder(folder / "work")
+    work_folder.make()
+    staging = FileStager(work_folder, Shelf({}))
+    os.makedirs(work_folder.attempt("c/1", 3), exist_ok=True)
+    Path(work_folder.attempt("c/1", 3), "out.dat").write_bytes(made)
     outcome = msgspec.Raw(msgspec.msgpack.encode(Outcome(exit_code=0)))
     publish = {"out": Publication(url=target, overwrite=overwrite)}
-    done = Done(JobId("c/1"), 3, outcome, 1, {"out": "out.dat"}, publish=publish)
+    done = FinishedAttempt(JobId("c/1"), 3, outcome, 1, {"out": "out.dat"}, publish=publish)
     return msgspec.msgpack.decode(staging.keep(done, lambda: may_rename), type=Outcome)
 
 
@@ -54,7 +54,7 @@ def test_what_lies_there_is_replaced_only_if_it_may_be(tmp_path: Path) -> None: 
 
 
 def test_a_file_gets_its_name_only_as_long_as_the_job_is_ours(tmp_path: Path) -> None:  # JS-7
-    with pytest.raises(NoLongerOurs):
+    with pytest.raises(WriterSuperseded):
         keep(tmp_path, f"file://{tmp_path}/out.dat", may_rename=False)
     assert not (tmp_path / "out.dat").exists()
 
@@ -88,7 +88,7 @@ async def test_a_pilot_takes_a_file_away_and_fails_for_one_that_is_missing(
     ],
 )
 def test_a_url_says_which_machine_to_speak_to_and_as_whom(url: str, said: dict[str, object]) -> None:
-    assert told_by_url(url.partition(":")[0], url) == said
+    assert options_from_url(url.partition(":")[0], url) == said
 
 
 LIMITS = Limits(

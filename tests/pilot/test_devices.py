@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Resources
-from mendflow.pilot import devices
-from mendflow.pilot.devices import AMD, NVIDIA, Devices, visible
+from mendflow.pilot.agent import devices
+from mendflow.pilot.agent.devices import AMD, NVIDIA, Devices, visible
 from tests.pilot.conftest import Pilot, Server
 
 Hire = Callable[..., Pilot]

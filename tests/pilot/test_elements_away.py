@@ -11,14 +11,21 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from mendflow.core.model.data import LocateAnswer, Located, PlaceAnswer, Placing, Publication, StorageElement
+from mendflow.core.model.data import (
+    LocateAnswer,
+    OutputPlacement,
+    PlaceAnswer,
+    Publication,
+    ReplicaLocation,
+    StorageElement,
+)
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.recovery.classify import recovers
-from mendflow.pilot.home import Home
-from mendflow.pilot.staging import Staging
-from mendflow.pilot.trials import ElementAway, Trials
-from mendflow.pilot.wire import Done
+from mendflow.core.recovery.classify import is_recoverable
+from mendflow.pilot.files.retries import ElementRetries, ElementUnavailable
+from mendflow.pilot.files.staging import FileStager
+from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.slot.messages import FinishedAttempt
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_parts import Shelf
 from tests.servers import s3
@@ -96,38 +103,38 @@ class Near:
 
     def __init__(self, *elements: StorageElement) -> None:
         self._elements = {each.name: each for each in elements}
-        self.avoided: list[tuple[str, ...]] = []
+        self.avoided_elements: list[tuple[str, ...]] = []
 
     def locate(self, names: list[str]) -> LocateAnswer:
         raise AssertionError("nothing is read")
 
-    def place(self, job: JobId, files: dict[str, Placing], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
-        self.avoided.append(avoid)
+    def place(self, job: JobId, files: dict[str, OutputPlacement], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
+        self.avoided_elements.append(avoid)
         answer = PlaceAnswer()
         for name, each in files.items():
             wanted = each.publication
             left = [one for one in self._elements.values() if one.name == (wanted.element or one.name)]
             left = left if wanted.element else [one for one in left if one.name not in avoid]
             if left:
-                answer.files[name] = Located(element=left[0], url=left[0].url + wanted.logical)
+                answer.files[name] = ReplicaLocation(element=left[0], url=left[0].url + wanted.logical)
             else:
                 answer.wrong[name] = "it has nowhere to go"
         return answer
 
 
-def made(tmp_path: Path, near: Near, element: str = "") -> tuple[Staging, Done]:
+def made(tmp_path: Path, near: Near, element: str = "") -> tuple[FileStager, FinishedAttempt]:
     """A job that has ended, and what is left to do."""
-    home = Home(tmp_path / "work")
-    home.make()
-    os.makedirs(home.attempt(*KEY))
-    Path(home.attempt(*KEY), "out").write_bytes(b"made")
+    work_folder = WorkFolder(tmp_path / "work")
+    work_folder.make()
+    os.makedirs(work_folder.attempt(*KEY))
+    Path(work_folder.attempt(*KEY), "out").write_bytes(b"made")
     outcome = msgspec.Raw(msgspec.msgpack.encode(Outcome(exit_code=0)))
     publish = {"out": Publication(logical="/out", element=element)}
-    done = Done(JobId(KEY[0]), KEY[1], outcome, 1, {"out": "out"}, publish=publish)
-    return Staging(home, Shelf({}), places=near), done
+    done = FinishedAttempt(JobId(KEY[0]), KEY[1], outcome, 1, {"out": "out"}, publish=publish)
+    return FileStager(work_folder, Shelf({}), catalogue=near), done
 
 
-def told(staging: Staging, done: Done) -> Outcome:
+def told(staging: FileStager, done: FinishedAttempt) -> Outcome:
     return msgspec.msgpack.decode(staging.keep(done), type=Outcome)
 
 
@@ -135,38 +142,38 @@ def test_what_may_go_anywhere_goes_elsewhere_when_patience_is_over(tmp_path: Pat
     (tmp_path / "next").mkdir()
     near = Near(away(0), StorageElement(name="next", url=(tmp_path / "next").as_uri()))
     staging, done = made(tmp_path, near)
-    with pytest.raises(ElementAway):
+    with pytest.raises(ElementUnavailable):
         staging.keep(done)
     assert told(staging, done).ok
-    assert near.avoided == [(), ("far",)] and (tmp_path / "next" / "out").read_bytes() == b"made"
+    assert near.avoided_elements == [(), ("far",)] and (tmp_path / "next" / "out").read_bytes() == b"made"
 
 
 @pytest.mark.parametrize("named", ["far", ""])
 def test_when_patience_is_over_and_no_other_takes_it_the_fault_may_pass(tmp_path: Path, named: str) -> None:
     staging, done = made(tmp_path, Near(away(0)), named)
     if not named:
-        with pytest.raises(ElementAway):
+        with pytest.raises(ElementUnavailable):
             staging.keep(done)
     fault = told(staging, done).fault
     assert fault is not None and fault.name == "notPublished" and fault.data["element"] == "far"
-    assert recovers(fault), "the rules try it again later"
+    assert is_recoverable(fault), "the rules try it again later"
 
 
 def test_what_cannot_pass_is_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "store" / "out").mkdir(parents=True)
     staging, done = made(tmp_path, Near(StorageElement(name="disk", url=(tmp_path / "store").as_uri())), "disk")
     fault = told(staging, done).fault
-    assert fault is not None and fault.name == "notPublished" and not recovers(fault)
+    assert fault is not None and fault.name == "notPublished" and not is_recoverable(fault)
 
 
 def test_an_element_is_borne_with_from_its_first_failure_on() -> None:
     now = 100.0
-    trials = Trials(lambda: now)
+    trials = ElementRetries(lambda: now)
     element = away(5_000)
-    assert trials.bears(KEY, element, "no answer")
+    assert trials.should_wait(KEY, element, "no answer")
     now = 104.9
-    assert trials.bears(KEY, element, "no answer")
+    assert trials.should_wait(KEY, element, "no answer")
     now = 105.0
-    assert not trials.bears(KEY, element, "no answer") and trials.bears(("c/2", 1), element, "no answer")
+    assert not trials.should_wait(KEY, element, "no answer") and trials.should_wait(("c/2", 1), element, "no answer")
     trials.forget(KEY)
-    assert trials.bears(KEY, element, "no answer"), "another attempt begins anew"
+    assert trials.should_wait(KEY, element, "no answer"), "another attempt begins anew"

@@ -14,10 +14,10 @@ import pytest
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.jobs import Resources
-from mendflow.pilot.deadline import Deadline
-from mendflow.pilot.family import number_of, sign, unwatched
-from mendflow.pilot.lease import boot_ms
-from mendflow.pilot.leash import Leash
+from mendflow.pilot.slot.deadline import Deadline
+from mendflow.pilot.slot.lease import boot_ms
+from mendflow.pilot.slot.parent_death import KillOnParentDeath
+from mendflow.pilot.slot.process_tags import list_unwatched, tag_of, tag_process
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_limits import dead, pids_in
 from tests.pilot.test_survival import guard_of, slots_of, waiting_command
@@ -132,12 +132,12 @@ async def test_when_agent_slot_and_guard_are_all_stopped_a_job_is_dead_before_it
     pids = await pids_in(server, tmp_path / "a", tmp_path / "c")
     await server.until(lambda: job in server.ledger.beats, "it to be named")
     await server.until(lambda: guard_of(pilot) > 0, "the guard")
-    stopped = [pilot.process.pid, guard_of(pilot), *slots_of(pilot)]
-    for pid in stopped:
+    stop_fault = [pilot.process.pid, guard_of(pilot), *slots_of(pilot)]
+    for pid in stop_fault:
         os.kill(pid, signal.SIGSTOP)
     await server.until(lambda: all(dead(pid) for pid in pids), "all processes to be dead")
     assert time.monotonic() < server.ledger.lease_end, "they were dead only after the lease had ended"
-    for pid in stopped[:2]:
+    for pid in stop_fault[:2]:
         os.kill(pid, signal.SIGCONT)
     fault = (await server.outcome(job)).fault
     assert fault is not None and fault.name == "leaseEnded"
@@ -159,14 +159,14 @@ async def test_a_call_whose_whole_pilot_is_stopped_in_its_first_moment_never_goe
     )
     assert (await server.outcome(await server.call(source, "f", str(tmp_path / "nowhere"), []))).fault is not None
     await server.until(lambda: guard_of(pilot) > 0, "the guard")
-    stopped = [pilot.process.pid, guard_of(pilot), *slots_of(pilot)]
-    await server.call(source, "f", str(tmp_path), stopped)
+    stop_fault = [pilot.process.pid, guard_of(pilot), *slots_of(pilot)]
+    await server.call(source, "f", str(tmp_path), stop_fault)
     (worker,) = await pids_in(server, tmp_path / "began")
     await server.until(lambda: time.monotonic() > server.ledger.lease_end, "the lease to end")
     with contextlib.suppress(ProcessLookupError):
         os.kill(worker, signal.SIGCONT)
     await asyncio.sleep(0.3)
-    for pid in stopped[:2]:
+    for pid in stop_fault[:2]:
         os.kill(pid, signal.SIGCONT)
     assert not (tmp_path / "went-on").exists(), "it ran on when somebody else may have had it"
 
@@ -207,14 +207,14 @@ async def test_a_slot_that_was_stopped_is_adopted_by_the_next_agent(server: Serv
 
 
 def test_a_sign_bounds_nothing_and_is_told_apart(tmp_path: Path) -> None:
-    assert number_of("one") != number_of("two")
+    assert tag_of("one") != tag_of("two")
     pilot = f"pilot-{os.getpid()}"
     child = os.posix_spawn("/bin/sleep", ["sleep", "600"], {}, setsid=True)
     try:
-        assert child not in unwatched(pilot, frozenset())
-        sign(child, pilot)
-        assert unwatched(pilot, frozenset()) == [child]
-        assert unwatched(pilot, {child}) == unwatched(pilot, frozenset(), {child}) == []
+        assert child not in list_unwatched(pilot, frozenset())
+        tag_process(child, pilot)
+        assert list_unwatched(pilot, frozenset()) == [child]
+        assert list_unwatched(pilot, {child}) == list_unwatched(pilot, frozenset(), {child}) == []
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -249,10 +249,12 @@ def test_a_leash_holds_one_group_at_a_time(times: int) -> None:
     read, write = os.pipe()
     holder = os.fork()
     if not holder:
-        leash = Leash()
+        parent_death = KillOnParentDeath()
         for _ in range(times):
-            group = os.posix_spawn("/bin/sleep", ["sleep", "600"], {}, setsid=True, file_actions=leash.file_actions())
-            leash.hold(group)
+            group = os.posix_spawn(
+                "/bin/sleep", ["sleep", "600"], {}, setsid=True, file_actions=parent_death.file_actions()
+            )
+            parent_death.hold(group)
             os.write(write, b"%d " % group)
         os._exit(0)
     os.waitpid(holder, 0)

@@ -15,19 +15,19 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from mendflow.core.model.faults import Category, Fault, Stage
+from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits, Resources
 from mendflow.core.model.values import Value
-from mendflow.pilot import memory, processes, shell
-from mendflow.pilot.home import Home
-from mendflow.pilot.leash import Leash
-from mendflow.pilot.memory import KernelKills, counters, near_bound
-from mendflow.pilot.processes import Reaper
-from mendflow.pilot.raised import CannotEnter, NoValue, fault_of
-from mendflow.pilot.stage_faults import StagingFailed
-from mendflow.pilot.verdicts import End, cannot_start, died, not_cleaned, stopped
-from mendflow.pilot.wire import NIL, Work
+from mendflow.pilot.files.staging_faults import StagingFailed
+from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.slot import memory, processes, shell
+from mendflow.pilot.slot.faults import StopReason, exit_fault, leftover_fault, start_fault, stop_fault
+from mendflow.pilot.slot.memory import OutOfMemoryKills, counters, near_bound
+from mendflow.pilot.slot.messages import NIL, SlotWork
+from mendflow.pilot.slot.parent_death import KillOnParentDeath
+from mendflow.pilot.slot.processes import Reaper
+from mendflow.pilot.worker.function_faults import ArgumentMissing, CallSetupFailed, fault_of
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_limits import pids_in
 from tests.pilot.test_parts import kept
@@ -71,8 +71,8 @@ def killed_near(limit_mb: int) -> JobSpec:
 
 GONE = kept(b"gone")
 HERE = kept(b"here")
-E, S = Stage.EXECUTION, Stage.START
-TABLE: list[tuple[JobSpec, str, Category, Stage, dict[str, Any]]] = [
+E, S = AttemptStage.EXECUTION, AttemptStage.START
+TABLE: list[tuple[JobSpec, str, Category, AttemptStage, dict[str, Any]]] = [
     (command("exit 7"), "exitCode", Category.JOB, E, {"exit_code": 7}),
     (command("no-such-command"), "exitCode", Category.JOB, E, {"exit_code": 127}),
     (command("kill -SEGV $$"), "signal", Category.JOB, E, {"signal": 11, "data": {"signal": "SIGSEGV"}}),
@@ -96,17 +96,35 @@ TABLE: list[tuple[JobSpec, str, Category, Stage, dict[str, Any]]] = [
     (function("nothing"), "noSuchFunction", Category.INPUT, S, {}),
     (function("f", source="import nothing_of_that_name"), "ModuleNotFoundError", Category.INPUT, S, {}),
     (function("f", source="def f(:"), "SyntaxError", Category.INPUT, S, {}),
-    (function("f", module="no-module"), "badModule", Category.INPUT, Stage.STAGE_IN, {}),
+    (function("f", module="no-module"), "badModule", Category.INPUT, AttemptStage.STAGE_IN, {}),
     (command("true", env={"BIG": "x" * 200_000}), "badCommand", Category.INPUT, S, {"data": {"errno": "E2BIG"}}),
-    (command("true", inputs={"../a": HERE}), "badPath", Category.INPUT, Stage.STAGE_IN, {"file": "../a"}),
-    (command("true", inputs={"a": HERE, "a/b": HERE}), "badPath", Category.INPUT, Stage.STAGE_IN, {"file": "a/b"}),
-    (command("true", replicas={"a": ("gopher://x/a",)}), "badSource", Category.INPUT, Stage.STAGE_IN, {"file": "a"}),
-    (command("true", inputs={"in/a": GONE}), "missingInput", Category.DATA, Stage.STAGE_IN, {"file": "in/a"}),
-    (function("f", source="# gone"), "missingInput", Category.DATA, Stage.STAGE_IN, {}),
-    (command("true", files={"t": "t.csv"}), "missingOutput", Category.OUTPUT, Stage.STAGE_OUT, {"file": "t.csv"}),
+    (command("true", inputs={"../a": HERE}), "badPath", Category.INPUT, AttemptStage.STAGE_IN, {"file": "../a"}),
+    (
+        command("true", inputs={"a": HERE, "a/b": HERE}),
+        "badPath",
+        Category.INPUT,
+        AttemptStage.STAGE_IN,
+        {"file": "a/b"},
+    ),
+    (
+        command("true", replicas={"a": ("gopher://x/a",)}),
+        "badSource",
+        Category.INPUT,
+        AttemptStage.STAGE_IN,
+        {"file": "a"},
+    ),
+    (command("true", inputs={"in/a": GONE}), "missingInput", Category.DATA, AttemptStage.STAGE_IN, {"file": "in/a"}),
+    (function("f", source="# gone"), "missingInput", Category.DATA, AttemptStage.STAGE_IN, {}),
+    (
+        command("true", files={"t": "t.csv"}),
+        "missingOutput",
+        Category.OUTPUT,
+        AttemptStage.STAGE_OUT,
+        {"file": "t.csv"},
+    ),
     (function("asks_too_much", files={"t": "t"}), "MemoryError", Category.MEMORY, E, {}),
-    (command("echo nonsense > $MENDFLOW_OUTPUT"), "badOutput", Category.OUTPUT, Stage.STAGE_OUT, {}),
-    (function("is_no_data"), "notData", Category.OUTPUT, Stage.STAGE_OUT, {}),
+    (command("echo nonsense > $MENDFLOW_OUTPUT"), "badOutput", Category.OUTPUT, AttemptStage.STAGE_OUT, {}),
+    (function("is_no_data"), "notData", Category.OUTPUT, AttemptStage.STAGE_OUT, {}),
 ]
 
 
@@ -156,7 +174,7 @@ async def test_outputs_that_the_server_will_not_have_are_a_failure_of_stage_out(
     hire()
     fault = (await server.outcome(await server.submit(command("echo x > deep/t", files={"t": "deep/t"})))).fault
     assert fault is not None and (fault.name, fault.category) == ("notKept", Category.OUTPUT)
-    assert (fault.stage, fault.file) == (Stage.STAGE_OUT, "deep/t") and "507" in fault.data["reason"]
+    assert (fault.stage, fault.file) == (AttemptStage.STAGE_OUT, "deep/t") and "507" in fault.data["reason"]
 
 
 async def test_a_slot_that_was_killed_is_the_places_failure_during_execution(
@@ -186,7 +204,7 @@ async def test_a_work_folder_that_is_broken_is_the_places_failure_before_the_sta
     assert fault.data["errno"] in ("ENOTDIR", "EEXIST")
     fault = (await server.outcome(staged)).fault
     assert fault is not None
-    assert (fault.name, fault.category, fault.stage) == ("cannotStage", Category.RESOURCE, Stage.STAGE_IN)
+    assert (fault.name, fault.category, fault.stage) == ("cannotStage", Category.RESOURCE, AttemptStage.STAGE_IN)
     attempts.unlink()
     attempts.mkdir()
 
@@ -206,14 +224,14 @@ async def test_a_limit_that_is_tighter_already_stays(server: Server, hire: Hire)
 
 
 def test_without_a_shell_the_place_is_at_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # FM-12
-    home = Home(tmp_path)
-    home.make()
+    work_folder = WorkFolder(tmp_path)
+    work_folder.make()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(shell, "SHELL", "/no/such/shell")
-    work = Work(JobId("c/1"), 1, "c", "i", "true", NIL, "", "", {}, {}, False, 0, 0, Limits())
+    work = SlotWork(JobId("c/1"), 1, "c", "i", "true", NIL, "", "", {}, {}, False, 0, 0, Limits())
     with pytest.raises(OSError, match="such") as failure:
-        shell.ShellRun(work, home, {}, Leash())
-    fault = cannot_start(failure.value, str(tmp_path / "attempts" / "a"))
+        shell.ShellRun(work, work_folder, {}, KillOnParentDeath())
+    fault = start_fault(failure.value, str(tmp_path / "attempts" / "a"))
     assert (fault.category, fault.stage, fault.data) == (Category.RESOURCE, S, {"errno": "ENOENT"})
 
 
@@ -237,44 +255,44 @@ def test_what_the_system_says_while_staging_tells_whose_fault_it_is(
 
     monkeypatch.setattr(shutil, "copyfile", fails)
     with pytest.raises(StagingFailed) as failure:
-        staging.bring(JobSpec(item=ItemId("i"), command="x", inputs={"a": kept(b"good")}), str(tmp_path / "one"))
+        staging.stage_in(JobSpec(item=ItemId("i"), command="x", inputs={"a": kept(b"good")}), str(tmp_path / "one"))
     fault = failure.value.fault
-    assert (fault.name, fault.category, fault.stage, fault.file) == (name, category, Stage.STAGE_IN, "a")
+    assert (fault.name, fault.category, fault.stage, fault.file) == (name, category, AttemptStage.STAGE_IN, "a")
     if name == "diskFull":
         assert fault.data["folder"] == str(tmp_path) and fault.data["free_bytes"] > 0
 
 
 def test_a_start_on_a_full_disk_is_laid_to_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:  # FM-12
-    fault = cannot_start(OSError(errno.ENOSPC, "No space left on device"), "/tmp/a")
+    fault = start_fault(OSError(errno.ENOSPC, "No space left on device"), "/tmp/a")
     assert (fault.name, fault.stage) == ("diskFull", S)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5))
-    fault = cannot_start(OSError(errno.EIO, "I/O error"), "/tmp/a")
+    fault = start_fault(OSError(errno.EIO, "I/O error"), "/tmp/a")
     assert (fault.name, fault.data) == ("diskFull", {"free_bytes": 5, "folder": "/tmp"})
 
 
 def test_the_kernels_kill_is_known_by_its_count_or_by_how_much_the_job_had(tmp_path: Path) -> None:  # FM-12
     events = tmp_path / "memory.events"
     events.write_text("low 0\noom 4\noom_kill 3\n")
-    kernel = KernelKills([tmp_path / "none", events])
+    kernel = OutOfMemoryKills([tmp_path / "none", events])
     assert not kernel.look()
     events.write_text("low 0\noom 9\noom_kill 4\n")
     assert kernel.look() and not kernel.look()
-    assert not KernelKills([tmp_path / "none"]).look()
+    assert not OutOfMemoryKills([tmp_path / "none"]).look()
     events.write_text("oom_kill 5\n")
-    kernel.pulse()
+    kernel.heartbeat()
     assert kernel.look() and not kernel.look(), "what happened just before the last pulse may be why the job ends now"
     events.write_text("oom_kill 6\n")
-    kernel.pulse()
-    kernel.pulse()
+    kernel.heartbeat()
+    kernel.heartbeat()
     assert not kernel.look(), "what it has outlived for a whole pulse was not done to it"
     for status in (signal.SIGKILL, 137 << 8):
-        plain = died(status, str(tmp_path / "a"), memory_bytes=100 * MB, peak_bytes=50 * MB)
-        counted = died(status, str(tmp_path / "a"), peak_bytes=50 * MB, kernel_kill=True)
-        near = died(status, str(tmp_path / "a"), memory_bytes=100 * MB, peak_bytes=95 * MB)
+        plain = exit_fault(status, str(tmp_path / "a"), memory_bytes=100 * MB, peak_bytes=50 * MB)
+        counted = exit_fault(status, str(tmp_path / "a"), peak_bytes=50 * MB, kernel_kill=True)
+        near = exit_fault(status, str(tmp_path / "a"), memory_bytes=100 * MB, peak_bytes=95 * MB)
         assert plain is not None and plain.category is Category.JOB
         assert counted is not None and (counted.name, counted.category) == ("memoryKilled", Category.MEMORY)
         assert near is not None and near.data == {"peak_bytes": 95 * MB, "limit_bytes": 100 * MB}
-    other = died(signal.SIGTERM, str(tmp_path / "a"), peak_bytes=95 * MB, memory_bytes=100 * MB, kernel_kill=True)
+    other = exit_fault(signal.SIGTERM, str(tmp_path / "a"), peak_bytes=95 * MB, memory_bytes=100 * MB, kernel_kill=True)
     assert other is not None and other.category is Category.JOB
     assert near_bound(1 << 62, 0) and not near_bound(1 << 20, 0)
 
@@ -325,17 +343,17 @@ def test_processes_that_would_not_die_are_a_failure_of_clean_up_and_are_not_wait
     finally:
         immortal.kill()
         immortal.wait()
-    fault = not_cleaned(left)
-    assert (fault.category, fault.stage, fault.data) == (Category.CLEANUP, Stage.CLEANUP, {"left": left})
+    fault = leftover_fault(left)
+    assert (fault.category, fault.stage, fault.data) == (Category.CLEANUP, AttemptStage.CLEANUP, {"left": left})
 
 
 def test_every_fault_of_a_pilot_has_a_stage_and_can_travel() -> None:  # FM-12
-    faults = [stopped(end, wall_ms=1, memory_bytes=1, peak_bytes=2, ran_ms=3) for end in End]
+    faults = [stop_fault(end, wall_ms=1, memory_bytes=1, peak_bytes=2, ran_ms=3) for end in StopReason]
     faults += [
-        fault_of(error, Stage.START, "/tmp/a", 5)
+        fault_of(error, AttemptStage.START, "/tmp/a", 5)
         for error in (
-            CannotEnter(OSError(errno.ENOENT, "gone")),
-            NoValue("gone"),
+            CallSetupFailed(OSError(errno.ENOENT, "gone")),
+            ArgumentMissing("gone"),
             KeyboardInterrupt(),
             ImportError("x"),
         )

@@ -205,7 +205,7 @@ async def test_an_exception_is_a_fault_with_its_name_and_traceback(server: Serve
     assert fault is not None and fault.category is Category.JOB
     assert (fault.name, fault.message) == ("TooBig", "by 3")
     assert fault.log_tail.startswith("so far\nTraceback") and "given.py" in fault.log_tail
-    assert "worker.py" not in fault.log_tail
+    assert "worker/process.py" not in fault.log_tail
 
 
 async def test_a_result_that_is_not_data_is_a_fault_that_says_so(server: Server, hire: Hire) -> None:

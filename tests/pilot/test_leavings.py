@@ -12,10 +12,10 @@ import pytest
 from mendflow.core.model.faults import Category
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.values import VALUE_BYTES_MAX, Value
-from mendflow.pilot.home import remove_tree
-from mendflow.pilot.outputs import LINES_MAX, BadOutput, parse_outputs, within_bounds
-from mendflow.pilot.plain import NotPlain, as_plain
-from mendflow.pilot.promised import missing_files
+from mendflow.pilot.files.work_folder import remove_tree
+from mendflow.pilot.slot.declared_outputs import missing_files
+from mendflow.pilot.slot.outputs import LINES_MAX, BadOutput, parse_outputs, within_bounds
+from mendflow.pilot.worker.plain_data import NotPlainData, to_plain_data
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_survival import slots_of
 
@@ -196,8 +196,8 @@ def test_what_is_wrong_with_a_promised_file_is_said(tmp_path: Path) -> None:
     ],
 )
 async def test_a_result_that_is_not_plain_data_is_refused_with_its_place(expression: str, words: str) -> None:
-    with pytest.raises(NotPlain) as refusal:
-        as_plain(eval(expression))
+    with pytest.raises(NotPlainData) as refusal:
+        to_plain_data(eval(expression))
     assert words in str(refusal.value)
 
 
@@ -213,6 +213,6 @@ async def test_what_is_not_plain_data_is_the_fault_of_the_function(server: Serve
 
 def test_plain_data_comes_back_as_it_is() -> None:
     value = {"a": [1, 2.5, -0.0, True, None, "ä"], "b": {"c": {}}, "d": 2**63}
-    assert as_plain(value)[1] == value
-    assert as_plain((1, [2, (3,)]))[1] == [1, [2, [3]]]
-    assert math.copysign(1, as_plain([-0.0])[1][0]) == -1
+    assert to_plain_data(value)[1] == value
+    assert to_plain_data((1, [2, (3,)]))[1] == [1, [2, [3]]]
+    assert math.copysign(1, to_plain_data([-0.0])[1][0]) == -1

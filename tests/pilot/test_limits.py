@@ -8,7 +8,7 @@ from pathlib import Path
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Resources
-from mendflow.core.model.sync import Control
+from mendflow.core.model.sync import AttemptControl
 from tests.pilot.conftest import Pilot, Server, living, state
 
 Hire = Callable[..., Pilot]
@@ -153,12 +153,12 @@ async def test_suspending_really_stops_the_whole_tree_and_resuming_lets_it_end(
     )
     pids = await pids_in(server, tmp_path / "a", tmp_path / "b")
     await server.running(job)
-    await server.order(job, Control.SUSPEND)
+    await server.order(job, AttemptControl.SUSPEND)
     await server.until(lambda: all(stands_still(pid) for pid in pids), "all processes to stand still")
     await server.until(lambda: server.ledger.beats[job].state == "suspended", "the beat to say so")
     (tmp_path / "go").touch()
     assert job not in server.ledger.outcomes
-    await server.order(job, Control.RESUME)
+    await server.order(job, AttemptControl.RESUME)
     assert (await server.outcome(job)).ok
 
 
@@ -174,10 +174,10 @@ async def test_a_function_can_be_suspended_and_resumed(server: Server, hire: Hir
     job = await server.call(source, "f", str(tmp_path))
     (pid,) = await pids_in(server, tmp_path / "a")
     await server.running(job)
-    await server.order(job, Control.SUSPEND)
+    await server.order(job, AttemptControl.SUSPEND)
     await server.until(lambda: state(pid) == "T", "the worker to stand still")
     (tmp_path / "go").touch()
-    await server.order(job, Control.RESUME)
+    await server.order(job, AttemptControl.RESUME)
     assert (await server.outcome(job)).outputs == "went on"
 
 
@@ -187,11 +187,11 @@ async def test_time_that_a_job_stands_still_does_not_count(server: Server, hire:
     job = await server.shell(command, resources=Resources(wall_ms=1_500))
     (pid,) = await pids_in(server, tmp_path / "a")
     await server.running(job)
-    await server.order(job, Control.SUSPEND)
+    await server.order(job, AttemptControl.SUSPEND)
     await server.until(lambda: stands_still(pid), "it to stand still")
     await asyncio.sleep(1.6)  # longer than the wall time, which must not matter
     (tmp_path / "go").touch()
-    await server.order(job, Control.RESUME)
+    await server.order(job, AttemptControl.RESUME)
     assert (await server.outcome(job)).ok
 
 
@@ -202,7 +202,7 @@ async def test_cancelling_asks_first_and_then_kills_the_whole_tree(server: Serve
     job = await server.shell(f"{stubborn} {polite}")
     pids = await pids_in(server, tmp_path / "a", tmp_path / "b")
     await server.running(job)
-    await server.order(job, Control.CANCEL)
+    await server.order(job, AttemptControl.CANCEL)
     fault = (await server.outcome(job)).fault
     assert fault is not None and fault.category is Category.CANCELLED and "asked" in fault.log_tail
     assert all(dead(pid) for pid in pids)
@@ -217,7 +217,7 @@ async def test_a_job_that_waits_in_the_pilot_can_be_cancelled(server: Server, hi
     await server.until(lambda: len(server.ledger.grants) > 1, "several jobs to be granted")
     granted = [job for job in jobs if job in server.ledger.grants]
     await server.until(lambda: all(job in server.ledger.beats for job in granted), "them to be named")
-    await server.order(granted[-1], Control.CANCEL)
+    await server.order(granted[-1], AttemptControl.CANCEL)
     fault = (await server.outcome(granted[-1])).fault
     assert fault is not None and fault.category is Category.CANCELLED
     (tmp_path / "go").touch()

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.core.model.ids import ItemId, JobId
-from mendflow.core.model.jobs import JobSpec, Measures, Resources
-from mendflow.core.model.sync import UNBEGUN, Beat, Capacity
-from mendflow.pilot.attempts import Attempts, Held
-from mendflow.services.scheduling.pilot_records import Held as Heard
+from mendflow.core.model.jobs import JobSpec, Measurements, Resources
+from mendflow.core.model.sync import NOT_STARTED, AttemptStatus, Capacity
+from mendflow.pilot.agent.attempts import Attempts, HeldAttempt
+from mendflow.services.scheduling.pilot_records import GrantedAttempt as Heard
 
 
-def came(attempts: Attempts, name: str, priority: int = 0) -> Held:
-    held = Held(JobId(name), 1, Resources(), JobSpec(item=ItemId("i"), command="x", priority=priority))
+def came(attempts: Attempts, name: str, priority: int = 0) -> HeldAttempt:
+    held = HeldAttempt(JobId(name), 1, Resources(), JobSpec(item=ItemId("i"), command="x", priority=priority))
     attempts.add(held)
     return held
 
@@ -28,27 +28,27 @@ def test_of_those_taken_ahead_the_higher_priority_begins_first_then_the_first_co
     priorities = data.draw(st.lists(st.integers(-2, 2), max_size=8))
     all_of_them = [came(attempts, f"c/{number}", each) for number, each in enumerate(priorities)]
     for held in data.draw(st.permutations(all_of_them)):
-        attempts.line_up(held)
+        attempts.enqueue(held)
     assert list(attempts.ready) == sorted(all_of_them, key=lambda each: -priorities[all_of_them.index(each)])
 
 
 def test_one_that_waits_may_go_back_and_one_whose_files_were_brought_stays() -> None:
     attempts = here()
     held = came(attempts, "c/1")
-    held.beat()
-    assert held.may_go_back
+    held.to_heartbeat()
+    assert held.can_be_returned
     held.state = "staging"
-    held.beat()
+    held.to_heartbeat()
     held.state = "held"
-    assert held.may_go_back, "staging is no beginning, for the server either, and nothing had to be brought"
-    held.brought = Measures(fetched_files=1)
-    assert not held.may_go_back, "its files are here, and would have to be brought again elsewhere"
+    assert held.can_be_returned, "staging is no beginning, for the server either, and nothing had to be brought"
+    held.staging_measures = Measurements(fetched_files=1)
+    assert not held.can_be_returned, "its files are here, and would have to be brought again elsewhere"
 
 
 @pytest.mark.parametrize("state", ["held", "staging", "running", "suspended", "keeping"])
 def test_pilot_and_server_take_the_same_for_begun(state: str) -> None:
     held = came(here(), "c/1")
     held.state = state
-    beat, heard = held.beat(), Heard(since=1)
-    heard.hear(Beat(beat.job, beat.fence, beat.state, beat.measures))
-    assert held.named_begun == heard.begun == (state not in UNBEGUN)
+    beat, heard = held.to_heartbeat(), Heard(since=1)
+    heard.hear(AttemptStatus(beat.job, beat.fence, beat.state, beat.measures))
+    assert held.was_reported_begun == heard.begun == (state not in NOT_STARTED)

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mendflow.pilot.locks import hold, holder
-from mendflow.pilot.orphan import Orphan
+from mendflow.pilot.agent.orphan import OrphanPilot
+from mendflow.pilot.files.locks import hold, holder
 from tests.pilot.conftest import CommandLine, Pilot, Server
 from tests.pilot.test_limits import dead, pids_in
 from tests.pilot.test_survival import waiting_command
@@ -125,7 +125,7 @@ async def test_what_the_pilot_says_of_its_server_is_that_it_is_away_and_that_it_
 
 
 async def test_a_lock_that_names_somebody_else_gets_nobody_killed(tmp_path: Path) -> None:
-    orphan = Orphan(tmp_path)
+    orphan = OrphanPilot(tmp_path)
     assert not orphan.alive
     lock = hold(tmp_path / "agent.lock")
     assert lock is not None and hold(tmp_path / "agent.lock") is None

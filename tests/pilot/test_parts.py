@@ -25,35 +25,35 @@ from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Resources
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value
-from mendflow.pilot.agent import Agent
-from mendflow.pilot.appetite import AT_HAND_MAX, slot_depth
-from mendflow.pilot.attempts import Held
+from mendflow.pilot.agent.agent import Agent
+from mendflow.pilot.agent.attempts import HeldAttempt
+from mendflow.pilot.agent.http import ExchangeClient, FileClient, ServerAddress, ServerAway, ServerRefused
+from mendflow.pilot.agent.prefetch import AT_HAND_MAX, slot_depth
 from mendflow.pilot.environment import BadEnvironment, check
-from mendflow.pilot.home import Home, HomeTaken, attempt_name, remove_tree
-from mendflow.pilot.http import Address, Exchanges, Files, ServerAway, ServerRefused
-from mendflow.pilot.lease import LeaseClock, boot_ms, margin_ms
-from mendflow.pilot.logs import LogFile, Tail
+from mendflow.pilot.files.staging import FileStager, check_inside, spilled_digests
+from mendflow.pilot.files.staging_faults import StagingFailed
+from mendflow.pilot.files.work_folder import WorkFolder, WorkFolderTaken, attempt_name, remove_tree
 from mendflow.pilot.main import main
 from mendflow.pilot.options import cache_options, parse, useless
-from mendflow.pilot.outputs import OUTPUT_BYTES_MAX, BadOutput, parse_outputs, read_outputs, within_bounds
-from mendflow.pilot.processes import Reaper, WholeMs, below_any, children, descendants, kill_tree
-from mendflow.pilot.stage_faults import StagingFailed
-from mendflow.pilot.staging import Staging, inside, spilled_digests
-from mendflow.pilot.verdicts import End, cannot_start, died, stopped
-from mendflow.pilot.wire import Frames, frame
+from mendflow.pilot.slot.faults import StopReason, exit_fault, start_fault, stop_fault
+from mendflow.pilot.slot.lease import LeaseClock, boot_ms, margin_ms
+from mendflow.pilot.slot.logs import LogFile, LogTail
+from mendflow.pilot.slot.messages import FrameReader, frame
+from mendflow.pilot.slot.outputs import OUTPUT_BYTES_MAX, BadOutput, parse_outputs, read_outputs, within_bounds
+from mendflow.pilot.slot.processes import MillisecondRounder, Reaper, below_any, children, descendants, kill_tree
 
 
 @given(st.lists(st.binary(max_size=50), max_size=20), st.integers(1, 17))
 def test_frames_come_out_as_they_went_in_however_they_are_cut(messages: list[bytes], step: int) -> None:
     stream = b"".join(frame(message) for message in messages)
-    frames = Frames()
+    frames = FrameReader()
     seen = [one for at in range(0, len(stream), step) for one in frames.feed(stream[at : at + step])]
     assert seen == messages
 
 
 @given(st.lists(st.binary(max_size=400), max_size=40))
 def test_a_tail_is_the_end_of_what_came(pieces: list[bytes]) -> None:
-    tail = Tail(100)
+    tail = LogTail(100)
     for piece in pieces:
         tail.feed(piece)
     assert tail.content() == b"".join(pieces)[-100:]
@@ -137,7 +137,7 @@ def test_nothing_but_a_plain_file_of_bounded_size_is_read_for_outputs(tmp_path: 
 
 @given(st.lists(st.integers(0, 5_000)))
 def test_little_is_not_nothing_and_the_sum_of_many_is_right(used_us: list[int]) -> None:
-    whole = WholeMs()
+    whole = MillisecondRounder()
     told = [whole.of(one) for one in used_us]
     assert not used_us or used_us[0] == 0 or told[0] > 0
     assert 0 <= sum(told) * 1000 - sum(used_us) < 1000
@@ -166,31 +166,31 @@ def test_short_jobs_are_given_by_the_handful_and_long_ones_singly() -> None:
 def test_reports_are_gathered_only_while_there_is_more_work_than_the_slots_run_and_have_finished(
     tmp_path: Path,
 ) -> None:
-    home = Home(tmp_path)
-    home.make()
+    work_folder = WorkFolder(tmp_path)
+    work_folder.make()
     has = Capacity(slots=2, cpus=2, memory_bytes=1 << 30, disk_bytes=1 << 30)
-    agent = Agent(home, "p", has, Staging(home, Files(Address("http://x", ""))), keep=False)
-    held = [Held(JobId(f"case/{number}"), 1, Resources()) for number in range(8)]
+    agent = Agent(work_folder, "p", has, FileStager(work_folder, FileClient(ServerAddress("http://x", ""))), keep=False)
+    held = [HeldAttempt(JobId(f"case/{number}"), 1, Resources()) for number in range(8)]
     for one in held:
         agent.attempts.add(one)
-    assert agent.well_supplied
+    assert agent.is_well_supplied
     told = []
     for one in held:
-        agent.attempts.over(one)
+        agent.attempts.mark_ended(one)
         agent.attempts.report(one, msgspec.Raw(b""))
-        told.append(agent.well_supplied)
+        told.append(agent.is_well_supplied)
     assert told == [True] * 3 + [False] * 5
 
 
 def test_a_lease_is_over_before_it_ends_and_a_late_answer_shortens_nothing(tmp_path: Path) -> None:  # JS-7
     mine, theirs = LeaseClock(tmp_path / "lease"), LeaseClock(tmp_path / "lease")
-    assert theirs.over(boot_ms()), "before the first answer there is no lease"
+    assert theirs.is_over(boot_ms()), "before the first answer there is no lease"
     mine.renew(sent_at=1_000, lease_ms=10_000)
     assert theirs.stop_at == 1_000 + 10_000 - 1_000
     mine.renew(sent_at=500, lease_ms=10_000)
-    assert theirs.stop_at == 10_000 and not theirs.over(9_999) and theirs.over(10_000)
+    assert theirs.stop_at == 10_000 and not theirs.is_over(9_999) and theirs.is_over(10_000)
     mine.clear()
-    assert theirs.over(1)
+    assert theirs.is_over(1)
 
 
 @given(st.integers(1, 10**9))
@@ -199,31 +199,31 @@ def test_the_margin_is_never_the_whole_lease(lease_ms: int) -> None:
 
 
 def test_a_folder_has_one_agent_at_a_time(tmp_path: Path) -> None:
-    home = Home(tmp_path / "deep" / "work")
-    home.make()
-    lock = home.lock()
-    with pytest.raises(HomeTaken, match=f"process {os.getpid()}"):
-        home.lock()
+    work_folder = WorkFolder(tmp_path / "deep" / "work")
+    work_folder.make()
+    lock = work_folder.lock()
+    with pytest.raises(WorkFolderTaken, match=f"process {os.getpid()}"):
+        work_folder.lock()
     os.close(lock)
-    os.close(home.lock())
+    os.close(work_folder.lock())
 
 
 def test_an_identity_is_kept_on_its_host_and_not_taken_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = Home(tmp_path)
-    home.make()
-    first, second = home.identify(), home.identify()
+    work_folder = WorkFolder(tmp_path)
+    work_folder.make()
+    first, second = work_folder.identify(), work_folder.identify()
     assert first.pilot == second.pilot and second.starts == first.starts + 1
     monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
-    assert home.identify().pilot != first.pilot
+    assert work_folder.identify().pilot != first.pilot
 
 
 def test_a_result_that_is_not_whole_never_was(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    home.make()
-    home.result("case/1", 2).write_bytes(b"\x97half")
-    assert home.left_results() == [] and not list(home.results.iterdir())
+    work_folder = WorkFolder(tmp_path)
+    work_folder.make()
+    work_folder.result("case/1", 2).write_bytes(b"\x97half")
+    assert work_folder.unjudged_results() == [] and not list(work_folder.results.iterdir())
 
 
 def test_names_of_attempts_are_harmless() -> None:
@@ -246,10 +246,10 @@ def test_folders_are_removed_whatever_is_in_them(tmp_path: Path) -> None:
 
 
 def test_paths_that_leave_the_folder_are_refused() -> None:
-    assert inside("a/b.txt") == "a/b.txt"
+    assert check_inside("a/b.txt") == "a/b.txt"
     for path in ("/a", "../a", "a/../../b", "", "a\0b"):
         with pytest.raises(StagingFailed):
-            inside(path)
+            check_inside(path)
 
 
 def test_spilled_values_are_found_at_any_depth() -> None:
@@ -257,11 +257,11 @@ def test_spilled_values_are_found_at_any_depth() -> None:
     assert list(spilled_digests(value)) == ["x", "y"]
 
 
-class Shelf(Files):
+class Shelf(FileClient):
     """Stored files without a server."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
-        super().__init__(Address("http://127.0.0.1:1", ""))
+        super().__init__(ServerAddress("http://127.0.0.1:1", ""))
         self.files = files
         self.asked: list[str] = []
 
@@ -276,21 +276,21 @@ def kept(content: bytes) -> FileRef:
     return FileRef(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content), name="file")
 
 
-def stage(tmp_path: Path, *contents: bytes) -> tuple[Staging, Shelf]:
-    home = Home(tmp_path / "work")
-    home.make()
+def stage(tmp_path: Path, *contents: bytes) -> tuple[FileStager, Shelf]:
+    work_folder = WorkFolder(tmp_path / "work")
+    work_folder.make()
     shelf = Shelf({kept(content).sha256: content for content in contents})
-    return Staging(home, shelf), shelf
+    return FileStager(work_folder, shelf), shelf
 
 
 def test_a_file_is_fetched_once_and_a_damaged_one_never_used(tmp_path: Path) -> None:  # FM-6
     staging, shelf = stage(tmp_path, b"good")
     spec = JobSpec(item=ItemId("i"), command="x", inputs={"a": kept(b"good"), "deep/b": kept(b"good")})
-    staging.bring(spec, str(tmp_path / "one"))
+    staging.stage_in(spec, str(tmp_path / "one"))
     assert (tmp_path / "one" / "deep" / "b").read_bytes() == b"good" and len(shelf.asked) == 1
     shelf.files[kept(b"other").sha256] = b"not the same"
     with pytest.raises(StagingFailed, match="damaged") as failure:
-        staging.bring(JobSpec(item=ItemId("i"), command="x", inputs={"a": kept(b"other")}), str(tmp_path / "two"))
+        staging.stage_in(JobSpec(item=ItemId("i"), command="x", inputs={"a": kept(b"other")}), str(tmp_path / "two"))
     assert failure.value.fault.category is Category.DATA and not (tmp_path / "two").exists()
 
 
@@ -302,7 +302,7 @@ def test_a_full_disk_while_staging_is_a_fault_of_the_place(tmp_path: Path, monke
 
     monkeypatch.setattr(shutil, "copyfile", full)
     with pytest.raises(StagingFailed) as failure:
-        staging.bring(JobSpec(item=ItemId("i"), command="x", inputs={"a": kept(b"good")}), str(tmp_path / "one"))
+        staging.stage_in(JobSpec(item=ItemId("i"), command="x", inputs={"a": kept(b"good")}), str(tmp_path / "one"))
     assert failure.value.fault.infrastructure and "disk is full" in failure.value.fault.message
 
 
@@ -310,31 +310,37 @@ def test_source_is_taken_from_the_folder_only_while_it_is_the_deployed_one(tmp_p
     staging, shelf = stage(tmp_path, b"x = 1")
     (tmp_path / "m.py").write_bytes(b"x = 1")
     function = FunctionRef(module="m", name="f", code=kept(b"x = 1"), folder=str(tmp_path))
-    assert staging.code_at_hand(function) is None
-    assert staging.bring_code(function) == str(tmp_path) == staging.code_at_hand(function)
+    assert staging.local_code(function) is None
+    assert staging.stage_code(function) == str(tmp_path) == staging.local_code(function)
     (tmp_path / "m.py").write_bytes(b"x = 2")
-    assert staging.code_at_hand(function) is None
-    folder = staging.bring_code(function)
+    assert staging.local_code(function) is None
+    folder = staging.stage_code(function)
     assert (Path(folder) / "m.py").read_bytes() == b"x = 1" and len(shelf.asked) == 1
-    assert staging.code_at_hand(function) == folder
+    assert staging.local_code(function) == folder
 
 
 def test_a_failure_on_a_full_disk_is_laid_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status = 1 << 8
-    fault = died(status, str(tmp_path / "a"))
+    fault = exit_fault(status, str(tmp_path / "a"))
     assert fault is not None and fault.category is Category.JOB
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
-    fault = died(status, str(tmp_path / "a"))
+    fault = exit_fault(status, str(tmp_path / "a"))
     assert fault is not None and fault.infrastructure and "disk is full" in fault.message
-    assert died(0, str(tmp_path / "a")) is None
+    assert exit_fault(0, str(tmp_path / "a")) is None
 
 
 def test_every_end_has_a_sentence_and_only_the_places_own_are_infrastructure() -> None:
-    faults = {end: stopped(end, wall_ms=1_500, memory_bytes=2 * 10**6, peak_bytes=3_100_000) for end in End}
-    assert {end for end, fault in faults.items() if fault.infrastructure} == {End.LEASE, End.KILLED, End.LEFT}
-    assert "1.5 s" in faults[End.TIME].message and "3.1 MB, more than the 2 MB" in faults[End.MEMORY].message
-    assert cannot_start(OSError(errno.E2BIG, "too long"), "/").category is Category.INPUT
-    assert cannot_start(OSError(errno.EAGAIN, "no more processes"), "/").infrastructure
+    faults = {end: stop_fault(end, wall_ms=1_500, memory_bytes=2 * 10**6, peak_bytes=3_100_000) for end in StopReason}
+    assert {end for end, fault in faults.items() if fault.infrastructure} == {
+        StopReason.LEASE,
+        StopReason.KILLED,
+        StopReason.LEFT,
+    }
+    assert (
+        "1.5 s" in faults[StopReason.TIME].message and "3.1 MB, more than the 2 MB" in faults[StopReason.MEMORY].message
+    )
+    assert start_fault(OSError(errno.E2BIG, "too long"), "/").category is Category.INPUT
+    assert start_fault(OSError(errno.EAGAIN, "no more processes"), "/").infrastructure
 
 
 def test_a_bad_environment_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,7 +365,7 @@ def test_options_are_read_and_a_bad_address_is_refused(tmp_path: Path, monkeypat
     assert (options.slots, options.memory_bytes, options.cpus, options.token) == (3, 5, None, "sesame")
     for bad in ("ftp://nowhere", "foo", "http://"):
         assert main(["--server", bad, "--work", str(tmp_path)]) == 2
-    assert Address("localhost:8765", "").port == 8765
+    assert ServerAddress("localhost:8765", "").port == 8765
 
 
 def test_a_cache_that_cannot_keep_anything_is_told_of() -> None:
@@ -391,7 +397,7 @@ def _alive(pid: int) -> bool:
         return False
 
 
-async def answering(*answers: bytes) -> tuple[Exchanges, asyncio.Server]:
+async def answering(*answers: bytes) -> tuple[ExchangeClient, asyncio.Server]:
     """A server that gives the same bytes to whatever is asked, in pieces."""
     left = list(answers)
 
@@ -408,7 +414,7 @@ async def answering(*answers: bytes) -> tuple[Exchanges, asyncio.Server]:
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    return Exchanges(Address(f"http://127.0.0.1:{port}", "sesame"), "/x"), server
+    return ExchangeClient(ServerAddress(f"http://127.0.0.1:{port}", "sesame"), "/x"), server
 
 
 async def test_answers_are_read_whole_chunked_or_not() -> None:

@@ -13,20 +13,27 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from mendflow.core.model.data import LocateAnswer, Located, PlaceAnswer, Placing, Publication, StorageElement
-from mendflow.core.model.faults import Category, Stage
+from mendflow.core.model.data import (
+    LocateAnswer,
+    OutputPlacement,
+    PlaceAnswer,
+    Publication,
+    ReplicaLocation,
+    StorageElement,
+)
+from mendflow.core.model.faults import AttemptStage, Category
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.values import FileRef, Value
-from mendflow.core.recovery.classify import recovers
-from mendflow.pilot.home import Home
-from mendflow.pilot.http import Address, Files
-from mendflow.pilot.lease import LeaseClock, boot_ms
-from mendflow.pilot.sources import Elements, Sources
-from mendflow.pilot.stage_faults import StagingFailed
-from mendflow.pilot.staging import Staging
-from mendflow.pilot.wire import Done
-from mendflow.transfer.problems import NoLongerOurs
+from mendflow.core.recovery.classify import is_recoverable
+from mendflow.pilot.agent.http import FileClient, ServerAddress
+from mendflow.pilot.files.sources import InputSources, OpenElements
+from mendflow.pilot.files.staging import FileStager
+from mendflow.pilot.files.staging_faults import StagingFailed
+from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.slot.lease import LeaseClock, boot_ms
+from mendflow.pilot.slot.messages import FinishedAttempt
+from mendflow.transfer.errors import WriterSuperseded
 from mendflow.transfer.targets import ASIDE
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_parts import Shelf, kept, stage
@@ -57,15 +64,15 @@ class OnePlace:
         self._element = element
         self.left: tuple[str, ...] = ()
 
-    def _at(self, name: str) -> Located:
-        return Located(element=self._element, url=self._element.url + name)
+    def _at(self, name: str) -> ReplicaLocation:
+        return ReplicaLocation(element=self._element, url=self._element.url + name)
 
     def locate(self, names: list[str]) -> LocateAnswer:
         return LocateAnswer(files={name: [self._at(name)] for name in names})
 
-    def place(self, job: JobId, files: dict[str, Placing], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
-        places = {name: self._at(each.publication.logical) for name, each in files.items()}
-        return PlaceAnswer(files=places, replaces=dict.fromkeys(files, self.left))
+    def place(self, job: JobId, files: dict[str, OutputPlacement], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
+        catalogue = {name: self._at(each.publication.logical) for name, each in files.items()}
+        return PlaceAnswer(files=catalogue, replaces=dict.fromkeys(files, self.left))
 
 
 async def test_what_one_job_publishes_another_reads_by_its_name(
@@ -80,7 +87,7 @@ async def test_what_one_job_publishes_another_reads_by_its_name(
     assert kept((tmp_path / "store" / "reco" / "out.dat").read_bytes()).sha256 == ref.sha256
     (asked,) = server.ledger.placed
     assert (asked.site, asked.files["out"].file.sha256) == ("here", ref.sha256), "it is hashed before anybody is asked"
-    server.ledger.located["/reco/out.dat"] = [Located(element=storage, url=f"{storage.url}/reco/out.dat")]
+    server.ledger.located["/reco/out.dat"] = [ReplicaLocation(element=storage, url=f"{storage.url}/reco/out.dat")]
     reads = JobSpec(item=ItemId("i"), command="sha256sum < in", inputs={"in": ref})
     read = await server.outcome(await server.submit(reads))
     assert read.ok and ref.sha256 in read.log_tail
@@ -97,7 +104,7 @@ async def test_files_of_a_real_s3_server_are_read_and_published(
     element = s3.server().element()
     server.ledger.element = element
     s3.server().raw().pipe_file(f"{element.url}/raw/a", b"raw data")
-    server.ledger.located["/raw/a"] = [Located(element=element, url=f"{element.url}/raw/a")]
+    server.ledger.located["/raw/a"] = [ReplicaLocation(element=element, url=f"{element.url}/raw/a")]
     hire()
     job = publishing("tr a-z A-Z < in > out.dat", inputs={"in": logical(b"raw data", "/raw/a")})
     outcome = await server.outcome(await server.submit(job), patience_s=40)
@@ -113,7 +120,7 @@ async def test_a_job_without_a_command_copies_between_elements(
     (tmp_path / "far" / "a").write_bytes(b"to be copied")
     far = StorageElement(name="far", url=(tmp_path / "far").as_uri())
     server.ledger.element = storage
-    server.ledger.located["/raw/a"] = [Located(element=far, url=f"{far.url}/a")]
+    server.ledger.located["/raw/a"] = [ReplicaLocation(element=far, url=f"{far.url}/a")]
     hire()
     ref = logical(b"to be copied", "/raw/a")
     publish = {"a": Publication(logical="/raw/a", element="disk")}
@@ -158,7 +165,7 @@ async def test_no_file_gets_its_name_while_the_lease_is_over(
 
     async def late() -> None:
         server.ledger.silent = True
-        await server.until(lambda: LeaseClock(lease).over(boot_ms()), "the lease to be over")
+        await server.until(lambda: LeaseClock(lease).is_over(boot_ms()), "the lease to be over")
 
     server.before_place = late
     hire()
@@ -173,16 +180,16 @@ async def test_no_file_gets_its_name_while_the_lease_is_over(
 
 def test_an_attempt_whose_lease_is_over_waits_with_its_file(tmp_path: Path, storage: StorageElement) -> None:  # JS-7
     catalogue = OnePlace(storage)
-    home = Home(tmp_path / "work")
-    home.make()
-    staging = Staging(home, Shelf({}), places=catalogue)
-    os.makedirs(home.attempt("c/1", 3))
-    Path(home.attempt("c/1", 3), "out.dat").write_bytes(b"made")
+    work_folder = WorkFolder(tmp_path / "work")
+    work_folder.make()
+    staging = FileStager(work_folder, Shelf({}), catalogue=catalogue)
+    os.makedirs(work_folder.attempt("c/1", 3))
+    Path(work_folder.attempt("c/1", 3), "out.dat").write_bytes(b"made")
     outcome = msgspec.Raw(msgspec.msgpack.encode(Outcome(exit_code=0)))
     publish = {"out": Publication(logical="/reco/out.dat")}
-    done = Done(JobId("c/1"), 3, outcome, 1, {"out": "out.dat"}, publish=publish)
+    done = FinishedAttempt(JobId("c/1"), 3, outcome, 1, {"out": "out.dat"}, publish=publish)
     for _ in range(2):
-        with pytest.raises(NoLongerOurs):
+        with pytest.raises(WriterSuperseded):
             staging.keep(done, lambda: False)
         assert not os.listdir(tmp_path / "store" / "reco")
     told = msgspec.msgpack.decode(staging.keep(done, lambda: True), type=Outcome)
@@ -194,17 +201,17 @@ def test_what_lies_at_the_place_stays_unless_an_earlier_attempt_left_it(  # PJ-7
     tmp_path: Path, storage: StorageElement
 ) -> None:
     catalogue = OnePlace(storage)
-    home = Home(tmp_path / "work")
-    home.make()
-    staging = Staging(home, Shelf({}), places=catalogue)
-    os.makedirs(home.attempt("c/1", 3))
-    Path(home.attempt("c/1", 3), "out.dat").write_bytes(b"made")
+    work_folder = WorkFolder(tmp_path / "work")
+    work_folder.make()
+    staging = FileStager(work_folder, Shelf({}), catalogue=catalogue)
+    os.makedirs(work_folder.attempt("c/1", 3))
+    Path(work_folder.attempt("c/1", 3), "out.dat").write_bytes(b"made")
     target = tmp_path / "store" / "reco" / "out.dat"
     target.parent.mkdir()
     target.write_bytes(b"precious")
     outcome = msgspec.Raw(msgspec.msgpack.encode(Outcome(exit_code=0)))
     publish = {"out": Publication(logical="/reco/out.dat", element="disk")}
-    done = Done(JobId("c/1"), 3, outcome, 1, {"out": "out.dat"}, publish=publish)
+    done = FinishedAttempt(JobId("c/1"), 3, outcome, 1, {"out": "out.dat"}, publish=publish)
     for catalogue.left in ((), (kept(b"something else").sha256,)):
         told = msgspec.msgpack.decode(staging.keep(done, lambda: True), type=Outcome)
         assert told.fault is not None and (told.fault.name, told.fault.category) == ("notPublished", Category.OUTPUT)
@@ -224,7 +231,7 @@ async def test_a_place_that_cannot_be_written_to_is_a_fault_of_stage_out(
     server.ledger.element = replace(storage, read_only=True, name="tape")
     outcome = await server.outcome(await server.submit(publishing("echo x > out.dat")))
     assert outcome.fault is not None and not outcome.files
-    assert (outcome.fault.category, outcome.fault.stage) == (Category.OUTPUT, Stage.STAGE_OUT)
+    assert (outcome.fault.category, outcome.fault.stage) == (Category.OUTPUT, AttemptStage.STAGE_OUT)
     assert outcome.fault.data["element"] == "tape" and "only for reading" in outcome.fault.message
     assert not list((tmp_path / "store").iterdir())
 
@@ -252,16 +259,16 @@ class Counting(Shelf):
 def test_inputs_are_brought_together_or_one_after_another(tmp_path: Path, order: Any, at_once: int) -> None:  # FM-6
     contents = {f"in{number}": b"content %d" % number for number in range(4)}
     shelf = Counting({kept(content).sha256: content for content in contents.values()}, at_once)
-    home = Home(tmp_path / "work")
-    home.make()
-    staging = Staging(home, shelf)
+    work_folder = WorkFolder(tmp_path / "work")
+    work_folder.make()
+    staging = FileStager(work_folder, shelf)
     inputs = {path: kept(content) for path, content in contents.items()}
     job = JobSpec(item=ItemId("i"), command="x", inputs=inputs, stage_in=order)
-    brought = staging.bring(job, str(tmp_path / "one"))
+    brought = staging.stage_in(job, str(tmp_path / "one"))
     assert shelf.most == at_once
     assert (brought.measures.fetched_files, brought.measures.fetched_bytes) == (4, 36)
     assert {path: (tmp_path / "one" / path).read_bytes() for path in inputs} == contents
-    again = staging.bring(job, str(tmp_path / "two"))
+    again = staging.stage_in(job, str(tmp_path / "two"))
     assert (again.measures.cached_files, again.measures.cached_bytes, again.measures.fetched_files) == (4, 36, 0)
 
 
@@ -269,7 +276,7 @@ def test_one_input_that_cannot_be_had_fails_the_job_and_leaves_no_folder(tmp_pat
     staging, _ = stage(tmp_path, b"good")
     inputs = {"a": kept(b"good"), "b": kept(b"nowhere"), "c": kept(b"good")}
     with pytest.raises(StagingFailed, match="input b could not be had"):
-        staging.bring(JobSpec(item=ItemId("i"), command="x", inputs=inputs), str(tmp_path / "one"))
+        staging.stage_in(JobSpec(item=ItemId("i"), command="x", inputs=inputs), str(tmp_path / "one"))
     end = time.monotonic() + 10  # what was under way beside it may still be giving up
     while (tmp_path / "one").exists():
         assert time.monotonic() < end, "the folder is left"
@@ -282,11 +289,11 @@ async def test_the_next_place_is_tried_when_the_nearest_does_not_have_it(
     (tmp_path / "store" / "a").write_bytes(b"here it is")
     near = StorageElement(name="near", url=(tmp_path / "near").as_uri())
     ref = logical(b"here it is", "/a")
-    server.ledger.located["/a"] = [Located(element=each, url=f"{each.url}/a") for each in (near, storage)]
+    server.ledger.located["/a"] = [ReplicaLocation(element=each, url=f"{each.url}/a") for each in (near, storage)]
     hire()
     assert (await server.outcome(await server.submit(_cat(ref)))).log_tail == "here it is"
     lost = logical(b"gone", "/b")
-    server.ledger.located["/b"] = [Located(element=each, url=f"{each.url}/b") for each in (near, storage)]
+    server.ledger.located["/b"] = [ReplicaLocation(element=each, url=f"{each.url}/b") for each in (near, storage)]
     fault = (await server.outcome(await server.submit(_cat(lost)))).fault
     assert fault is not None and fault.name == "missingInput" and fault.data["source"] == "lfn:/b"
     assert "near: " in fault.message and "disk: " in fault.message
@@ -299,7 +306,7 @@ async def test_a_replica_that_is_another_file_is_gone_by_and_told_of(
     for folder, content in (("near", b"not so good"), ("store", b"as it is!!!")):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "a").write_bytes(content)
-    server.ledger.located["/a"] = [Located(element=each, url=f"{each.url}/a") for each in (near, storage)]
+    server.ledger.located["/a"] = [ReplicaLocation(element=each, url=f"{each.url}/a") for each in (near, storage)]
     hire()
     outcome = await server.outcome(await server.submit(_cat(logical(b"as it is!!!", "/a"))))
     assert outcome.log_tail == "as it is!!!"
@@ -311,11 +318,11 @@ async def test_a_place_that_leads_out_of_its_element_is_not_read(
     server: Server, hire: Hire, tmp_path: Path, storage: StorageElement
 ) -> None:  # PJ-7
     (tmp_path / "secret").write_bytes(b"not yours")
-    server.ledger.located["/a"] = [Located(element=storage, url=f"{storage.url}/../secret")]
+    server.ledger.located["/a"] = [ReplicaLocation(element=storage, url=f"{storage.url}/../secret")]
     hire()
     fault = (await server.outcome(await server.submit(_cat(logical(b"not yours", "/a"))))).fault
     assert fault is not None and fault.name == "badSource" and "leads elsewhere" in fault.message
-    assert not recovers(fault), "it would lead there the next time too"
+    assert not is_recoverable(fault), "it would lead there the next time too"
 
 
 def _cat(ref: FileRef) -> JobSpec:
@@ -328,9 +335,9 @@ def test_a_source_by_its_url_is_spoken_to_as_its_element_says(tmp_path: Path, mo
         monkeypatch.setenv(name, value)
     element = s3.server().element()
     s3.server().raw().pipe_file(f"{element.url}/a", b"there")
-    place = Located(element=element, url=f"{element.url}/a")
+    place = ReplicaLocation(element=element, url=f"{element.url}/a")
 
-    sources = Sources(Files(Address("http://127.0.0.1:1", "")), Elements(), OnePlace(element))
+    sources = InputSources(FileClient(ServerAddress("http://127.0.0.1:1", "")), OpenElements(), OnePlace(element))
     sources.fetch(place.url, str(tmp_path / "a"), logical(b"there", "/a"))
     assert (tmp_path / "a").read_bytes() == b"there"
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.values import Value
-from mendflow.pilot.reports import LINE_BYTES_MAX, READ_BYTES_MAX, VALUES_BYTES_MAX, Reports, taken_away
+from mendflow.pilot.slot.reports import LINE_BYTES_MAX, READ_BYTES_MAX, VALUES_BYTES_MAX, ReportReader, take_report
 from mendflow.reporting import report
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_limits import pids_in
@@ -206,7 +206,7 @@ def test_a_report_outside_of_a_job_does_nothing_and_never_raises(
     assert not (tmp_path / "report").exists()
     report(a=2**70)
     report(a=float("nan"), b={1: 2}, c={3}, d=object)
-    reports = Reports(str(tmp_path / "report"))
+    reports = ReportReader(str(tmp_path / "report"))
     reports.look()
     assert reports.values == {"a": None, "b": {"1": 2}, "c": [3], "d": "<class 'object'>"}
     assert b"too large for JSON" in reports.complaint()
@@ -221,13 +221,13 @@ def test_the_function_is_found_under_the_name_of_the_package() -> None:
 @given(st.lists(st.binary(max_size=40) | st.sampled_from([b'{"a": 1}\n', b'{"b":', b"\n", b"[" * 5000, b"x" * 20_000])))
 def test_no_bytes_of_a_job_can_harm_the_reader(tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]) -> None:
     path = tmp_path_factory.mktemp("r") / "report"
-    reports = Reports(str(path))
+    reports = ReportReader(str(path))
     for piece in pieces:
         with path.open("ab") as file:
             file.write(piece)
         reports.look()
     reports.look(over=True)
-    again = Reports("")
+    again = ReportReader("")
     again.take_all(b"".join(pieces))
     assert again.values == reports.values
 
@@ -235,7 +235,7 @@ def test_no_bytes_of_a_job_can_harm_the_reader(tmp_path_factory: pytest.TempPath
 def test_lines_and_values_are_bounded_and_what_stands_stays(tmp_path: Path) -> None:
     path = tmp_path / "report"
     path.write_bytes(b'{"a": 1}\n{"long": "%s"}\n{"b": 2}\n' % (b"x" * LINE_BYTES_MAX))
-    reports = Reports(str(path))
+    reports = ReportReader(str(path))
     assert reports.look() and reports.values == {"a": 1, "b": 2} and b"more than" in reports.complaint()
     assert not reports.look() and reports.complaint() == b""
     path.write_bytes(b"".join(b'{"n%d": "%s"}\n' % (number, b"x" * 5000) for number in range(9)))
@@ -245,7 +245,7 @@ def test_lines_and_values_are_bounded_and_what_stands_stays(tmp_path: Path) -> N
 
 def test_a_file_that_is_written_anew_is_read_anew_and_a_flood_is_read_from_its_end(tmp_path: Path) -> None:
     path = tmp_path / "report"
-    reports = Reports(str(path))
+    reports = ReportReader(str(path))
     assert not reports.look()
     path.write_text('{"a": 1}\n')
     reports.look()
@@ -255,4 +255,4 @@ def test_a_file_that_is_written_anew_is_read_anew_and_a_flood_is_read_from_its_e
     path.write_bytes(b'{"flood": 1}\n' * READ_BYTES_MAX + b'{"last": 1}\n')
     assert reports.look() and reports.values == {"a": 2, "flood": 1, "last": 1}
     assert b"faster than it is read" in reports.complaint()
-    assert taken_away(str(path)).endswith(b'{"last": 1}\n') and path.read_bytes() == b""
+    assert take_report(str(path)).endswith(b'{"last": 1}\n') and path.read_bytes() == b""

@@ -10,13 +10,13 @@ import pytest
 
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec
-from mendflow.core.model.sync import Assignment, AttemptRef, Capacity, SyncAnswer, SyncRequest, mark_of
-from mendflow.pilot.agent import Agent
-from mendflow.pilot.attempts import Attempts
-from mendflow.pilot.http import Exchanges, ServerAway
-from mendflow.pilot.lease import LeaseClock, margin_ms
-from mendflow.pilot.link import Link
-from mendflow.pilot.servers import Servers
+from mendflow.core.model.sync import Assignment, AttemptRef, Capacity, SyncAnswer, SyncRequest, servers_mark
+from mendflow.pilot.agent.agent import Agent
+from mendflow.pilot.agent.attempts import Attempts
+from mendflow.pilot.agent.http import ExchangeClient, ServerAway
+from mendflow.pilot.agent.server_link import ServerLink
+from mendflow.pilot.agent.servers import ServerAddresses
+from mendflow.pilot.slot.lease import LeaseClock, margin_ms
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_limits import pids_in
 from tests.pilot.test_survival import waiting_command
@@ -33,16 +33,16 @@ class Idle:
         self.attempts = Attempts(CAPACITY)
         self.lease = LeaseClock(folder / "lease")
         self.changed = asyncio.Event()
-        self.state_news = self.live_news = False
+        self.has_new_state = self.has_live_news = False
         self.obeyed: list[SyncAnswer] = []
 
-    def appetite(self, exchange_ms: float) -> int:
+    def jobs_wanted(self, exchange_ms: float) -> int:
         return 1
 
-    def obey(self, answer: SyncAnswer) -> None:
+    def apply_answer(self, answer: SyncAnswer) -> None:
         self.obeyed.append(answer)
 
-    def obey_late(self, answer: SyncAnswer) -> None: ...
+    def apply_late_answer(self, answer: SyncAnswer) -> None: ...
 
 
 class Wire:
@@ -62,13 +62,13 @@ class Wire:
 class Talk:
     """A link, its clock and its server in the test's hands."""
 
-    def __init__(self, folder: Path, others: Servers | None = None) -> None:
+    def __init__(self, folder: Path, others: ServerAddresses | None = None) -> None:
         self.now = 100_000
         self.agent, self.wire = Idle(folder), Wire()
         self.others = others
-        self.link = Link(
+        self.link = ServerLink(
             cast(Agent, self.agent),
-            cast(Exchanges, self.wire),
+            cast(ExchangeClient, self.wire),
             pilot="p",
             site="",
             capacity=CAPACITY,
@@ -80,7 +80,7 @@ class Talk:
 
     async def speak(self) -> int:
         """Send a request; its place among those sent."""
-        self.link._speak(leaving=False)
+        self.link._send_request(leaving=False)
         await asyncio.sleep(0)
         return len(self.wire.sent) - 1
 
@@ -105,7 +105,7 @@ async def test_an_answer_with_strange_attempts_is_obeyed_and_renews_nothing(tmp_
     talk = Talk(tmp_path)
     await talk.answer(await talk.speak())
     talk.now += 1_000
-    await talk.answer(await talk.speak(), strange=[AttemptRef(JobId("c/1"), 1)], jobs=[JOB])
+    await talk.answer(await talk.speak(), unclaimed=[AttemptRef(JobId("c/1"), 1)], jobs=[JOB])
     assert talk.promised_from == 100_000
     assert [answer.jobs for answer in talk.agent.obeyed] == [[], [JOB]]
     talk.now += 1_000
@@ -128,9 +128,9 @@ async def test_a_request_that_was_sent_before_jobs_came_does_not_renew_them(tmp_
 
 
 async def test_a_pilot_tries_the_next_server_when_its_own_is_away_for_a_sixth_of_the_lease(tmp_path: Path) -> None:
-    others = Servers("http://a:1", "token", tmp_path / "servers.json")
+    others = ServerAddresses("http://a:1", "token", tmp_path / "servers.json")
     went: list[str] = []
-    others.moved = lambda address: went.append(address.url)
+    others.on_move = lambda address: went.append(address.url)
     talk = Talk(tmp_path, others)
     await talk.answer(await talk.speak(), servers=["http://a:1", "http://b:1", "http://c:1"])
     await talk.fail(await talk.speak())
@@ -145,26 +145,26 @@ async def test_a_pilot_tries_the_next_server_when_its_own_is_away_for_a_sixth_of
 
 
 async def test_what_it_was_told_of_servers_is_known_to_the_next_agent(tmp_path: Path) -> None:
-    servers = Servers("http://a:1,http://d:1", "token", tmp_path / "servers.json")
+    servers = ServerAddresses("http://a:1,http://d:1", "token", tmp_path / "servers.json")
     assert (servers.address.url, servers.mark) == ("http://a:1", 0)
-    servers.hear(["http://b:1", "http://c:1"])
-    again = Servers("http://a:1", "token", tmp_path / "servers.json")
-    assert again.mark == mark_of(["http://b:1", "http://c:1"])
-    places = []
+    servers.set_urls(["http://b:1", "http://c:1"])
+    again = ServerAddresses("http://a:1", "token", tmp_path / "servers.json")
+    assert again.mark == servers_mark(["http://b:1", "http://c:1"])
+    catalogue = []
     for _ in range(4):
         assert again.move_on()
-        places.append(again.address.url)
-    assert places == ["http://b:1", "http://c:1", "http://a:1", "http://b:1"]
+        catalogue.append(again.address.url)
+    assert catalogue == ["http://b:1", "http://c:1", "http://a:1", "http://b:1"]
     assert again.address.token == "token"
 
 
 async def test_a_server_that_was_away_when_the_others_were_told_of_is_tried_when_these_are_away(tmp_path: Path) -> None:
     # JS-6: it may be the only one that is there again
-    servers = Servers("http://a:1", "", tmp_path / "servers.json")
-    servers.hear(["http://a:1", "http://b:1", "http://c:1"])
-    servers.hear(["http://a:1", "http://b:1"])
-    for known in (servers, Servers("http://a:1", "", tmp_path / "servers.json")):
-        assert known.mark == mark_of(["http://a:1", "http://b:1"])
+    servers = ServerAddresses("http://a:1", "", tmp_path / "servers.json")
+    servers.set_urls(["http://a:1", "http://b:1", "http://c:1"])
+    servers.set_urls(["http://a:1", "http://b:1"])
+    for known in (servers, ServerAddresses("http://a:1", "", tmp_path / "servers.json")):
+        assert known.mark == servers_mark(["http://a:1", "http://b:1"])
         gone_to = []
         for _ in range(3):
             assert known.move_on()
@@ -173,13 +173,13 @@ async def test_a_server_that_was_away_when_the_others_were_told_of_is_tried_when
 
 
 async def test_a_lone_server_is_asked_again_and_again(tmp_path: Path) -> None:
-    assert not Servers("http://a:1", "", tmp_path / "servers.json").move_on()
+    assert not ServerAddresses("http://a:1", "", tmp_path / "servers.json").move_on()
 
 
 @pytest.mark.parametrize("given", ["", " , ", "ftp://a"])
 def test_what_is_no_address_of_a_server_is_refused(given: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="server"):
-        Servers(given, "", tmp_path / "servers.json")
+        ServerAddresses(given, "", tmp_path / "servers.json")
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import JobSpec, from_source, sources_of
 from mendflow.core.model.values import FileRef, Value
-from mendflow.pilot.http import Address, Files
-from mendflow.pilot.sources import Elements, Sources, Transfer
-from mendflow.pilot.stage_faults import StagingFailed
-from mendflow.transfer.problems import BadPlace, TransferFailed
+from mendflow.pilot.agent.http import FileClient, ServerAddress
+from mendflow.pilot.files.sources import InputSources, OpenElements, TransferSettings
+from mendflow.pilot.files.staging_faults import StagingFailed
+from mendflow.transfer.errors import BadFileUrl, TransferFailed
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_parts import kept, stage
 from tests.transfer.web_server import web
@@ -97,10 +97,10 @@ def test_what_comes_from_elsewhere_must_have_the_content_that_was_meant(tmp_path
     mirror.content["/other"] = b"something else"
     given = spec(inputs={"a": kept(CONTENT)}, replicas={"a": (mirror.url("/other"),)})
     with pytest.raises(StagingFailed, match="damaged, or is another file") as failure:
-        staging.bring(given, str(tmp_path / "one"))
+        staging.stage_in(given, str(tmp_path / "one"))
     assert failure.value.fault.data["source"] == mirror.url("/other")
     assert not list((tmp_path / "work" / "cache").iterdir())
-    staging.bring(from_source(given, "a", mirror.url("/a")), str(tmp_path / "two"))
+    staging.stage_in(from_source(given, "a", mirror.url("/a")), str(tmp_path / "two"))
     assert (tmp_path / "two" / "a").read_bytes() == CONTENT
 
 
@@ -112,14 +112,14 @@ def test_an_input_that_is_nowhere_kept_is_taken_as_it_is(tmp_path: Path, mirror:
         "b": ((tmp_path / "with space").as_uri(),),
         "c": (f"kept:{hashlib.sha256(CONTENT).hexdigest()}",),
     }
-    staging.bring(spec(replicas=replicas), str(tmp_path / "one"))
+    staging.stage_in(spec(replicas=replicas), str(tmp_path / "one"))
     found = {path: (tmp_path / "one" / path).read_bytes() for path in replicas}
     assert found == {"deep/a": CONTENT, "b": b"local", "c": CONTENT} and len(shelf.asked) == 1
 
 
 def test_sources_that_cannot_serve_say_why(tmp_path: Path, mirror: Mirror) -> None:
-    sources = Sources(Files(Address("http://127.0.0.1:1", "")), Elements())
-    quick = Transfer(tries=1)
+    sources = InputSources(FileClient(ServerAddress("http://127.0.0.1:1", "")), OpenElements())
+    quick = TransferSettings(tries=1)
     target = str(tmp_path / "target")
     with pytest.raises(TransferFailed, match="404"):
         sources.fetch(mirror.url("/none"), target, None, quick)
@@ -134,10 +134,10 @@ def test_sources_that_cannot_serve_say_why(tmp_path: Path, mirror: Mirror) -> No
     with pytest.raises(TransferFailed, match=r"ended after|IncompleteRead"):
         sources.fetch(mirror.url("/a"), target, None, quick)
     for nonsense in ("", "relative/path", "gopher://x/a", "data:,hello", "javascript:1", "simplecache::http://x/a"):
-        with pytest.raises(BadPlace, match="is no place for a file"):
+        with pytest.raises(BadFileUrl, match="is no place for a file"):
             sources.fetch(nonsense, target, None)
     for nonsense in ("kept:../../etc/passwd", "kept:", "kept:" + "Z" * 64):
-        with pytest.raises(BadPlace, match="is no SHA-256"):
+        with pytest.raises(BadFileUrl, match="is no SHA-256"):
             sources.fetch(nonsense, target, None)
 
 
@@ -149,16 +149,16 @@ def test_a_job_one_of_whose_inputs_cannot_be_had_does_not_wait_for_the_others(tm
         replicas = {"a": (slow.url,), "b": (str(tmp_path / "none"),)}
         wanted = spec(inputs={"a": kept(content), "b": kept(b"b")}, replicas=replicas)
         with pytest.raises(StagingFailed) as failed:
-            staging.bring(wanted, str(tmp_path / "attempt"))
+            staging.stage_in(wanted, str(tmp_path / "attempt"))
         assert failed.value.fault.file == "b" and slow.sent < len(content) / 2
 
 
 def test_no_password_of_a_source_is_in_a_fault(tmp_path: Path, mirror: Mirror) -> None:
     staging, _ = stage(tmp_path)
     port = mirror.server_address[1]
-    places = (f"http://me:hunter2@127.0.0.1:{port}/none?sig=abc", f"http://me:hunter3@127.0.0.1:{port}/b?sig=def")
+    catalogue = (f"http://me:hunter2@127.0.0.1:{port}/none?sig=abc", f"http://me:hunter3@127.0.0.1:{port}/b?sig=def")
     with pytest.raises(StagingFailed) as failure:
-        staging.bring(spec(replicas={"a": places}, transfer={"tries": 1}), str(tmp_path / "one"))
+        staging.stage_in(spec(replicas={"a": catalogue}, transfer={"tries": 1}), str(tmp_path / "one"))
     told = msgspec.json.encode(failure.value.fault).decode()
     assert f"http://me@127.0.0.1:{port}/b?..." in told
     assert not any(secret in told for secret in ("hunter2", "hunter3", "abc", "def"))
@@ -174,7 +174,7 @@ def test_no_digest_of_a_job_becomes_a_path(tmp_path: Path) -> None:
         spec(args=[{"$spilled": outside}]),
     ):
         with pytest.raises(StagingFailed, match="is no SHA-256") as failure:
-            staging.bring(job, str(tmp_path / "work" / "attempts" / "one"))
+            staging.stage_in(job, str(tmp_path / "work" / "attempts" / "one"))
         assert failure.value.fault.category is Category.INPUT
 
 
@@ -185,23 +185,23 @@ def test_other_parameters_of_the_transfer_are_heeded(tmp_path: Path, mirror: Mir
     for tries in (1, 2):
         mirror.asked.clear()
         with pytest.raises(StagingFailed, match="could not be had"):
-            staging.bring(replace(given, transfer={"tries": tries, "chunk_bytes": 1024}), str(tmp_path / "one"))
+            staging.stage_in(replace(given, transfer={"tries": tries, "chunk_bytes": 1024}), str(tmp_path / "one"))
         assert len(mirror.asked) == tries
     for wrong in ({"tries": 0}, {"tries": "many"}, {"speed": 1}):
         with pytest.raises(StagingFailed, match="there are tries") as failure:
-            staging.bring(replace(given, transfer=wrong), str(tmp_path / "one"))
+            staging.stage_in(replace(given, transfer=wrong), str(tmp_path / "one"))
         assert failure.value.fault.category is Category.INPUT
 
 
 @given(st.lists(st.text("abc", min_size=1), min_size=1, unique=True))
-def test_taking_the_next_one_again_and_again_goes_round_all(places: list[str]) -> None:  # FM-8
-    job = spec(replicas={"a": tuple(places)})
+def test_taking_the_next_one_again_and_again_goes_round_all(catalogue: list[str]) -> None:  # FM-8
+    job = spec(replicas={"a": tuple(catalogue)})
     seen = []
-    for _ in places:
+    for _ in catalogue:
         seen.append(sources_of(job, "a")[0])
         others = sources_of(job, "a")[1:]
         job = from_source(job, "a", others[0]) if others else job
-    assert sorted(seen) == sorted(places) and sources_of(job, "a") == tuple(places)
+    assert sorted(seen) == sorted(catalogue) and sources_of(job, "a") == tuple(catalogue)
 
 
 def test_a_place_that_was_not_known_may_be_chosen_too() -> None:  # FM-8

@@ -95,12 +95,12 @@ async def test_without_an_agent_a_job_is_dead_before_its_lease_ends(
 
 
 def slots_of(pilot: Pilot) -> list[int]:
-    return [pid for pid in pilot.pids() if b"mendflow.pilot.slot" in command_line(pid)]
+    return [pid for pid in pilot.pids() if b"mendflow.pilot.slot.process" in command_line(pid)]
 
 
 def guard_of(pilot: Pilot) -> int:
     """The one guard of the pilot's work folder; 0 if there is none."""
-    wanted = [b"mendflow.pilot.guard", os.fsencode(pilot.work)]
+    wanted = [b"mendflow.pilot.slot.guard", os.fsencode(pilot.work)]
     found = [pid for pid in living() if command_line(pid).split(b"\0")[2:4] == wanted]
     assert len(found) <= 1
     return found[0] if found else 0
@@ -120,15 +120,15 @@ async def test_without_agent_and_slot_a_job_is_dead_before_its_lease_ends(
     pids = await pids_in(server, tmp_path / "a", tmp_path / "b", tmp_path / "h")
     await server.until(lambda: len(server.ledger.beats) == 2, "both to be named")
     await server.until(lambda: guard_of(pilot) > 0, "the guard")
-    stopped = [pilot.process.pid, *slots_of(pilot)]
-    for pid in stopped:
+    stop_fault = [pilot.process.pid, *slots_of(pilot)]
+    for pid in stop_fault:
         os.kill(pid, how)
     await server.until(lambda: all(dead(pid) for pid in pids), "all processes to be dead")
     assert time.monotonic() < server.ledger.lease_end, "they were dead only after the lease had ended"
     if how is signal.SIGKILL:
         await server.until(lambda: guard_of(pilot) == 0, "the guard to end, having nothing to guard")
         return
-    for pid in stopped:
+    for pid in stop_fault:
         os.kill(pid, signal.SIGCONT)
     fault = (await server.outcome(shell)).fault
     assert fault is not None and fault.name == "leaseEnded"
@@ -195,7 +195,7 @@ async def test_jobs_of_dead_slots_are_killed_by_the_next_agent(server: Server, h
     (job_pid,) = await pids_in(server, tmp_path / "a")
     pilot.kill()
     for pid in pilot.pids():
-        if b"mendflow.pilot.slot" in command_line(pid):
+        if b"mendflow.pilot.slot.process" in command_line(pid):
             os.kill(pid, signal.SIGKILL)
     pilot.restart()
     await server.until(lambda: dead(job_pid), "the orphan to be killed")
@@ -216,7 +216,7 @@ async def test_a_slot_that_is_killed_takes_its_job_with_it_and_is_replaced(
     job = await server.shell(waiting_command(tmp_path))
     (job_pid,) = await pids_in(server, tmp_path / "a")
     for pid in pilot.pids():
-        if b"mendflow.pilot.slot" in command_line(pid):
+        if b"mendflow.pilot.slot.process" in command_line(pid):
             os.kill(pid, signal.SIGKILL)
     fault = (await server.outcome(job)).fault
     assert fault is not None and fault.category is Category.RESOURCE

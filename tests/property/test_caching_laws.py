@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from mendflow.core.caching.policies import POLICIES
-from mendflow.core.caching.shelf import Shelf
+from mendflow.core.caching.space import CacheSpace
 
 digests = st.sampled_from([f"file{number}" for number in range(12)])
 sizes = st.integers(0, 60)
@@ -18,7 +18,7 @@ class ShelfLaws(RuleBasedStateMachine):
 
     @initialize(size=st.integers(0, 150), policy=st.sampled_from(sorted(POLICIES)))
     def begin(self, size: int, policy: str) -> None:
-        self.shelf = Shelf(size, POLICIES[policy])
+        self.shelf = CacheSpace(size, POLICIES[policy])
         self.there: dict[str, int] = {}
         self.promised: dict[str, int] = {}
         self.pins: Counter[str] = Counter()
@@ -50,9 +50,9 @@ class ShelfLaws(RuleBasedStateMachine):
             self.there[digest] = bytes
 
     @rule(digest=digests, bytes=sizes)
-    def promise(self, digest: str, bytes: int) -> None:
+    def reserve(self, digest: str, bytes: int) -> None:
         if digest not in self.there and digest not in self.promised and self.make_room(bytes):
-            self.shelf.promise(digest, bytes)
+            self.shelf.reserve(digest, bytes)
             self.promised[digest] = bytes
 
     @rule(digest=digests, arrives=st.booleans())
@@ -60,7 +60,7 @@ class ShelfLaws(RuleBasedStateMachine):
         if digest not in self.promised:
             return
         bytes = self.promised.pop(digest)
-        self.shelf.break_promise(digest)
+        self.shelf.cancel_reservation(digest)
         if arrives and digest not in self.there and bytes <= self.shelf.free_bytes:
             self.shelf.put(digest, bytes)
             self.there[digest] = bytes
@@ -103,11 +103,11 @@ class ShelfLaws(RuleBasedStateMachine):
 
     @invariant()
     def what_is_there_is_there(self) -> None:
-        assert set(self.shelf) == set(self.there) == set(self.shelf.in_order())
+        assert set(self.shelf) == set(self.there) == set(self.shelf.eviction_order())
         assert len(self.shelf) == len(self.there)
         assert self.shelf.held_bytes == sum(self.there.values())
         assert self.shelf.promised_bytes == sum(self.promised.values())
-        assert all(self.shelf.in_use(digest) for digest, pins in self.pins.items() if pins)
+        assert all(self.shelf.is_pinned(digest) for digest, pins in self.pins.items() if pins)
 
     @invariant()
     def the_size_is_never_exceeded(self) -> None:

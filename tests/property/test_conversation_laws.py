@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.core.engine.messages import Resume, SetTimer, SubmitJob, Suspend
-from mendflow.core.engine.xml.hearing import fits
+from mendflow.core.engine.xml.listeners import match_kind
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.flow import Catch, Empty, Flow, ForEach, OnAlarm, Parallel, Pick, Scope
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import Declared, Initiate, XmlType
+from mendflow.core.model.xml import Initiate, ScopeDeclarations, XmlType
 from mendflow.services.base.cluster import ServerDocument
 from tests.core.engine.world import Play
 from tests.core.engine.xml.conversations import (
@@ -33,7 +33,9 @@ from tests.core.engine.xml.conversations import (
 from tests.services.partners.test_mailroom import Dying, DyingBetween, Post, opened
 
 initiates: st.SearchStrategy[Initiate] = st.sampled_from(["yes", "join", "no"])
-OWN = Declared(types={"question": XmlType(message=QUESTION)}, correlation_sets={"own": (ID,)}, exchanges=("inner",))
+OWN = ScopeDeclarations(
+    types={"question": XmlType(message=QUESTION)}, correlation_sets={"own": (ID,)}, exchanges=("inner",)
+)
 
 
 @st.composite
@@ -86,7 +88,7 @@ def spoken(operation: str, id: int) -> dict[str, Value]:
 
 def say(play: Play, operation: str, id: int, name: str) -> None:
     channel, message = f"link.{operation}", spoken(operation, id)
-    expected = fits(play.case, channel, message)
+    expected = match_kind(play.case, channel, message)
     running = play.status == "running"
     play.send(channel, message, id=name)
     if running and not play.case.over:
@@ -140,7 +142,7 @@ async def converse(
                 break
             except StoreUnavailable:
                 store.left = 1_000_000
-                await post.house.close()
+                await post.server.close()
                 post = await opened(store, post.folder, server=again(server))
     return post
 
@@ -167,7 +169,7 @@ def test_every_message_that_begins_a_case_begins_one_and_every_other_goes_to_one
         post = await opened(store, Path(folder), server=server)
         post = await converse(post, script, dies, store, server)
         store.left = 1_000_000
-        await post.house.close()
+        await post.server.close()
         post = await opened(store, Path(folder), server=again(server))
         await asyncio.sleep(0)
         said_so = Counter(script)
@@ -177,7 +179,7 @@ def test_every_message_that_begins_a_case_begins_one_and_every_other_goes_to_one
             while Counter((await post.cases()).values())["completed"] < ended:
                 await asyncio.sleep(0.01)
         assert Counter((await post.cases()).values()) == +Counter({"completed": ended, "running": begun - ended})
-        await post.house.close()
+        await post.server.close()
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(story(folder))

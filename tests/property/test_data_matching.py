@@ -4,17 +4,17 @@ whatever pilots have and do, every job is taken in the end."""
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from mendflow.core.model.data import CachedFile, CacheNews
+from mendflow.core.model.data import CachedFile, CacheUpdate
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Resources
-from mendflow.core.scheduling.caches import key_of
-from mendflow.core.scheduling.data_match import JOBS_LOOKED, OVERTAKEN_MAX, OWN_SHIFT
+from mendflow.core.scheduling.cache_index import file_key
+from mendflow.core.scheduling.data_match import JOBS_LOOKED, OVERTAKES_MAX, OWN_SHIFT
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.core.scheduling.offer import Offer
-from mendflow.core.scheduling.queue import Queue
+from mendflow.core.scheduling.queue import JobQueue
 
 SIZES = {f"{number + 1:x}".ljust(64, "0"): size for number, size in enumerate((0, 7, 7, 5_000))}
-KEYS = {digest: key_of(digest) for digest in SIZES}
+KEYS = {digest: file_key(digest) for digest in SIZES}
 HOSTS = {"p0": "north", "p1": "north", "p2": "south", "p3": ""}
 
 pilots = st.sampled_from(sorted(HOSTS))
@@ -41,7 +41,7 @@ class World(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.queue = Queue()
+        self.queue = JobQueue()
         self.jobs: dict[JobId, Job] = {}
         self.caches: dict[str, dict[str, int]] = {pilot: {} for pilot in HOSTS}
         self.versions = dict.fromkeys(HOSTS, 0)
@@ -70,12 +70,12 @@ class World(RuleBasedStateMachine):
         base, version = (0 if whole else self.versions[pilot]), self.versions[pilot] + 1
         added = [CachedFile(digest, size) for digest, size in held.items() if not base or digest not in before]
         gone = [digest for digest in before if digest not in held] if base else []
-        assert self.queue.caches.hear(PilotId(pilot), CacheNews(version, base, added, gone), HOSTS[pilot])
+        assert self.queue.caches.hear(PilotId(pilot), CacheUpdate(version, base, added, gone), HOSTS[pilot])
         self.caches[pilot], self.versions[pilot] = held, version
 
     @rule(pilot=pilots)
     def leaves(self, pilot: str) -> None:
-        self.queue.part(PilotId(pilot))
+        self.queue.leave(PilotId(pilot))
         self.caches[pilot], self.versions[pilot] = {}, 0
 
     @invariant()
@@ -105,7 +105,7 @@ class AgainstAPlainSearch(World):  # PJ-3
                 break
             first, its = min(fitting, key=lambda each: each[1].order)
             best, job = min(fitting, key=lambda each: (each[1].order[0], -self.counts(pilot, each[1]), each[1].order))
-            if best != first and its.overtaken >= OVERTAKEN_MAX:
+            if best != first and its.overtaken >= OVERTAKES_MAX:
                 best, job = first, its
             elif best != first:
                 its.overtaken += 1
@@ -142,7 +142,7 @@ class NothingIsKeptBackForEver(World):  # PJ-4
 
     @rule(pilot=pilots)
     def wants_nothing(self, pilot: str) -> None:
-        self.queue.busy(PilotId(pilot))
+        self.queue.mark_busy(PilotId(pilot))
 
     @invariant()
     def nothing_is_kept_back_longer_than_the_bound(self) -> None:

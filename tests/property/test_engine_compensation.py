@@ -11,7 +11,7 @@ from mendflow.core.model.flow import (
     Activity,
     Compensate,
     ForEach,
-    Job,
+    JobActivity,
     Parallel,
     Scope,
     Sequence,
@@ -44,8 +44,8 @@ def scope_of(each: Tree) -> Activity:
         if each.together
         else Sequence(name=f"in-{each.name}", body=inner)
     )
-    body = Sequence(name=f"body-{each.name}", body=(arranged, Job(name=f"end-{each.name}", command="x")))
-    undo: Activity | None = Job(name=f"undo-{each.name}", command="x") if each.undo != "none" else None
+    body = Sequence(name=f"body-{each.name}", body=(arranged, JobActivity(name=f"end-{each.name}", command="x")))
+    undo: Activity | None = JobActivity(name=f"undo-{each.name}", command="x") if each.undo != "none" else None
     if each.undo == "all" and undo is not None:
         undo = Sequence(name=f"undoing-{each.name}", body=(undo, Compensate(name=f"all-{each.name}")))
     return Scope(name=each.name, body=body, compensation=undo)
@@ -87,7 +87,7 @@ def test_all_that_completed_is_compensated_in_reverse_order_of_completion(seed: 
     random = Random(seed)
     trees = [tree(random, 2, names) for names in [list[int]()] for _ in range(random.randint(1, 3))]
     scopes = Parallel(name="p", branches=tuple(map(scope_of, trees)))
-    play = Play(flow(Sequence(name="s", body=(scopes, Job(name="boom", command="x")))))
+    play = Play(flow(Sequence(name="s", body=(scopes, JobActivity(name="boom", command="x")))))
     completed, undone = live(play, random)
     assert undone == expected(trees, completed)
     assert play.status == "failed"
@@ -103,7 +103,7 @@ def pairs(trees: list[Tree]) -> list[tuple[str, str]]:
 def test_a_fault_in_the_middle_compensates_only_what_completed_and_that_once(seed: int) -> None:
     random = Random(seed)
     trees = [tree(random, 2, names) for names in [list[int]()] for _ in range(random.randint(1, 3))]
-    branches = (*map(scope_of, trees), Job(name="boom", command="x"))
+    branches = (*map(scope_of, trees), JobActivity(name="boom", command="x"))
     play = Play(flow(Parallel(name="p", branches=branches)))
     completed, undone = live(play, random)
     assert len(set(undone)) == len(undone)
@@ -119,12 +119,12 @@ def test_turns_of_a_loop_are_compensated_each_with_its_own_data(seed: int, turns
     random = Random(seed)
     scope = Scope(
         name="sc",
-        body=Job(name="end-sc", command="x"),
+        body=JobActivity(name="end-sc", command="x"),
         variables={"mine": "${{ item }}"},
-        compensation=Job(name="undo-sc", command="${{ mine }}"),
+        compensation=JobActivity(name="undo-sc", command="${{ mine }}"),
     )
     loop = ForEach(name="each", items=[n * 10 for n in range(turns)], body=scope, parallel=random.random() < 0.5)
-    play = Play(flow(Sequence(name="s", body=(loop, Job(name="boom", command="x")))))
+    play = Play(flow(Sequence(name="s", body=(loop, JobActivity(name="boom", command="x")))))
     completed, undone = live(play, random)
     assert undone == [f"undo-{item}" for item in reversed(completed)]
     commands = {str(order.spec.item): order.spec.command for order in play.given if isinstance(order, SubmitJob)}

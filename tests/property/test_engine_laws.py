@@ -10,13 +10,13 @@ from mendflow.core.engine import Case, decide, evolve, live_items, owed, restore
 from mendflow.core.engine.messages import (
     Cancel,
     Command,
+    ContinueLater,
     Deliver,
     EndCase,
     FinishItem,
     FireTimer,
     ForceComplete,
     ForceFail,
-    GoOn,
     Proceed,
     RemoveItem,
     RestartItem,
@@ -27,11 +27,11 @@ from mendflow.core.engine.messages import (
     SubmitJob,
     Suspend,
 )
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome, Submission
-from mendflow.core.model.problems import Mistake
 from tests.core.engine.random_flows import random_flow
 from tests.core.engine.world import ASKING, World, failed, file, pieces_of
 
@@ -64,15 +64,15 @@ class Chaos(World):
         if not choices or (self.wanted() and self.random.random() < 0.3):
             self.send()
             return
-        if self.case.going_on and len(self.case.backlog) > 20:
-            self.proceed(self.case.going_on)
+        if self.case.continuation and len(self.case.backlog) > 20:
+            self.proceed(self.case.continuation)
             return
         # Mostly the oldest: a world that keeps somebody waiting for ever need not see the case end.
         serial = choices[0] if self.random.random() < 0.6 else self.random.choice(choices)
         order = self.out[serial]
         if isinstance(order, SetTimer):
             self.fire(serial)
-        elif isinstance(order, GoOn):
+        elif isinstance(order, ContinueLater):
             self.proceed(serial)
         elif self.random.random() < 0.08:
             self.finish(serial, failed(self.random.choice("xyzw")))
@@ -123,7 +123,7 @@ class Chaos(World):
         before = snapshot(self.case)
         try:
             self.do(command)
-        except Mistake as mistake:
+        except RequestError as mistake:
             assert str(mistake)
             assert snapshot(self.case) == before
             return
@@ -200,8 +200,8 @@ def test_a_case_before_its_start_takes_nothing_but_a_start(seed: int) -> None:
     case, random = Case.blank(), Random(seed)
     world = Chaos(random_flow(random), random)
     for command in (Cancel(), Suspend(), Deliver(id="m", channel="c"), FinishItem(serial=1, outcome=Outcome())):
-        with pytest.raises(Mistake):
+        with pytest.raises(RequestError):
             decide(case, command, 1)
-    with pytest.raises(Mistake):
+    with pytest.raises(RequestError):
         decide(world.case, StartCase(case=CaseId("c"), flow=random_flow(random)), 1)
     assert snapshot(case) == snapshot(Case.blank())

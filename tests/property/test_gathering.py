@@ -6,8 +6,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mendflow.core.data.gathering import DataSet, came, closing, defined, due, evolve
-from mendflow.core.model.data_sets import DataSetWish, Gathering, SetEvent, SetFact
+from mendflow.core.data.data_set import DataSet, add_files, batches_due, close_set, define_set, evolve
+from mendflow.core.model.data_sets import DataSetSpec, Gathering, SetEvent, SetFact
 from mendflow.core.model.values import FileRef
 
 RULES = st.builds(
@@ -37,18 +37,18 @@ def test_every_file_is_in_one_batch_and_batches_keep_their_rule(
             journal.append(SetEvent(now, fact))
             evolve(state, journal[-1])
 
-    tell(defined(state, DataSetWish(name="s", gatherings=(rule,)), by=""))
+    tell(define_set(state, DataSetSpec(name="s", gatherings=(rule,)), by=""))
     for numbers, later in steps:
         now += later
-        tell(came(state, map(file, numbers)))
-        tell(due(state, now))
-        assert due(state, now) == [], "made once"
+        tell(add_files(state, map(file, numbers)))
+        tell(batches_due(state, now))
+        assert batches_due(state, now) == [], "made once"
         waits = state.pools["g"].waiting
         assert not (rule.count and len(waits) >= rule.count)
         assert not (rule.size_bytes and sum(each.file.bytes for each in waits) >= rule.size_bytes)
         assert not (rule.wait_ms and waits and waits[0].since + rule.wait_ms <= now)
-    tell(closing(state, by=""))
-    tell(due(state, now))
+    tell(close_set(state, by=""))
+    tell(batches_due(state, now))
     batches = state.pools["g"].batches
     taken = Counter(each.logical for batch in batches for each in batch.files)
     assert set(taken.values()) <= {1}

@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from mendflow.core.data.names import name_at, place_of, replica_place
+from mendflow.core.data.name_mapping import name_at, place_of, replica_place
 from mendflow.core.data.paths import OutsideElement, name_flaw
 from mendflow.core.model.data import NameRule, NameRules, Replica, StorageElement
 

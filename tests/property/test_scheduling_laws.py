@@ -3,18 +3,18 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from mendflow.core.model.faults import INFRASTRUCTURE, Category, Fault
+from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES, Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import JobSpec, JobState, Measures, Outcome, Resources
-from mendflow.core.model.sync import Beat, Capacity
+from mendflow.core.model.jobs import JobSpec, JobState, Measurements, Outcome, Resources
+from mendflow.core.model.sync import AttemptStatus, Capacity
 from mendflow.core.scheduling import jobs
-from mendflow.core.scheduling.jobs import Ended, Event, Granted, Policy
+from mendflow.core.scheduling.jobs import AttemptGranted, JobEvent, JobFinished, RetryPolicy
 from mendflow.core.scheduling.leases import Leases
 from mendflow.core.scheduling.offer import Offer
-from mendflow.core.scheduling.queue import Queue
+from mendflow.core.scheduling.queue import JobQueue
 
 PILOTS = [PilotId("p-0"), PilotId("p-1"), PilotId("p-2")]
-POLICY = Policy(losses_max=4, loss_wait_ms=10, wait_max_ms=100)
+POLICY = RetryPolicy(losses_max=4, loss_wait_ms=10, wait_max_ms=100)
 LEASE_MS = 100
 JOB = JobId("c/1")
 
@@ -41,13 +41,13 @@ class LifeOfAJob(RuleBasedStateMachine):  # JS-1 JS-2 JS-7
         self.ends = 0
         self.own_failures = 0
 
-    def happen(self, events: list[Event] | tuple[Event, ...]) -> None:
+    def happen(self, events: list[JobEvent] | tuple[JobEvent, ...]) -> None:
         before, fence = self.job.state, self.job.fence
         for event in events:
             jobs.evolve(self.job, event)
-            if isinstance(event, Granted):
+            if isinstance(event, AttemptGranted):
                 assert before is JobState.AVAILABLE and event.fence > fence, "a grant must find nobody, and raise"
-            if isinstance(event, Ended):
+            if isinstance(event, JobFinished):
                 self.ends += 1
         if self.job.state is not before:
             assert self.job.state in jobs.TRANSITIONS[before]
@@ -55,7 +55,7 @@ class LifeOfAJob(RuleBasedStateMachine):  # JS-1 JS-2 JS-7
     @rule(ms=st.integers(0, 60))
     def time_passes(self, ms: int) -> None:
         self.now += ms
-        for over in self.leases.expired(now=self.now):
+        for over in self.leases.expired_attempts(now=self.now):
             assert (self.job.pilot, self.job.fence) == (over.pilot, over.fence)
             self.happen(jobs.lose(self.job, now=self.now, policy=POLICY))
 
@@ -71,7 +71,7 @@ class LifeOfAJob(RuleBasedStateMachine):  # JS-1 JS-2 JS-7
     def report(self, pilot: PilotId, back: int, outcome: Outcome) -> None:
         """Any pilot reports any attempt: its own, an older one, one that never was."""
         fence = self.job.fence - back
-        holds = self.leases.holder(pilot, JOB, fence)
+        holds = self.leases.is_holder(pilot, JOB, fence)
         failures, losses = self.job.failures, self.job.losses
         verdict = jobs.report(self.job, pilot, fence, outcome, now=self.now, policy=POLICY)
         assert bool(verdict.events) == holds, "only the present holder may change anything"
@@ -81,7 +81,7 @@ class LifeOfAJob(RuleBasedStateMachine):  # JS-1 JS-2 JS-7
         self.accepted_finals += verdict.final
         if holds:
             self.leases.drop(pilot, JOB)
-            own = outcome.fault is not None and outcome.fault.category not in INFRASTRUCTURE
+            own = outcome.fault is not None and outcome.fault.category not in INFRASTRUCTURE_CATEGORIES
             self.own_failures += own
             assert self.job.failures == failures + own
             assert self.job.losses == losses + (outcome.fault is not None and not own)
@@ -92,7 +92,7 @@ class LifeOfAJob(RuleBasedStateMachine):  # JS-1 JS-2 JS-7
     @rule(pilot=pilots, back=st.integers(0, 2))
     def release(self, pilot: PilotId, back: int) -> None:
         fence = self.job.fence - back
-        if self.leases.holder(pilot, JOB, fence):
+        if self.leases.is_holder(pilot, JOB, fence):
             charged = self.job.failures, self.job.losses
             self.happen(jobs.release(self.job, fence, now=self.now))
             self.leases.drop(pilot, JOB)
@@ -102,8 +102,8 @@ class LifeOfAJob(RuleBasedStateMachine):  # JS-1 JS-2 JS-7
 
     @rule(pilot=pilots, back=st.integers(0, 2))
     def heartbeat(self, pilot: PilotId, back: int) -> None:
-        beat = Beat(JOB, self.job.fence - back, "running", Measures())
-        held = self.leases.holder(pilot, JOB, beat.fence)
+        beat = AttemptStatus(JOB, self.job.fence - back, "running", Measurements())
+        held = self.leases.is_holder(pilot, JOB, beat.fence)
         lost = self.leases.renew(pilot, [beat], now=self.now)
         assert bool(lost) != held
 
@@ -135,7 +135,7 @@ class LifeOfAJob(RuleBasedStateMachine):  # JS-1 JS-2 JS-7
 
     @invariant()
     def at_most_one_holds_it_and_the_document_names_it(self) -> None:
-        holders = [pilot for pilot in PILOTS if self.leases.holder(pilot, JOB, self.job.fence)]
+        holders = [pilot for pilot in PILOTS if self.leases.is_holder(pilot, JOB, self.job.fence)]
         assert holders == ([self.job.pilot] if self.job.state is JobState.RUNNING else [])
 
     @invariant()
@@ -193,7 +193,7 @@ class QueueAgainstAList(RuleBasedStateMachine):  # PJ-1
 
     @initialize()
     def begin(self) -> None:
-        self.queue = Queue()
+        self.queue = JobQueue()
         self.model: dict[JobId, tuple[int, int, int, int, Resources]] = {}
         self.serial = 0
         self.now = 1000
@@ -251,7 +251,7 @@ class NobodyStarves(RuleBasedStateMachine):
 
     @initialize(pilots=st.integers(1, 3))
     def begin(self, pilots: int) -> None:
-        self.queue = Queue(patience_ms=50)
+        self.queue = JobQueue(patience_ms=50)
         self.now = 0
         self.serial = 0
         # Every pilot is busy already, with jobs that end one after another.

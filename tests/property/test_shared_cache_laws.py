@@ -16,7 +16,7 @@ from mendflow.core.caching.policies import POLICIES
 from mendflow.core.caching.sizes import cache_bytes
 from mendflow.core.model.data import Neighbour
 from mendflow.core.model.ids import PilotId
-from mendflow.pilot.cache.entries import GUESTS, Damaged, is_digest
+from mendflow.pilot.cache.entries import GUESTS, DamagedEntry, is_digest
 from mendflow.pilot.cache.shared import CacheOptions, SharedCache
 from tests.pilot.cache.files import bringing, digest_of, folder_bytes
 
@@ -52,7 +52,7 @@ class SharedCacheLaws(RuleBasedStateMachine):
                 for content, count in pins.items():
                     self.caches[pilot].disk.release([digest_of(content)] * count)
             for cache in [*self.caches, *self.caches]:
-                cache.look_around()
+                cache.rebalance()
             held = {path.name: path.stat().st_size for folder in self.folders for path in folder.iterdir()}
             if not self.lied:
                 assert sum(held.values()) <= cache_bytes(self.options.space_bytes, 20, pilots=PILOTS)
@@ -64,7 +64,7 @@ class SharedCacheLaws(RuleBasedStateMachine):
     def started(self, number: int) -> SharedCache:
         cache = SharedCache(self.folders[number], self.options, host="here", first_version=1, patience_s=0)
         others = [folder for other, folder in enumerate(self.folders) if other != number]
-        cache.hear([Neighbour(PilotId(folder.name), "here", str(folder)) for folder in others], mark=1)
+        cache.set_neighbours([Neighbour(PilotId(folder.name), "here", str(folder)) for folder in others], mark=1)
         return cache
 
     @rule(pilot=pilots, content=contents, link=st.booleans(), said=st.booleans())
@@ -108,7 +108,7 @@ class SharedCacheLaws(RuleBasedStateMachine):
 
     @rule(pilot=pilots)
     def a_pilot_looks_around(self, pilot: int) -> None:
-        self.caches[pilot].look_around()
+        self.caches[pilot].rebalance()
 
     @rule(pilot=pilots)
     def a_pilot_is_killed_and_comes_back(self, pilot: int) -> None:
@@ -133,7 +133,7 @@ class SharedCacheLaws(RuleBasedStateMachine):
 
     @rule(pilot=pilots, content=contents)
     def what_is_at_hand_is_right(self, pilot: int, content: bytes) -> None:
-        entry = self.caches[pilot].disk.at_hand(digest_of(content))
+        entry = self.caches[pilot].disk.lookup(digest_of(content))
         if entry is not None:
             assert Path(entry.path).read_bytes() == content
 
@@ -145,7 +145,7 @@ class SharedCacheLaws(RuleBasedStateMachine):
         target = self.top / "given"
         try:
             self.caches[pilot].disk.give(digest_of(content), str(target), link=False)
-        except (Damaged, FileNotFoundError):
+        except (DamagedEntry, FileNotFoundError):
             assert not target.exists()
         else:
             assert target.read_bytes() == content

@@ -22,7 +22,7 @@ from mendflow.core.engine.messages import (
     RestartItem,
     Resume,
     StageFiles,
-    StartCalled,
+    StartCalledCase,
     SubmitJob,
     Suspend,
     WriteData,
@@ -30,18 +30,18 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.plan import Plan, PlanNode
 from mendflow.core.engine.run import item_id
 from mendflow.core.engine.state import Instance, Item
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Mistake
 from tests.core.engine.random_flows import random_flow
 from tests.core.engine.world import pieces_of
 from tests.property.test_engine_laws import Chaos
 
 FAULT = Fault(name="x", category=Category.JOB, message="forced")
 HOLDERS = ("", "x", "y")
-NAMED = (SubmitJob, StageFiles, OfferTask, StartCalled, CallPartner)
+NAMED = (SubmitJob, StageFiles, OfferTask, StartCalledCase, CallPartner)
 
 
 class Dead:
@@ -230,5 +230,5 @@ def test_a_stale_answer_after_steering_is_refused_and_changes_nothing(seed: int)
             before = snapshot(world.case)
             try:
                 assert decide(world.case, command, world.now), "a posted order may still be acknowledged"
-            except Mistake:
+            except RequestError:
                 assert snapshot(world.case) == before

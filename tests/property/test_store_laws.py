@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mendflow.stores.contract import Append, Delete, Done, Put, Store, Taken, Where, Write
+from mendflow.stores.contract import Append, Delete, FieldCondition, Put, Store, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
-from mendflow.stores.sqlite import SqliteStore
+from mendflow.stores.sqlite.store import SqliteStore
 
 ids = st.sampled_from(["a", "b", "ü/1"])
 expected = st.integers(0, 3)
@@ -32,22 +32,22 @@ class Model:
         self.documents: dict[tuple[str, str], tuple[int, bytes]] = {}
         self.streams: dict[str, list[bytes]] = {}
 
-    def apply(self, write: Write) -> Done | Taken:
+    def apply(self, write: Write) -> WriteDone | WriteConflict:
         if isinstance(write, Append):
             stream = self.streams.setdefault(write.stream, [])
             if len(stream) != write.expected:
-                return Taken("stream", write.stream, write.expected, len(stream))
+                return WriteConflict("stream", write.stream, write.expected, len(stream))
             stream.extend(write.entries)
-            return Done(len(stream))
+            return WriteDone(len(stream))
         version, _ = self.documents.get((write.kind, write.id), (0, b""))
         if version != write.expected:
-            return Taken(write.kind, write.id, write.expected, version)
+            return WriteConflict(write.kind, write.id, write.expected, version)
         if isinstance(write, Put):
             self.version += 1
             self.documents[write.kind, write.id] = (self.version, write.body)
-            return Done(self.version)
+            return WriteDone(self.version)
         self.documents.pop((write.kind, write.id), None)
-        return Done(0)
+        return WriteDone(0)
 
 
 async def compare(store: Store, model: Model) -> None:
@@ -115,15 +115,15 @@ documents = st.lists(
 fields = st.sampled_from(["state", "n", "deep.n", "deep.none", "n.deep"])
 ordered = st.one_of(st.integers(-2, 2), st.sampled_from([0.5]), st.sampled_from(["a", "b", "ß", "running"]))
 conditions = st.one_of(
-    st.builds(Where, field=fields, value=scalars, op=st.sampled_from(["eq", "ne"])),
-    st.builds(Where, field=fields, value=ordered, op=st.sampled_from(["lt", "le", "gt", "ge"])),
-    st.builds(Where, field=fields, value=st.lists(scalars, max_size=3), op=st.just("in")),
+    st.builds(FieldCondition, field=fields, value=scalars, op=st.sampled_from(["eq", "ne"])),
+    st.builds(FieldCondition, field=fields, value=ordered, op=st.sampled_from(["lt", "le", "gt", "ge"])),
+    st.builds(FieldCondition, field=fields, value=st.lists(scalars, max_size=3), op=st.just("in")),
 )
 
 
 @given(documents, st.lists(conditions, max_size=3), fields, st.booleans())
 def test_every_store_finds_the_same(
-    given_documents: list[dict[str, object]], where: list[Where], order_by: str, descending: bool
+    given_documents: list[dict[str, object]], where: list[FieldCondition], order_by: str, descending: bool
 ) -> None:  # JS-6
     async def run(folder: str) -> None:
         answers = []

@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mendflow.core.xml.changing import kept, taken
-from mendflow.core.xml.reading import read, shared
+from mendflow.core.xml.checkout import check_in, check_out
+from mendflow.core.xml.reader import read, read_shared
 from mendflow.core.xml.tree import Attribute, Comment, Element, Instruction, Node, Text, cut, replace
-from mendflow.core.xml.writing import copied, write
+from mendflow.core.xml.writer import copy_element, write
 
 names = st.sampled_from(["a", "b", "p:a", "q:b", "b"])
 words = st.sampled_from(["1", " x ", "p:a", "&amp;", "\u00e9", "", "1"])
@@ -86,7 +86,7 @@ def changed(root: Element, other: Element, change: Change) -> None:
             node.parent.own()
             node.value = text
         case "element" | "keep name" | "own" if element is not root:
-            new = copied((mine if how == "own" else given)[source % len(mine if how == "own" else given)])
+            new = copy_element((mine if how == "own" else given)[source % len(mine if how == "own" else given)])
             cut(new)
             if how != "keep name":
                 new.ns, new.local, new.prefix = element.ns, element.local, element.prefix
@@ -97,32 +97,32 @@ def changed(root: Element, other: Element, change: Change) -> None:
 def test_a_tree_that_was_changed_is_the_one_that_its_text_says(first: str, second: str, changing: list[Change]) -> None:
     text, other = first, read(second)
     for change in changing:
-        mine, anew = taken(text), read(text)
+        mine, anew = check_out(text), read(text)
         for tree in (mine, anew):
             changed(tree, other, change)
-        text = kept(mine)
+        text = check_in(mine)
         assert text == write(anew)
-        assert shown(shared(text)) == shown(read(text))
-        document = shared(text).document
+        assert shown(read_shared(text)) == shown(read(text))
+        document = read_shared(text).document
         assert document is not None and document.shared and len(document.children) == 1
 
 
 def test_what_was_kept_is_not_read_again_and_nobody_else_changes_it() -> None:
     root = read(f"<a xmlns='urn:a'>{'<b><c>1</c></b>' * 20}</a>")
-    text = kept(root)
-    assert shared(text) is root
-    again = taken(text)
+    text = check_in(root)
+    assert read_shared(text) is root
+    again = check_out(text)
     assert again is root
     assert isinstance(again.children[3], Element)
     again.children[3].set_text("two")
-    later = kept(again)
-    assert shared(later) is root
-    assert shared(text) is not root
+    later = check_in(again)
+    assert read_shared(later) is root
+    assert read_shared(text) is not root
     assert later == text.replace("<b><c>1</c></b>", "<b>two</b>", 4).replace("<b>two</b>", "<b><c>1</c></b>", 3)
 
 
 def test_comments_beside_the_root_are_not_written_so_such_a_tree_is_not_kept() -> None:
     root = read("<!--c--><a/>")
-    assert kept(root) == "<a/>"
-    assert shared("<a/>") is not root
+    assert check_in(root) == "<a/>"
+    assert read_shared("<a/>") is not root
     assert isinstance(root.document and root.document.children[0], Comment)

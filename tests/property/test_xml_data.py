@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from mendflow.core.engine.faults import STANDARD
 from mendflow.core.model.flow import Catch, Empty, Scope, Sequence
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import XmlCopy, XmlPlace, XmlSource, element_text
-from mendflow.core.xml.reading import read
+from mendflow.core.model.xml import XmlCopy, XmlSource, XmlTarget, element_text
+from mendflow.core.xml.reader import read
 from mendflow.core.xml.tree import Element
-from mendflow.core.xml.writing import write
+from mendflow.core.xml.writer import write
 from tests.core.engine.world import Play
 from tests.core.engine.xml.papers import NUMBER, TYPES, assign, count, left, order, process, xpath
 
@@ -46,17 +46,17 @@ def sources(draw: st.DrawFn) -> XmlSource:
 
 
 @st.composite
-def places(draw: st.DrawFn) -> XmlPlace:
+def places(draw: st.DrawFn) -> XmlTarget:
     match draw(st.integers(0, 3)):
         case 0:
-            return XmlPlace(expression=xpath(draw(st.sampled_from(PLACES))))
+            return XmlTarget(expression=xpath(draw(st.sampled_from(PLACES))))
         case 1:
-            return XmlPlace(variable=draw(st.sampled_from(["ordered", "order", "counted"])), property=NUMBER)
+            return XmlTarget(variable=draw(st.sampled_from(["ordered", "order", "counted"])), property=NUMBER)
         case 2:
-            return XmlPlace(partner_link=draw(st.sampled_from(["partner", "unknown"])))
+            return XmlTarget(partner_link=draw(st.sampled_from(["partner", "unknown"])))
     name, query = draw(st.sampled_from(sorted(TYPES))), draw(st.none() | st.sampled_from(QUERIES))
     part = PARTS.get(name, "") if draw(st.booleans()) else ""
-    return XmlPlace(variable=name, part=part, query=xpath(query) if query else None)
+    return XmlTarget(variable=name, part=part, query=xpath(query) if query else None)
 
 
 COPIES = st.lists(
@@ -94,7 +94,7 @@ def test_copies_happen_all_or_not_at_all_whatever_they_are(copies: list[XmlCopy]
 
 
 SAID = XmlSource(expression=xpath("'faulted'"))
-TEXT = XmlPlace(variable="text")
+TEXT = XmlTarget(variable="text")
 
 
 @given(COPIES)
@@ -105,7 +105,7 @@ def test_what_is_wrong_with_a_copy_is_a_standard_fault(copies: list[XmlCopy]) ->
 
 @given(st.sampled_from(["o:item[1]", "o:item[2]", "o:note"]), st.sampled_from(["o:item[1]", "o:item[2]", "o:note"]))
 def test_an_element_that_replaces_another_keeps_its_content_and_takes_its_name(source: str, target: str) -> None:
-    copies = (XmlCopy(source=at(f"$order/{source}"), target=XmlPlace(expression=xpath(f"$order/{target}"))),)
+    copies = (XmlCopy(source=at(f"$order/{source}"), target=XmlTarget(expression=xpath(f"$order/{target}"))),)
     play = Play(process(assign(*copies), **HELD))
     before, after = read(order()["$xml"]), read(left(play, "order")["$xml"])
     places = {"o:item[1]": 0, "o:item[2]": 1, "o:note": 2}

@@ -8,14 +8,14 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mendflow.core.model.flow import Assign, Empty, Flow, Node, Pick, Receive, Reply, Scope, Wait
-from mendflow.core.model.xml import XmlPlace
+from mendflow.core.model.flow import ActivityNode, Assign, Empty, Flow, Pick, Receive, Reply, Scope, Wait
+from mendflow.core.model.xml import XmlTarget
 from tests.core.engine.random_flows import random_flow
 from tests.core.engine.xml.papers import DECLARED, WORLD, copy, count, order, xpath
 from tests.property.test_engine_laws import Chaos
 
 COUNT = (
-    copy("$number + 1", XmlPlace(variable="number")),
+    copy("$number + 1", XmlTarget(variable="number")),
     copy("$number", "$order/@id"),
     copy("$order/o:item[1]", "$order/o:note"),
 )
@@ -37,8 +37,8 @@ def told(activity: Any) -> Any:
     return msgspec.structs.replace(activity, **changed)
 
 
-def standard(activity: Node) -> dict[str, Any]:
-    return {field: getattr(activity, field) for field in Node.__struct_fields__}
+def standard(activity: ActivityNode) -> dict[str, Any]:
+    return {field: getattr(activity, field) for field in ActivityNode.__struct_fields__}
 
 
 def as_process(flow: Flow) -> Flow:

@@ -12,8 +12,8 @@ from lxml import etree
 from mendflow.core.expressions import xpath
 from mendflow.core.expressions.xpath.axes import AXES
 from mendflow.core.model.expr import Expr
-from mendflow.core.xml.reading import read
-from mendflow.core.xml.tree import Attribute, Document, Element, Node, Text, position
+from mendflow.core.xml.reader import read
+from mendflow.core.xml.tree import Attribute, Element, Node, Text, XmlDocument, position
 
 NAMESPACES = (("p", "urn:p"), ("q", "urn:q"))
 VALUES: dict[str, Any] = {"n": 2.0, "s": "b", "yes": True}
@@ -194,7 +194,7 @@ def place_here(node: Node, paths: dict[int, str]) -> Place:
     return ("tail", paths[id(node.parent.children[at - 1])]) if at else ("text", paths[id(node.parent)])
 
 
-def paths_of(document: Document, tree: Any) -> dict[int, str]:
+def paths_of(document: XmlDocument, tree: Any) -> dict[int, str]:
     """The path that lxml knows each of our nodes by: both trees have the same nodes in the same order."""
     ours = [node for node in document.descendants() if type(node) is not Text]
     theirs = [*reversed(list(tree.itersiblings(preceding=True))), *tree.iter(), *tree.itersiblings()]
@@ -203,7 +203,7 @@ def paths_of(document: Document, tree: Any) -> dict[int, str]:
 
 
 def here(text: str, root: Element, context: Node) -> xpath.XValue | None:
-    world = xpath.World({**VALUES, "v": root}.__getitem__)
+    world = xpath.XPathEnvironment({**VALUES, "v": root}.__getitem__)
     try:
         return xpath.evaluate(Expr(text, "xpath", NAMESPACES), world, context)
     except xpath.XPathError:
@@ -222,7 +222,7 @@ def same(ours: xpath.XValue | None, theirs: Any, paths: dict[int, str]) -> bool:
     if isinstance(ours, list):
         assert isinstance(theirs, list)
         assert len({id(node) for node in ours}) == len(ours)
-        shown = [place_here(node, paths) for node in ours if not isinstance(node, Document)]
+        shown = [place_here(node, paths) for node in ours if not isinstance(node, XmlDocument)]
         return len(shown) == len(theirs) and set(shown) == set(map(place_there, theirs))
     if isinstance(ours, float) and math.isnan(ours):
         return isinstance(theirs, float) and math.isnan(theirs)
@@ -259,7 +259,7 @@ def test_nodes_come_once_and_in_document_order(text: str, expression: str) -> No
     found = here(expression, root, root)
     if isinstance(found, list):
         order = [id(node) for node in walked(root)]
-        places = [order.index(id(node)) for node in found if not isinstance(node, Document)]
+        places = [order.index(id(node)) for node in found if not isinstance(node, XmlDocument)]
         assert places == sorted(set(places))
 
 

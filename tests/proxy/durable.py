@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome, Submission
-from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.recovery.ids import generation_of
 from mendflow.services.base.cluster import HOME_KIND
 from mendflow.services.base.contracts import Change, Failure
 from mendflow.services.recovery.levels import LevelEntry, Mode
-from mendflow.stores.contract import Done, Taken, Write
+from mendflow.stores.contract import Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 from tests.proxy.world import EXIT, JOB, World, bad, new, turns
 
@@ -32,8 +32,8 @@ class CrashingStore(MemoryStore):
         self.crashes = set(crashes)
         self.writes = 0
 
-    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
-        done: list[Done | Taken] = []
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
+        done: list[WriteDone | WriteConflict] = []
         for write in writes:
             self.writes += 1
             if self.writes in self.crashes:
@@ -116,9 +116,9 @@ class DurableWorld(World):
         if flow is not None:
             self.outcomes = msgspec.json.decode(flow.body, type=Told).outcomes
         trees = await self.homes.take([found async for found in self.store.scan(HOME_KIND)])
-        self.homes.coming(trees)
+        self.homes.begin_loading(trees)
         await self.levels.load({tree.root for tree in trees})
-        self.homes.came(trees)
+        self.homes.end_loading(trees)
         self.levels.start()
         if not self.outcomes:
             await self.submit(self.job, again=True)

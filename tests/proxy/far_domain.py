@@ -4,10 +4,10 @@ has taken it knows even while nobody can reach it."""
 import asyncio
 from collections.abc import Sequence
 
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import JobState, Outcome
-from mendflow.core.model.problems import NotFound
 from mendflow.services.base.contracts import Callback, CapacityReport, NewJob, Status, SubmissionFailed
 
 

@@ -132,4 +132,4 @@ async def test_conversations_are_documents_only_of_what_went_wrong_and_is_mended
         await world.sync(align=Outcome())
         assert len(world.told) == 3
         assert [found async for found in world.store.scan(CONVERSATION_KIND)] == []
-        assert world.proxy._watched == {} and world.proxy._troubled == {}
+        assert world.proxy._tracked == {} and world.proxy._failed_jobs == {}

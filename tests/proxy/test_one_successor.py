@@ -4,15 +4,15 @@ import pytest
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.recovery.decided import Decided
+from mendflow.core.recovery.decision_subject import DecisionSubject
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Change
 from tests.proxy.far_domain import FarDomain
 from tests.proxy.world import EXIT, JOB, World, bad, hold, new
 
 SECOND, THIRD = JobId("c-1/1~2"), JobId("c-1/1~3")
-FIRST_FAILED = Decided(1, "c-1/1:1:1/abort")
-FIRST_SLOW = Decided(1, "c-1/1:1/timeout")
+FIRST_FAILED = DecisionSubject(1, "c-1/1:1:1/abort")
+FIRST_SLOW = DecisionSubject(1, "c-1/1:1/timeout")
 
 
 async def fail_once(world: World) -> None:
@@ -53,7 +53,7 @@ async def test_the_successor_is_handed_over_by_whoever_comes_after_a_crash() -> 
         far.fault = None
         await world.crash()
         await world.submit(new(), again=True)
-        await world.proxy.resubmit(JOB, Change(), key="y/1", decided=Decided(2, "c-1/1~2:1:2/abort"))
+        await world.proxy.resubmit(JOB, Change(), key="y/1", decided=DecisionSubject(2, "c-1/1~2:1:2/abort"))
         await world.proxy.resubmit(JOB, Change(), key="z/1", decided=FIRST_SLOW)
         assert list(far.jobs) == [THIRD]
 
@@ -75,7 +75,7 @@ async def test_a_later_submission_that_fails_is_decided_about_anew() -> None:
         await world.sync(want=0, align=bad(EXIT))
         await world.proxy.resubmit(JOB, Change(), key="y/1", decided=FIRST_SLOW)
         assert world.proxy.standing(JOB) == "held", "it knows nothing of the second"
-        await world.proxy.resubmit(JOB, Change(), key="z/1", decided=Decided(2, "c-1/1~2:2:2/abort"))
+        await world.proxy.resubmit(JOB, Change(), key="z/1", decided=DecisionSubject(2, "c-1/1~2:2:2/abort"))
         await world.sync()
         assert world.running() == [THIRD]
 
@@ -88,5 +88,5 @@ async def test_who_gives_up_on_a_submission_does_not_give_up_on_its_successor() 
         await world.sync(want=0, align=bad(EXIT))
         await world.proxy.pass_on(JOB, decided=FIRST_SLOW)
         assert world.told == []
-        await world.proxy.pass_on(JOB, decided=Decided(2, "c-1/1~2:2:2/abort"))
+        await world.proxy.pass_on(JOB, decided=DecisionSubject(2, "c-1/1~2:2:2/abort"))
         assert [outcome.fault for _, outcome in world.told] == [EXIT]

@@ -5,7 +5,7 @@ import pytest
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import JobState, Outcome, Submission
 from mendflow.core.model.values import FileRef
-from mendflow.core.recovery.conversation import Message
+from mendflow.core.recovery.conversation import ConversationMessage
 from mendflow.services.base.contracts import Change, Failure
 from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
 from tests.proxy.world import JOB, OUT_OF_MEMORY, World, bad, hold, new
@@ -123,7 +123,7 @@ async def test_the_pattern_of_a_job_is_recognised_from_its_messages(
             await world.sync()
         assert world.failures[0].pattern == pattern
         talk = world.proxy.conversation(JOB)
-        assert talk is not None and talk.said[-1] is Message.FAILED
+        assert talk is not None and talk.messages[-1] is ConversationMessage.FAILED
 
 
 async def test_a_forgotten_job_is_mended_too_and_its_failure_never_touches_the_flow() -> None:

@@ -5,8 +5,8 @@ import asyncio
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, Outcome, Resources
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern
-from mendflow.formats.patterns import house_patterns
-from mendflow.services.recovery.proxy.patterns import PatternBook
+from mendflow.formats.patterns import default_patterns
+from mendflow.services.recovery.proxy.patterns import PatternStore
 from tests.proxy.world import EXIT, JOB, Judge, World, bad, hold, new, turns
 
 
@@ -33,13 +33,13 @@ async def test_since_when_nobody_can_take_a_job_is_remembered() -> None:
         start = world.clock.at
         await world.sync()
         [first] = world.meta.waiting()
-        assert (first.able, first.first, first.unable_since) == (False, JOB, start)
+        assert (first.has_pilot, first.first, first.unable_since) == (False, JOB, start)
         world.clock.at += 5_000
         await world.submit(new(id=JobId("c-1/2"), resources=Resources(cpus=32)))
         by_first = {each.first: each.unable_since for each in world.meta.waiting()}
         assert by_first == {JOB: start, "c-1/2": start + 5_000}
         await world.submit(new(id=JobId("c-1/3"), resources=Resources()))
-        assert [each.first for each in world.meta.waiting() if each.able] == ["c-1/3"]
+        assert [each.first for each in world.meta.waiting() if each.has_pilot] == ["c-1/3"]
 
 
 async def test_a_report_that_is_told_again_while_somebody_is_asked_is_heard_once() -> None:
@@ -82,14 +82,14 @@ async def test_a_job_that_is_cancelled_while_somebody_is_asked_stays_cancelled()
 async def test_a_stored_pattern_holds_at_once_and_after_a_restart() -> None:
     # FM-11: extended without code
     async with World(hold) as world:
-        book = PatternBook(world.store, world.ledger, house_patterns(), world.proxy.use)
+        book = PatternStore(world.store, world.ledger, default_patterns(), world.proxy.use_patterns)
         await book.start()
         await book.add(JobPattern(name="told", messages="submit subscribe notify end"))
-        await book.add(FaultPattern(name="mine", does="Gives up.", do=house_patterns().repairs[-1].do))
+        await book.add(FaultPattern(name="mine", does="Gives up.", do=default_patterns().repairs[-1].do))
         await book.add(JobPattern(name="submit-and-notify", messages="submit subscribe notify notify end"))
         assert world.proxy.recovery.patterns is book.patterns
         await world.crash()
-        again = PatternBook(world.store, world.ledger, house_patterns(), world.proxy.use)
+        again = PatternStore(world.store, world.ledger, default_patterns(), world.proxy.use_patterns)
         await again.start()
         assert again.patterns == book.patterns
         assert again.patterns.repair("mine") is not None

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, JobState, Outcome, Resources, Submission, sources_of
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.values import FileRef
-from mendflow.core.recovery.change import next_source
-from mendflow.core.recovery.conversation import Message, Phase
+from mendflow.core.recovery.conversation import ConversationMessage, ConversationPhase
+from mendflow.core.recovery.resubmission import next_source
 from mendflow.services.base.contracts import Change, Failure
 from tests.proxy.far_domain import FarDomain
 from tests.proxy.world import AWAY, EXIT, JOB, OUT_OF_MEMORY, World, bad, hold, new, nothing, turns
@@ -51,7 +51,11 @@ async def test_files_are_brought_again(row: str, change: Change) -> None:
         assert next_source(failure.spec, failure.fault.file) == "http://two/t"
         await world.proxy.resubmit(JOB, change, key="x/1")
         talk = world.proxy.conversation(JOB)
-        assert talk is not None and talk.said[-3:] == (Message.FAILED, Message.RESTAGE, Message.SUBMIT), row
+        assert talk is not None and talk.messages[-3:] == (
+            ConversationMessage.FAILED,
+            ConversationMessage.RESTAGE,
+            ConversationMessage.SUBMIT,
+        ), row
         await world.sync(host="n1")
         moved = row.startswith("FM-8d")
         assert len(world.running()) == (0 if moved else 1)
@@ -162,7 +166,7 @@ async def test_an_answer_that_was_lost_is_asked_for_again() -> None:
             assert world.proxy.standing(JOB) == "held" and list(own.jobs) == [JOB]
             await getattr(world.proxy, ask)(JOB, key="k")
             talk = world.proxy.conversation(JOB)
-            assert talk is not None and talk.phase in (Phase.POLLING, Phase.NOTIFICATION)
+            assert talk is not None and talk.phase in (ConversationPhase.POLLING, ConversationPhase.NOTIFICATION)
             assert world.proxy.standing(JOB) == "running"
             await own.end(JOB, Outcome(outputs=2))
             await turns()
@@ -286,7 +290,7 @@ async def test_a_change_that_makes_no_sense_changes_nothing() -> None:
         await failed_on(world, EXIT)
         with pytest.raises(NotFound, match="there is no domain 'nowhere'"):
             await world.proxy.resubmit(JOB, Change(domain="nowhere"), key="k")
-        with pytest.raises(Invalid, match="cpus is -1"):
+        with pytest.raises(InvalidRequest, match="cpus is -1"):
             await world.proxy.resubmit(JOB, Change(resources={"cpus": -1}), key="k")
         assert world.proxy.standing(JOB) == "held"
 
@@ -313,7 +317,7 @@ async def test_an_end_of_a_submission_that_was_overtaken_is_not_heard() -> None:
     async with World(domains={"": far}) as world:
         await world.submit(new())
         await world.proxy.resubmit(JOB, Change(), key="k")
-        await world.proxy._heard(JOB, Outcome(outputs="old"))
+        await world.proxy._on_outcome(JOB, Outcome(outputs="old"))
         assert world.told == []
         await far.end(SECOND, Outcome(outputs="new"))
         assert [outcome.outputs for _, outcome in world.told] == ["new"]
@@ -378,7 +382,7 @@ async def test_an_attempt_whose_pilot_was_lost_is_told_too() -> None:
         await world.submit(new())
         await world.sync()
         world.clock.at += 31_000
-        for attempt in world.meta.leases.expired(now=world.clock.now()):
+        for attempt in world.meta.leases.expired_attempts(now=world.clock.now()):
             await world.exchange._expire(attempt)
         [failure] = world.failures
         assert (failure.fault.name, failure.final, failure.losses, failure.host) == ("lost", False, 0, "host-of-p-1")
@@ -410,10 +414,10 @@ async def test_a_call_that_waits_ends_when_the_job_is_cancelled() -> None:
     # FM-5
     async with World() as world:
         await world.submit(new(way=Submission.WAIT))
-        assert len(world.submitter._soon) == 1
+        assert len(world.submitter._background) == 1
         await world.proxy.cancel(JOB)
         await turns()
-        assert len(world.submitter._soon) == 0 and world.told == []
+        assert len(world.submitter._background) == 0 and world.told == []
 
 
 async def test_a_failure_that_is_heard_twice_at_once_is_told_once() -> None:
@@ -423,7 +427,7 @@ async def test_a_failure_that_is_heard_twice_at_once_is_told_once() -> None:
         await world.submit(new())
         own.outcomes[JOB] = bad(EXIT)
         own.slow = asyncio.Event()
-        asks = [asyncio.create_task(world.proxy._heard(JOB, bad(EXIT))) for _ in range(2)]
+        asks = [asyncio.create_task(world.proxy._on_outcome(JOB, bad(EXIT))) for _ in range(2)]
         await turns()
         assert (await world.proxy.status(JOB)).state is JobState.AVAILABLE
         own.slow.set()

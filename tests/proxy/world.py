@@ -7,24 +7,25 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobSpec, Measures, Outcome, Submission
-from mendflow.core.model.sync import Assignment, Beat, Capacity, Report, SyncAnswer, SyncRequest
+from mendflow.core.model.jobs import Job, JobSpec, Measurements, Outcome, Submission
+from mendflow.core.model.sync import Assignment, AttemptReport, AttemptStatus, Capacity, SyncAnswer, SyncRequest
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import Patterns
-from mendflow.core.scheduling.jobs import Policy
-from mendflow.formats.patterns import house_patterns
+from mendflow.core.scheduling.jobs import RetryPolicy
+from mendflow.formats.patterns import default_patterns
 from mendflow.services.base.contracts import Change, Failure, MetaScheduler, NewJob, Repairs
-from mendflow.services.base.events import Happenings
-from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.events import EventStream
+from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.base.membership import Alone
+from mendflow.services.base.membership import SingleServer
 from mendflow.services.base.notices import Notices
 from mendflow.services.cases.submission import Submitter
 from mendflow.services.recovery.levels import DueEntries, LevelEntry, Levels
 from mendflow.services.recovery.proxy.proxy import Proxy
 from mendflow.services.scheduling.exchange import Exchange
-from mendflow.services.scheduling.pilot_scheduler import FailedAttempts, QueueAndPilots
+from mendflow.services.scheduling.facts import FailedAttempts
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
 
@@ -96,7 +97,7 @@ class World:
         self.store = store or MemoryStore()
         self.clock = Now()
         self.mend = mend
-        self.patterns = patterns or house_patterns()
+        self.patterns = patterns or default_patterns()
         self.failures: list[Failure] = []
         self.told: list[tuple[int, Outcome]] = []
         self.domains = domains or {}
@@ -106,12 +107,12 @@ class World:
     def _build(self) -> None:
         self.broken = ""
         self.ledger = Ledger(self.store, self._broke)
-        happenings = Happenings(self.clock.now())
-        self.notices = Notices(self.store, self.ledger, self.clock, happenings)
+        events = EventStream(self.clock.now())
+        self.notices = Notices(self.store, self.ledger, self.clock, events)
         self.hub = Hub()
         self.hub.provide(Repairs, self)
-        self.meta = QueueAndPilots(
-            store=self.store, ledger=self.ledger, clock=self.clock, policy=Policy(), lease_ms=30_000, hub=self.hub
+        self.meta = PilotScheduler(
+            store=self.store, ledger=self.ledger, clock=self.clock, policy=RetryPolicy(), lease_ms=30_000, hub=self.hub
         )
         self.exchange = Exchange(
             meta=self.meta, store=self.store, ledger=self.ledger, clock=self.clock, notices=self.notices
@@ -127,7 +128,7 @@ class World:
         self.hub.provide(FailedAttempts, self.judge or self.proxy)
         self.hub.provide(DueEntries, self)
         self.submitter = Submitter(self.proxy, self.ledger, self.clock, self.notices, self._finished)
-        self.homes = HomeBook(self.store, self.ledger, Alone())
+        self.homes = HomeRegistry(self.store, self.ledger, SingleServer())
         self.levels = Levels(
             store=self.store,
             ledger=self.ledger,
@@ -203,11 +204,13 @@ class World:
             capacity=CAPACITY,
             want=want,
             running=[
-                Beat(each.job, each.fence, "running", Measures(peak_bytes=7), values=values or {})
+                AttemptStatus(each.job, each.fence, "running", Measurements(peak_bytes=7), values=values or {})
                 for each in held
                 if each.spec.item not in ended
             ],
-            reports=[Report(each.job, each.fence, ended[each.spec.item]) for each in held if each.spec.item in ended],
+            reports=[
+                AttemptReport(each.job, each.fence, ended[each.spec.item]) for each in held if each.spec.item in ended
+            ],
         )
         answer = await self.exchange.sync(request)
         gone = {(ref.job, ref.fence) for ref in (*answer.accepted, *answer.refused, *answer.lost)}

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 import mendflow
-from mendflow.core.model.faults import Category, Fault, Stage
-from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.rules import HOUSE, RuleSet
+from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.recovery.classify import classify
-from mendflow.core.rules.evaluation import compiled, looking_into
+from mendflow.core.rules.evaluation import compile_rules, context_lookup
 from mendflow.formats.rules import load_rules, read_rules, write_rules
 
 FILE = Path(mendflow.__file__).parent / "house" / "rules.yaml"
 RULES: RuleSet = load_rules(FILE)
-COMPILED = compiled(RULES)
+COMPILED = compile_rules(RULES)
 LARGEST = {"cpus": 8.0, "memory_bytes": 64_000, "disk_bytes": 1_000_000, "gpus": 0}
 
 JOB: dict[str, Any] = {
@@ -64,7 +64,7 @@ def context(fault: Fault, **job: Any) -> dict[str, Any]:
 
 
 def concluded(known: dict[str, Any]) -> str:
-    found = COMPILED.conclude(ExceptionType.ABORT, "work", looking_into(known))
+    found = COMPILED.conclude(ExceptionType.ABORT, "work", context_lookup(known))
     return found.exlet if found is not None else ""
 
 
@@ -83,7 +83,7 @@ EXIT_1 = fault(Category.JOB, "exitCode", exit_code=1)
         (fault(Category.RESOURCE, "lost-too-often"), "elsewhere"),
         (fault(Category.CLEANUP, "notCleaned"), "elsewhere"),
         (fault(Category.DATA, "missingInput"), "again"),
-        (fault(Category.NETWORK, "unreachable", stage=Stage.SUBMISSION), "later"),
+        (fault(Category.NETWORK, "unreachable", stage=AttemptStage.SUBMISSION), "later"),
         (fault(Category.SCHEDULER_DOWN), "later"),
         (fault(Category.REFUSED), "later"),
         (fault(Category.OUTPUT, "notKept"), "again"),
@@ -264,14 +264,14 @@ def test_every_rule_has_its_reason_and_a_cornerstone_that_it_decides() -> None:
             for rule in tree.rules.values():
                 assert len(rule.note) > 40, rule.id
                 assert rule.cornerstone is not None
-                known = looking_into(copy.deepcopy(rule.cornerstone))
+                known = context_lookup(copy.deepcopy(rule.cornerstone))
                 found = COMPILED.conclude(type, "any", known)
                 assert (found.rule if found is not None else 1) == rule.id, "the first rule concludes nothing"
 
 
 def test_they_are_rules_like_any_other_that_can_be_written_and_read_again() -> None:
     # EX-12
-    assert RULES.name == HOUSE
+    assert RULES.name == DEFAULT_RULES
     again = read_rules(write_rules(RULES))
     assert again.trees == RULES.trees
     assert again.exlets.keys() == RULES.exlets.keys()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import NotFound
+from mendflow.core.model.errors import NotFound
 from mendflow.formats.yaml import read_flow
 from tests.recovery.conftest import Site
 

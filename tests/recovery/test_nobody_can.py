@@ -3,33 +3,33 @@
 import asyncio
 from pathlib import Path
 
-from bench.recovery.nature import GIB, Nature, Needs
+from bench.recovery.nature import GIB, FailureModel, ScenarioNeeds
 from bench.recovery.pilots import Hosts
-from bench.recovery.schedulers import Line
-from bench.recovery.strategies import HOUSE, house_with
-from mendflow.core.model.flow import Flow, ForEach, Job, NeededResources
+from bench.recovery.schedulers import SchedulerLink
+from bench.recovery.strategies import HOUSE, server_with
+from mendflow.core.model.flow import Flow, ForEach, JobActivity, ResourceTemplates
 from mendflow.core.model.ids import FlowName
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.sim.loop import run
 
-WORK = Job(name="work", command="work", resources=NeededResources(memory_bytes=32 * GIB, wall_ms=600_000))
+WORK = JobActivity(name="work", command="work", resources=ResourceTemplates(memory_bytes=32 * GIB, wall_ms=600_000))
 MANY = Flow(name=FlowName("many"), body=ForEach(name="all", first=1, last=5, parallel=True, body=WORK))
 
 
 async def _no_pilot_for_two_minutes(folder: Path) -> tuple[list[str], str, list[str]]:
     """What the administrator was told by then, how the case ended when pilots had come, and what was told in all."""
-    house = await house_with(HOUSE, folder, Line("", ()), None)
-    domain = LocalDomain(house)
+    server = await server_with(HOUSE, folder, SchedulerLink("", ()), None)
+    domain = LocalDomain(server)
     await domain.deploy(MANY)
     case = (await domain.start("many", {}, who="somebody")).id
     await asyncio.sleep(120)
     told = [notice.message for notice in await domain.notices(limit=100)]
-    hosts = Hosts(domain, Nature(Needs(), ()), ())
+    hosts = Hosts(domain, FailureModel(ScenarioNeeds(), ()), ())
     while (status := (await domain.case(case)).status) == "running":
         await asyncio.sleep(1)
     later = [notice.message for notice in await domain.notices(limit=100)]
     await hosts.close()
-    await house.close()
+    await server.close()
     return told, status, later
 
 

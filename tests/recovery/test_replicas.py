@@ -6,10 +6,10 @@ import pytest
 
 from mendflow.core.engine import Case, decide, evolve
 from mendflow.core.engine.messages import StartCase, SubmitJob
-from mendflow.core.model.flow import Job
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import JobSpec
-from mendflow.core.model.problems import BadFlow
 from mendflow.formats.yaml import read_flow
 
 FLOW = """
@@ -56,5 +56,5 @@ def test_places_that_make_no_sense_are_refused(places: str, complaint: str) -> N
 
 def test_the_model_has_them_as_they_were_written() -> None:
     flow = read_flow(FLOW, Path("replicas.yaml"))
-    (job,) = [each for each in getattr(flow.body, "body", ()) if isinstance(each, Job)]
+    (job,) = [each for each in getattr(flow.body, "body", ()) if isinstance(each, JobActivity)]
     assert job.replicas["dark.txt"] == ["/calibration/dark.txt"]

@@ -10,7 +10,7 @@ from bench.recovery.scenario import Scenario
 from bench.recovery.scenarios import SCENARIOS
 from bench.recovery.strategies import HOUSE, NONE, PLAIN
 from bench.recovery.table import PAGE, Row, measure, summary
-from mendflow.core.model.faults import Category, Stage
+from mendflow.core.model.faults import AttemptStage, Category
 from mendflow.core.model.jobs import Submission
 
 pytestmark = pytest.mark.full
@@ -46,7 +46,9 @@ def test_the_house_rules_cure_what_can_be_cured_and_tell_the_rest(scenario: Scen
 
 def test_in_fair_weather_a_scenario_needs_no_recovery(rows: dict[str, Row]) -> None:
     """Otherwise what it shows would not be the trouble's doing."""
-    troubled = [name for name, row in rows.items() if not row.fair.recovered or row.fair.attempts != row.scenario.jobs]
+    troubled = [
+        name for name, row in rows.items() if not row.baseline.recovered or row.baseline.attempts != row.scenario.jobs
+    ]
     assert not troubled
 
 
@@ -63,10 +65,10 @@ def test_nothing_cures_what_is_hopeless(rows: dict[str, Row]) -> None:
 
 def test_the_house_rules_recover_far_more_than_plain_retries_and_waste_less(rows: dict[str, Row]) -> None:
     # FM-13
-    house, plain = summary([*rows.values()], HOUSE), summary([*rows.values()], PLAIN)
-    assert house.recovered > 1.5 * plain.recovered
-    assert house.extra / house.recovered < plain.extra / plain.recovered
-    assert house.hopeless_extra < plain.hopeless_extra
+    server, plain = summary([*rows.values()], HOUSE), summary([*rows.values()], PLAIN)
+    assert server.recovered > 1.5 * plain.recovered
+    assert server.extra / server.recovered < plain.extra / plain.recovered
+    assert server.hopeless_extra < plain.hopeless_extra
 
 
 def test_the_page_says_what_was_measured(rows: dict[str, Row]) -> None:
@@ -84,5 +86,5 @@ def test_the_scenarios_are_many_and_of_all_kinds() -> None:
     assert len(SCENARIOS) >= 40
     assert len({scenario.name for scenario in SCENARIOS}) == len(SCENARIOS)
     assert {one.category for one in SCENARIOS} == set(Category) - {Category.CANCELLED, Category.FLOW}
-    assert {one.stage for one in SCENARIOS} == set(Stage)
+    assert {one.stage for one in SCENARIOS} == set(AttemptStage)
     assert {one.pattern for one in SCENARIOS} == set(Submission)

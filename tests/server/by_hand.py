@@ -3,8 +3,8 @@
 from mendflow.client import Client
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import PilotId
-from mendflow.core.model.jobs import Measures, Outcome
-from mendflow.core.model.sync import Beat, Capacity, Report, SyncAnswer, SyncRequest
+from mendflow.core.model.jobs import Measurements, Outcome
+from mendflow.core.model.sync import AttemptReport, AttemptStatus, Capacity, SyncAnswer, SyncRequest
 
 
 class ByHand:
@@ -18,7 +18,7 @@ class ByHand:
         self.now_ms = clock_ms + self.AHEAD_MS
 
     async def sync(
-        self, *, want: int = 0, running: tuple[Beat, ...] = (), reports: tuple[Report, ...] = ()
+        self, *, want: int = 0, running: tuple[AttemptStatus, ...] = (), reports: tuple[AttemptReport, ...] = ()
     ) -> SyncAnswer:
         self.serial += 1
         request = SyncRequest(
@@ -37,5 +37,5 @@ class ByHand:
         return await self.client.sync(request)
 
     def outcome(self, fault: Fault | None) -> Outcome:
-        measures = Measures(started_at=self.now_ms - 2_500, ended_at=self.now_ms - 500, ran_ms=2_000)
+        measures = Measurements(started_at=self.now_ms - 2_500, ended_at=self.now_ms - 500, ran_ms=2_000)
         return Outcome(fault=fault, measures=measures)

@@ -17,7 +17,7 @@ class Collector:
     def __init__(self) -> None:
         self.url = ""
         self.spans: list[Span] = []
-        self.services: set[str] = set()
+        self.runtime: set[str] = set()
         self.headers: list[dict[str, str]] = []
         self.statuses: list[int] = []
 
@@ -28,7 +28,7 @@ class Collector:
         told = ExportTraceServiceRequest.FromString(await request.read())
         self.headers.append(dict(request.headers))
         for resource in told.resource_spans:
-            self.services |= {
+            self.runtime |= {
                 pair.value.string_value for pair in resource.resource.attributes if pair.key == "service.name"
             }
             self.spans += [span for scope in resource.scope_spans for span in scope.spans]

@@ -10,38 +10,40 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.model.ids import PilotId
-from mendflow.server.access import Access
+from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
-from mendflow.server.runner import Served, serve
+from mendflow.server.runner import HttpServer, serve
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.runtime.server import House, HouseRules
-from mendflow.stores.files import FolderKeeper
+from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
 
 
 class Serving(Protocol):
-    async def __call__(self, access: Access = ..., *, file_bytes_max: int = ...) -> Served: ...
+    async def __call__(self, access: AccessControl = ..., *, file_bytes_max: int = ...) -> HttpServer: ...
 
 
 class DomainUnderTest(LocalDomain):
     """The domain that the product serves, which can be asked to answer what it holds."""
 
     def let_go(self, pilot: PilotId | None) -> None:
-        self._house.let_go(pilot)
+        self._server.answer_held(pilot)
 
 
 @asynccontextmanager
 async def opened(data: Path) -> AsyncIterator[DomainUnderTest]:
     """A domain on a store in memory, with its files in this folder."""
-    keeper = FolderKeeper(data / "files")
-    house = House(store=MemoryStore(), keeper=keeper, clock=SystemClock(), rules=HouseRules(), version="0")
-    await house.open()
-    keeper.open()
+    file_store = FolderFileStore(data / "files")
+    server = Server(
+        store=MemoryStore(), file_store=file_store, clock=SystemClock(), settings=ServerSettings(), version="0"
+    )
+    await server.open()
+    file_store.open()
     try:
-        yield DomainUnderTest(house)
+        yield DomainUnderTest(server)
     finally:
-        await house.close()
+        await server.close()
 
 
 @pytest.fixture
@@ -55,8 +57,10 @@ async def serving(domain: DomainUnderTest) -> AsyncIterator[Serving]:
     """Starts servers of the domain, and stops them in the end."""
     async with AsyncExitStack() as stack:
 
-        async def start(access: Access | None = None, *, file_bytes_max: int = 1 << 20) -> Served:
-            app = create_app(domain, access=access or Access(), let_go=domain.let_go, file_bytes_max=file_bytes_max)
+        async def start(access: AccessControl | None = None, *, file_bytes_max: int = 1 << 20) -> HttpServer:
+            app = create_app(
+                domain, access=access or AccessControl(), let_go=domain.let_go, file_bytes_max=file_bytes_max
+            )
             served = await serve(app)
             stack.push_async_callback(served.stop)
             return served
@@ -65,13 +69,13 @@ async def serving(domain: DomainUnderTest) -> AsyncIterator[Serving]:
 
 
 @pytest.fixture
-async def served(serving: Serving) -> Served:
+async def served(serving: Serving) -> HttpServer:
     """A server without tokens."""
     return await serving()
 
 
 @pytest.fixture
-async def client(served: Served) -> AsyncIterator[Client]:
+async def client(served: HttpServer) -> AsyncIterator[Client]:
     async with Client(served.url, user="ann") as client:
         yield client
 

@@ -6,17 +6,17 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import FlowName, PilotId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.sync import Capacity, Report, SyncAnswer, SyncRequest
+from mendflow.core.model.sync import AttemptReport, Capacity, SyncAnswer, SyncRequest
 
 SEVERAL = 3
 
 
 def job_flow(name: str = "one") -> Flow:
-    return Flow(name=FlowName(name), body=model.Job(name="work", command="true"))
+    return Flow(name=FlowName(name), body=model.JobActivity(name="work", command="true"))
 
 
 def loop_flow(name: str = "many", turns: int = SEVERAL) -> Flow:
-    body = model.Job(name="turn", command="true")
+    body = model.JobActivity(name="turn", command="true")
     each = model.ForEach(name="each", items=list(range(turns)), body=body)
     return Flow(name=FlowName(name), body=each, inputs={"n": model.Input()})
 
@@ -25,7 +25,9 @@ def task_flow(name: str = "ask", role: str = "editor") -> Flow:
     return Flow(name=FlowName(name), body=model.UserTask(name="approve", role=role, title="Look at it"))
 
 
-def sync_request(serial: int, *, want: int = 0, reports: tuple[Report, ...] = (), wait_ms: int = 0) -> SyncRequest:
+def sync_request(
+    serial: int, *, want: int = 0, reports: tuple[AttemptReport, ...] = (), wait_ms: int = 0
+) -> SyncRequest:
     return SyncRequest(
         pilot=PilotId("pilot-1"),
         serial=serial,
@@ -40,14 +42,16 @@ def sync_request(serial: int, *, want: int = 0, reports: tuple[Report, ...] = ()
 async def do_jobs(client: Client, count: int, *, fail: bool = False) -> list[SyncAnswer]:
     """Be a pilot until so many jobs are over."""
     fault = Fault(name="exit", category=Category.JOB, message="it ended with 3", exit_code=3) if fail else None
-    reports: tuple[Report, ...] = ()
+    reports: tuple[AttemptReport, ...] = ()
     answers: list[SyncAnswer] = []
     done = serial = 0
     while done < count or reports:
         serial += 1
         want = count - done
         answer = await client.sync(sync_request(serial, want=want, reports=reports, wait_ms=5000 if want else 0))
-        reports = tuple(Report(one.job, one.fence, Outcome(fault=fault, log_tail="said\n")) for one in answer.jobs)
+        reports = tuple(
+            AttemptReport(one.job, one.fence, Outcome(fault=fault, log_tail="said\n")) for one in answer.jobs
+        )
         done += len(reports)
         answers.append(answer)
     return answers

@@ -9,7 +9,7 @@ import msgspec
 
 from mendflow.client import Client
 from mendflow.core.model.ids import CaseId, ItemId
-from mendflow.core.model.mending import ExceptionType, XEvent
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.repair_views import EngineOrder
 from mendflow.core.model.values import Value
 
@@ -58,7 +58,7 @@ class ForeignEngine:
 
     async def _tell(self, case: ForeignCase, item: str, type: ExceptionType) -> None:
         self._told += 1
-        event = XEvent(
+        event = ExceptionEvent(
             id=f"{self._told}",
             type=type,
             case=CaseId(case.id),

@@ -7,20 +7,20 @@ import msgspec
 import pytest
 
 from mendflow.client import Client
-from mendflow.core.model.problems import Forbidden, Invalid, Mistake, NotFound, Unauthorized
+from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, RequestError, Unauthorized
 from mendflow.server.access import (
-    Access,
-    Token,
+    AccessControl,
+    AccessToken,
     check_binding,
-    hash_of,
+    is_allowed,
     load_tokens,
-    may,
     new_token,
     read_tokens,
     single_token,
+    token_hash,
 )
 from mendflow.server.app import create_app
-from mendflow.server.runner import Served, serve
+from mendflow.server.runner import HttpServer, serve
 from mendflow.services.api.domain import Domain
 from tests.server.conftest import Serving
 from tests.server.conversation import job_flow, sync_request, task_flow
@@ -29,29 +29,29 @@ PEOPLE = read_tokens(
     "\n".join(
         [
             "# who may do what",
-            f"boss   admin        {hash_of('t-boss')}",
-            f"ann    user,editor  {hash_of('t-ann')}",
-            f"bob    user         {hash_of('t-bob')}   # no editor",
-            f"eve    editor       {hash_of('t-eve')}",
-            f"rita   reader       {hash_of('t-rita')}",
+            f"boss   admin        {token_hash('t-boss')}",
+            f"ann    user,editor  {token_hash('t-ann')}",
+            f"bob    user         {token_hash('t-bob')}   # no editor",
+            f"eve    editor       {token_hash('t-eve')}",
+            f"rita   reader       {token_hash('t-rita')}",
             "",
-            f"node7  pilot        {hash_of('t-node7')}",
+            f"node7  pilot        {token_hash('t-node7')}",
         ]
     )
 )
 
 
 @pytest.fixture
-async def guarded(serving: Serving) -> Served:
-    return await serving(Access(PEOPLE))
+async def guarded(serving: Serving) -> HttpServer:
+    return await serving(AccessControl(PEOPLE))
 
 
 def test_whoever_may_not_do_something_is_told_which_roles_may() -> None:
     shown = [(b"authorization", b"Bearer t-rita")]
     with pytest.raises(Forbidden, match=r"'rita' .* has the roles reader, and this is for admin, user$"):
-        Access(PEOPLE).admit("POST", "/api/v1/cases/a/cancel", shown)
+        AccessControl(PEOPLE).admit("POST", "/api/v1/cases/a/cancel", shown)
     with pytest.raises(Forbidden, match=r"this is for admin$"):
-        Access(PEOPLE).admit("GET", "/api/v1/webhooks", shown)
+        AccessControl(PEOPLE).admit("GET", "/api/v1/webhooks", shown)
 
 
 # Where the server listens
@@ -71,7 +71,7 @@ def test_any_other_address_is_refused_without_a_token_and_says_what_to_do(host: 
 
 async def test_the_server_itself_refuses_to_start_open_to_all(domain: Domain) -> None:
     with pytest.raises(Forbidden, match="without a token"):
-        await serve(create_app(domain, access=Access()), host="0.0.0.0")
+        await serve(create_app(domain, access=AccessControl()), host="0.0.0.0")
 
 
 # Tokens
@@ -80,19 +80,19 @@ async def test_the_server_itself_refuses_to_start_open_to_all(domain: Domain) ->
 def test_a_new_token_is_known_by_its_line_alone() -> None:
     token, line = new_token("node7", ["pilot"])
     assert token not in line
-    assert read_tokens(line) == [Token("node7", frozenset({"pilot"}), hash_of(token))]
+    assert read_tokens(line) == [AccessToken("node7", frozenset({"pilot"}), token_hash(token))]
 
 
 @pytest.mark.parametrize(("name", "role", "wrong"), [("x y", "user", "x y"), ("", "user", ""), ("ann", "A b", "A b")])
 def test_a_new_token_of_a_wrong_name_or_role_is_refused_by_what_was_given(name: str, role: str, wrong: str) -> None:
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(InvalidRequest) as refused:
         new_token(name, [role])
     assert refused.value.message.startswith(repr(wrong))
     assert "line" not in refused.value.message
 
 
 def test_a_token_that_is_not_known_is_another_matter_than_none() -> None:
-    access = Access(PEOPLE)
+    access = AccessControl(PEOPLE)
     with pytest.raises(Unauthorized, match="wants a token"):
         access.admit("GET", "/api/v1/cases", [])
     with pytest.raises(Unauthorized, match="does not know that token"):
@@ -104,21 +104,21 @@ def test_a_token_that_is_not_known_is_another_matter_than_none() -> None:
     [
         "ann user",
         "ann user secret-itself",
-        f"ann USER {hash_of('x')}",
-        f"a/b user {hash_of('x')}",
-        f"ann , {hash_of('x')}",
+        f"ann USER {token_hash('x')}",
+        f"a/b user {token_hash('x')}",
+        f"ann , {token_hash('x')}",
     ],
 )
 def test_a_wrong_line_is_told_by_its_number_and_not_shown(line: str) -> None:
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(InvalidRequest) as refused:
         read_tokens(f"# first\n{line}\n", "tokens.txt")
     assert "tokens.txt, line 2" in refused.value.message
     assert "secret-itself" not in refused.value.message
 
 
 def test_a_token_given_twice_is_refused() -> None:
-    with pytest.raises(Invalid, match="given again"):
-        read_tokens(f"a user {hash_of('x')}\nb admin {hash_of('x')}")
+    with pytest.raises(InvalidRequest, match="given again"):
+        read_tokens(f"a user {token_hash('x')}\nb admin {token_hash('x')}")
 
 
 def test_a_token_file_that_is_not_there_is_told(tmp_path: object) -> None:
@@ -138,12 +138,12 @@ def _headers(**given: str) -> list[tuple[bytes, bytes]]:
 )
 def test_a_foreign_name_for_this_machine_is_refused(host: str) -> None:
     with pytest.raises(Forbidden):
-        Access().admit("GET", "/api/v1/cases", _headers(host=host))
+        AccessControl().admit("GET", "/api/v1/cases", _headers(host=host))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8642", "localhost", "LOCALHOST:1", "[::1]:8642"])
 def test_a_name_of_this_machine_is_taken(host: str) -> None:
-    assert Access().admit("POST", "/api/v1/cases", _headers(host=host)).name == "local"
+    assert AccessControl().admit("POST", "/api/v1/cases", _headers(host=host)).name == "local"
 
 
 @pytest.mark.parametrize(
@@ -157,18 +157,20 @@ def test_a_name_of_this_machine_is_taken(host: str) -> None:
 )
 def test_a_page_of_another_site_changes_nothing(sent: Mapping[str, str]) -> None:
     with pytest.raises(Forbidden):
-        Access().admit("POST", "/api/v1/cases", _headers(host="localhost:8642", **sent))
-    assert Access().admit("POST", "/api/v1/cases", _headers(host="localhost:8642", origin="http://localhost:8642"))
+        AccessControl().admit("POST", "/api/v1/cases", _headers(host="localhost:8642", **sent))
+    assert AccessControl().admit(
+        "POST", "/api/v1/cases", _headers(host="localhost:8642", origin="http://localhost:8642")
+    )
 
 
 @pytest.mark.parametrize(("said", "name"), [("ann", "ann"), ("", "local"), ("a b\r\nc", "local"), ("x" * 65, "local")])
 def test_without_tokens_a_user_says_who_it_is(said: str, name: str) -> None:
-    assert Access().admit("GET", "/", _headers(host="localhost", x_mendflow_user=said)).name == name
+    assert AccessControl().admit("GET", "/", _headers(host="localhost", x_mendflow_user=said)).name == name
 
 
 def test_with_tokens_nobody_says_who_it_is() -> None:
     headers = _headers(host="any.example", authorization="Bearer t-ann", x_mendflow_user="boss")
-    assert Access(PEOPLE).admit("GET", "/api/v1/cases", headers).name == "ann"
+    assert AccessControl(PEOPLE).admit("GET", "/api/v1/cases", headers).name == "ann"
 
 
 # Roles
@@ -199,10 +201,12 @@ def test_with_tokens_nobody_says_who_it_is() -> None:
     ],
 )
 def test_a_role_may_do_this_and_not_that(role: str, method: str, path: str, allowed: bool) -> None:
-    assert may(frozenset({role}), method, f"/api/v1{path}") is allowed
+    assert is_allowed(frozenset({role}), method, f"/api/v1{path}") is allowed
 
 
-async def test_no_token_or_a_wrong_one_is_turned_away_everywhere(guarded: Served, http: aiohttp.ClientSession) -> None:
+async def test_no_token_or_a_wrong_one_is_turned_away_everywhere(
+    guarded: HttpServer, http: aiohttp.ClientSession
+) -> None:
     for authorization in ("", "Bearer wrong", "Bearer ", "Basic dXNlcjp0LWJvc3M=", "t-boss"):
         for method, path in (("GET", "/cases"), ("POST", "/cases"), ("POST", "/pilots/sync"), ("GET", "/nothing")):
             headers = {"Authorization": authorization} if authorization else {}
@@ -212,12 +216,12 @@ async def test_no_token_or_a_wrong_one_is_turned_away_everywhere(guarded: Served
                 assert (await response.json())["code"] == "unauthorized"
 
 
-async def test_health_is_open_to_probes(guarded: Served, http: aiohttp.ClientSession) -> None:
+async def test_health_is_open_to_probes(guarded: HttpServer, http: aiohttp.ClientSession) -> None:
     async with http.get(f"{guarded.url}/api/v1/health") as response:
         assert response.status == 200
 
 
-async def test_a_pilot_only_exchanges_and_moves_files(guarded: Served) -> None:
+async def test_a_pilot_only_exchanges_and_moves_files(guarded: HttpServer) -> None:
     async with Client(guarded.url, "t-node7") as pilot:
         assert (await pilot.sync(sync_request(1))).serial == 1
         assert not await pilot.has("0" * 64)
@@ -225,7 +229,7 @@ async def test_a_pilot_only_exchanges_and_moves_files(guarded: Served) -> None:
             await pilot.cases()
 
 
-async def test_a_reader_reads_and_a_user_starts_under_its_own_name(guarded: Served) -> None:
+async def test_a_reader_reads_and_a_user_starts_under_its_own_name(guarded: HttpServer) -> None:
     async with Client(guarded.url, "t-bob") as bob, Client(guarded.url, "t-rita") as rita:
         await bob.deploy(job_flow())
         case = await bob.start("one")
@@ -237,7 +241,7 @@ async def test_a_reader_reads_and_a_user_starts_under_its_own_name(guarded: Serv
             await bob.sync(sync_request(1))
 
 
-async def test_a_task_is_for_those_who_have_its_role(guarded: Served) -> None:  # AD-6
+async def test_a_task_is_for_those_who_have_its_role(guarded: HttpServer) -> None:  # AD-6
     async with (
         Client(guarded.url, "t-ann") as ann,
         Client(guarded.url, "t-bob") as bob,
@@ -260,7 +264,7 @@ async def test_a_task_is_for_those_who_have_its_role(guarded: Served) -> None:  
 
 
 async def test_a_server_with_one_token_lets_its_holder_do_all(serving: Serving) -> None:
-    served = await serving(Access(single_token("only")))
+    served = await serving(AccessControl(single_token("only")))
     async with Client(served.url, "only") as client:
         await client.deploy(job_flow())
         await client.start("one")
@@ -271,6 +275,6 @@ async def test_a_server_with_one_token_lets_its_holder_do_all(serving: Serving) 
 
 
 def test_a_refusal_shows_no_token() -> None:
-    with pytest.raises(Mistake) as refused:
-        Access(PEOPLE).admit("GET", "/api/v1/cases", _headers(host="h", authorization="Bearer t-wrong"))
+    with pytest.raises(RequestError) as refused:
+        AccessControl(PEOPLE).admit("GET", "/api/v1/cases", _headers(host="h", authorization="Bearer t-wrong"))
     assert "t-wrong" not in msgspec.json.encode([refused.value.message, str(refused.value.fields)]).decode()

@@ -7,32 +7,32 @@ from typing import Any
 import pytest
 
 from mendflow.client import Client
-from mendflow.client.files import left_out_of
+from mendflow.client.files import omitted_cases
+from mendflow.core.model.errors import NotFound, RequestError, Unreachable
 from mendflow.core.model.flow import Empty, Flow, Wait
 from mendflow.core.model.ids import CaseId, FlowName
-from mendflow.core.model.problems import Mistake, NotFound, Unreachable
 from mendflow.core.model.views import CaseQuery
-from mendflow.server.access import Access
+from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
 from mendflow.server.runner import serve
 from mendflow.services.api.archive import abroad
-from mendflow.services.api.archive.records import Head, Tree
+from mendflow.services.api.archive.records import HeadRecord, TreeRecord
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.base.cluster import ServerDocument, Unconnected
+from mendflow.services.base.cluster import NoPeers, ServerDocument
 from mendflow.stores.memory import MemoryStore
 from tests.contract.archived import archive_of_one, content, records, unpacked, world_on
 from tests.server.town import Citizen, town, until
-from tests.services.conftest import house_on
+from tests.services.conftest import server_on
 
 SHORT = Flow(name=FlowName("s"), body=Empty(name="e"))
 LONG = Flow(name=FlowName("f"), body=Wait(name="w", duration=3_600_000))
 
 
 async def test_a_case_goes_out_and_comes_in_by_the_client(tmp_path: Path) -> None:
-    house = house_on(MemoryStore(), tmp_path)
-    await house.open()
-    served = await serve(create_app(LocalDomain(house), access=Access()))
+    server = server_on(MemoryStore(), tmp_path)
+    await server.open()
+    served = await serve(create_app(LocalDomain(server), access=AccessControl()))
     try:
         async with Client(served.url) as client:
             await client.deploy(LONG)
@@ -46,11 +46,11 @@ async def test_a_case_goes_out_and_comes_in_by_the_client(tmp_path: Path) -> Non
                 await client.export(tmp_path / "none.archive", ["f-none"])
             assert not (tmp_path / "none.archive").exists()
             file.write_bytes(file.read_bytes()[:-5])
-            with pytest.raises(Mistake, match="ends too early"):
+            with pytest.raises(RequestError, match="ends too early"):
                 await client.import_archive(file)
     finally:
         await served.stop()
-        await house.close()
+        await server.close()
 
 
 def _content(file: Path) -> list[Any]:
@@ -71,7 +71,7 @@ async def test_any_server_exports_what_lives_on_all_of_them(tmp_path: Path) -> N
             async with citizen.client() as client:
                 files.append(await client.export(tmp_path / f"{citizen.name}.archive", everything=True))
         assert _content(files[0]) == _content(files[1]) == _content(files[2])
-        assert left_out_of(files[0]) == []
+        assert omitted_cases(files[0]) == []
     async with world_on(MemoryStore(), tmp_path) as world:
         report = await unpacked(world.domain, files[0].read_bytes())
         assert set(report.imported) == set(report.suspended) == cases
@@ -81,13 +81,13 @@ async def test_a_case_that_is_over_is_exported_by_anybody_although_its_letter_wa
     async with town(tmp_path, "one", "two") as (one, two):
         await one.domain.deploy(SHORT)
         case = (await one.domain.start("s", {}, who="ann", notify="http://127.0.0.1:9/nobody")).id
-        await until(lambda: case not in one.house.services.manager.live)
-        await one.house.services.ledger.settled()
-        assert one.house.services.homes.knows(case), "the letter keeps the home"
+        await until(lambda: case not in one.server.runtime.manager.live)
+        await one.server.runtime.ledger.settled()
+        assert one.server.runtime.homes.knows(case), "the letter keeps the home"
         await one.served.stop()  # and nobody needs to ask there
         async with two.client() as client:
             file = await client.export(tmp_path / "s.archive", [case])
-        assert ("tree", case) in [(type(each).__name__.lower(), each.root) for each in records_of(file)]
+        assert ("treerecord", case) in [(type(each).__name__.lower(), each.root) for each in records_of(file)]
 
 
 async def test_a_server_that_cannot_be_asked_is_named_with_its_address(
@@ -103,7 +103,7 @@ async def test_a_server_that_cannot_be_asked_is_named_with_its_address(
         assert away in refused.value.message and "two" in refused.value.message and two.url in refused.value.message
         async with one.client() as client:
             file = await client.export(tmp_path / "a", [away, here], leave_out_unreachable=True)
-        assert left_out_of(file) == [away]
+        assert omitted_cases(file) == [away]
         assert [each.root for each in records_of(file)] == [here]
     async with world_on(MemoryStore(), tmp_path) as world:
         report = await unpacked(world.domain, file.read_bytes())
@@ -121,11 +121,11 @@ async def test_cases_of_a_server_that_dies_are_exported_by_whoever_takes_them(tm
         assert tree.root == case and tree.live == [case]
 
 
-def records_of(file: Path) -> list[Tree]:
-    return [record for record in records(file.read_bytes()) if isinstance(record, Tree)]
+def records_of(file: Path) -> list[TreeRecord]:
+    return [record for record in records(file.read_bytes()) if isinstance(record, TreeRecord)]
 
 
-class _Sends(Unconnected):
+class _Sends(NoPeers):
     """A server that sends what it has, however little that is."""
 
     def __init__(self, *answers: bytes) -> None:
@@ -145,7 +145,7 @@ async def test_what_another_server_sends_is_asked_for_again_until_it_is_whole(tm
     case_id, folder = CaseId(case), tmp_path / "abroad"
     folder.mkdir()
     damaged = whole[:200] + bytes([whole[200] ^ 255]) + whole[201:]
-    found = abroad.Abroad(_Lives(), _Sends(whole[:-9], damaged, b"", whole), SystemClock(), folder)
+    found = abroad.RemoteTrees(_Lives(), _Sends(whole[:-9], damaged, b"", whole), SystemClock(), folder)
     await found.gather([case_id], leave_out=False)
     told = [record async for record in found.records(case_id)]
-    assert told == [record for record in records(whole) if not isinstance(record, Head)]
+    assert told == [record for record in records(whole) if not isinstance(record, HeadRecord)]

@@ -7,9 +7,9 @@ import yarl
 
 from mendflow.client import Client
 from mendflow.core.model.data import LocateAnswer, LocateRequest, LogicalFile, Replica, StorageElement
+from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.ids import PilotId
-from mendflow.core.model.problems import Invalid, NotFound
-from mendflow.server.runner import Served
+from mendflow.server.runner import HttpServer
 
 NEAR = StorageElement(name="near", url="file:///near", sites=("S",))
 FILE = LogicalFile(name="/store/a b+(1).dat", sha256="a" * 64, bytes=3, replicas=(Replica(element="near"),))
@@ -37,7 +37,7 @@ async def test_files_go_in_and_come_out_whatever_their_names_are(client: Client)
 
 @pytest.mark.parametrize("name", ["/../etc/passwd", "/a/%2e%2e/b", "store", "/a//b", "/a\0", "/a?x=1", "/a#b"])
 async def test_a_name_that_could_become_another_is_not_even_sent(client: Client, name: str) -> None:  # PJ-7
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidRequest):
         await client.datum(name)
 
 
@@ -45,7 +45,7 @@ async def test_a_name_that_could_become_another_is_not_even_sent(client: Client,
     "path", ["a/..%2f..%2fetc", "%2e%2e/%2e%2e/etc/passwd", "a%00b", "a%5cb", "a%252fb", "a/%2e/b", "a%3Fb"]
 )
 async def test_a_name_in_an_address_is_looked_at_as_it_is_read(
-    served: Served, http: aiohttp.ClientSession, path: str
+    served: HttpServer, http: aiohttp.ClientSession, path: str
 ) -> None:  # PJ-7
     from_wire = yarl.URL(f"{served.url}/api/v1/data/files/{path}", encoded=True)
     async with http.get(from_wire) as response:
@@ -53,7 +53,7 @@ async def test_a_name_in_an_address_is_looked_at_as_it_is_read(
         assert (await response.json())["code"] in ("invalid", "not-found")
 
 
-async def test_a_misspelt_word_in_a_wish_is_refused(served: Served, http: aiohttp.ClientSession) -> None:
+async def test_a_misspelt_word_in_a_wish_is_refused(served: HttpServer, http: aiohttp.ClientSession) -> None:
     async with http.post(
         f"{served.url}/api/v1/data/storage", json={"name": "x", "url": "file:///x", "site": []}
     ) as response:
@@ -63,7 +63,9 @@ async def test_a_misspelt_word_in_a_wish_is_refused(served: Served, http: aiohtt
         assert response.status == 400
 
 
-async def test_pilots_ask_in_messagepack(client: Client, served: Served, http: aiohttp.ClientSession) -> None:  # PJ-7
+async def test_pilots_ask_in_messagepack(
+    client: Client, served: HttpServer, http: aiohttp.ClientSession
+) -> None:  # PJ-7
     await client.put_element(NEAR)
     await client.add_data(FILE)
     request = LocateRequest(pilot=PilotId("p"), names=[FILE.name, "/none"], site="S")

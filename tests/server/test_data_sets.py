@@ -8,9 +8,9 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.model.data import StorageElement
-from mendflow.core.model.data_sets import BatchView, DataSetWish, Gathering, Watch
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
-from mendflow.server.access import Access
+from mendflow.core.model.data_sets import BatchView, DataSetSpec, FolderWatch, Gathering
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
+from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
 from mendflow.server.runner import serve
 from tests.server.conftest import opened
@@ -23,7 +23,7 @@ FOR_EACH = Gathering(name="each", flow="each", count=1)
 async def asking(tmp_path: Path) -> AsyncIterator[Client]:
     """A client of a real domain."""
     async with opened(tmp_path) as domain:
-        served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
+        served = await serve(create_app(domain, access=AccessControl(), let_go=domain.let_go))
         try:
             async with Client(served.url, user="ann") as client:
                 yield client
@@ -61,25 +61,25 @@ async def test_mistakes_are_told(asking: Client) -> None:
         await asking.data_set("raw")
     with pytest.raises(NotFound):
         await asking.put_data_set(wish(FOR_EACH))
-    with pytest.raises(Invalid, match="no name for a data set"):
-        await asking.put_data_set(DataSetWish(name="a b"))
-    await asking.put_data_set(DataSetWish(name="raw"))
+    with pytest.raises(InvalidRequest, match="no name for a data set"):
+        await asking.put_data_set(DataSetSpec(name="a b"))
+    await asking.put_data_set(DataSetSpec(name="raw"))
     with pytest.raises(NotFound, match="has no batch each/1"):
         await asking.retry_batch("raw", "each", 1)
     await asking.close_set("raw")
     with pytest.raises(Conflict, match="is closed"):
-        await asking.put_data_set(DataSetWish(name="raw", after=("other",)))
+        await asking.put_data_set(DataSetSpec(name="raw", after=("other",)))
     assert await asking.data_sets() == []
     assert [each.state for each in await asking.data_sets(every=True)] == ["over"]
 
 
 async def test_watches_are_added_listed_and_removed(asking: Client, tmp_path: Path) -> None:  # PJ-9
     with pytest.raises(NotFound, match="no storage element"):
-        await asking.put_watch(Watch(name="w", element="disk", data_set="raw"))
+        await asking.put_watch(FolderWatch(name="w", element="disk", data_set="raw"))
     with pytest.raises(NotFound, match="no watch"):
         await asking.remove_watch("w")
     await asking.put_element(StorageElement(name="disk", url=f"file://{tmp_path}"))
-    watch = Watch(name="w", element="disk", data_set="raw", prefix="in", every_ms=60_000)
+    watch = FolderWatch(name="w", element="disk", data_set="raw", prefix="in", every_ms=60_000)
     assert (await asking.put_watch(watch)).watch.owner == "ann"
     [view] = await asking.watches()
     assert (view.watch.prefix, view.watch.every_ms) == ("in", 60_000)

@@ -7,28 +7,28 @@ from contextlib import AsyncExitStack
 import pytest
 
 from mendflow.client import Client
-from mendflow.core.model.flow import Flow, Input, Mend, Sequence
+from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound
+from mendflow.core.model.flow import Flow, Input, PrimitiveStep, Sequence
 from mendflow.core.model.ids import CaseId, FlowName
-from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
-from mendflow.core.model.problems import Forbidden, Invalid, NotFound
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType, Primitive
 from mendflow.core.model.repair_views import DecisionQuery
-from mendflow.core.model.rules import Rule, RuleSet, Tree
-from mendflow.server.access import Access, hash_of, read_tokens
-from mendflow.server.runner import Served
+from mendflow.core.model.rules import Rule, RuleSet, RuleTree
+from mendflow.server.access import AccessControl, read_tokens, token_hash
+from mendflow.server.runner import HttpServer
 from mendflow.services.api.domain import Domain
 from tests.server.conftest import Serving
 from tests.server.foreign_engine import ForeignCase, ForeignEngine
 
 TOKENS = read_tokens(
     "\n".join(
-        f"{name} {role} {hash_of('t-' + name)}"
+        f"{name} {role} {token_hash('t-' + name)}"
         for name, role in (("yawl", "engine"), ("petri", "engine"), ("ann", "user"), ("rita", "reader"))
     )
 )
 PATIENCE_S = 30
 
 
-def exlet(name: str, *steps: Mend) -> Flow:
+def exlet(name: str, *steps: PrimitiveStep) -> Flow:
     body = Sequence(name=f"{name}.steps", body=steps)
     return Flow(name=FlowName(name), exlet=True, inputs={"context": Input(type="map", required=True)}, body=body)
 
@@ -37,20 +37,20 @@ def concert() -> RuleSet:
     """Too few tickets: the show is moved to a smaller place; none at all: the case is ended."""
     move = exlet(
         "move",
-        Mend(name="halt", do=Primitive.SUSPEND, target="case"),
-        Mend(name="book", do=Primitive.WRITE, target="case", settings={"values": {"venue": "club"}}),
-        Mend(name="go", do=Primitive.CONTINUE, target="case"),
+        PrimitiveStep(name="halt", do=Primitive.SUSPEND, target="case"),
+        PrimitiveStep(name="book", do=Primitive.WRITE, target="case", settings={"values": {"venue": "club"}}),
+        PrimitiveStep(name="go", do=Primitive.CONTINUE, target="case"),
     )
-    end = exlet("end", Mend(name="end", do=Primitive.REMOVE, target="case"))
+    end = exlet("end", PrimitiveStep(name="end", do=Primitive.REMOVE, target="case"))
     few = Rule(id=1, condition="case.data.tickets < 100", exlet="move", on_true=2)
     none = Rule(id=2, condition="case.data.tickets == 0", exlet="end")
-    trees = {ExceptionType.ITEM_PRE: {"show": Tree({1: few, 2: none}, 1)}}
+    trees = {ExceptionType.ITEM_PRE: {"show": RuleTree({1: few, 2: none}, 1)}}
     return RuleSet(name="concert", trees=trees, exlets={"move": move, "end": end})
 
 
 @pytest.fixture
-async def guarded(serving: Serving) -> Served:
-    return await serving(Access(TOKENS))
+async def guarded(serving: Serving) -> HttpServer:
+    return await serving(AccessControl(TOKENS))
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
         yield made
 
 
-async def an_engine(stack: AsyncExitStack, served: Served, name: str) -> ForeignEngine:
+async def an_engine(stack: AsyncExitStack, served: HttpServer, name: str) -> ForeignEngine:
     client = await stack.enter_async_context(Client(served.url, f"t-{name}"))
     await client.register_engine(name)
     engine = ForeignEngine(name, client)
@@ -78,7 +78,7 @@ async def held_to_the_end(*engines: ForeignEngine) -> None:
 
 @pytest.mark.parametrize("domain", ["real"], indirect=True)
 async def test_two_engines_are_served_at_once_and_never_meet(
-    domain: Domain, guarded: Served, stack: AsyncExitStack
+    domain: Domain, guarded: HttpServer, stack: AsyncExitStack
 ) -> None:
     # EX-10
     ann = await stack.enter_async_context(Client(guarded.url, "t-ann"))
@@ -108,7 +108,7 @@ async def test_two_engines_are_served_at_once_and_never_meet(
 
 
 @pytest.mark.parametrize("domain", ["real"], indirect=True)
-async def test_an_event_told_again_is_decided_once(domain: Domain, guarded: Served, stack: AsyncExitStack) -> None:
+async def test_an_event_told_again_is_decided_once(domain: Domain, guarded: HttpServer, stack: AsyncExitStack) -> None:
     # EX-10
     ann = await stack.enter_async_context(Client(guarded.url, "t-ann"))
     await ann.put_rules(concert())
@@ -121,13 +121,13 @@ async def test_an_event_told_again_is_decided_once(domain: Domain, guarded: Serv
     assert len([case for case in await ann.cases() if case.mends]) == 1
 
 
-async def test_an_engine_belongs_to_whoever_registered_it(guarded: Served, stack: AsyncExitStack) -> None:
+async def test_an_engine_belongs_to_whoever_registered_it(guarded: HttpServer, stack: AsyncExitStack) -> None:
     # EX-10
     yawl, petri = [await stack.enter_async_context(Client(guarded.url, f"t-{name}")) for name in ("yawl", "petri")]
     view = await yawl.register_engine("one")
     assert (view.name, view.owner) == ("one", "yawl")
     assert (await yawl.register_engine("one")).registered_at == view.registered_at
-    event = XEvent(id="1", type=ExceptionType.CASE_PRE, case=CaseId("17"), flow="concert")
+    event = ExceptionEvent(id="1", type=ExceptionType.CASE_PRE, case=CaseId("17"), flow="concert")
     with pytest.raises(Forbidden):
         await petri.engine_event("one", event)
     with pytest.raises(Forbidden):
@@ -137,7 +137,9 @@ async def test_an_engine_belongs_to_whoever_registered_it(guarded: Served, stack
     assert (await yawl.engine_event("one", event)).held is False
 
 
-async def test_only_engines_speak_as_engines_and_they_do_nothing_else(guarded: Served, stack: AsyncExitStack) -> None:
+async def test_only_engines_speak_as_engines_and_they_do_nothing_else(
+    guarded: HttpServer, stack: AsyncExitStack
+) -> None:
     ann, yawl, rita = [
         await stack.enter_async_context(Client(guarded.url, f"t-{name}")) for name in ("ann", "yawl", "rita")
     ]
@@ -157,14 +159,14 @@ async def test_only_engines_speak_as_engines_and_they_do_nothing_else(guarded: S
 
 @pytest.mark.parametrize("domain", ["real"], indirect=True)
 async def test_what_is_no_event_is_refused_with_the_reason(
-    domain: Domain, guarded: Served, stack: AsyncExitStack
+    domain: Domain, guarded: HttpServer, stack: AsyncExitStack
 ) -> None:
     yawl = await stack.enter_async_context(Client(guarded.url, "t-yawl"))
-    with pytest.raises(Invalid, match="no name for an engine"):
+    with pytest.raises(InvalidRequest, match="no name for an engine"):
         await yawl.register_engine("../up")
     await yawl.register_engine("one")
-    odd = XEvent(id="1", type=ExceptionType.CASE_PRE, case=CaseId("17"), flow="concert", facts={"case": "what"})
-    with pytest.raises(Invalid, match="is a map"):
+    odd = ExceptionEvent(id="1", type=ExceptionType.CASE_PRE, case=CaseId("17"), flow="concert", facts={"case": "what"})
+    with pytest.raises(InvalidRequest, match="is a map"):
         await yawl.engine_event("one", odd)
     with pytest.raises(NotFound, match="never given an order"):
         await yawl.engine_done("one", "77")

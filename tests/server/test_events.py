@@ -9,11 +9,11 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.views import Happening
+from mendflow.core.model.views import ChangeEvent
 from mendflow.server import events
-from mendflow.server.events import Feed
-from mendflow.server.holds import Holds
-from mendflow.server.runner import Served
+from mendflow.server.events import EventFrames
+from mendflow.server.open_requests import OpenRequests
+from mendflow.server.runner import HttpServer
 from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow
 
 
@@ -43,7 +43,7 @@ async def _ended_case(client: Client) -> CaseId:
 
 
 async def test_a_case_is_told_from_its_start_to_its_end(
-    served: Served, client: Client, http: aiohttp.ClientSession
+    served: HttpServer, client: Client, http: aiohttp.ClientSession
 ) -> None:
     case = await _ended_case(client)
     async with http.get(f"{served.url}/api/v1/cases/{case}/events") as response:
@@ -52,12 +52,12 @@ async def test_a_case_is_told_from_its_start_to_its_end(
     assert told[-1].event == "end"
     serials = [int(one.id) for one in told[:-1]]
     assert serials == sorted(set(serials)), "each once, and in order"
-    last = msgspec.json.decode(told[-2].data, type=Happening)
+    last = msgspec.json.decode(told[-2].data, type=ChangeEvent)
     assert (last.kind, last.state, last.case) == ("case", "completed", case)
 
 
 async def test_a_stream_is_taken_up_after_the_last_event_seen(
-    served: Served, client: Client, http: aiohttp.ClientSession
+    served: HttpServer, client: Client, http: aiohttp.ClientSession
 ) -> None:
     case = await _ended_case(client)
     url = f"{served.url}/api/v1/cases/{case}/events"
@@ -71,7 +71,7 @@ async def test_a_stream_is_taken_up_after_the_last_event_seen(
 
 
 async def test_the_stream_of_a_live_case_goes_on_as_things_happen(
-    served: Served, client: Client, http: aiohttp.ClientSession
+    served: HttpServer, client: Client, http: aiohttp.ClientSession
 ) -> None:
     await client.deploy(job_flow())
     await client.start("one")
@@ -83,18 +83,18 @@ async def test_the_stream_of_a_live_case_goes_on_as_things_happen(
 
 
 async def test_the_stream_of_all_cases_tells_of_new_ones(
-    served: Served, client: Client, http: aiohttp.ClientSession
+    served: HttpServer, client: Client, http: aiohttp.ClientSession
 ) -> None:
     await client.deploy(job_flow())
     async with http.get(f"{served.url}/api/v1/events") as response:
         await response.content.readuntil(b"\n\n")
         case = await client.start("one")
         first = await anext(_told(response))
-    assert msgspec.json.decode(first.data, type=Happening).case == case.id
+    assert msgspec.json.decode(first.data, type=ChangeEvent).case == case.id
 
 
 async def test_the_stream_of_no_case_and_a_wrong_serial_are_refused(
-    served: Served, client: Client, http: aiohttp.ClientSession
+    served: HttpServer, client: Client, http: aiohttp.ClientSession
 ) -> None:
     async with http.get(f"{served.url}/api/v1/cases/none/events") as response:
         assert response.status == 404
@@ -105,7 +105,7 @@ async def test_the_stream_of_no_case_and_a_wrong_serial_are_refused(
 
 
 async def test_a_server_that_stops_cuts_its_streams_without_saying_end(
-    served: Served, client: Client, http: aiohttp.ClientSession
+    served: HttpServer, client: Client, http: aiohttp.ClientSession
 ) -> None:
     await client.deploy(job_flow())
     await client.start("one")
@@ -116,20 +116,20 @@ async def test_a_server_that_stops_cuts_its_streams_without_saying_end(
         assert "end" not in [one.event async for one in told]
 
 
-def _happening(serial: int) -> Happening:
-    return Happening(serial=serial, at=0, kind="item", case=CaseId("c"))
+def _happening(serial: int) -> ChangeEvent:
+    return ChangeEvent(serial=serial, at=0, kind="item", case=CaseId("c"))
 
 
 async def test_a_slow_reader_holds_the_telling_back() -> None:
     drawn = 0
 
-    async def endless() -> AsyncIterator[Happening]:
+    async def endless() -> AsyncIterator[ChangeEvent]:
         nonlocal drawn
         while True:
             drawn += 1
             yield _happening(drawn)
 
-    pieces = Feed(endless(), _over).told(Holds())
+    pieces = EventFrames(endless(), _over).stream(OpenRequests())
     await anext(pieces)
     for _ in range(100):
         await asyncio.sleep(0)
@@ -142,14 +142,14 @@ async def test_a_slow_reader_holds_the_telling_back() -> None:
 async def test_a_reader_that_leaves_ends_the_source() -> None:
     closed = asyncio.Event()
 
-    async def source() -> AsyncIterator[Happening]:
+    async def source() -> AsyncIterator[ChangeEvent]:
         try:
             yield _happening(1)
             await asyncio.Event().wait()
         finally:
             closed.set()
 
-    pieces = Feed(source(), _over).told(Holds())
+    pieces = EventFrames(source(), _over).stream(OpenRequests())
     await anext(pieces)
     await anext(pieces)
     await pieces.aclose()
@@ -159,11 +159,11 @@ async def test_a_reader_that_leaves_ends_the_source() -> None:
 async def test_a_silent_stream_shows_that_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "SILENCE_S", 0.01)
 
-    async def silent() -> AsyncIterator[Happening]:
+    async def silent() -> AsyncIterator[ChangeEvent]:
         await asyncio.Event().wait()
         yield _happening(1)
 
-    pieces = Feed(silent(), _over).told(Holds())
+    pieces = EventFrames(silent(), _over).stream(OpenRequests())
     await anext(pieces)
     assert (await anext(pieces)).startswith(b":")
     await pieces.aclose()

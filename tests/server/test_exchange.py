@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from mendflow.client import Client
+from mendflow.core.model.errors import Unreachable
 from mendflow.core.model.ids import PilotId
-from mendflow.core.model.problems import Unreachable
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
-from mendflow.server import pilots
-from mendflow.server.access import Access
+from mendflow.server import pilot_exchange as pilots
+from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
-from mendflow.server.runner import Served, serve
+from mendflow.server.runner import HttpServer, serve
 from tests.server.conftest import DomainUnderTest
 from tests.server.conversation import do_jobs, job_flow, sync_request
 
@@ -56,7 +56,7 @@ async def _seen(client: Client) -> None:
     ids=["empty", "json", "no-such-byte", "wrong-type", "half", "nested"],
 )
 async def test_a_malformed_request_is_told_so(
-    served: Served, http: aiohttp.ClientSession, body: bytes, said: str
+    served: HttpServer, http: aiohttp.ClientSession, body: bytes, said: str
 ) -> None:
     async with http.post(f"{served.url}/api/v1/pilots/sync", data=body) as response:
         assert response.status == 400
@@ -66,7 +66,7 @@ async def test_a_malformed_request_is_told_so(
 
 
 async def test_a_request_beyond_the_bound_is_refused(
-    served: Served, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+    served: HttpServer, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pilots, "SYNC_BYTES_MAX", 1000)
     async with http.post(f"{served.url}/api/v1/pilots/sync", data=b"x" * 1001) as response:
@@ -74,7 +74,7 @@ async def test_a_request_beyond_the_bound_is_refused(
         assert (await response.json())["code"] == "too-large"
 
 
-async def test_only_post_is_an_exchange(served: Served, http: aiohttp.ClientSession) -> None:
+async def test_only_post_is_an_exchange(served: HttpServer, http: aiohttp.ClientSession) -> None:
     async with http.get(f"{served.url}/api/v1/pilots/sync") as response:
         assert response.status in (404, 405)
 
@@ -105,7 +105,7 @@ async def test_the_domain_is_told_of_a_pilot_that_hangs_up(
     domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deaf = Deaf(domain, monkeypatch)
-    served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
+    served = await serve(create_app(domain, access=AccessControl(), let_go=domain.let_go))
     try:
         async with Client(served.url) as client:
             exchange = asyncio.create_task(client.sync(sync_request(1, wait_ms=60_000)))
@@ -120,7 +120,7 @@ async def test_a_server_that_stops_answers_what_it_holds(
     domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deaf = Deaf(domain, monkeypatch)
-    served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
+    served = await serve(create_app(domain, access=AccessControl(), let_go=domain.let_go))
     async with Client(served.url) as client:
         exchange = asyncio.create_task(client.sync(sync_request(9, wait_ms=60_000)))
         await deaf.asked.wait()
@@ -132,7 +132,7 @@ async def test_a_server_that_stops_does_not_wait_for_a_domain_that_will_not_answ
     domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deaf = Deaf(domain, monkeypatch, stubborn=True)
-    served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
+    served = await serve(create_app(domain, access=AccessControl(), let_go=domain.let_go))
     async with Client(served.url) as client:
         exchange = asyncio.create_task(client.sync(sync_request(9, wait_ms=60_000)))
         await deaf.asked.wait()
@@ -148,7 +148,7 @@ async def test_a_bug_in_the_domain_is_an_answer_too(
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr(domain, "sync", broken)
-    served = await serve(create_app(domain, access=Access()))
+    served = await serve(create_app(domain, access=AccessControl()))
     try:
         async with aiohttp.ClientSession() as http:
             body = msgspec.msgpack.encode(sync_request(1))

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from mendflow.pilot.http import Address, Files
-from mendflow.server.runner import Served
+from mendflow.pilot.agent.http import FileClient, ServerAddress
+from mendflow.server.runner import HttpServer
 from tests.server.conftest import Serving
 
 
@@ -16,7 +16,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-async def test_a_file_goes_in_and_comes_out_as_it_was(served: Served, http: aiohttp.ClientSession) -> None:
+async def test_a_file_goes_in_and_comes_out_as_it_was(served: HttpServer, http: aiohttp.ClientSession) -> None:
     content = bytes(range(256)) * 3000
     url = f"{served.url}/api/v1/files/{_digest(content)}"
     async with http.head(url) as response:
@@ -31,7 +31,7 @@ async def test_a_file_goes_in_and_comes_out_as_it_was(served: Served, http: aioh
         assert await response.read() == content
 
 
-async def test_whoever_was_cut_off_goes_on_from_there(served: Served, http: aiohttp.ClientSession) -> None:  # FM-6
+async def test_whoever_was_cut_off_goes_on_from_there(served: HttpServer, http: aiohttp.ClientSession) -> None:  # FM-6
     content = bytes(range(256)) * 3000
     url = f"{served.url}/api/v1/files/{_digest(content)}"
     async with http.put(url, data=content):
@@ -43,13 +43,13 @@ async def test_whoever_was_cut_off_goes_on_from_there(served: Served, http: aioh
     for other in ("bytes=0-", "bytes=5-9", f"bytes={len(content)}-", "bytes=-5", "lines=1-"):
         async with http.get(url, headers={"Range": other}) as response:
             assert (response.status, await response.read()) == (200, content)
-    files = Files(Address(served.url, ""))
+    files = FileClient(ServerAddress(served.url, ""))
     for offset in (0, 1, 700_000):
         got = await asyncio.to_thread(lambda at: b"".join(files.get(_digest(content), offset=at)), offset)
         assert got == content[offset:]
 
 
-async def test_an_empty_file_is_a_file(served: Served, http: aiohttp.ClientSession) -> None:
+async def test_an_empty_file_is_a_file(served: HttpServer, http: aiohttp.ClientSession) -> None:
     url = f"{served.url}/api/v1/files/{_digest(b'')}"
     async with http.put(url, data=b"") as response:
         assert response.status == 200
@@ -57,7 +57,7 @@ async def test_an_empty_file_is_a_file(served: Served, http: aiohttp.ClientSessi
         assert (response.status, await response.read()) == (200, b"")
 
 
-async def test_content_under_another_hash_is_refused_whole(served: Served, http: aiohttp.ClientSession) -> None:
+async def test_content_under_another_hash_is_refused_whole(served: HttpServer, http: aiohttp.ClientSession) -> None:
     url = f"{served.url}/api/v1/files/{_digest(b'one')}"
     async with http.put(url, data=b"another") as response:
         assert 400 <= response.status < 500
@@ -88,7 +88,7 @@ async def _pieces(content: bytes) -> AsyncIterator[bytes]:
     yield content[500:]
 
 
-async def test_an_upload_that_is_cut_off_leaves_nothing(served: Served, http: aiohttp.ClientSession) -> None:
+async def test_an_upload_that_is_cut_off_leaves_nothing(served: HttpServer, http: aiohttp.ClientSession) -> None:
     content = b"half of it"
     address = urlsplit(served.url)
     _, writer = await asyncio.open_connection(address.hostname, address.port)
@@ -101,6 +101,6 @@ async def test_an_upload_that_is_cut_off_leaves_nothing(served: Served, http: ai
         assert response.status == 404
 
 
-async def test_a_name_that_is_a_path_is_refused(served: Served, http: aiohttp.ClientSession) -> None:
+async def test_a_name_that_is_a_path_is_refused(served: HttpServer, http: aiohttp.ClientSession) -> None:
     async with http.put(f"{served.url}/api/v1/files/{_digest(b'x')}?name=../x", data=b"x") as response:
         assert response.status == 400

@@ -8,15 +8,15 @@ import aiohttp
 import pytest
 
 from mendflow.client import Client
+from mendflow.core.model.errors import Conflict, Forbidden, NotFound, Unauthorized
 from mendflow.core.model.ids import CaseId, ItemId, JobId
-from mendflow.core.model.problems import Conflict, Forbidden, NotFound, Unauthorized
 from mendflow.core.model.rules import RuleSet
-from mendflow.core.model.views import Happening
-from mendflow.server.access import Access, hash_of, read_tokens
+from mendflow.core.model.views import ChangeEvent
+from mendflow.server.access import AccessControl, read_tokens, token_hash
 from tests.server.conversation import do_jobs, job_flow, loop_flow, task_flow
 from tests.server.town import SERVERS_TOKEN, Citizen, town, until
 
-PEOPLE = read_tokens(f"boss admin {hash_of('t-boss')}\nrita reader {hash_of('t-rita')}")
+PEOPLE = read_tokens(f"boss admin {token_hash('t-boss')}\nrita reader {token_hash('t-rita')}")
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ async def test_what_last_means_is_settled_by_the_server_that_was_asked(east: Cli
 async def test_a_stream_of_events_comes_through_and_ends_with_the_case(east: Client, west: Client) -> None:
     await east.deploy(job_flow())
     case = await east.start("one")
-    told = west.happenings(case.id, kind="case")
+    told = west.events(case.id, kind="case")
     assert (await anext(told)).state == "running"
     await do_jobs(east, 1)
     assert [happening.state async for happening in told] == ["completed"]
@@ -80,7 +80,7 @@ async def test_a_case_goes_on_elsewhere_when_its_server_dies(  # JS-7
         assert answer.status == 503 and answer.headers["Retry-After"] == "1"
         told = await answer.json()
         assert told["code"] == "not-now" and "east" in told["message"]
-    await until(lambda: two[1].where.here(case.id))
+    await until(lambda: two[1].homes.here(case.id))
     assert (await west.suspend(case.id)).status == "suspended"
 
 
@@ -89,16 +89,16 @@ async def test_a_watcher_goes_on_at_another_server_and_hears_the_end_that_it_mis
 ) -> None:
     await east.deploy(loop_flow())
     case = await east.start("many", {"n": 1})
-    told = [happening async for happening in _first(east.happenings(case.id), 2)]
+    told = [happening async for happening in _first(east.events(case.id), 2)]
     await do_jobs(east, 3)
     await east.wait(case.id)
-    rest = [happening async for happening in west.happenings(case.id, told[-1].serial)]
+    rest = [happening async for happening in west.events(case.id, told[-1].serial)]
     assert [each.state for each in rest if each.kind == "item"] == ["completed"] * 3
     assert (rest[-1].kind, rest[-1].state) == ("case", "completed")
-    assert [each.state async for each in west.happenings(case.id, kind="case")] == ["completed"]
+    assert [each.state async for each in west.events(case.id, kind="case")] == ["completed"]
 
 
-async def _first(told: AsyncIterator[Happening], number: int) -> AsyncIterator[Happening]:
+async def _first(told: AsyncIterator[ChangeEvent], number: int) -> AsyncIterator[ChangeEvent]:
     for _ in range(number):
         yield await anext(told)
 
@@ -124,7 +124,7 @@ async def test_roles_are_asked_at_both_servers(tmp_path: Path) -> None:
                 await reader.suspend(case.id)
             with pytest.raises(Unauthorized):
                 await stranger.case(case.id)
-            west.served.app.access = Access([*PEOPLE, *read_tokens(f"rita admin {hash_of('t-more')}")])
+            west.served.app.access = AccessControl([*PEOPLE, *read_tokens(f"rita admin {token_hash('t-more')}")])
         async with west.client("t-more") as promoted:
             with pytest.raises(Unauthorized):
                 await promoted.suspend(case.id)
@@ -145,7 +145,7 @@ async def test_two_servers_that_are_asked_with_the_same_key_at_once_start_one_ca
         started = {case.id for case in await asyncio.gather(*asked)}
         assert len(started) == 1
     assert len(await west.cases()) == 5
-    assert all(citizen.house.services.ledger.broken == "" for citizen in two)
+    assert all(citizen.server.runtime.ledger.broken == "" for citizen in two)
 
 
 async def test_a_flow_that_was_deployed_elsewhere_a_moment_ago_is_known(east: Client, west: Client) -> None:
@@ -178,7 +178,7 @@ async def test_a_server_that_says_nothing_is_named_in_the_answer(
 
 async def test_the_events_of_all_servers_come_as_one_stream(east: Client, west: Client) -> None:
     await east.deploy(task_flow())
-    told = west.happenings(kind="case")
+    told = west.events(kind="case")
     first = asyncio.ensure_future(anext(told))
     cases: list[str] = []
     while not first.done():
@@ -190,7 +190,7 @@ async def test_the_events_of_all_servers_come_as_one_stream(east: Client, west: 
         assert own in [happening.case async for happening in _until(told, own)]
 
 
-async def _until(told: AsyncIterator[Happening], case: str) -> AsyncIterator[Happening]:
+async def _until(told: AsyncIterator[ChangeEvent], case: str) -> AsyncIterator[ChangeEvent]:
     async for happening in told:
         yield happening
         if happening.case == case:
@@ -200,7 +200,7 @@ async def _until(told: AsyncIterator[Happening], case: str) -> AsyncIterator[Hap
 async def test_levels_are_drained_on_all_servers(two: tuple[Citizen, Citizen], west: Client) -> None:
     for citizen in two:
         case = f"f-{citizen.name}"
-        await citizen.house.services.levels.enter(
+        await citizen.server.runtime.levels.enter(
             f"{case}/1", level=1, job=JobId(f"{case}/1"), case=CaseId(case), item=ItemId("a"), mode="express"
         )
     assert [level.waiting for level in await west.levels()] == [2, 0, 0]
@@ -217,4 +217,4 @@ async def test_rules_that_are_put_on_two_servers_at_once_are_put_one_after_the_o
     assert [view.version for view in await west.rule_versions("f")] == [6, 5, 4, 3, 2, 1]
     with pytest.raises(Conflict):
         await west.put_rules(RuleSet(name="f"), expected=4)
-    assert all(citizen.house.services.ledger.broken == "" for citizen in two)
+    assert all(citizen.server.runtime.ledger.broken == "" for citizen in two)

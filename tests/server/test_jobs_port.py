@@ -10,7 +10,7 @@ from lxml import etree
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap.envelope import write_envelope
-from mendflow.server.access import hash_of, read_tokens
+from mendflow.server.access import read_tokens, token_hash
 from mendflow.services.messaging.ports.job_messages import JOBS
 from mendflow.services.messaging.ports.messages import PortFault
 from tests.server.conversation import do_jobs, task_flow
@@ -21,8 +21,8 @@ JOB = """<JobDefinition xmlns="http://schemas.ggf.org/jsdl/2005/11/jsdl"><JobDes
 </POSIXApplication></Application></JobDescription></JobDefinition>"""
 CALLBACK = "<callback>http://127.0.0.1:1/</callback>"
 PEOPLE = read_tokens(
-    f"boss admin {hash_of('t-boss')}\nanne engine {hash_of('t-anne')}\nbert engine {hash_of('t-bert')}\n"
-    f"carl user {hash_of('t-carl')}"
+    f"boss admin {token_hash('t-boss')}\nanne engine {token_hash('t-anne')}\nbert engine {token_hash('t-bert')}\n"
+    f"carl user {token_hash('t-carl')}"
 )
 BOMB = '<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;&b;">]>'
 
@@ -109,7 +109,7 @@ async def test_what_the_proxy_could_not_mend_keeps_its_name_over_a_line(
     two: tuple[Citizen, Citizen], monkeypatch: pytest.MonkeyPatch
 ) -> None:  # FM-9
     east, _ = two
-    proxy = east.house.services.ports["proxy"]
+    proxy = east.server.runtime.ports["proxy"]
     faults = {
         "partnerUnreachable": ["<partnerUnreachable", "nobody is there"],
         "{urn:shop}soldOut": ['<soldOut xmlns="urn:shop"/>'],
@@ -121,7 +121,7 @@ async def test_what_the_proxy_could_not_mend_keeps_its_name_over_a_line(
         async def asked(_text: str, *, fault: Fault = fault, **_: str) -> str:
             raise PortFault(fault.name, fault.message, partner=fault)
 
-        monkeypatch.setattr(proxy, "asked", asked)
+        monkeypatch.setattr(proxy, "handle_request", asked)
         async with (
             aiohttp.ClientSession() as line,
             line.post(f"{east.url}/soap/proxy", data=write_envelope(["<call/>"])) as answer,

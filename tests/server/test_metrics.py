@@ -17,9 +17,9 @@ from mendflow.core.model import flow as model
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, FlowName, ItemId, JobId
-from mendflow.core.model.jobs import Measures
-from mendflow.core.model.sync import Beat, Report
-from mendflow.server.access import Token, hash_of
+from mendflow.core.model.jobs import Measurements
+from mendflow.core.model.sync import AttemptReport, AttemptStatus
+from mendflow.server.access import AccessToken, token_hash
 from mendflow.wiring import RunningServer, ServerOptions, running_server
 from tests.server.by_hand import ByHand
 
@@ -41,21 +41,22 @@ async def one_ended_one_failed_one_running(server: RunningServer) -> None:
     """Two jobs of one case end, one well; a job of another case runs on."""
     async with Client(server.url) as client:
         two = model.Parallel(
-            name="both", branches=(model.Job(name="good", command="true"), model.Job(name="bad", command="false"))
+            name="both",
+            branches=(model.JobActivity(name="good", command="true"), model.JobActivity(name="bad", command="false")),
         )
         await client.deploy(Flow(name=FlowName("two"), body=two))
-        await client.deploy(Flow(name=FlowName("long"), body=model.Job(name="long", command="sleep 9")))
-        pilot = ByHand(client, server.house.clock.now())
+        await client.deploy(Flow(name=FlowName("long"), body=model.JobActivity(name="long", command="sleep 9")))
+        pilot = ByHand(client, server.server.clock.now())
         await client.start("two")
         given = (await pilot.sync(want=2)).jobs
         assert {each.spec.item for each in given} == {"good", "bad"}
         faults = {"good": None, "bad": FAULT}
         await pilot.sync(
-            reports=tuple(Report(each.job, each.fence, pilot.outcome(faults[each.spec.item])) for each in given)
+            reports=tuple(AttemptReport(each.job, each.fence, pilot.outcome(faults[each.spec.item])) for each in given)
         )
         await client.start("long")
         [long] = (await pilot.sync(want=1)).jobs
-        await pilot.sync(running=(Beat(long.job, long.fence, "running", Measures(ran_ms=7_000)),))
+        await pilot.sync(running=(AttemptStatus(long.job, long.fence, "running", Measurements(ran_ms=7_000)),))
 
 
 async def scraped(url: str) -> dict[str, Metric]:
@@ -76,7 +77,7 @@ def value(families: dict[str, Metric], family: str, suffix: str = "", **labels: 
 
 async def test_a_server_tells_what_became_of_its_jobs(server: RunningServer) -> None:  # JS-8
     await one_ended_one_failed_one_running(server)
-    levels = server.house.services.levels
+    levels = server.server.runtime.levels
     await levels.enter("x/1", level=1, job=JobId("x/1"), case=CaseId("x"), item=ItemId("i"), mode="express")
     told = await scraped(server.url)
     assert value(told, "mendflow_attempts_ended", "_total", end="completed", site="north") == 1
@@ -124,18 +125,18 @@ async def test_whoever_likes_open_metrics_gets_it(server: RunningServer) -> None
 
 
 async def test_numbers_are_told_while_the_store_is_away(server: RunningServer) -> None:
-    server.house.on_broken(server.house.services, "the test says so")
+    server.server.on_broken(server.server.runtime, "the test says so")
     told = await scraped(server.url)
     assert value(told, "mendflow_store_up") == 0
-    while server.house.present is None:
-        await server.house.clock.sleep(20)
+    while server.server.present is None:
+        await server.server.clock.sleep(20)
     back = await scraped(server.url)
     assert value(back, "mendflow_store_up") == 1
     assert value(back, "mendflow_store_away_seconds", "_total") > 0
 
 
 async def test_a_collector_with_the_role_metrics_reads_numbers_and_nothing_else(tmp_path: Path) -> None:
-    token = Token("prometheus", frozenset({"metrics"}), hash_of("secret"))
+    token = AccessToken("prometheus", frozenset({"metrics"}), token_hash("secret"))
     async with running_server(ServerOptions(data=tmp_path, tokens=(token,))) as server, aiohttp.ClientSession() as http:
         wanted = {"/metrics": 200, "/api/v1/stats": 200, "/api/v1/cases": 403, "/api/v1/servers": 403}
         for path, status in wanted.items():
@@ -177,10 +178,10 @@ def labels_of(families: dict[str, Metric]) -> dict[str, set[str]]:
 
 async def test_dashboard_and_rules_ask_only_for_what_there_is(server: RunningServer) -> None:  # JS-8
     await one_ended_one_failed_one_running(server)
-    server.house.counts.repairs.add("two", "1", "again", "recovered")
-    server.house.counts.store.conflicts.add("job")
-    server.house.counts.jobs.placed.add("data")
-    server.house.counts.cases_ended.add("two", "failed")
+    server.server.counts.repairs.add("two", "1", "again", "recovered")
+    server.server.counts.store.conflicts.add("job")
+    server.server.counts.jobs.placed.add("data")
+    server.server.counts.cases_ended.add("two", "failed")
     known = labels_of(await scraped(server.url))
     asked: set[str] = set()
     for where, expression in expressions():

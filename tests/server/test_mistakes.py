@@ -10,12 +10,12 @@ import aiohttp
 import msgspec
 import pytest
 
-from mendflow.core.model.problems import Conflict
+from mendflow.core.model.errors import Conflict
 from mendflow.core.model.views import CaseView
-from mendflow.server.access import Access, single_token
-from mendflow.server.answers import body_of
+from mendflow.server.access import AccessControl, single_token
 from mendflow.server.app import JSON_BYTES_MAX, create_app
-from mendflow.server.runner import Served, serve
+from mendflow.server.error_responses import body_of
+from mendflow.server.runner import HttpServer, serve
 from tests.server.conftest import DomainUnderTest, Serving
 
 
@@ -44,7 +44,7 @@ async def _told(response: aiohttp.ClientResponse) -> dict[str, Any]:
     ],
 )
 async def test_a_refusal_has_one_shape(
-    served: Served, http: aiohttp.ClientSession, method: str, path: str, status: int, code: str
+    served: HttpServer, http: aiohttp.ClientSession, method: str, path: str, status: int, code: str
 ) -> None:
     async with http.request(method, served.url + path) as response:
         assert response.status == status
@@ -64,7 +64,7 @@ async def test_a_refusal_has_one_shape(
     ],
 )
 async def test_a_body_that_does_not_fit_is_told_where(
-    served: Served, http: aiohttp.ClientSession, path: str, body: object, field: str
+    served: HttpServer, http: aiohttp.ClientSession, path: str, body: object, field: str
 ) -> None:
     async with http.post(f"{served.url}/api/v1{path}", json=body) as response:
         assert response.status == 400
@@ -79,7 +79,7 @@ async def test_a_body_that_does_not_fit_is_told_where(
     ids=["cut", "no-text", "empty", "more", "nested-lists", "nested-maps"],
 )
 async def test_a_body_that_is_no_json_is_refused_and_the_server_lives(
-    served: Served, http: aiohttp.ClientSession, body: bytes
+    served: HttpServer, http: aiohttp.ClientSession, body: bytes
 ) -> None:
     headers = {"Content-Type": "application/json"}
     async with http.post(f"{served.url}/api/v1/cases", data=body, headers=headers) as response:
@@ -89,7 +89,7 @@ async def test_a_body_that_is_no_json_is_refused_and_the_server_lives(
         assert response.status == 200
 
 
-async def test_a_flow_nested_too_deeply_is_refused(served: Served, http: aiohttp.ClientSession) -> None:
+async def test_a_flow_nested_too_deeply_is_refused(served: HttpServer, http: aiohttp.ClientSession) -> None:
     opening = b'{"kind":"sequence","name":"s","body":['
     body = b'{"name":"deep","body":' + opening * 20_000 + b"]}" * 20_000 + b"}"
     headers = {"Content-Type": "application/json"}
@@ -98,7 +98,7 @@ async def test_a_flow_nested_too_deeply_is_refused(served: Served, http: aiohttp
         assert "64 levels" in (await _told(response))["message"]
 
 
-async def test_a_body_beyond_the_bound_is_refused(served: Served, http: aiohttp.ClientSession) -> None:
+async def test_a_body_beyond_the_bound_is_refused(served: HttpServer, http: aiohttp.ClientSession) -> None:
     body = b'"' + b"x" * JSON_BYTES_MAX + b'"'
     headers = {"Content-Type": "application/json"}
     async with http.post(f"{served.url}/api/v1/cases", data=body, headers=headers) as response:
@@ -116,13 +116,13 @@ def _said_at_once(port: int, size: int) -> bytes:
         return line.recv(65_536)
 
 
-async def test_a_caller_who_sends_too_much_hears_why_and_not_a_broken_line(served: Served) -> None:
+async def test_a_caller_who_sends_too_much_hears_why_and_not_a_broken_line(served: HttpServer) -> None:
     heard = await asyncio.to_thread(_said_at_once, served.port, 40_000_000)
     assert heard.startswith(b"HTTP/1.1 413 ")
     assert b"put large values into files" in heard
 
 
-async def test_a_header_that_decides_is_not_taken_twice(served: Served) -> None:
+async def test_a_header_that_decides_is_not_taken_twice(served: HttpServer) -> None:
     def ask() -> bytes:
         with socket.create_connection(("127.0.0.1", served.port), timeout=60) as line:
             line.sendall(b"GET /api/v1/cases HTTP/1.1\r\nHost: evil.example\r\nHost: 127.0.0.1\r\n\r\n")
@@ -140,7 +140,7 @@ async def test_a_recursion_of_our_own_is_a_bug_and_no_mistake_of_the_caller(
         raise RecursionError("in our own code")
 
     monkeypatch.setattr(domain, "case", deep)
-    served = await serve(create_app(domain, access=Access()))
+    served = await serve(create_app(domain, access=AccessControl()))
     try:
         async with http.get(f"{served.url}/api/v1/cases/one") as response:
             assert response.status == 500
@@ -158,7 +158,7 @@ async def test_our_own_bug_is_told_by_an_id_that_the_log_knows(
         raise ZeroDivisionError("the secret is 4711")
 
     monkeypatch.setattr(domain, "case", broken)
-    served = await serve(create_app(domain, access=Access()))
+    served = await serve(create_app(domain, access=AccessControl()))
     try:
         async with http.get(f"{served.url}/api/v1/cases/one") as response:
             assert response.status == 500
@@ -176,7 +176,7 @@ async def test_a_token_is_never_in_the_log(
     serving: Serving, http: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    served = await serving(Access(single_token("s3cret-token")))
+    served = await serving(AccessControl(single_token("s3cret-token")))
     for token in ("s3cret-token", "wr0ng-token"):
         headers = {"Authorization": f"Bearer {token}"}
         async with http.get(f"{served.url}/api/v1/cases?flow=s3cret-token", headers=headers) as response:

@@ -11,8 +11,8 @@ from litestar import Litestar
 
 from mendflow.client import Client
 from mendflow.server.app import SYNC_PATH
-from mendflow.server.questions import QUESTIONS
-from mendflow.server.runner import Served
+from mendflow.server.pilot_lookups import LOOKUP_PATHS
+from mendflow.server.runner import HttpServer
 from tests.server.conversation import SEVERAL, do_jobs, loop_flow, task_flow
 
 Json = dict[str, Any]
@@ -21,7 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "api.md"
 
 
 @pytest.fixture
-async def description(served: Served, http: aiohttp.ClientSession) -> Json:
+async def description(served: HttpServer, http: aiohttp.ClientSession) -> Json:
     async with http.get(f"{served.url}/api/v1/openapi.json") as response:
         assert response.status == 200
         return dict(await response.json())
@@ -33,7 +33,7 @@ def _described(description: Json) -> set[tuple[str, str]]:
 
 def _routed(app: Litestar) -> set[tuple[str, str]]:
     """What the application answers to, in the form of the description."""
-    routed = {("POST", path) for path in (SYNC_PATH, *QUESTIONS)}
+    routed = {("POST", path) for path in (SYNC_PATH, *LOOKUP_PATHS)}
     for route in app.routes:
         path = re.sub(r"\{(\w+):\w+\}", r"{\1}", route.path)
         routed |= {(method, path) for method in getattr(route, "methods", ()) if method != "OPTIONS"}
@@ -50,7 +50,7 @@ def _all(value: Any, key: str) -> list[Any]:
     return here + [found for one in value.values() for found in _all(one, key)]
 
 
-async def test_every_route_is_described_and_nothing_else(served: Served, description: Json) -> None:
+async def test_every_route_is_described_and_nothing_else(served: HttpServer, description: Json) -> None:
     assert _described(description) == _routed(served.app)
 
 
@@ -75,7 +75,7 @@ async def test_every_operation_says_what_a_client_needs(description: Json) -> No
 
 
 async def test_real_answers_fit_the_description(
-    served: Served, client: Client, http: aiohttp.ClientSession, description: Json
+    served: HttpServer, client: Client, http: aiohttp.ClientSession, description: Json
 ) -> None:
     await client.deploy(task_flow())
     await client.start("ask")
@@ -127,7 +127,7 @@ def _fits(answer: Any, schema: Json, description: Json) -> None:
 
 
 async def test_the_page_shows_every_route_and_needs_no_network(
-    served: Served, http: aiohttp.ClientSession, description: Json
+    served: HttpServer, http: aiohttp.ClientSession, description: Json
 ) -> None:
     async with http.get(f"{served.url}/api/v1/docs") as response:
         assert response.headers["Content-Type"].startswith("text/html")

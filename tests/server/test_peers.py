@@ -9,25 +9,25 @@ import aiohttp
 import msgspec
 import pytest
 
-from mendflow.core.model.data import CacheCard
-from mendflow.core.model.flow import Flow, Job
+from mendflow.core.model.data import CacheAdvert
+from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import CaseId, FlowName, PilotId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.stats import StatsView
-from mendflow.core.model.sync import Capacity, Report, SyncAnswer, SyncRequest
+from mendflow.core.model.sync import AttemptReport, Capacity, SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
-from mendflow.server.access import ADMIN, Access, Token, hash_of
+from mendflow.server.access import ADMIN, AccessControl, AccessToken, token_hash
 from mendflow.server.app import create_app
-from mendflow.server.peers import HttpNeighbours
-from mendflow.server.runner import Served, serve
+from mendflow.server.peers import HttpPeers
+from mendflow.server.runner import HttpServer, serve
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.api.peer_handler import Counterpart
+from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.base.clock import SystemClock, steady_ms
-from mendflow.services.base.cluster import NeighbourAway, ServerDocument
+from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
 from mendflow.services.cluster.shared_secret import SECRET_KIND, derived, shared_secret
-from mendflow.services.runtime.server import House, HouseRules
+from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.contract import Store
-from mendflow.stores.files import FolderKeeper
+from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
 from tests.server.conftest import DomainUnderTest
 
@@ -57,7 +57,7 @@ class Heard:
     def pilots(self) -> list[PilotView]:
         return []
 
-    def cards(self) -> list[CacheCard]:
+    def cards(self) -> list[CacheAdvert]:
         return []
 
     async def stats(self, running: int) -> StatsView:
@@ -75,26 +75,26 @@ def heard() -> Heard:
 @pytest.fixture
 async def other(domain: DomainUnderTest, heard: Heard) -> AsyncIterator[ServerDocument]:
     """A server with tokens, and with others beside it."""
-    admin = Token("root", frozenset({ADMIN}), hash_of("admin"))
-    app = create_app(domain, access=Access([admin], servers_token=TOKEN), peer=heard)
+    admin = AccessToken("root", frozenset({ADMIN}), token_hash("admin"))
+    app = create_app(domain, access=AccessControl([admin], servers_token=TOKEN), peer=heard)
     served = await serve(app)
     yield ServerDocument(id="a", url=served.url)
     await served.stop()
 
 
 @pytest.fixture
-async def neighbours() -> AsyncIterator[HttpNeighbours]:
-    neighbours = HttpNeighbours()
-    neighbours.introduce(TOKEN)
-    yield neighbours
-    await neighbours.close()
+async def peers() -> AsyncIterator[HttpPeers]:
+    client = HttpPeers()
+    client.introduce(TOKEN)
+    yield client
+    await client.close()
 
 
 async def test_an_exchange_and_a_nudge_arrive_as_they_were_given(
-    heard: Heard, other: ServerDocument, neighbours: HttpNeighbours
+    heard: Heard, other: ServerDocument, peers: HttpPeers
 ) -> None:
-    answer = await neighbours.sync(other, request_of(7), "ann")
-    await neighbours.nudge(other, pilots=[PilotId("p")], work=True, by="b")
+    answer = await peers.sync(other, request_of(7), "ann")
+    await peers.nudge(other, pilots=[PilotId("p")], work=True, by="b")
     assert (answer.serial, answer.lease_ms) == (7, 30_000)
     assert [(request.serial, request.front, who) for request, who in heard.passed] == [(7, "b", "ann")]
     assert heard.nudges == [(["p"], True, "b")]
@@ -116,7 +116,7 @@ async def test_what_servers_know_opens_nothing_else(other: ServerDocument) -> No
 
 
 async def test_a_lone_server_has_no_way_for_others(domain: DomainUnderTest) -> None:
-    served = await serve(create_app(domain, access=Access()))
+    served = await serve(create_app(domain, access=AccessControl()))
     try:
         headers = {"Authorization": "Bearer "}
         async with aiohttp.request("POST", f"{served.url}/api/v1/peers/sync", headers=headers) as response:
@@ -126,7 +126,7 @@ async def test_a_lone_server_has_no_way_for_others(domain: DomainUnderTest) -> N
 
 
 async def test_a_pilot_cannot_speak_as_a_front(domain: DomainUnderTest) -> None:
-    served = await serve(create_app(domain, access=Access()))
+    served = await serve(create_app(domain, access=AccessControl()))
     try:
         async with aiohttp.ClientSession() as http:
             body = msgspec.msgpack.encode(request_of(1, front="b"))
@@ -137,15 +137,15 @@ async def test_a_pilot_cannot_speak_as_a_front(domain: DomainUnderTest) -> None:
 
 
 async def test_a_server_that_is_not_there_or_does_not_understand_is_away(
-    other: ServerDocument, neighbours: HttpNeighbours
+    other: ServerDocument, peers: HttpPeers
 ) -> None:
-    with pytest.raises(NeighbourAway):
-        await neighbours.sync(ServerDocument(id="x", url="http://127.0.0.1:9"), request_of(1), "")
-    with pytest.raises(NeighbourAway):
-        await neighbours.sync(ServerDocument(id="y", url=""), request_of(1), "")
-    with pytest.raises(NeighbourAway):
-        await neighbours.sync(other, request_of(1, front=""), "")
-    await neighbours.nudge(ServerDocument(id="x", url="http://127.0.0.1:9"), pilots=[], work=True, by="b")
+    with pytest.raises(PeerUnavailable):
+        await peers.sync(ServerDocument(id="x", url="http://127.0.0.1:9"), request_of(1), "")
+    with pytest.raises(PeerUnavailable):
+        await peers.sync(ServerDocument(id="y", url=""), request_of(1), "")
+    with pytest.raises(PeerUnavailable):
+        await peers.sync(other, request_of(1, front=""), "")
+    await peers.nudge(ServerDocument(id="x", url="http://127.0.0.1:9"), pilots=[], work=True, by="b")
 
 
 async def test_all_servers_on_a_store_have_one_secret_and_it_gives_one_token_for_each_purpose() -> None:
@@ -162,35 +162,35 @@ class Whole:
     """A whole server over a store that it shares."""
 
     def __init__(self, name: str, store: Store, folder: Path) -> None:
-        self.neighbours = HttpNeighbours()
-        self.neighbours.introduce(TOKEN)
+        self.peers = HttpPeers()
+        self.peers.introduce(TOKEN)
         self.document = ServerDocument(id=name, url="")
-        keeper = FolderKeeper(folder / "files")
-        keeper.open()
-        self.house = House(
+        file_store = FolderFileStore(folder / "files")
+        file_store.open()
+        self.server = Server(
             store=store,
-            keeper=keeper,
+            file_store=file_store,
             clock=SystemClock(),
-            rules=HouseRules(),
+            settings=ServerSettings(),
             version="0",
             server=self.document,
-            neighbours=self.neighbours,
+            peers=self.peers,
             meter=steady_ms,
         )
-        self.domain = LocalDomain(self.house)
-        self.served: Served | None = None
+        self.domain = LocalDomain(self.server)
+        self.served: HttpServer | None = None
 
     async def open(self) -> None:
-        await self.house.open()
-        access = Access(servers_token=TOKEN)
-        self.served = await serve(create_app(self.domain, access=access, peer=Counterpart(self.house)))
+        await self.server.open()
+        access = AccessControl(servers_token=TOKEN)
+        self.served = await serve(create_app(self.domain, access=access, peer=PeerHandler(self.server)))
         self.document.url = self.served.url
 
     async def close(self) -> None:
         assert self.served is not None
         await self.served.stop()
-        await self.house.close()
-        await self.neighbours.close()
+        await self.server.close()
+        await self.peers.close()
 
 
 async def test_a_pilot_of_one_server_runs_a_case_of_another(tmp_path: Path) -> None:  # JS-6
@@ -201,18 +201,18 @@ async def test_a_pilot_of_one_server_runs_a_case_of_another(tmp_path: Path) -> N
             await whole.open()
             stack.push_async_callback(whole.close)
         async with asyncio.timeout(20):
-            while not all(whole.house.membership.living() for whole in (one, two)):
+            while not all(whole.server.membership.living() for whole in (one, two)):
                 await asyncio.sleep(0.05)
-            while not (two.house.membership.living()[0].url and one.house.membership.living()[0].url):
+            while not (two.server.membership.living()[0].url and one.server.membership.living()[0].url):
                 await asyncio.sleep(0.05)
-            await one.domain.deploy(Flow(name=FlowName("flow"), body=Job(name="a", command="true")))
+            await one.domain.deploy(Flow(name=FlowName("flow"), body=JobActivity(name="a", command="true")))
             held = asyncio.create_task(two.domain.sync(request_of(1, front="", want=1, wait_ms=10_000), who="t"))
             await asyncio.sleep(0.05)
             case = await one.domain.start("flow", {}, who="me")
             [job] = (await held).jobs
             [pilot] = await one.domain.pilots()
             assert (pilot.front, pilot.running) == ("two", [job.job])
-            report = Report(job.job, job.fence, Outcome(outputs=1))
+            report = AttemptReport(job.job, job.fence, Outcome(outputs=1))
             answer = await two.domain.sync(request_of(2, front="", heard=1, reports=[report]), who="t")
             assert [ref.job for ref in answer.accepted] == [job.job]
             while (await one.domain.case(case.id)).status != "completed":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.server.runner import Served
+from mendflow.server.runner import HttpServer
 from tests.shape.pages import blocks, steps
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "api.md"
@@ -41,7 +41,7 @@ def _commands() -> str:
 
 
 @pytest.mark.full
-async def test_every_request_of_the_reference_is_answered(served: Served, tmp_path: Path) -> None:
+async def test_every_request_of_the_reference_is_answered(served: HttpServer, tmp_path: Path) -> None:
     stand_in = tmp_path / "curl"
     stand_in.write_text(CURL)
     stand_in.chmod(0o755)

@@ -6,12 +6,12 @@ import aiohttp
 import pytest
 
 from mendflow.client import Client
-from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.core.model.problems import BadFlow, Conflict, Invalid, NotFound
-from mendflow.core.model.repair_views import DecisionQuery, MendWish, RejectWish, RuleWish
-from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.model.errors import BadFlow, Conflict, InvalidRequest, NotFound
+from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.repair_views import DecisionQuery, RejectRequest, RepairRequest, RuleSpec
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.recovery.patterns import FaultPattern, Patterns
-from mendflow.server.runner import Served
+from mendflow.server.runner import HttpServer
 from mendflow.services.api.domain import Domain
 from tests.server.conversation import do_jobs, job_flow
 
@@ -19,8 +19,8 @@ XES = "{http://www.xes-standard.org/}"
 
 
 def rules(name: str = "one", condition: str = "fault.exit_code == 3") -> RuleSet:
-    tree = Tree({1: Rule(id=1, condition=condition)}, 1)
-    return RuleSet(name=name, trees={ExceptionType.ABORT: {HOUSE: tree}})
+    tree = RuleTree({1: Rule(id=1, condition=condition)}, 1)
+    return RuleSet(name=name, trees={ExceptionType.ABORT: {DEFAULT_RULES: tree}})
 
 
 async def failed_case(client: Client) -> str:
@@ -31,7 +31,7 @@ async def failed_case(client: Client) -> str:
 
 
 async def test_rules_are_put_read_and_restored(client: Client) -> None:  # EX-7
-    assert [each.name for each in await client.rule_sets()] == [HOUSE]
+    assert [each.name for each in await client.rule_sets()] == [DEFAULT_RULES]
     first = await client.put_rules(rules(), note="the first")
     assert (first.version, first.author, first.note) == (1, "ann", "the first")
     await client.put_rules(rules(condition="true"), expected=1)
@@ -46,19 +46,19 @@ async def test_rules_are_put_read_and_restored(client: Client) -> None:  # EX-7
     second = await client.rule_set("one", 2)
     assert second.rules is not None
     assert second.rules.trees == rules(condition="true").trees
-    assert (await client.rule_set(HOUSE)).name == HOUSE
+    assert (await client.rule_set(DEFAULT_RULES)).name == DEFAULT_RULES
     with pytest.raises(NotFound):
         await client.rule_set("none")
 
 
-async def test_a_set_is_put_under_its_own_name(served: Served, http: aiohttp.ClientSession) -> None:
+async def test_a_set_is_put_under_its_own_name(served: HttpServer, http: aiohttp.ClientSession) -> None:
     body = {"rules": {"name": "two"}}
     async with http.put(f"{served.url}/api/v1/rules/one", json=body) as response:
         assert response.status == 400
         assert "/rules/two" in (await response.json())["message"]
 
 
-async def test_a_misspelt_word_in_a_wish_is_refused(served: Served, http: aiohttp.ClientSession) -> None:
+async def test_a_misspelt_word_in_a_wish_is_refused(served: HttpServer, http: aiohttp.ClientSession) -> None:
     body = {"condition": "true", "exlet": "x", "decison": "y"}
     for address in ("rules/add", "rules/try"):
         async with http.post(f"{served.url}/api/v1/{address}", json=body) as response:
@@ -73,10 +73,10 @@ async def test_what_is_not_there_is_not_found(client: Client) -> None:
         client.failure("abc"),
         client.apply_rules("abc"),
         client.decision("no/such:decision"),
-        client.reject_choice(RejectWish(decision="none", exlet="x")),
-        client.add_rule(RuleWish(condition="true", exlet="x", decision="none")),
-        client.try_rule(RuleWish(condition="true", exlet="x", decision="none")),
-        client.mend(case.id, MendWish(exlet="none")),
+        client.reject_choice(RejectRequest(decision="none", exlet="x")),
+        client.add_rule(RuleSpec(condition="true", exlet="x", decision="none")),
+        client.try_rule(RuleSpec(condition="true", exlet="x", decision="none")),
+        client.mend(case.id, RepairRequest(exlet="none")),
         client.drain("77"),
     ):
         with pytest.raises(NotFound):
@@ -99,15 +99,15 @@ async def test_a_failure_is_grouped_tried_and_given_a_rule(domain: Domain, clien
     assert (group.count, group.unhandled, group.category) == (1, 1, "job")
     assert await client.failures(since=group.last_at + 1) == []
     view = await client.failure(group.id[:5])
-    wish = RuleWish(condition="fault.exit_code == 3", exlet="again", group=group.id)
+    wish = RuleSpec(condition="fault.exit_code == 3", exlet="again", group=group.id)
     pattern = FaultPattern(name="again", does="Submit it again.", do=Primitive.RESUBMIT)
     await client.add_patterns(Patterns((), (pattern,)))
     trial = await client.try_rule(wish)
     assert (trial.caught, trial.of, [each.decision for each in trial.caught_ids]) == (1, 1, [view.samples[0].id])
     added = await client.add_rule(wish)
     assert (added.rules, added.version, added.task, added.rule) == ("one", 1, "work", 1)
-    with pytest.raises(Invalid, match="hold"):
-        await client.add_rule(RuleWish(condition="fault.exit_code == 4", exlet="again", group=group.id))
+    with pytest.raises(InvalidRequest, match="hold"):
+        await client.add_rule(RuleSpec(condition="fault.exit_code == 4", exlet="again", group=group.id))
     whole = await client.decision(view.samples[0].id)
     assert (whole.case, whole.context["fault"]["exit_code"]) == (case, 3)
     why = await client.why(f"{case}:work")
@@ -118,7 +118,7 @@ async def test_a_failure_is_grouped_tried_and_given_a_rule(domain: Domain, clien
 
 @pytest.mark.parametrize("domain", ["real"], indirect=True)
 async def test_one_history_is_told_and_exported_for_process_mining(
-    domain: Domain, client: Client, served: Served, http: aiohttp.ClientSession
+    domain: Domain, client: Client, served: HttpServer, http: aiohttp.ClientSession
 ) -> None:  # EX-11
     case = await failed_case(client)
     entries = await client.history("last")

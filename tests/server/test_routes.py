@@ -7,15 +7,15 @@ import msgspec
 import pytest
 
 from mendflow.client import Client
+from mendflow.core.model.errors import BadFlow, Conflict, NotFound
 from mendflow.core.model.flow import Flow, Receive
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.problems import BadFlow, Conflict, NotFound
 from mendflow.core.model.views import JobQuery
-from mendflow.server.runner import Served
+from mendflow.server.runner import HttpServer
 from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow, task_flow
 
 
-async def test_health_stands_at_the_address_that_probes_know(served: Served, http: aiohttp.ClientSession) -> None:
+async def test_health_stands_at_the_address_that_probes_know(served: HttpServer, http: aiohttp.ClientSession) -> None:
     async with http.get(f"{served.url}/api/v1/health") as response:
         assert response.status == 200
         assert (await response.json())["status"] == "ok"

@@ -9,18 +9,18 @@ import aiohttp
 import pytest
 
 from mendflow.client import Client
-from mendflow.core.model.problems import Conflict
+from mendflow.core.model.errors import Conflict
 from mendflow.core.model.views import FlowView
 from mendflow.event_loop import run
-from mendflow.server.access import Access
+from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
 from mendflow.server.runner import serve
 from tests.server.conftest import DomainUnderTest, opened
 
 
 async def test_port_zero_gives_a_real_port_and_two_servers_live_side_by_side(domain: DomainUnderTest) -> None:
-    one = await serve(create_app(domain, access=Access()))
-    two = await serve(create_app(domain, access=Access()))
+    one = await serve(create_app(domain, access=AccessControl()))
+    two = await serve(create_app(domain, access=AccessControl()))
     assert 0 < one.port != two.port > 0
     async with Client(one.url) as first, Client(two.url) as second:
         assert (await first.health()).status == (await second.health()).status == "ok"
@@ -30,7 +30,7 @@ async def test_port_zero_gives_a_real_port_and_two_servers_live_side_by_side(dom
 
 async def test_a_stopped_server_has_closed_its_port_and_left_no_task(domain: DomainUnderTest) -> None:
     before = asyncio.all_tasks()
-    served = await serve(create_app(domain, access=Access()))
+    served = await serve(create_app(domain, access=AccessControl()))
     watcher = asyncio.create_task(served.finished())
     async with aiohttp.ClientSession() as http, http.get(f"{served.url}/api/v1/health") as response:
         assert response.status == 200
@@ -54,7 +54,7 @@ async def test_whoever_waits_for_a_store_that_is_away_is_told_that_the_server_st
         return []
 
     monkeypatch.setattr(domain, "flows", lost)
-    served = await serve(create_app(domain, access=Access()))
+    served = await serve(create_app(domain, access=AccessControl()))
     async with aiohttp.ClientSession() as http:
         asking = asyncio.create_task(http.get(f"{served.url}/api/v1/flows"))
         await asked.wait()
@@ -66,11 +66,11 @@ async def test_whoever_waits_for_a_store_that_is_away_is_told_that_the_server_st
 
 
 async def test_the_same_port_can_be_taken_again_at_once(domain: DomainUnderTest) -> None:
-    first = await serve(create_app(domain, access=Access()))
+    first = await serve(create_app(domain, access=AccessControl()))
     async with Client(first.url) as client:
         await client.health()
         await first.stop()
-        second = await serve(create_app(domain, access=Access()), port=first.port)
+        second = await serve(create_app(domain, access=AccessControl()), port=first.port)
         assert (await client.health()).status == "ok"
         await second.stop()
 
@@ -81,17 +81,17 @@ async def test_a_port_that_is_taken_is_told_in_words(domain: DomainUnderTest) ->
         other.listen()
         port = other.getsockname()[1]
         with pytest.raises(Conflict, match=f"cannot listen on 127.0.0.1:{port}"):
-            await serve(create_app(domain, access=Access()), port=port)
+            await serve(create_app(domain, access=AccessControl()), port=port)
 
 
 @pytest.mark.parametrize("port", [-1, 70_000])
 async def test_a_port_that_is_none_is_told_in_words(domain: DomainUnderTest, port: int) -> None:
     with pytest.raises(Conflict, match="cannot listen"):
-        await serve(create_app(domain, access=Access()), port=port)
+        await serve(create_app(domain, access=AccessControl()), port=port)
 
 
 async def test_an_ipv6_address_works_where_the_machine_has_it(domain: DomainUnderTest) -> None:
-    served = await serve(create_app(domain, access=Access()), host="::1")
+    served = await serve(create_app(domain, access=AccessControl()), host="::1")
     assert served.url == f"http://[::1]:{served.port}"
     async with Client(served.url) as client:
         assert (await client.health()).status == "ok"
@@ -100,7 +100,7 @@ async def test_an_ipv6_address_works_where_the_machine_has_it(domain: DomainUnde
 
 async def test_signals_are_left_to_the_program(domain: DomainUnderTest) -> None:
     before = signal.getsignal(signal.SIGINT)
-    served = await serve(create_app(domain, access=Access()))
+    served = await serve(create_app(domain, access=AccessControl()))
     assert signal.getsignal(signal.SIGINT) is before
     await served.stop()
 
@@ -108,7 +108,7 @@ async def test_signals_are_left_to_the_program(domain: DomainUnderTest) -> None:
 def test_the_fast_event_loop_runs_what_it_is_given(tmp_path: Path) -> None:
     async def answer() -> int:
         async with opened(tmp_path) as domain:
-            served = await serve(create_app(domain, access=Access()))
+            served = await serve(create_app(domain, access=AccessControl()))
             await served.stop()
             return 42
 

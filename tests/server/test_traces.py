@@ -11,12 +11,12 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from mendflow.client import Client
 from mendflow.core.model import flow as model
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, FlowName, JobId
-from mendflow.core.model.problems import Invalid
-from mendflow.core.model.sync import Assignment, Report
-from mendflow.server.otlp import OtlpExporter, address_of, headers_of
+from mendflow.core.model.sync import Assignment, AttemptReport
+from mendflow.server.otlp import OtlpExporter, headers_of, traces_url
 from mendflow.services.observe.tracing.ids import traceparent
 from mendflow.services.observe.tracing.spans import Span as PlainSpan
 from mendflow.wiring import ServerOptions, running_server
@@ -28,7 +28,7 @@ PASSING = Fault(name="notThere", category=Category.DATA, message="503 from the a
 
 
 def one_job() -> Flow:
-    return Flow(name=FlowName("one"), body=model.Job(name="work", command="true"))
+    return Flow(name=FlowName("one"), body=model.JobActivity(name="work", command="true"))
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -43,7 +43,7 @@ async def given(pilot: ByHand) -> Assignment:
 
 
 async def ended(pilot: ByHand, job: Assignment, fault: Fault | None = None) -> None:
-    answer = await pilot.sync(reports=(Report(job.job, job.fence, pilot.outcome(fault)),))
+    answer = await pilot.sync(reports=(AttemptReport(job.job, job.fence, pilot.outcome(fault)),))
     assert [ref.job for ref in answer.accepted] == [job.job]
 
 
@@ -55,11 +55,11 @@ async def test_a_trace_goes_from_the_case_to_the_parts_of_an_attempt(tmp_path: P
         ):
             await client.deploy(one_job())
             case = await client.start("one")
-            pilot = ByHand(client, server.house.clock.now())
+            pilot = ByHand(client, server.server.clock.now())
             job = await given(pilot)
             await ended(pilot, job)
             await until(lambda: collector.named("case one"))
-            sent = server.house.counts.spans["sent"]
+            sent = server.server.counts.spans["sent"]
         [top], [item], [attempt] = (collector.named(name) for name in ("case one", "job work", "attempt 1 of work"))
         assert sent == len(collector.spans) == 7
     assert not top.parent_span_id
@@ -76,7 +76,7 @@ async def test_a_trace_goes_from_the_case_to_the_parts_of_an_attempt(tmp_path: P
     assert (told["mendflow.flow"], told["mendflow.item"], told["mendflow.site"]) == ("one", "work", "north")
     assert (told["mendflow.pilot"], told["mendflow.host"], told["mendflow.attempt"]) == ("p-1", "here", 1)
     assert job.spec.env["TRACEPARENT"] == f"00-{attempt.trace_id.hex()}-{attempt.span_id.hex()}-01"
-    assert collector.services == {"mendflow"}
+    assert collector.runtime == {"mendflow"}
 
 
 def _below(collector: Collector, parent: Span) -> list[Span]:
@@ -89,7 +89,7 @@ async def test_a_repair_is_linked_to_the_attempt_that_failed(tmp_path: Path) -> 
         async with running_server(options) as server, Client(server.url) as client:
             await client.deploy(one_job())
             await client.start("one")
-            pilot = ByHand(client, server.house.clock.now())
+            pilot = ByHand(client, server.server.clock.now())
             await ended(pilot, await given(pilot), PASSING)
             await ended(pilot, await given(pilot))
             await until(lambda: collector.named("case one") and collector.named("repair"))
@@ -109,12 +109,13 @@ async def test_a_trace_goes_on_after_a_restart(tmp_path: Path) -> None:
     async with collecting() as collector:
         options = ServerOptions(data=tmp_path, otlp=collector.url)
         two = model.Sequence(
-            name="both", body=(model.Job(name="first", command="true"), model.Job(name="second", command="true"))
+            name="both",
+            body=(model.JobActivity(name="first", command="true"), model.JobActivity(name="second", command="true")),
         )
         async with running_server(options) as server, Client(server.url) as client:
             await client.deploy(Flow(name=FlowName("two"), body=two))
             await client.start("two")
-            pilot = ByHand(client, server.house.clock.now())
+            pilot = ByHand(client, server.server.clock.now())
             await ended(pilot, await given(pilot))
             second = await given(pilot)
         assert [span.name for span in collector.named("job")] == ["job first"]
@@ -135,7 +136,7 @@ async def test_without_a_collector_jobs_are_told_of_no_trace(tmp_path: Path) -> 
     async with running_server(ServerOptions(data=tmp_path)) as server, Client(server.url) as client:
         await client.deploy(one_job())
         await client.start("one")
-        assert "TRACEPARENT" not in (await given(ByHand(client, server.house.clock.now()))).spec.env
+        assert "TRACEPARENT" not in (await given(ByHand(client, server.server.clock.now()))).spec.env
 
 
 def plain(number: int) -> PlainSpan:
@@ -147,7 +148,7 @@ async def test_a_collector_that_is_away_costs_nobody_more_than_spans() -> None:
         taken.bind(("127.0.0.1", 0))  # where nobody listens
         counts = {"sent": 0, "dropped": 0}
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        exporter = OtlpExporter(url, about={}, counts=counts, queue_max=10)
+        exporter = OtlpExporter(url, attributes={}, counts=counts, queue_max=10)
         exporter.start()
         for number in range(25):
             exporter.offer(plain(number))
@@ -162,7 +163,7 @@ async def test_a_collector_that_is_busy_is_asked_again_and_one_that_refuses_is_n
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=a%20b")
     async with collecting() as collector:
         counts = {"sent": 0, "dropped": 0}
-        exporter = OtlpExporter(collector.url, about={"service.name": "test"}, counts=counts)
+        exporter = OtlpExporter(collector.url, attributes={"service.name": "test"}, counts=counts)
         exporter.start()
         collector.statuses = [503, 429]
         exporter.offer(plain(1))
@@ -177,11 +178,11 @@ async def test_a_collector_that_is_busy_is_asked_again_and_one_that_refuses_is_n
 
 
 def test_the_address_is_that_of_the_collector_or_of_its_traces() -> None:
-    assert address_of("http://c:4318") == address_of("http://c:4318/") == "http://c:4318/v1/traces"
-    assert address_of("https://c/in/v1/traces") == "https://c/in/v1/traces"
+    assert traces_url("http://c:4318") == traces_url("http://c:4318/") == "http://c:4318/v1/traces"
+    assert traces_url("https://c/in/v1/traces") == "https://c/in/v1/traces"
     assert headers_of("") == {}
-    with pytest.raises(Invalid, match="no address"):
-        address_of("c:4318")
+    with pytest.raises(InvalidRequest, match="no address"):
+        traces_url("c:4318")
 
 
 def test_the_same_names_give_the_same_ids_wherever_they_are_made() -> None:

@@ -7,20 +7,20 @@ from pathlib import Path
 
 from mendflow.client import Client
 from mendflow.formats.bpel.ports import PORTS, port_wsdl
-from mendflow.server.access import Access, Token
+from mendflow.server.access import AccessControl, AccessToken
 from mendflow.server.app import create_app
-from mendflow.server.passing import Passing
-from mendflow.server.peers import HttpNeighbours
-from mendflow.server.runner import Served, serve
-from mendflow.services.api.case_locator import Whereabouts
+from mendflow.server.peer_requests import PeerRequests
+from mendflow.server.peers import HttpPeers
+from mendflow.server.runner import HttpServer, serve
+from mendflow.services.api.case_locator import CaseLocator
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.api.peer_handler import Counterpart
-from mendflow.services.api.soap_endpoint import LocalOffice
+from mendflow.services.api.peer_handler import PeerHandler
+from mendflow.services.api.soap_endpoint import LocalSoapGateway
 from mendflow.services.base.clock import SystemClock, steady_ms
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.cluster.membership import ServerMembership
-from mendflow.services.runtime.server import House, HouseRules
-from mendflow.stores.files import FolderKeeper
+from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import read_job
 
@@ -37,49 +37,49 @@ class Shared(MemoryStore):
 class Citizen:
     """One server. `die` leaves it as a kill would: its port is closed, its beats end, and it says nothing."""
 
-    def __init__(self, name: str, store: Shared, folder: Path, tokens: list[Token]) -> None:
+    def __init__(self, name: str, store: Shared, folder: Path, tokens: list[AccessToken]) -> None:
         self.name = name
         self.document = ServerDocument(id=name, url="", lease_ms=LEASE_MS)
-        self.neighbours = HttpNeighbours()
-        self.neighbours.introduce(SERVERS_TOKEN)
-        keeper = FolderKeeper(folder / name)
-        keeper.open()
-        self.house = House(
+        self.peers = HttpPeers()
+        self.peers.introduce(SERVERS_TOKEN)
+        file_store = FolderFileStore(folder / name)
+        file_store.open()
+        self.server = Server(
             store=store,
-            keeper=keeper,
+            file_store=file_store,
             clock=SystemClock(),
             meter=steady_ms,
-            rules=HouseRules(lease_ms=LEASE_MS),
+            settings=ServerSettings(lease_ms=LEASE_MS),
             version="0",
             server=self.document,
-            neighbours=self.neighbours,
+            peers=self.peers,
             read_job=read_job,
         )
-        self.domain = LocalDomain(self.house)
-        self.access = Access(tokens, servers_token=SERVERS_TOKEN)
-        self.where = Whereabouts(self.house)
-        self.passing = Passing(self.where.find, SERVERS_TOKEN)
-        self.served: Served
+        self.domain = LocalDomain(self.server)
+        self.access = AccessControl(tokens, servers_token=SERVERS_TOKEN)
+        self.homes = CaseLocator(self.server)
+        self.peer_requests = PeerRequests(self.homes.find, SERVERS_TOKEN)
+        self.served: HttpServer
         self.dead = False
 
     async def open(self) -> None:
-        await self.house.open()
+        await self.server.open()
         app = create_app(
             self.domain,
             access=self.access,
-            let_go=self.house.let_go,
-            peer=Counterpart(self.house),
-            where=self.where,
-            passing=self.passing,
-            office=LocalOffice(self.house, {name: port_wsdl(name) for name in PORTS}),
+            let_go=self.server.answer_held,
+            peer=PeerHandler(self.server),
+            homes=self.homes,
+            peer_requests=self.peer_requests,
+            gateway=LocalSoapGateway(self.server, {name: port_wsdl(name) for name in PORTS}),
         )
         self.served = await serve(app)
         self.document.url = self.served.url
 
     @property
     def member(self) -> ServerMembership:
-        assert isinstance(self.house.membership, ServerMembership)
-        return self.house.membership
+        assert isinstance(self.server.membership, ServerMembership)
+        return self.server.membership
 
     @property
     def url(self) -> str:
@@ -92,18 +92,18 @@ class Citizen:
         self.dead = True
         await self.member.drop()
         await self.served.stop()
-        await self.house.services.stop()
+        await self.server.runtime.stop()
         await self._close_lines()
 
     async def stop(self) -> None:
         if not self.dead:
             await self.served.stop()
-            await self.house.close()
+            await self.server.close()
             await self._close_lines()
 
     async def _close_lines(self) -> None:
-        await self.passing.close()
-        await self.neighbours.close()
+        await self.peer_requests.close()
+        await self.peers.close()
 
 
 async def until(holds: Callable[[], bool], patience_s: float = 20) -> None:
@@ -117,7 +117,7 @@ def _reached(citizen: Citizen) -> list[ServerDocument]:
 
 
 @asynccontextmanager
-async def town(folder: Path, *names: str, tokens: list[Token] | None = None) -> AsyncIterator[list[Citizen]]:
+async def town(folder: Path, *names: str, tokens: list[AccessToken] | None = None) -> AsyncIterator[list[Citizen]]:
     """Servers that know each other."""
     store = Shared()
     async with AsyncExitStack() as stack:

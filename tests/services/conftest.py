@@ -6,38 +6,40 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.ids import PilotId
-from mendflow.core.model.jobs import JobSpec, Measures, Outcome
-from mendflow.core.model.sync import Assignment, Beat, Capacity, Report, SyncAnswer, SyncRequest
+from mendflow.core.model.jobs import JobSpec, Measurements, Outcome
+from mendflow.core.model.sync import Assignment, AttemptReport, AttemptStatus, Capacity, SyncAnswer, SyncRequest
 from mendflow.core.model.values import Value
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.cluster import ServerDocument
-from mendflow.services.runtime.server import House, HouseRules
+from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.contract import Store
-from mendflow.stores.files import FolderKeeper
+from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
 
 CAPACITY = Capacity(slots=4, cpus=4.0, memory_bytes=8 << 30, disk_bytes=8 << 30)
 
 
-def house_on(store: Store, folder: Path, *, lease_ms: int = 30_000, server: ServerDocument | None = None) -> House:
-    keeper = FolderKeeper(folder / "files")
-    keeper.open()
-    rules = HouseRules(lease_ms=lease_ms, files_roots=None)
-    return House(store=store, keeper=keeper, clock=SystemClock(), rules=rules, version="test", server=server)
+def server_on(store: Store, folder: Path, *, lease_ms: int = 30_000, server: ServerDocument | None = None) -> Server:
+    file_store = FolderFileStore(folder / "files")
+    file_store.open()
+    rules = ServerSettings(lease_ms=lease_ms, files_roots=None)
+    return Server(
+        store=store, file_store=file_store, clock=SystemClock(), settings=rules, version="test", server=server
+    )
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    house = house_on(MemoryStore(), tmp_path)
-    await house.open()
-    yield house
-    await house.close()
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    server = server_on(MemoryStore(), tmp_path)
+    await server.open()
+    yield server
+    await server.close()
 
 
 @pytest.fixture
-def domain(house: House) -> LocalDomain:
-    return LocalDomain(house)
+def domain(server: Server) -> LocalDomain:
+    return LocalDomain(server)
 
 
 class HandPilot:
@@ -92,8 +94,10 @@ class HandPilot:
             leaving=leaving,
             leaves=leaves,
             ttl_ms=ttl_ms,
-            running=[Beat(each.job, each.fence, self.state, Measures(), "", self.values) for each in still],
-            reports=[Report(each.job, each.fence, outcome) for each, outcome in ended],
+            running=[
+                AttemptStatus(each.job, each.fence, self.state, Measurements(), "", self.values) for each in still
+            ],
+            reports=[AttemptReport(each.job, each.fence, outcome) for each, outcome in ended],
         )
         answer = await self.domain.sync(request)
         self.heard = self.serial
@@ -122,21 +126,21 @@ def another_pilot(domain: LocalDomain) -> Callable[..., HandPilot]:
 
 
 @pytest.fixture
-async def hasty_house(tmp_path: Path) -> AsyncIterator[House]:
+async def hasty_house(tmp_path: Path) -> AsyncIterator[Server]:
     """Its leases are short."""
-    house = house_on(MemoryStore(), tmp_path, lease_ms=600)
-    await house.open()
-    yield house
-    await house.close()
+    server = server_on(MemoryStore(), tmp_path, lease_ms=600)
+    await server.open()
+    yield server
+    await server.close()
 
 
 @pytest.fixture
-def restart() -> Callable[[House], Awaitable[None]]:
+def restart() -> Callable[[Server], Awaitable[None]]:
     """As after a crash: new services over what the store holds."""
 
-    async def again(house: House) -> None:
-        house.on_broken(house.services, "the test says so")
-        while house.health().status != "ok":
-            await house.clock.sleep(20)
+    async def again(server: Server) -> None:
+        server.on_broken(server.runtime, "the test says so")
+        while server.health().status != "ok":
+            await server.clock.sleep(20)
 
     return again

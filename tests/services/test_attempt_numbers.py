@@ -3,10 +3,10 @@
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec
 from mendflow.core.scheduling import jobs as life
-from mendflow.core.scheduling.jobs import Policy
-from mendflow.services.cases.item_views import begun_again, of_job, of_jobs, whole_story
+from mendflow.core.scheduling.jobs import RetryPolicy
+from mendflow.services.cases.item_views import begun_again, merged_submissions, of_job, of_jobs
 
-POLICY = Policy(loss_wait_ms=0)
+POLICY = RetryPolicy(loss_wait_ms=0)
 
 
 def story(id: str, ends: str) -> Job:
@@ -26,7 +26,7 @@ def test_attempts_of_all_submissions_are_counted_through_without_those_that_neve
     submissions = [story("c/1", "rl"), story("c/1~2", "lrr.")]
     view = of_jobs(submissions)
     assert [attempt.number for attempt in view.attempts] == [1, 1, 2, 3, 3, 3]
-    whole = whole_story(submissions)
+    whole = merged_submissions(submissions)
     assert (whole.fence, whole.tries) == (6, 3) and [each.shown for each in whole.history] == [1, 1, 2, 3, 3, 3]
     assert [each.fence for each in whole.history] == [1, 2, 3, 4, 5, 6]
 

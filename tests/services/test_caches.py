@@ -7,18 +7,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mendflow.core.model.data import CachedFile, CacheNews, Holder, Neighbour
+from mendflow.core.model.data import CachedFile, CacheUpdate, Holder, Neighbour
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import JobSpec, Measures, Outcome
-from mendflow.core.model.problems import Invalid
-from mendflow.core.model.sync import Assignment, Beat, Capacity, Report, SyncAnswer, SyncRequest
+from mendflow.core.model.jobs import JobSpec, Measurements, Outcome
+from mendflow.core.model.sync import Assignment, AttemptReport, AttemptStatus, Capacity, SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.api.metrics.snapshot import Census
+from mendflow.services.api.metrics.snapshot import StatsCollector
 from mendflow.services.base.contracts import NewJob
-from mendflow.services.runtime.server import House
-from mendflow.services.scheduling.exchange import IDLE_BETWEEN_MS
+from mendflow.services.runtime.server import Server
+from mendflow.services.scheduling.exchange import IDLE_ASK_MS
 
 CAPACITY = Capacity(slots=1, cpus=1.0, memory_bytes=8 << 30, disk_bytes=8 << 30)
 
@@ -50,7 +50,7 @@ class CachePilot:
 
     def request(self, *, want: int = 0, wait_ms: int = 0, leaving: bool = False) -> SyncRequest:
         self.serial += 1
-        news = CacheNews(
+        news = CacheUpdate(
             version=self.version,
             base=0,
             added=[CachedFile(digest(name), size) for name, size in self.files.items()],
@@ -68,7 +68,7 @@ class CachePilot:
             want=want,
             wait_ms=wait_ms,
             leaving=leaving,
-            running=[Beat(each.job, each.fence, "running", Measures()) for each in self.held],
+            running=[AttemptStatus(each.job, each.fence, "running", Measurements()) for each in self.held],
             cache=news if self.seen != self.version else None,
             cache_version=self.version,
             neighbours=self.mark,
@@ -87,21 +87,21 @@ class CachePilot:
         return answer
 
 
-async def submit(house: House, id: str, **sizes: int) -> JobId:
+async def submit(server: Server, id: str, **sizes: int) -> JobId:
     inputs = {name: FileRef(sha256=digest(name), bytes=size, name=name) for name, size in sizes.items()}
     spec = JobSpec(item=ItemId(id), command="true", inputs=inputs)
     job = NewJob(JobId(f"c/{id}"), CaseId("c"), spec)
-    await house.services.meta.submit([job])
+    await server.runtime.meta.submit([job])
     return job.id
 
 
 # Who gets what
 
 
-async def test_a_pilot_gets_the_job_whose_input_it_has(house: House, domain: LocalDomain) -> None:
+async def test_a_pilot_gets_the_job_whose_input_it_has(server: Server, domain: LocalDomain) -> None:
     pilot = CachePilot(domain, "p").has(b=1_000)  # PJ-1 PJ-3
-    await submit(house, "older", a=5_000)
-    await submit(house, "younger", b=1_000, c=500)
+    await submit(server, "older", a=5_000)
+    await submit(server, "younger", b=1_000, c=500)
     answer = await pilot.sync(want=1)
     assert [each.spec.item for each in answer.jobs] == ["younger"]
     assert answer.cache_seen == pilot.version
@@ -110,38 +110,40 @@ async def test_a_pilot_gets_the_job_whose_input_it_has(house: House, domain: Loc
 
 
 async def test_a_job_goes_to_the_idle_pilot_that_has_its_input_whoever_asked_first(
-    house: House, domain: LocalDomain
+    server: Server, domain: LocalDomain
 ) -> None:
     other, holder = CachePilot(domain, "a"), CachePilot(domain, "z", host="node8").has(b=1_000)  # PJ-4
     await other.sync()
     waiting = [asyncio.create_task(each.sync(want=1, wait_ms=5_000)) for each in (other, holder)]
     await asyncio.sleep(0.02)
-    id = await submit(house, "job", b=1_000)
+    id = await submit(server, "job", b=1_000)
     answer = await waiting[1]
     assert [each.job for each in answer.jobs] == [id]
-    await submit(house, "next", b=1_000)
+    await submit(server, "next", b=1_000)
     assert [each.spec.item for each in (await waiting[0]).jobs] == ["next"], "nobody is idle any more that has it"
 
 
 async def test_a_job_that_its_holder_does_not_take_goes_to_another_after_the_bound(
-    house: House, domain: LocalDomain
+    server: Server, domain: LocalDomain
 ) -> None:
     other, holder = CachePilot(domain, "a"), CachePilot(domain, "z", host="node8").has(b=1_000)  # PJ-4
     await holder.sync(want=1)  # and is silent from now on
-    id = await submit(house, "job", b=1_000)
-    began = house.clock.now()
+    id = await submit(server, "job", b=1_000)
+    began = server.clock.now()
     waiting = asyncio.create_task(other.sync(want=1, wait_ms=9_000))
     await asyncio.sleep(0.02)
-    kept = house.services.meta.queue.kept_back(id, house.clock.now())
+    kept = server.runtime.meta.queue.kept_back(id, server.clock.now())
     assert kept is not None and kept.pilot == "z"
     assert [each.job for each in (await waiting).jobs] == [id]
-    waited_ms = house.clock.now() - began
-    assert waited_ms >= min(DATA_WAIT_MS, IDLE_BETWEEN_MS) - 100, "it is kept back while the holder counts as idle"
+    waited_ms = server.clock.now() - began
+    assert waited_ms >= min(DATA_WAIT_MS, IDLE_ASK_MS) - 100, "it is kept back while the holder counts as idle"
 
 
-async def test_what_follows_from_a_result_is_kept_for_the_pilot_that_made_it(house: House, domain: LocalDomain) -> None:
+async def test_what_follows_from_a_result_is_kept_for_the_pilot_that_made_it(
+    server: Server, domain: LocalDomain
+) -> None:
     maker, other = CachePilot(domain, "maker"), CachePilot(domain, "other", host="node8").has(x=1)  # PJ-4
-    await submit(house, "make")
+    await submit(server, "make")
     [made] = (await maker.sync(want=1)).jobs
     [held] = maker.held
     waits = asyncio.create_task(other.sync(want=1, wait_ms=300))
@@ -151,20 +153,20 @@ async def test_what_follows_from_a_result_is_kept_for_the_pilot_that_made_it(hou
 
     async def follows(*_: object) -> None:
         """The next step, which others hear of before the maker's exchange goes on."""
-        await submit(house, "read", events=1_000)
+        await submit(server, "read", events=1_000)
         await asyncio.sleep(0.05)
 
-    await house.services.meta.subscribe(made.job, follows)
-    report = Report(held.job, held.fence, Outcome(outputs=1))
+    await server.runtime.meta.subscribe(made.job, follows)
+    report = AttemptReport(held.job, held.fence, Outcome(outputs=1))
     answer = await domain.sync(msgspec.structs.replace(maker.request(want=1), reports=[report]))
     assert [each.spec.item for each in answer.jobs] == ["read"]
     assert not (await waits).jobs
 
 
-async def test_a_wait_says_whom_the_job_is_kept_for(house: House, domain: LocalDomain) -> None:
+async def test_a_wait_says_whom_the_job_is_kept_for(server: Server, domain: LocalDomain) -> None:
     other, holder = CachePilot(domain, "a"), CachePilot(domain, "z", host="node8").has(b=1_234_567)
     await holder.sync(want=1)
-    id = await submit(house, "job", b=1_234_567, c=1_000_001)
+    id = await submit(server, "job", b=1_234_567, c=1_000_001)
     assert not (await other.sync(want=1)).jobs
     told = await domain.why(id)
     assert told.sentence.startswith(
@@ -173,10 +175,10 @@ async def test_a_wait_says_whom_the_job_is_kept_for(house: House, domain: LocalD
     assert "pilot z has 1.2 MB of 2.2 MB of its input" in told.facts
 
 
-async def test_jobs_without_inputs_do_not_care_about_caches(house: House, domain: LocalDomain) -> None:
+async def test_jobs_without_inputs_do_not_care_about_caches(server: Server, domain: LocalDomain) -> None:
     pilot, holder = CachePilot(domain, "p"), CachePilot(domain, "q").has(b=1)
     await holder.sync(want=1)
-    await submit(house, "plain")
+    await submit(server, "plain")
     assert [each.spec.item for each in (await pilot.sync(want=1)).jobs] == ["plain"]
     assert (await domain.why("c/plain")).facts[1:] == []
 
@@ -185,40 +187,40 @@ async def test_jobs_without_inputs_do_not_care_about_caches(house: House, domain
 
 
 async def test_after_a_restart_a_server_asks_at_once_for_everything(
-    house: House, domain: LocalDomain, restart: Callable[[House], Awaitable[None]]
+    server: Server, domain: LocalDomain, restart: Callable[[Server], Awaitable[None]]
 ) -> None:
     pilot = CachePilot(domain, "p").has(b=1_000)
     await pilot.sync()
-    await restart(house)
+    await restart(server)
     answer = await asyncio.wait_for(pilot.sync(want=1, wait_ms=9_000), 2)
     assert answer.cache_seen == 0
     assert (await pilot.sync()).cache_seen == pilot.version
 
 
 async def test_a_pilot_that_has_nothing_more_to_say_is_not_asked_again_and_again(
-    house: House, domain: LocalDomain
+    server: Server, domain: LocalDomain
 ) -> None:
     pilot = CachePilot(domain, "p")
     request = msgspec.structs.replace(pilot.request(want=1, wait_ms=9_000), cache=None)
     assert (await asyncio.wait_for(domain.sync(request), 2)).cache_seen == 0
     again = msgspec.structs.replace(pilot.request(want=1, wait_ms=100), cache=None)
-    began = house.clock.now()
+    began = server.clock.now()
     await domain.sync(again)
-    assert house.clock.now() - began >= 90, "the answer was held"
+    assert server.clock.now() - began >= 90, "the answer was held"
 
 
-async def test_people_see_what_is_in_a_cache_and_not_its_key(house: House, domain: LocalDomain) -> None:
+async def test_people_see_what_is_in_a_cache_and_not_its_key(server: Server, domain: LocalDomain) -> None:
     pilot = CachePilot(domain, "p", site="north").has(a=1_000, b=234).shares("/cache", "10.0.0.7:9400")
     await pilot.sync()
     [view] = await domain.pilots()
     assert (view.cache_files, view.cache_bytes) == (2, 1_234)
     assert b"secret" not in msgspec.json.encode(view)
     assert "its cache has 2 files, 1.2 kB" in (await domain.why("p")).facts
-    [site] = (await Census(house).look()).pilots
+    [site] = (await StatsCollector(server).look()).pilots
     assert (site.cache_files, site.cache_bytes) == (2, 1_234)
 
 
-async def test_a_pilot_without_a_cache_is_no_holder_any_more(house: House, domain: LocalDomain) -> None:
+async def test_a_pilot_without_a_cache_is_no_holder_any_more(server: Server, domain: LocalDomain) -> None:
     pilot = CachePilot(domain, "p").has(a=1_000)
     await pilot.sync()
     await domain.sync(msgspec.structs.replace(pilot.request(), cache=None, cache_version=0))
@@ -226,19 +228,19 @@ async def test_a_pilot_without_a_cache_is_no_holder_any_more(house: House, domai
     assert view.cache_files == 0
 
 
-async def test_where_inputs_came_from_is_counted(house: House, domain: LocalDomain) -> None:
+async def test_where_inputs_came_from_is_counted(server: Server, domain: LocalDomain) -> None:
     pilot = CachePilot(domain, "p").has(a=1_000)
-    await submit(house, "job", a=1_000)
+    await submit(server, "job", a=1_000)
     [job] = (await pilot.sync(want=1)).jobs
-    measures = Measures(
+    measures = Measurements(
         cached_files=3, cached_bytes=30, shared_files=1, shared_bytes=7, fetched_files=2, fetched_bytes=9
     )
     pilot.held.clear()
-    report = Report(job.job, job.fence, Outcome(outputs=1, measures=measures))
+    report = AttemptReport(job.job, job.fence, Outcome(outputs=1, measures=measures))
     await domain.sync(msgspec.structs.replace(pilot.request(), reports=[report]))
     [attempt] = (await domain.job("c/job")).history
     assert attempt.because == "1 kB of 1 kB of its input are there", "and stays known when it is over"
-    stats = await Census(house).look()
+    stats = await StatsCollector(server).look()
     assert stats.input_files == {"cache": 2, "neighbour": 1, "elsewhere": 2}
     assert stats.input_bytes == {"cache": 23, "neighbour": 7, "elsewhere": 9}
     assert stats.placed == {"data": 1}
@@ -247,16 +249,16 @@ async def test_where_inputs_came_from_is_counted(house: House, domain: LocalDoma
 @pytest.mark.parametrize(
     "news",
     [
-        CacheNews(version=1, base=0, added=[CachedFile("no digest", 1)]),
-        CacheNews(version=1, base=0, added=[CachedFile(digest("a"), -1)]),
-        CacheNews(version=1, base=0, gone=["../../etc/passwd"]),
-        CacheNews(version=-1, base=0),
-        CacheNews(version=1, base=0, folder="/cache\n"),
-        CacheNews(version=1, base=0, key="x" * 5_000),
+        CacheUpdate(version=1, base=0, added=[CachedFile("no digest", 1)]),
+        CacheUpdate(version=1, base=0, added=[CachedFile(digest("a"), -1)]),
+        CacheUpdate(version=1, base=0, gone=["../../etc/passwd"]),
+        CacheUpdate(version=-1, base=0),
+        CacheUpdate(version=1, base=0, folder="/cache\n"),
+        CacheUpdate(version=1, base=0, key="x" * 5_000),
     ],
 )
-async def test_what_no_cache_holds_is_refused(domain: LocalDomain, news: CacheNews) -> None:
-    with pytest.raises(Invalid):
+async def test_what_no_cache_holds_is_refused(domain: LocalDomain, news: CacheUpdate) -> None:
+    with pytest.raises(InvalidRequest):
         await domain.sync(msgspec.structs.replace(CachePilot(domain, "p").request(), cache=news))
 
 
@@ -312,8 +314,8 @@ async def test_pilots_of_one_site_are_told_where_to_ask_and_by_which_key(domain:
 
 
 @pytest.mark.parametrize(("share", "sees"), [("none", []), ("host", ["mate"]), ("site", ["mate", "two"])])
-async def test_a_site_may_forbid_sharing(house: House, domain: LocalDomain, share: str, sees: list[str]) -> None:
-    house.services.meta.caches.neighbourhood.sites = {"north": share}  # type: ignore[dict-item]  # one of the three
+async def test_a_site_may_forbid_sharing(server: Server, domain: LocalDomain, share: str, sees: list[str]) -> None:
+    server.runtime.meta.caches.neighbourhood.sites = {"north": share}  # type: ignore[dict-item]  # one of the three
     one = CachePilot(domain, "one", host="a", site="north").shares("/one", "10.0.0.1:1")
     mate = CachePilot(domain, "mate", host="a", site="north").shares("/mate", "10.0.0.1:2")
     two = CachePilot(domain, "two", host="b", site="north").shares("/two", "10.0.0.2:1")
@@ -330,7 +332,7 @@ async def test_of_a_large_site_each_pilot_is_told_of_some_others(domain: LocalDo
     assert {known.count(pilot.name) for pilot in pilots} == {32}, "and all of them equally often"
 
 
-async def test_with_a_job_comes_who_on_the_site_has_what_it_reads(house: House, domain: LocalDomain) -> None:  # PJ-11
+async def test_with_a_job_comes_who_on_the_site_has_what_it_reads(server: Server, domain: LocalDomain) -> None:  # PJ-11
     holder, asker, far, silent = (
         CachePilot(domain, "holder", "a", "s").has(raw=1_000).shares("/a", "a:7001"),
         CachePilot(domain, "asker", "b", "s").has(own=1_000).shares("/b", "b:7001"),
@@ -339,25 +341,25 @@ async def test_with_a_job_comes_who_on_the_site_has_what_it_reads(house: House, 
     )
     for pilot in (holder, far, silent, asker):
         await pilot.sync()
-    await submit(house, "reads", raw=1_000, own=1_000)
+    await submit(server, "reads", raw=1_000, own=1_000)
     answer = await asker.sync(want=1)
     near = Neighbour(PilotId("holder"), "a", "", "a:7001", "secret of holder")
     assert answer.holders == [Holder(digest("raw"), near)]
 
 
-async def test_a_site_that_forbids_sharing_tells_of_no_holder(house: House, domain: LocalDomain) -> None:
+async def test_a_site_that_forbids_sharing_tells_of_no_holder(server: Server, domain: LocalDomain) -> None:
     pilots = [CachePilot(domain, name, name, "s").shares(f"/{name}", f"{name}:7001") for name in ("p", "q")]
     await pilots[0].has(raw=1_000).sync()
-    house.services.meta.caches.neighbourhood.sites["s"] = "host"
-    await submit(house, "reads", raw=1_000)
+    server.runtime.meta.caches.neighbourhood.sites["s"] = "host"
+    await submit(server, "reads", raw=1_000)
     answer = await pilots[1].sync(want=1)
     assert answer.jobs and answer.holders == []
 
 
-async def test_of_another_tokens_files_no_pilot_is_told(house: House, domain: LocalDomain) -> None:
+async def test_of_another_tokens_files_no_pilot_is_told(server: Server, domain: LocalDomain) -> None:
     theirs = CachePilot(domain, "theirs", "a", "s", who="them").has(raw=1_000).shares("/a", "a:7001")
     ours = CachePilot(domain, "ours", "b", "s", who="us").shares("/b", "b:7001")
     await theirs.sync()
-    await submit(house, "reads", raw=1_000)
+    await submit(server, "reads", raw=1_000)
     answer = await ours.sync(want=1)
     assert answer.jobs and answer.holders == []

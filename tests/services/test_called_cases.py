@@ -3,7 +3,7 @@
 from typing import Any
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Call, Flow, ForEach, Input, Job, Receive, Sequence, UserTask
+from mendflow.core.model.flow import Call, Flow, ForEach, Input, JobActivity, Receive, Sequence, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.api.local_domain import LocalDomain
@@ -14,7 +14,11 @@ FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit c
 def inner(name: str = "inner", command: str = "work") -> Flow:
     number = {"N": "${{ inputs.n }}"}
     body = Sequence(
-        name="s", body=(Job(name="first", command=command, env=number), Job(name="then", command="then", env=number))
+        name="s",
+        body=(
+            JobActivity(name="first", command=command, env=number),
+            JobActivity(name="then", command="then", env=number),
+        ),
     )
     return Flow(name=FlowName(name), body=body, inputs={"n": Input(type="number", required=True)})
 
@@ -60,7 +64,7 @@ async def test_a_rerun_takes_over_the_jobs_of_the_cases_that_the_same_items_call
     await pilot.run_all(ok)
     assert (await domain.case(second)).status == "completed"
     how = await jobs_of_calls(domain, second)
-    assert [name for name, word in how.items() if word.startswith("taken over")] == ["first 2", "first 1", "then 1"]
+    assert [name for name, word in how.items() if word.startswith("cached")] == ["first 2", "first 1", "then 1"]
     assert how["then 2"] == "run again: it did not complete in the earlier case"
 
 
@@ -76,20 +80,20 @@ async def test_jobs_of_a_call_that_was_not_there_before_say_so(domain: LocalDoma
 
 
 async def test_a_called_case_that_is_run_again_goes_on_taking_over_after_a_restart(
-    house: Any, domain: LocalDomain, pilot: Any, restart: Any
+    server: Any, domain: LocalDomain, pilot: Any, restart: Any
 ) -> None:
     await start(domain, outer(inner(), UserTask(name="ask", role="pi", title="?")))
     await pilot.run_all(ok)
     await start(domain, outer(inner(command="other"), UserTask(name="ask", role="pi", title="?")), cache_from="last")
-    await restart(house)
+    await restart(server)
     await pilot.run_all(ok)
     how = await jobs_of_calls(domain, (await domain.case("last")).id)
     assert how["first 1"] == "run again: its command changed"
-    assert how["then 1"].startswith("taken over")
+    assert how["then 1"].startswith("cached")
 
 
 async def test_a_call_that_is_over_is_listed_with_its_case_and_counted_after_a_restart(
-    house: Any, domain: LocalDomain, pilot: Any, restart: Any
+    server: Any, domain: LocalDomain, pilot: Any, restart: Any
 ) -> None:
     case = await start(domain, outer(inner(), UserTask(name="ask", role="pi", title="?")))
     assert [item.state for item in await domain.items(case, name="calls")] == ["running", "running"]
@@ -100,7 +104,7 @@ async def test_a_call_that_is_over_is_listed_with_its_case_and_counted_after_a_r
         ("calls[1]", "completed", f"case {case}.2"),
     ]
     assert (await domain.why(f"{case}:calls[0]")).sentence == "calls[0] has completed."
-    await restart(house)
+    await restart(server)
     [count] = [count for count in (await domain.case(case)).counts if count.name == "calls"]
     assert (count.done, count.running) == (2, 0)
 
@@ -111,7 +115,7 @@ async def test_a_call_that_no_case_came_of_is_listed_as_failed(domain: LocalDoma
     for _ in range(100):
         if (await domain.case(case)).status == "failed":
             break
-        await domain._house.clock.sleep(10)
+        await domain._server.clock.sleep(10)
     [item] = await domain.items(case)
     assert (item.item, item.state) == ("go", "failed")
     assert item.fault is not None and "nowhere" in item.fault.message

@@ -6,14 +6,26 @@ from typing import Any
 
 import pytest
 
+from mendflow.core.model.errors import Conflict, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Call, Catch, Flow, ForEach, Input, Job, Scope, Sequence, Stage, UserTask, Wait
+from mendflow.core.model.flow import (
+    Call,
+    Catch,
+    Flow,
+    ForEach,
+    Input,
+    JobActivity,
+    Scope,
+    Sequence,
+    Stage,
+    UserTask,
+    Wait,
+)
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.model.problems import Conflict, Mistake, NotFound, StoreUnavailable
 from mendflow.core.model.views import JobQuery
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.stores.contract import Done, Taken
+from mendflow.stores.contract import WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
@@ -29,7 +41,9 @@ async def start(domain: LocalDomain, flow: Flow, **inputs: Any) -> str:
 
 
 async def test_the_counts_follow_the_items(domain: LocalDomain, pilot: Any) -> None:
-    loop = ForEach(name="loop", items=[1, 2, 3], body=Job(name="a", command="true", retries=1), on_fault="finish")
+    loop = ForEach(
+        name="loop", items=[1, 2, 3], body=JobActivity(name="a", command="true", retries=1), on_fault="finish"
+    )
     case = await start(domain, named(loop))
     await pilot.sync(want=2)
     [count] = (await domain.case(case)).counts
@@ -42,13 +56,13 @@ async def test_the_counts_follow_the_items(domain: LocalDomain, pilot: Any) -> N
     assert view.status == "completed"
 
 
-async def test_counts_are_the_same_after_a_restart(house: Any, domain: LocalDomain, pilot: Any, restart: Any) -> None:
-    loop = ForEach(name="loop", items=[1, 2, 3], body=Job(name="a", command="true"))
+async def test_counts_are_the_same_after_a_restart(server: Any, domain: LocalDomain, pilot: Any, restart: Any) -> None:
+    loop = ForEach(name="loop", items=[1, 2, 3], body=JobActivity(name="a", command="true"))
     case = await start(domain, named(loop))
     await pilot.sync(want=2)
     await pilot.sync(**{"a[0]": Outcome()})
     before = (await domain.case(case)).counts
-    await restart(house)
+    await restart(server)
     [count] = (await domain.case(case)).counts
     assert (count.done, count.running) == (1, 0), "nobody has said yet that anything runs"
     await pilot.sync()
@@ -59,8 +73,8 @@ async def test_a_rerun_takes_over_what_did_not_change_and_says_why_not_the_rest(
     domain: LocalDomain, pilot: Any
 ) -> None:
     def flow(command: str) -> Flow:
-        first = Job(name="a", command="echo a")
-        then = Job(name="b", command=command, env={"A": "${{ jobs.a.outputs }}"})
+        first = JobActivity(name="a", command="echo a")
+        then = JobActivity(name="b", command=command, env={"A": "${{ jobs.a.outputs }}"})
         return named(Sequence(name="s", body=(first, then)))
 
     def play(spec: JobSpec) -> Outcome:
@@ -82,7 +96,7 @@ async def test_a_rerun_takes_over_what_did_not_change_and_says_why_not_the_rest(
 
 
 async def test_a_rerun_from_failed_wants_a_failure(domain: LocalDomain, pilot: Any) -> None:
-    case = await start(domain, named(Job(name="a", command="true")))
+    case = await start(domain, named(JobActivity(name="a", command="true")))
     with pytest.raises(Conflict, match="still running"):
         await domain.rerun(case, who="me")
     await pilot.run_all(lambda spec: Outcome())
@@ -93,7 +107,7 @@ async def test_a_rerun_from_failed_wants_a_failure(domain: LocalDomain, pilot: A
 
 
 async def test_the_same_key_is_the_same_case(domain: LocalDomain) -> None:
-    await domain.deploy(named(Job(name="a", command="true")))
+    await domain.deploy(named(JobActivity(name="a", command="true")))
     one = await domain.start("f", {}, who="me", key="k")
     two = await domain.start("f", {}, who="me", key="k")
     assert one.id == two.id
@@ -134,12 +148,12 @@ async def test_a_rejected_task_throws_and_one_past_its_deadline_expires(domain: 
     assert (await domain.worklist(case=late))[0].state == "expired"
 
 
-async def test_an_open_task_survives_a_restart(house: Any, domain: LocalDomain, restart: Any) -> None:
+async def test_an_open_task_survives_a_restart(server: Any, domain: LocalDomain, restart: Any) -> None:
     # AD-6
     case = await start(domain, named(UserTask(name="approve", role="editor")))
     [offered] = await domain.worklist(state="offered")
     await domain.claim(offered.id, who="ann")
-    await restart(house)
+    await restart(server)
     await domain.complete(offered.id, None, who="ann")
     assert (await domain.case(case)).status == "completed"
 
@@ -147,7 +161,7 @@ async def test_an_open_task_survives_a_restart(house: Any, domain: LocalDomain, 
 async def test_a_called_flow_is_a_case_of_its_own_and_gives_its_outputs_back(domain: LocalDomain, pilot: Any) -> None:
     inner = Flow(
         name=FlowName("inner"),
-        body=Job(name="a", command="true", env={"N": "${{ inputs.n }}"}),
+        body=JobActivity(name="a", command="true", env={"N": "${{ inputs.n }}"}),
         inputs={"n": Input(type="number", required=True)},
         outputs={"n": "${{ jobs.a.outputs }}"},
     )
@@ -175,7 +189,7 @@ async def test_given_files_are_staged_before_the_job_is_submitted(
 ) -> None:
     # FM-6 FM-7: staging, submission, completed
     (tmp_path / "data.txt").write_text("hello")
-    job = Job(name="a", command="cat d", inputs={"d": str(tmp_path / "data.txt")})
+    job = JobActivity(name="a", command="cat d", inputs={"d": str(tmp_path / "data.txt")})
     case = await start(domain, named(job))
     await pilot.sync(want=1, wait_ms=2000)
     [held] = pilot.held
@@ -197,10 +211,10 @@ async def test_a_file_that_is_not_there_fails_the_staging(domain: LocalDomain, t
 
 
 async def test_a_waiting_case_goes_on_when_its_time_comes_also_after_a_restart(
-    house: Any, domain: LocalDomain, restart: Any
+    server: Any, domain: LocalDomain, restart: Any
 ) -> None:
     case = await start(domain, named(Wait(name="w", duration=700)))
-    await restart(house)
+    await restart(server)
     assert (await domain.case(case)).status == "running"
     while (await domain.case(case)).status == "running":
         await asyncio.sleep(0.01)
@@ -210,7 +224,9 @@ async def test_a_waiting_case_goes_on_when_its_time_comes_also_after_a_restart(
 
 
 async def test_suspend_holds_a_case_and_resume_lets_it_go_on(domain: LocalDomain, pilot: Any) -> None:
-    case = await start(domain, named(Sequence(name="s", body=(Job(name="a", command="x"), Job(name="b", command="x")))))
+    case = await start(
+        domain, named(Sequence(name="s", body=(JobActivity(name="a", command="x"), JobActivity(name="b", command="x"))))
+    )
     await pilot.sync(want=1)
     assert (await domain.suspend(case, who="me")).status == "suspended"
     answer = await pilot.sync()
@@ -222,7 +238,7 @@ async def test_suspend_holds_a_case_and_resume_lets_it_go_on(domain: LocalDomain
 
 
 async def test_a_removed_case_cancels_its_jobs(domain: LocalDomain, pilot: Any) -> None:
-    case = await start(domain, named(Job(name="a", command="x")))
+    case = await start(domain, named(JobActivity(name="a", command="x")))
     await pilot.sync(want=1)
     assert (await domain.cancel(case, who="me")).status == "cancelled"
     answer = await pilot.sync()
@@ -233,18 +249,18 @@ async def test_a_removed_case_cancels_its_jobs(domain: LocalDomain, pilot: Any) 
 
 async def test_jobs_are_searched_by_their_metadata(domain: LocalDomain, pilot: Any) -> None:
     # JS-6
-    await start(domain, named(Job(name="a", command="x", owner="alignment", priority=7, expected_ms=5000)))
-    await start(domain, named(Job(name="b", command="x", owner="other")))
+    await start(domain, named(JobActivity(name="a", command="x", owner="alignment", priority=7, expected_ms=5000)))
+    await start(domain, named(JobActivity(name="b", command="x", owner="other")))
     [job] = await domain.jobs(JobQuery(owner="alignment"))
     assert (job.spec.item, job.spec.priority, job.spec.expected_ms, job.fence) == ("a", 7, 5000, 0)
     assert await domain.jobs(JobQuery(attempts_min=1)) == []
 
 
 async def test_happenings_end_with_their_case_and_go_on_from_a_serial(domain: LocalDomain, pilot: Any) -> None:
-    case = await start(domain, named(Job(name="a", command="x")))
+    case = await start(domain, named(JobActivity(name="a", command="x")))
 
     async def listen() -> list[Any]:
-        return [each async for each in domain.happenings(case)]
+        return [each async for each in domain.events(case)]
 
     listening = asyncio.create_task(listen())
     await asyncio.sleep(0.01)
@@ -257,17 +273,17 @@ async def test_happenings_end_with_their_case_and_go_on_from_a_serial(domain: Lo
         ("item", "completed"),
         ("case", "completed"),
     ]
-    later = [each async for each in domain.happenings(case, after=told[2].serial)]
+    later = [each async for each in domain.events(case, after=told[2].serial)]
     assert [each.serial for each in later] == [each.serial for each in told[3:]]
-    of_the_case = [each async for each in domain.happenings(case, kind="case")]
+    of_the_case = [each async for each in domain.events(case, kind="case")]
     assert [each.serial for each in of_the_case] == [told[0].serial, told[4].serial]
 
 
 async def test_whoever_waits_for_one_kind_hears_of_no_other(domain: LocalDomain, pilot: Any) -> None:
-    case = await start(domain, named(Job(name="a", command="x")))
+    case = await start(domain, named(JobActivity(name="a", command="x")))
 
     async def listen() -> list[tuple[str, str]]:
-        return [(each.kind, each.state) async for each in domain.happenings(case, kind="case")]
+        return [(each.kind, each.state) async for each in domain.events(case, kind="case")]
 
     listening = asyncio.create_task(listen())
     await asyncio.sleep(0.01)
@@ -276,10 +292,10 @@ async def test_whoever_waits_for_one_kind_hears_of_no_other(domain: LocalDomain,
 
 
 async def test_wrong_inputs_are_refused_whole(domain: LocalDomain) -> None:
-    await domain.deploy(named(Job(name="a", command="x"), inputs={"n": Input(type="number", required=True)}))
-    with pytest.raises(Mistake, match="n is missing"):
+    await domain.deploy(named(JobActivity(name="a", command="x"), inputs={"n": Input(type="number", required=True)}))
+    with pytest.raises(RequestError, match="n is missing"):
         await domain.start("f", {}, who="me")
-    with pytest.raises(Mistake, match="must be a number"):
+    with pytest.raises(RequestError, match="must be a number"):
         await domain.start("f", {"n": "x"}, who="me")
     assert await domain.cases() == []
 
@@ -294,8 +310,8 @@ async def test_unknown_names_are_told_with_what_to_do(domain: LocalDomain) -> No
 
 
 async def test_a_fault_handler_sees_the_jobs_fault(domain: LocalDomain, pilot: Any) -> None:
-    handler = Catch(body=Job(name="tell", command="x", env={"WHY": "${{ fault.message }}"}))
-    case = await start(domain, named(Scope(name="s", body=Job(name="a", command="x"), catches=(handler,))))
+    handler = Catch(body=JobActivity(name="tell", command="x", env={"WHY": "${{ fault.message }}"}))
+    case = await start(domain, named(Scope(name="s", body=JobActivity(name="a", command="x"), catches=(handler,))))
     seen = []
 
     def play(spec: JobSpec) -> Outcome:
@@ -312,17 +328,17 @@ class FullDisk(MemoryStore):
 
     full = False
 
-    async def write(self, writes: Any) -> list[Done | Taken]:
+    async def write(self, writes: Any) -> list[WriteDone | WriteConflict]:
         if self.full:
             raise StoreUnavailable("the disk is full; free some space")
         return await super().write(writes)
 
 
-async def test_a_full_disk_loses_nothing_and_acknowledges_nothing(house: Any, domain: LocalDomain, pilot: Any) -> None:
-    case = await start(domain, named(Job(name="a", command="x")))
+async def test_a_full_disk_loses_nothing_and_acknowledges_nothing(server: Any, domain: LocalDomain, pilot: Any) -> None:
+    case = await start(domain, named(JobActivity(name="a", command="x")))
     await pilot.sync(want=1)
     held = list(pilot.held)
-    store = house.store
+    store = server.store
     store.__class__ = FullDisk
     store.full = True
     with pytest.raises(StoreUnavailable, match="disk is full"):
@@ -341,12 +357,12 @@ async def test_a_full_disk_loses_nothing_and_acknowledges_nothing(house: Any, do
 
 
 async def test_a_case_that_cannot_be_read_fails_alone(
-    house: Any, domain: LocalDomain, pilot: Any, restart: Any
+    server: Any, domain: LocalDomain, pilot: Any, restart: Any
 ) -> None:
-    good = await start(domain, named(Job(name="a", command="x")))
-    bad = await start(domain, named(Job(name="a", command="y")))
-    house.store._streams[f"case/{bad}"][0] = b'{"at":1,"fact":{"type":"nonsense"}}'
-    await restart(house)
+    good = await start(domain, named(JobActivity(name="a", command="x")))
+    bad = await start(domain, named(JobActivity(name="a", command="y")))
+    server.store._streams[f"case/{bad}"][0] = b'{"at":1,"fact":{"type":"nonsense"}}'
+    await restart(server)
     view = await domain.case(bad)
     assert view.fault is not None
     assert (view.status, view.fault.name) == ("failed", "unreadable")
@@ -355,9 +371,9 @@ async def test_a_case_that_cannot_be_read_fails_alone(
 
 
 async def test_a_fault_of_ours_in_the_middle_leaves_memory_as_the_disk_is(
-    house: Any, domain: LocalDomain, pilot: Any, monkeypatch: pytest.MonkeyPatch
+    server: Any, domain: LocalDomain, pilot: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case = await start(domain, named(Job(name="a", command="x")))
+    case = await start(domain, named(JobActivity(name="a", command="x")))
     await pilot.sync(want=1)
     held = list(pilot.held)
 
@@ -365,7 +381,7 @@ async def test_a_fault_of_ours_in_the_middle_leaves_memory_as_the_disk_is(
         raise RuntimeError("a bug")
 
     with monkeypatch.context() as patch:
-        patch.setattr(house.services.manager, "_record", explode)
+        patch.setattr(server.runtime.manager, "_record", explode)
         with pytest.raises(RuntimeError):
             await pilot.sync(a=Outcome(outputs=1))
     while (await domain.health()).status != "ok":
@@ -380,7 +396,7 @@ async def test_outputs_that_are_no_value_fail_the_job_and_nothing_else(domain: L
     deep: Any = []
     for _ in range(975):
         deep = [deep]
-    case = await start(domain, named(Job(name="a", command="x")))
+    case = await start(domain, named(JobActivity(name="a", command="x")))
     await pilot.sync(want=1)
     await pilot.sync(a=Outcome(outputs=deep))
     fault = (await domain.case(case)).fault
@@ -389,8 +405,8 @@ async def test_outputs_that_are_no_value_fail_the_job_and_nothing_else(domain: L
 
 
 async def test_a_job_whose_expression_fails_is_an_item_that_failed(domain: LocalDomain, pilot: Any) -> None:
-    second = Job(name="z", command="echo ${{ jobs.a.outputs.typo }}")
-    case = await start(domain, named(Sequence(name="s", body=(Job(name="a", command="x"), second))))
+    second = JobActivity(name="z", command="echo ${{ jobs.a.outputs.typo }}")
+    case = await start(domain, named(Sequence(name="s", body=(JobActivity(name="a", command="x"), second))))
     await pilot.run_all(lambda spec: Outcome(outputs={"good": 1}))
     item = await domain.item(case, "z")
     assert item.fault is not None
@@ -399,7 +415,7 @@ async def test_a_job_whose_expression_fails_is_an_item_that_failed(domain: Local
 
 
 async def test_cancelled_jobs_are_not_counted_as_failed(domain: LocalDomain, pilot: Any) -> None:
-    case = await start(domain, named(Job(name="a", command="x")))
+    case = await start(domain, named(JobActivity(name="a", command="x")))
     await pilot.sync(want=1)
     await domain.cancel(case, who="me")
     [count] = (await domain.case(case)).counts
@@ -408,7 +424,7 @@ async def test_cancelled_jobs_are_not_counted_as_failed(domain: LocalDomain, pil
 
 async def test_staging_does_not_count_as_a_job_of_its_own(domain: LocalDomain, pilot: Any, tmp_path: Path) -> None:
     (tmp_path / "d").write_text("x")
-    case = await start(domain, named(Job(name="a", command="x", inputs={"d": str(tmp_path / "d")})))
+    case = await start(domain, named(JobActivity(name="a", command="x", inputs={"d": str(tmp_path / "d")})))
     while not pilot.held:
         await pilot.sync(want=1, wait_ms=200)
     await pilot.sync(a=Outcome())
@@ -417,7 +433,7 @@ async def test_staging_does_not_count_as_a_job_of_its_own(domain: LocalDomain, p
 
 
 async def test_last_is_the_last_case_that_somebody_started(domain: LocalDomain) -> None:
-    inner = Flow(name=FlowName("inner"), body=Job(name="a", command="true"))
+    inner = Flow(name=FlowName("inner"), body=JobActivity(name="a", command="true"))
     case = await start(domain, named(Call(name="go", flow="inner"), calls=(inner,)))
     while len(await domain.cases()) < 2:
         await asyncio.sleep(0.01)
@@ -425,15 +441,7 @@ async def test_last_is_the_last_case_that_somebody_started(domain: LocalDomain) 
 
 
 async def test_a_key_that_was_used_for_something_else_is_refused(domain: LocalDomain) -> None:
-    await domain.deploy(named(Job(name="a", command="true"), inputs={"n": Input()}))
+    await domain.deploy(named(JobActivity(name="a", command="true"), inputs={"n": Input()}))
     await domain.start("f", {"n": 1}, who="me", key="k")
     with pytest.raises(Conflict, match="take another"):
         await domain.start("f", {"n": 2}, who="me", key="k")
-
-
-async def test_a_failed_task_tells_why(domain: LocalDomain) -> None:
-    # AD-6
-    case = await start(domain, named(UserTask(name="approve", role="editor", title="Look")))
-    [offered] = await domain.worklist(state="offered")
-    await domain.reject(offered.id, who="ann", comment="too dear")
-    assert (await domain.why(f"{case}:approve")).sentence == "approve was rejected by ann: too dear"

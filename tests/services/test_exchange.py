@@ -6,21 +6,21 @@ from typing import Any
 import msgspec
 import pytest
 
+from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Flow, ForEach, Job, NeededResources
+from mendflow.core.model.flow import Flow, ForEach, JobActivity, ResourceTemplates
 from mendflow.core.model.ids import FlowName, PilotId
-from mendflow.core.model.jobs import JobState, Measures, Outcome
-from mendflow.core.model.problems import Forbidden, Invalid, Mistake
-from mendflow.core.model.sync import Capacity, Report, SyncRequest
+from mendflow.core.model.jobs import JobState, Measurements, Outcome
+from mendflow.core.model.sync import AttemptReport, Capacity, SyncRequest
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.runtime.server import House
+from mendflow.services.runtime.server import Server
 
 JOB_FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
 NODE_LOST = Outcome(fault=Fault(name="disk", category=Category.RESOURCE, message="the disk is full"))
 
 
 async def start(domain: LocalDomain, **options: Any) -> str:
-    await domain.deploy(Flow(name=FlowName("one"), body=Job(name="a", command="true", **options)))
+    await domain.deploy(Flow(name=FlowName("one"), body=JobActivity(name="a", command="true", **options)))
     return (await domain.start("one", {}, who="me")).id
 
 
@@ -136,7 +136,7 @@ async def test_a_damaged_replica_is_told_of_once_however_many_jobs_met_it(domain
         await start(domain)
         await pilot.sync(want=1)
         damaged = ("/g.dat on near: it arrived damaged",)
-        await pilot.sync(a=Outcome(measures=Measures(damaged=damaged)))
+        await pilot.sync(a=Outcome(measures=Measurements(damaged=damaged)))
     [told] = [each.message for each in await domain.notices() if "/g.dat on near" in each.message]
     assert "remove-replica" in told
 
@@ -193,12 +193,12 @@ async def test_a_pilot_that_leaves_gives_back_what_it_has(domain: LocalDomain, p
 
 
 async def test_jobs_survive_a_restart_with_their_holder(
-    house: Any, domain: LocalDomain, pilot: Any, restart: Any
+    server: Any, domain: LocalDomain, pilot: Any, restart: Any
 ) -> None:
     # JS-7: the lease holds, so the running attempt is credited
     case = await start(domain)
     await pilot.sync(want=1)
-    await restart(house)
+    await restart(server)
     answer = await pilot.sync()
     assert answer.lost == []
     await pilot.sync(a=Outcome(outputs="kept"))
@@ -207,12 +207,12 @@ async def test_jobs_survive_a_restart_with_their_holder(
 
 
 async def test_a_suspension_that_was_lost_in_a_restart_is_ordered_again(
-    house: Any, domain: LocalDomain, pilot: Any, restart: Any
+    server: Any, domain: LocalDomain, pilot: Any, restart: Any
 ) -> None:
     case = await start(domain)
     await pilot.sync(want=1)
     await domain.suspend(case, who="me")
-    await restart(house)
+    await restart(server)
     answer = await pilot.sync()
     assert [order.control for order in answer.orders] == ["suspend"]
     pilot.state = "suspended"
@@ -226,7 +226,7 @@ async def test_what_does_not_fit_is_not_handed_out_and_why_names_the_best_pilot(
 ) -> None:
     # JS-6
     small = another_pilot("p-7", Capacity(slots=1, cpus=2.0, memory_bytes=16 * 10**9, disk_bytes=10**12))
-    case = await start(domain, resources=NeededResources(memory_bytes=64 * 10**9))
+    case = await start(domain, resources=ResourceTemplates(memory_bytes=64 * 10**9))
     answer = await small.sync(want=1)
     assert answer.jobs == []
     why = await domain.why(f"{case}:a")
@@ -236,7 +236,7 @@ async def test_what_does_not_fit_is_not_handed_out_and_why_names_the_best_pilot(
 
 
 async def test_short_jobs_are_shared_between_pilots_that_want_them(domain: LocalDomain, another_pilot: Any) -> None:
-    body = ForEach(name="all", items=list(range(100)), body=Job(name="a", command="true"))
+    body = ForEach(name="all", items=list(range(100)), body=JobActivity(name="a", command="true"))
     await domain.deploy(Flow(name=FlowName("many"), body=body))
     one, two = another_pilot("one"), another_pilot("two")
     await one.sync(want=64)
@@ -251,7 +251,7 @@ async def test_short_jobs_are_shared_between_pilots_that_want_them(domain: Local
 async def test_a_pilot_of_another_version_is_told_what_to_do(domain: LocalDomain) -> None:
     capacity = Capacity(slots=1, cpus=1.0, memory_bytes=1, disk_bytes=1)
     request = SyncRequest(pilot=PilotId("old"), serial=1, host="h", capacity=capacity, want=1, version=99)
-    with pytest.raises(Mistake, match="same version of mendflow"):
+    with pytest.raises(RequestError, match="same version of mendflow"):
         await domain.sync(request)
 
 
@@ -269,15 +269,15 @@ async def test_one_token_cannot_speak_for_another_tokens_pilot(domain: LocalDoma
 
 
 async def test_a_restarted_server_still_knows_whose_a_pilot_with_jobs_is(
-    house: House, domain: LocalDomain, restart: Any
+    server: Server, domain: LocalDomain, restart: Any
 ) -> None:
     # JS-7
     case = await start(domain)
     capacity = Capacity(slots=1, cpus=1.0, memory_bytes=1, disk_bytes=1)
     asks = SyncRequest(pilot=PilotId("mine"), serial=1, host="h", capacity=capacity, want=1)
     (got,) = (await domain.sync(asks, who="ann")).jobs
-    await restart(house)
-    forged = msgspec.structs.replace(asks, serial=2, want=0, reports=[Report(got.job, got.fence, Outcome())])
+    await restart(server)
+    forged = msgspec.structs.replace(asks, serial=2, want=0, reports=[AttemptReport(got.job, got.fence, Outcome())])
     with pytest.raises(Forbidden, match="belongs to"):
         await domain.sync(forged, who="eve")
     assert (await job_of(domain, case)).pilot == "mine"
@@ -300,7 +300,7 @@ async def test_a_restarted_server_still_knows_whose_a_pilot_with_jobs_is(
 async def test_what_no_pilot_would_say_is_refused(domain: LocalDomain, nonsense: dict[str, Any]) -> None:
     capacity = Capacity(slots=1, cpus=1.0, memory_bytes=1, disk_bytes=1)
     request = SyncRequest(pilot=PilotId("p"), serial=1, host="h", capacity=capacity, want=0)
-    with pytest.raises(Invalid, match="no pilot's request"):
+    with pytest.raises(InvalidRequest, match="no pilot's request"):
         await domain.sync(msgspec.structs.replace(request, **nonsense))
     assert await domain.pilots() == []
 

@@ -3,19 +3,19 @@
 from collections import Counter
 from typing import Any
 
-from mendflow.core.model.flow import Flow, ForEach, Job
+from mendflow.core.model.flow import Flow, ForEach, JobActivity
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.jobs import JobState, Measures, Outcome
-from mendflow.core.model.sync import Beat, Capacity, Report, SyncRequest
+from mendflow.core.model.jobs import JobState, Measurements, Outcome
+from mendflow.core.model.sync import AttemptReport, AttemptStatus, Capacity, SyncRequest
 from mendflow.core.model.views import JobQuery
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.runtime.server import House
+from mendflow.services.runtime.server import Server
 
 TWO_SLOTS = Capacity(slots=2, cpus=2.0, memory_bytes=8 << 30, disk_bytes=8 << 30)
 
 
 async def start(domain: LocalDomain, *, turns: int) -> str:
-    body = ForEach(name="loop", items=list(range(turns)), body=Job(name="a", command="true"))
+    body = ForEach(name="loop", items=list(range(turns)), body=JobActivity(name="a", command="true"))
     await domain.deploy(Flow(name=FlowName("f"), body=body))
     return (await domain.start("f", {}, who="me")).id
 
@@ -31,8 +31,8 @@ async def says(pilot: Any, *, ended: str = "", runs: tuple[str, ...] = ()) -> No
         host="here",
         capacity=pilot.capacity,
         want=0,
-        running=[Beat(each.job, each.fence, state, Measures()) for each, state in states],
-        reports=[Report(each.job, each.fence, Outcome()) for each in pilot.held if each.spec.item == ended],
+        running=[AttemptStatus(each.job, each.fence, state, Measurements()) for each, state in states],
+        reports=[AttemptReport(each.job, each.fence, Outcome()) for each in pilot.held if each.spec.item == ended],
     )
     await pilot.domain.sync(request)
     pilot.heard = pilot.serial
@@ -51,7 +51,9 @@ async def running(domain: LocalDomain, case: str) -> list[str]:
     return items
 
 
-async def test_never_more_jobs_run_than_there_are_slots(house: House, domain: LocalDomain, another_pilot: Any) -> None:
+async def test_never_more_jobs_run_than_there_are_slots(
+    server: Server, domain: LocalDomain, another_pilot: Any
+) -> None:
     pilot = another_pilot("p-1", TWO_SLOTS)
     case = await start(domain, turns=10)
     await pilot.sync(want=8)
@@ -79,7 +81,7 @@ async def test_a_job_that_is_held_ahead_is_still_leased_to_its_pilot(domain: Loc
     pilot = another_pilot("p-1", TWO_SLOTS)
     case = await start(domain, turns=4)
     await pilot.sync(want=4)
-    documents = [job async for job in domain._house.store.scan("job", f"{case}/")]
+    documents = [job async for job in domain._server.store.scan("job", f"{case}/")]
     assert all(b'"state":"running"' in document.body for document in documents)
     views = await domain.jobs(JobQuery(case=case))
     assert Counter(job.state for job in views) == {JobState.RUNNING: 2, JobState.AVAILABLE: 2}

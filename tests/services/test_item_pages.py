@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from mendflow.core.engine.messages import RestartItem
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Branch, Choose, ForEach, Job, Parallel, Receive, UserTask
+from mendflow.core.model.flow import Branch, Choose, ForEach, JobActivity, Parallel, Receive, UserTask
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.views import ItemView, NameCount
 from mendflow.services.api.item_list import WINDOW
-from mendflow.services.runtime.server import HouseRules
-from mendflow.stores.contract import Document, Where
+from mendflow.services.runtime.server import ServerSettings
+from mendflow.stores.contract import FieldCondition, StoredDocument
 from mendflow.stores.memory import MemoryStore
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
-A, B = Job(name="a", command="true"), Job(name="b", command="true")
+A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
 
 
 class CountingStore(MemoryStore):
@@ -30,17 +30,17 @@ class CountingStore(MemoryStore):
         super().__init__()
         self.handed = 0
 
-    async def get_many(self, kind: str, ids: Sequence[str]) -> list[Document]:
+    async def get_many(self, kind: str, ids: Sequence[str]) -> list[StoredDocument]:
         found = await super().get_many(kind, ids)
         self.handed += len(found)
         return found
 
-    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
         async for found in super().scan(kind, prefix):
             self.handed += 1
             yield found
 
-    async def search(self, kind: str, where: Sequence[Where] = (), **how: Any) -> list[Document]:
+    async def search(self, kind: str, where: Sequence[FieldCondition] = (), **how: Any) -> list[StoredDocument]:
         found = await super().search(kind, where, **how)
         self.handed += len(found)
         return found
@@ -48,13 +48,13 @@ class CountingStore(MemoryStore):
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    world = World(CountingStore(), tmp_path, HouseRules(files_roots=None, check_ms=30))
-    await world.house.open()
+    world = World(CountingStore(), tmp_path, ServerSettings(files_roots=None, check_ms=30))
+    await world.server.open()
     yield world
-    await world.house.close()
+    await world.server.close()
 
 
-def turns(number: int, body: Job) -> ForEach:
+def turns(number: int, body: JobActivity) -> ForEach:
     return ForEach(name=f"each.{body.name}", first=1, last=number, body=body, parallel=True)
 
 
@@ -83,7 +83,7 @@ async def test_a_page_reads_no_more_of_a_big_case_than_of_one_a_window_long(worl
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 1000])
 async def test_pages_hold_every_item_once_whatever_their_size(world: World, limit: int) -> None:
-    no, never = Job(name="no", command="true"), Job(name="never", command="true")
+    no, never = JobActivity(name="no", command="true"), JobActivity(name="never", command="true")
     skipped = Choose(name="choose", branches=tuple(Branch(Expr("false"), each) for each in (no, never)))
     mixed = (
         turns(2, A),
@@ -103,7 +103,7 @@ async def test_pages_hold_every_item_once_whatever_their_size(world: World, limi
 async def test_a_place_that_no_item_has_is_refused_in_words(world: World) -> None:
     case = await world.start(flow(A))
     for nonsense in ("a", "1+", "-1", "1+x", "9" * 50):
-        with pytest.raises(Mistake, match="place"):
+        with pytest.raises(RequestError, match="place"):
             await world.domain.items(case, after=nonsense)
 
 
@@ -152,7 +152,7 @@ async def test_an_item_that_is_restarted_while_it_runs_was_not_cancelled(world: 
     # EX-2 restart item
     case = await world.start(flow(A))
     await world.take()
-    await world.services.manager.command(case, RestartItem(item=ItemId("a")))
+    await world.runtime.manager.command(case, RestartItem(item=ItemId("a")))
     await world.quiet()
     assert counted((await world.case(case)).counts) == {"a": (0, 0, 0, 0, 0)}
     [item] = await world.domain.items(case)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.services.base.ledger import Ledger
-from mendflow.stores.contract import Append, Done, Put, Taken, Write
+from mendflow.stores.contract import Append, Put, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 
 
@@ -25,7 +25,7 @@ class SlowStore(MemoryStore):
         self.gate = asyncio.Event()
         self.fail = ""
 
-    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         self.calls.append(list(writes))
         await self.gate.wait()
         if self.fail:
@@ -130,7 +130,7 @@ async def test_someone_else_having_written_breaks_the_ledger_too(store: SlowStor
 
 async def test_a_store_that_is_away_in_the_middle_of_a_change_breaks_the_ledger(store: SlowStore) -> None:  # law 1
     ledger, reasons = broken_reasons(store)
-    with pytest.raises(StoreUnavailable), ledger.whole():
+    with pytest.raises(StoreUnavailable), ledger.atomic():
         raise StoreUnavailable("gone")
     assert reasons == ["gone"]
     with pytest.raises(StoreUnavailable):

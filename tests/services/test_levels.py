@@ -6,16 +6,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Job, Outcome
-from mendflow.core.model.problems import Invalid, NotFound
-from mendflow.core.recovery.classify import recovers
+from mendflow.core.recovery.classify import is_recoverable
 from mendflow.services.base.contracts import Failure
-from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.base.membership import Alone
+from mendflow.services.base.membership import SingleServer
 from mendflow.services.recovery.levels import LEVEL_KIND, DueEntries, LevelEntry, Levels
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
@@ -29,7 +29,7 @@ class Bench:
 
     def __init__(self, store: Store, clock: Now) -> None:
         self.ledger = Ledger(store, lambda reason: None)
-        self.homes = HomeBook(store, self.ledger, Alone())
+        self.homes = HomeRegistry(store, self.ledger, SingleServer())
         hub = Hub()
         self.levels = Levels(
             store=store,
@@ -62,10 +62,10 @@ async def on(store: Store, clock: Now) -> AsyncIterator[Bench]:
     """As long as the block lasts; it ends as a crash does, with nothing said to the disk."""
     bench = Bench(store, clock)
     bench.ledger.start()
-    trees = await bench.homes.own()
-    bench.homes.coming(trees)
+    trees = await bench.homes.claim_own()
+    bench.homes.begin_loading(trees)
     await bench.levels.load({tree.root for tree in trees})
-    bench.homes.came(trees)
+    bench.homes.end_loading(trees)
     bench.levels.start()
     try:
         yield bench
@@ -216,7 +216,7 @@ async def test_time_passes_by_itself(store: Store) -> None:
 
 async def test_levels_count_from_one(store: Store) -> None:
     async with on(store, Now()) as bench:
-        with pytest.raises(Invalid, match="there is no level 0"):
+        with pytest.raises(InvalidRequest, match="there is no level 0"):
             await bench.enter("k", 0)
 
 
@@ -226,7 +226,7 @@ async def test_recovery_goes_from_level_to_level_and_after_the_last_to_compensat
     lost = Fault(name="lost", category=Category.RESOURCE, message="the node is gone", stage="execution")
 
     async def dispatch(world: World, failure: Failure) -> bool:
-        if not recovers(failure.fault) or failure.level == len(world.levels.waits_ms):
+        if not is_recoverable(failure.fault) or failure.level == len(world.levels.waits_ms):
             return False
         level = failure.level + 1
         await world.levels.enter(failure.id, level=level, job=failure.job, case=failure.case, item=failure.spec.item)
@@ -252,7 +252,7 @@ async def test_recovery_goes_from_level_to_level_and_after_the_last_to_compensat
 async def test_what_is_not_recoverable_enters_no_level() -> None:
     # AD-3
     async def dispatch(world: World, failure: Failure) -> bool:
-        return recovers(failure.fault)
+        return is_recoverable(failure.fault)
 
     async with World(dispatch) as world:
         await world.submit(new())

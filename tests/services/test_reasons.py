@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.model.flow import ForEach, Job, Parallel, Source, UserTask
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.flow import ForEach, JobActivity, LinkSource, Parallel, UserTask
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import NotFound
 from mendflow.formats.yaml import load_flow
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.runtime.server import House
+from mendflow.services.runtime.server import Server
 from tests.services.conftest import HandPilot
 from tests.services.test_domain import named, start
 
@@ -20,8 +20,8 @@ async def test_why_tells_what_an_activity_that_has_not_begun_waits_for(domain: L
         name="jobs",
         links=("a.b",),
         branches=(
-            Job(name="a", command="x", sources=(Source("a.b"),)),
-            Job(name="b", command="x", targets=("a.b",), join="all"),
+            JobActivity(name="a", command="x", sources=(LinkSource("a.b"),)),
+            JobActivity(name="b", command="x", targets=("a.b",), join="all"),
         ),
     )
     case = await start(domain, named(jobs))
@@ -43,17 +43,17 @@ async def test_why_names_the_role_the_holder_and_the_end_of_a_persons_work(domai
 
 
 async def test_a_pilot_that_was_not_heard_since_the_start_is_no_reason(
-    house: House, domain: LocalDomain, pilot: Any, restart: Any
+    server: Server, domain: LocalDomain, pilot: Any, restart: Any
 ) -> None:
-    case = await start(domain, named(ForEach(name="l", items=[1, 2, 3, 4, 5], body=Job(name="a", command="x"))))
+    case = await start(domain, named(ForEach(name="l", items=[1, 2, 3, 4, 5], body=JobActivity(name="a", command="x"))))
     await pilot.sync(want=4)
-    await restart(house)
+    await restart(server)
     told = await domain.why(f"{case}:a[4]")
     assert "no pilot is connected" in told.sentence
 
 
 async def test_why_repeats_the_reason_that_somebody_gave(domain: LocalDomain) -> None:
-    case = await start(domain, named(Job(name="a", command="x")))
+    case = await start(domain, named(JobActivity(name="a", command="x")))
     await domain.cancel(case, who="ann", reason="enough of it")
     assert "enough of it" in (await domain.why(case)).sentence
 
@@ -69,3 +69,11 @@ async def test_why_of_a_for_each_tells_of_all_its_items(domain: LocalDomain, pil
     await pilot.exchange({each.spec.item: Outcome() for each in pilot.held})
     told = await domain.why(f"{case}:r")
     assert (told.state, told.sentence.partition(";")[0]) == ("completed", "r is r[0] to r[2]: 3 completed")
+
+
+async def test_a_failed_task_tells_why(domain: LocalDomain) -> None:
+    # AD-6
+    case = await start(domain, named(UserTask(name="approve", role="editor", title="Look")))
+    [offered] = await domain.worklist(state="offered")
+    await domain.reject(offered.id, who="ann", comment="too dear")
+    assert (await domain.why(f"{case}:approve")).sentence == "approve was rejected by ann: too dear"

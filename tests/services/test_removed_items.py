@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from mendflow.core.model.flow import Activity, Catch, Empty, Flow, Job, Parallel, Scope, UserTask
+from mendflow.core.model.flow import Activity, Catch, Empty, Flow, JobActivity, Parallel, Scope, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.services.api.local_domain import LocalDomain
 
@@ -16,7 +16,7 @@ async def start(domain: LocalDomain, body: Activity) -> str:
 async def test_a_removed_job_is_one_item_cancelled_with_the_reason_that_was_given(
     domain: LocalDomain, pilot: Any
 ) -> None:
-    body = Parallel(name="both", branches=(Job(name="gpu", command="x"), Job(name="cpu", command="y")))
+    body = Parallel(name="both", branches=(JobActivity(name="gpu", command="x"), JobActivity(name="cpu", command="y")))
     case = await start(domain, body)
     await domain.cancel(case, "gpu", who="me", reason="no such machine")
     [item] = await domain.items(case, name="gpu")
@@ -37,7 +37,7 @@ async def test_a_removed_task_keeps_the_reason_too(domain: LocalDomain) -> None:
 
 
 async def test_whoever_removes_without_a_word_is_named(domain: LocalDomain) -> None:
-    case = await start(domain, Job(name="a", command="x"))
+    case = await start(domain, JobActivity(name="a", command="x"))
     await domain.cancel(case, "a", who="ann")
     assert (await domain.why(f"{case}:a")).sentence == "a was cancelled before it began: removed by ann"
 

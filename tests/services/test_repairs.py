@@ -6,29 +6,41 @@ from typing import Any
 import msgspec
 import pytest
 
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Empty, Flow, ForEach, Input, Job, Mend, Parallel, Sequence, UserTask
+from mendflow.core.model.flow import (
+    Empty,
+    Flow,
+    ForEach,
+    Input,
+    JobActivity,
+    Parallel,
+    PrimitiveStep,
+    Sequence,
+    UserTask,
+)
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
-from mendflow.core.model.repair_views import DecisionQuery, DecisionView, RuleNamed, RuleWish
-from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.repair_views import DecisionQuery, DecisionView, RuleSelector, RuleSpec
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns
-from mendflow.core.rules import WouldChange
+from mendflow.core.rules import CornerstoneConflict
 from mendflow.formats import xes
 from mendflow.services.api.local_domain import LocalDomain
 
 CONTEXT = {"context": Input(type="map", required=True)}
 
 
-def exlet(name: str, *steps: Mend) -> Flow:
+def exlet(name: str, *steps: PrimitiveStep) -> Flow:
     return Flow(name=FlowName(name), exlet=True, inputs=CONTEXT, body=Sequence(name=f"{name}.steps", body=steps))
 
 
-AGAIN = exlet("again", Mend(name="again", do=Primitive.RESUBMIT, settings={"env": {"MENDED": "yes"}}))
-TOUCH = exlet("touch", Mend(name="touch", do=Primitive.WRITE, target="case", settings={"values": {"touched": True}}))
-STOP = exlet("stop", Mend(name="stop", do=Primitive.REMOVE, target="case"))
+AGAIN = exlet("again", PrimitiveStep(name="again", do=Primitive.RESUBMIT, settings={"env": {"MENDED": "yes"}}))
+TOUCH = exlet(
+    "touch", PrimitiveStep(name="touch", do=Primitive.WRITE, target="case", settings={"values": {"touched": True}})
+)
+STOP = exlet("stop", PrimitiveStep(name="stop", do=Primitive.REMOVE, target="case"))
 
 
 def failed(code: int) -> Outcome:
@@ -44,7 +56,7 @@ def play(spec: JobSpec) -> Outcome:
 
 
 def loop(name: str = "f", turns: int = 2) -> Flow:
-    body = ForEach(name="loop", items=list(range(turns)), body=Job(name="a", command="true"), on_fault="finish")
+    body = ForEach(name="loop", items=list(range(turns)), body=JobActivity(name="a", command="true"), on_fault="finish")
     return Flow(name=FlowName(name), body=body)
 
 
@@ -56,7 +68,7 @@ def rules_for(name: str, **conditions: str) -> RuleSet:
         for number, (to, condition) in enumerate(rows, 1)
     }
     exlets = {str(each.name): each for each in (AGAIN, TOUCH, STOP)}
-    return RuleSet(name=name, trees={ExceptionType.ABORT: {"a": Tree(rules, 1)}}, exlets=exlets)
+    return RuleSet(name=name, trees={ExceptionType.ABORT: {"a": RuleTree(rules, 1)}}, exlets=exlets)
 
 
 async def ran(domain: LocalDomain, pilot: Any, flow: Flow | None = None) -> str:
@@ -96,7 +108,7 @@ async def test_a_rule_is_added_for_the_case_at_hand_and_holds_at_once(domain: Lo
     case = await ran(domain, pilot)
     assert (await domain.case(case)).status == "failed"
     [group] = [each for each in await domain.failures() if each.unhandled]
-    wish = RuleWish(condition="fault.exit_code == 9", exlet="again", group=group.id, note="nine too")
+    wish = RuleSpec(condition="fault.exit_code == 9", exlet="again", group=group.id, note="nine too")
     added = await domain.add_rule(wish, who="bob")
     assert (added.rules, added.version, added.type, added.task, added.rule) == ("f", 2, ExceptionType.ABORT, "a", 2)
     assert (added.under, added.side) == (1, "false")
@@ -118,14 +130,14 @@ async def test_a_rule_that_would_change_a_cornerstone_is_refused_with_its_name(d
     await ran(domain, pilot)
     nine, seven = sorted(await domain.decisions(DecisionQuery()), key=lambda each: str(each.item), reverse=True)
     await domain.add_rule(
-        RuleWish(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, decision=nine.id), who="ann"
+        RuleSpec(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, decision=nine.id), who="ann"
     )
-    wide = RuleWish(condition="fault.exit_code > 0", exlet="stop", flow=STOP, decision=seven.id, rules="f")
+    wide = RuleSpec(condition="fault.exit_code > 0", exlet="stop", flow=STOP, decision=seven.id, rules="f")
     assert "does not hold" not in (await domain.try_rule(wide)).breaks
     added = await domain.add_rule(wide, who="ann")
     assert added.side == "false"
-    narrow = RuleWish(condition='fault.category == "job"', exlet="touch", flow=TOUCH, decision=nine.id)
-    with pytest.raises(WouldChange, match="cornerstone of rule"):
+    narrow = RuleSpec(condition='fault.category == "job"', exlet="touch", flow=TOUCH, decision=nine.id)
+    with pytest.raises(CornerstoneConflict, match="cornerstone of rule"):
         await domain.add_rule(narrow, who="ann")
     assert "cornerstone of rule" in (await domain.try_rule(narrow)).breaks
     assert (await domain.rule_set("f")).version == 2
@@ -137,12 +149,12 @@ async def test_a_rule_is_tried_on_past_failures_and_changes_nothing(domain: Loca
     for _ in range(3):
         await ran(domain, pilot)
     [nine] = [each for each in await domain.failures() if each.unhandled]
-    trial = await domain.try_rule(RuleWish(condition="fault.exit_code == 9", exlet="stop", group=nine.id))
+    trial = await domain.try_rule(RuleSpec(condition="fault.exit_code == 9", exlet="stop", group=nine.id))
     assert (trial.caught, trial.of, trial.otherwise, trial.breaks) == (3, 3, [], "")
     assert {each.state for each in trial.caught_ids} == {"ignored"}
-    none = await domain.try_rule(RuleWish(condition="fault.exit_code == 8", exlet="never-made", group=nine.id))
+    none = await domain.try_rule(RuleSpec(condition="fault.exit_code == 8", exlet="never-made", group=nine.id))
     assert (none.caught, none.of, len(none.missed_ids)) == (0, 3, 3)
-    free = RuleWish(condition="true", exlet="stop", rules="f", type=ExceptionType.ABORT, task="a")
+    free = RuleSpec(condition="true", exlet="stop", rules="f", type=ExceptionType.ABORT, task="a")
     assert (await domain.try_rule(free)).of == 3
     assert (await domain.rule_set("f")).version == 1
 
@@ -154,7 +166,7 @@ async def test_what_another_rule_handled_is_told_apart_in_a_trial(domain: LocalD
     nine = (await decided(domain, "last"))["a[1]"]
     empty = RuleSet(name="f", exlets={"stop": STOP})
     await domain.put_rules(empty, who="ann")
-    trial = await domain.try_rule(RuleWish(condition="fault.exit_code >= 7", exlet="stop", decision=nine.id))
+    trial = await domain.try_rule(RuleSpec(condition="fault.exit_code >= 7", exlet="stop", decision=nine.id))
     assert (trial.caught, trial.of) == (1, 1)
     [other] = trial.otherwise
     assert (other.exlet, other.result, str(other.item)) == ("again", "recovered", "a[0]")
@@ -165,7 +177,7 @@ async def test_a_passive_rule_is_recorded_and_does_nothing(domain: LocalDomain, 
     case = await ran(domain, pilot)
     seven = (await decided(domain, case))["a[0]"]
     await domain.add_rule(
-        RuleWish(condition="fault.exit_code == 7", exlet="again", flow=AGAIN, decision=seven.id, passive=True),
+        RuleSpec(condition="fault.exit_code == 7", exlet="again", flow=AGAIN, decision=seven.id, passive=True),
         who="ann",
     )
     later = await ran(domain, pilot)
@@ -222,14 +234,14 @@ async def test_a_rule_needs_an_exlet_that_is_there_and_something_that_it_is_for(
 ) -> None:
     await ran(domain, pilot)
     seven = (await decided(domain, "last"))["a[0]"]
-    with pytest.raises(Invalid, match="there is no exlet 'nothing'"):
-        await domain.add_rule(RuleWish(condition="true", exlet="nothing", decision=seven.id), who="ann")
-    with pytest.raises(Invalid, match="say what the rule is for"):
-        await domain.add_rule(RuleWish(condition="true", exlet="nothing"), who="ann")
+    with pytest.raises(InvalidRequest, match="there is no exlet 'nothing'"):
+        await domain.add_rule(RuleSpec(condition="true", exlet="nothing", decision=seven.id), who="ann")
+    with pytest.raises(InvalidRequest, match="say what the rule is for"):
+        await domain.add_rule(RuleSpec(condition="true", exlet="nothing"), who="ann")
     with pytest.raises(NotFound):
-        await domain.add_rule(RuleWish(condition="true", exlet="again", decision="none"), who="ann")
-    with pytest.raises(Invalid, match="condition"):
-        await domain.try_rule(RuleWish(condition="1 +", exlet="x", decision=seven.id))
+        await domain.add_rule(RuleSpec(condition="true", exlet="again", decision="none"), who="ann")
+    with pytest.raises(InvalidRequest, match="condition"):
+        await domain.try_rule(RuleSpec(condition="1 +", exlet="x", decision=seven.id))
 
 
 async def test_a_fault_pattern_is_an_exlet_by_its_name(domain: LocalDomain, pilot: Any) -> None:
@@ -241,11 +253,11 @@ async def test_a_fault_pattern_is_an_exlet_by_its_name(domain: LocalDomain, pilo
     more = await domain.add_patterns(Patterns((talk,), (pattern,)), who="ann")
     assert more.repair("with-a-flag") == pattern
     assert (await domain.patterns()).conversations[-1].name == "hand-over"
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidRequest):
         await domain.add_patterns(Patterns((JobPattern(name="odd", messages="submit ("),), ()), who="ann")
     await ran(domain, pilot)
     seven = (await decided(domain, "last"))["a[0]"]
-    await domain.add_rule(RuleWish(condition="fault.exit_code == 7", exlet="with-a-flag", decision=seven.id), who="ann")
+    await domain.add_rule(RuleSpec(condition="fault.exit_code == 7", exlet="with-a-flag", decision=seven.id), who="ann")
     case = await ran(domain, pilot)
     assert (await decided(domain, case))["a[0]"].result == "recovered"
 
@@ -295,14 +307,14 @@ async def test_the_history_has_what_people_did(domain: LocalDomain) -> None:
 
 async def test_levels_are_listed_and_drained(domain: LocalDomain, pilot: Any) -> None:
     later = exlet(
-        "later", Mend(name="later", do=Primitive.RETRY_LATER, settings={"level": 2, "env": {"MENDED": "yes"}})
+        "later", PrimitiveStep(name="later", do=Primitive.RETRY_LATER, settings={"level": 2, "env": {"MENDED": "yes"}})
     )
     rule = Rule(id=1, condition="true", exlet="later")
-    trees = {ExceptionType.ABORT: {HOUSE: Tree({1: rule}, 1)}}
+    trees = {ExceptionType.ABORT: {DEFAULT_RULES: RuleTree({1: rule}, 1)}}
     await domain.put_rules(RuleSet(name="f", trees=trees, exlets={"later": later}), who="ann")
     case = await ran(domain, pilot, loop(turns=1))
     while not (await domain.levels())[1].waiting:
-        await domain._house.clock.sleep(5)
+        await domain._server.clock.sleep(5)
     second = (await domain.levels())[1]
     assert (second.level, second.wait_ms, second.waiting, second.jobs) == (2, 600_000, 1, [f"{case}/1"])
     item = await domain.item(case, "a[0]")
@@ -327,7 +339,7 @@ async def test_nothing_stands_in_the_way_of_a_case_without_failures(domain: Loca
 async def test_a_secret_of_a_job_is_in_nothing_that_is_told_of_its_failure(domain: LocalDomain, pilot: Any) -> None:
     # EX-6: neither in a decision, nor in a group, nor in the history or its XES, nor in a rule made of it
     secret = "hunter2"
-    job = Job(name="a", command="true", env={"ARCHIVE_PASSWORD": secret, "PLATE": "7"})
+    job = JobActivity(name="a", command="true", env={"ARCHIVE_PASSWORD": secret, "PLATE": "7"})
     await domain.deploy(Flow(name=FlowName("f"), body=job))
     case = (await domain.start("f", {}, who="me")).id
     await pilot.run_all(lambda _: failed(9))
@@ -335,7 +347,7 @@ async def test_a_secret_of_a_job_is_in_nothing_that_is_told_of_its_failure(domai
     whole = await domain.decision(decision.id)
     assert whole.context["item"]["data"] == {"ARCHIVE_PASSWORD": "(hidden)", "PLATE": "7"}
     [group] = await domain.failures()
-    wish = RuleWish(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, group=group.id)
+    wish = RuleSpec(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, group=group.id)
     added = await domain.add_rule(wish, who="ann")
     history = await domain.history(case)
     told: list[object] = [whole, group, await domain.failure(group.id), added, await domain.rule_set("f"), history]
@@ -346,7 +358,7 @@ async def test_a_secret_of_a_job_is_in_nothing_that_is_told_of_its_failure(domai
 async def test_a_secret_is_hidden_wherever_a_context_has_one(domain: LocalDomain, pilot: Any) -> None:
     # EX-6: in what a job reports, leaves or throws, in what somebody says, in results of items before, and in lists
     secret = "hunter2"
-    work = Sequence(name="s", body=(Job(name="first", command="true"), Job(name="a", command="true")))
+    work = Sequence(name="s", body=(JobActivity(name="first", command="true"), JobActivity(name="a", command="true")))
     both = Parallel(name="p", branches=(work, UserTask(name="get-token", role="clerk")), on_fault="finish")
     await domain.deploy(Flow(name=FlowName("f"), body=both))
     case = (await domain.start("f", {}, who="me")).id
@@ -361,7 +373,7 @@ async def test_a_secret_is_hidden_wherever_a_context_has_one(domain: LocalDomain
     assert failure.context["outcome"]["values"] == {"token": "(hidden)", "list": [{"password": "(hidden)"}]}
     assert failure.context["items"]["get-token"] == "waiting", "the state of an item is no secret"
     assert raised.context["event"]["data"]["said"][0]["token"] == "(hidden)"
-    wish = RuleWish(condition='fault.name == "bad"', exlet="again", flow=AGAIN, decision=failure.id)
+    wish = RuleSpec(condition='fault.name == "bad"', exlet="again", flow=AGAIN, decision=failure.id)
     added = await domain.add_rule(wish, who="ann")
     groups = [await domain.failure(group.id) for group in await domain.failures()]
     told: list[object] = [*decisions, groups, added, await domain.rule_set("f"), await domain.history(case)]
@@ -372,26 +384,26 @@ async def test_a_rule_on_trial_is_put_in_force_and_a_rule_is_taken_out_of_use(do
     # EX-7
     case = await ran(domain, pilot)
     nine = (await decided(domain, case))["a[1]"]
-    wish = RuleWish(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, decision=nine.id, passive=True)
+    wish = RuleSpec(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, decision=nine.id, passive=True)
     tried = await domain.add_rule(wish, who="ann")
-    promoted = await domain.promote_rule("f", RuleNamed(rule=tried.rule), who="bob")
+    promoted = await domain.promote_rule("f", RuleSelector(rule=tried.rule), who="bob")
     assert (promoted.version, promoted.type, promoted.task, promoted.rule) == (2, ExceptionType.ABORT, "a", 1)
     with pytest.raises(Conflict, match="is not on trial"):
-        await domain.promote_rule("f", RuleNamed(rule=1), who="bob")
+        await domain.promote_rule("f", RuleSelector(rule=1), who="bob")
     mended = (await decided(domain, await ran(domain, pilot)))["a[1]"]
     assert (mended.exlet, mended.result) == ("again", "recovered")
-    retired = await domain.retire_rule("f", RuleNamed(rule=1, note="no more"), who="eve")
+    retired = await domain.retire_rule("f", RuleSelector(rule=1, note="no more"), who="eve")
     assert (await decided(domain, await ran(domain, pilot)))["a[1]"].exlet == ""
     notes = [(each.version, each.author, each.note) for each in await domain.rule_versions("f")]
     assert notes[:2] == [(retired.version, "eve", "no more"), (2, "bob", "rule 1 is in force")]
     with pytest.raises(NotFound, match="no rule 7"):
-        await domain.retire_rule("f", RuleNamed(rule=7), who="eve")
+        await domain.retire_rule("f", RuleSelector(rule=7), who="eve")
 
 
 async def test_adding_in_earnest_what_is_on_trial_puts_that_rule_in_force(domain: LocalDomain, pilot: Any) -> None:
     # EX-7: it would stay on trial for ever beside its double
     nine = (await decided(domain, await ran(domain, pilot)))["a[1]"]
-    wish = RuleWish(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, decision=nine.id)
+    wish = RuleSpec(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, decision=nine.id)
     await domain.add_rule(msgspec.structs.replace(wish, passive=True), who="ann")
     added = await domain.add_rule(wish, who="ann")
     assert (added.rule, added.version, added.promoted) == (1, 2, True)

@@ -3,19 +3,21 @@
 import pytest
 
 from mendflow.cli.repairs import decided_text
+from mendflow.core.model.errors import Conflict, InvalidRequest
 from mendflow.core.model.flow import Call, Flow, Input, UserTask
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.problems import Conflict, Invalid
-from mendflow.core.model.repair_views import DecisionView, MendWish, RejectWish, RuleWish
-from mendflow.core.model.rules import Rule, RuleSet, Tree
+from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.repair_views import DecisionView, RejectRequest, RepairRequest, RuleSpec
+from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.services.api.local_domain import LocalDomain
 from tests.services.test_repairs import TOUCH, decided
 
 
 def triggered(name: str) -> RuleSet:
     rule = Rule(id=1, condition='trigger == "rain"', exlet="touch", note="It rains.")
-    return RuleSet(name=name, trees={ExceptionType.CASE_EXTERNAL: {"": Tree({1: rule}, 1)}}, exlets={"touch": TOUCH})
+    return RuleSet(
+        name=name, trees={ExceptionType.CASE_EXTERNAL: {"": RuleTree({1: rule}, 1)}}, exlets={"touch": TOUCH}
+    )
 
 
 async def waiting_case(domain: LocalDomain) -> str:
@@ -27,7 +29,7 @@ async def waiting_case(domain: LocalDomain) -> str:
 
 async def settled(domain: LocalDomain, id: str) -> DecisionView:
     while (found := await domain.decision(id)).state == "running":
-        await domain._house.clock.sleep(5)
+        await domain._server.clock.sleep(5)
     return found
 
 
@@ -53,9 +55,11 @@ async def test_an_unexpected_exception_suspends_the_case_until_somebody_mends_it
     assert raised.state == "waiting"
     assert (await domain.case(case)).status == "suspended"
     assert any("flood" in notice.message for notice in await domain.notices())
-    with pytest.raises(Invalid, match="say what is to be done"):
-        await domain.mend(case, MendWish(), who="ann")
-    mended = await domain.mend(case, MendWish(exlet="touch", condition='trigger == "flood"', note="a boat"), who="ann")
+    with pytest.raises(InvalidRequest, match="say what is to be done"):
+        await domain.mend(case, RepairRequest(), who="ann")
+    mended = await domain.mend(
+        case, RepairRequest(exlet="touch", condition='trigger == "flood"', note="a boat"), who="ann"
+    )
     assert (mended.id, (await settled(domain, mended.id)).state) == (raised.id, "done")
     assert (await domain.case(case)).status == "running"
     assert {each.trigger for each in await domain.triggers(case)} == {"rain", "flood"}
@@ -79,9 +83,9 @@ async def test_the_history_tells_what_was_raised_when_it_was_and_the_repair_when
     await domain.put_rules(triggered("show"), who="ann")
     case = await waiting_case(domain)
     raised = await domain.raise_trigger(case, "flood", who="bob")
-    while domain._house.clock.now() <= raised.at:
-        await domain._house.clock.sleep(1)
-    mended = await domain.mend(case, MendWish(exlet="touch", condition='trigger == "flood"'), who="ann")
+    while domain._server.clock.now() <= raised.at:
+        await domain._server.clock.sleep(1)
+    mended = await domain.mend(case, RepairRequest(exlet="touch", condition='trigger == "flood"'), who="ann")
     await settled(domain, mended.id)
     told = await domain.history(case)
     said, decision = (next(each for each in told if each.what == what) for what in ("raised", "decided"))
@@ -95,7 +99,7 @@ async def test_a_repair_that_somebody_ordered_names_him_and_no_rule(domain: Loca
     # EX-9
     await domain.put_rules(triggered("show"), who="ann")
     case = await waiting_case(domain)
-    ordered = await domain.mend(case, MendWish(exlet="touch"), who="ann")
+    ordered = await domain.mend(case, RepairRequest(exlet="touch"), who="ann")
     assert (ordered.rule, ordered.rules, ordered.ordered_by) == (None, "", "ann")
     assert decided_text(ordered).startswith(f"{case}: touch ordered by ann")
     await settled(domain, ordered.id)
@@ -114,7 +118,7 @@ async def test_a_group_that_waits_is_mended_by_a_rule_that_is_applied_now(domain
     group = waiting[0].group
     assert (await domain.failure(group)).group.waiting == 2
     assert (await domain.apply_rules(group, who="ann")).taken_up == []
-    await domain.add_rule(RuleWish(condition='trigger == "flood"', exlet="touch", group=group), who="ann")
+    await domain.add_rule(RuleSpec(condition='trigger == "flood"', exlet="touch", group=group), who="ann")
     applied = await domain.apply_rules(group, who="ann")
     assert set(applied.taken_up) == {each.id for each in waiting}
     for each in waiting:
@@ -135,33 +139,33 @@ async def test_a_worklet_that_was_chosen_wrongly_is_rejected_and_replaced(domain
     for name in ("tent", "hall"):
         await domain.deploy(Flow(name=FlowName(name), body=UserTask(name=f"go-to-{name}", role="band")))
     await domain.deploy(Flow(name=FlowName("show"), body=Call(name="venue")))
-    tree = Tree({1: Rule(id=1, condition="true", exlet="tent")}, 1)
+    tree = RuleTree({1: Rule(id=1, condition="true", exlet="tent")}, 1)
     await domain.put_rules(RuleSet(name="show", trees={ExceptionType.SELECTION: {"venue": tree}}), who="ann")
     case = (await domain.start("show", {}, who="me")).id
     while not (offered := await domain.worklist(state="offered")):
-        await domain._house.clock.sleep(5)
+        await domain._server.clock.sleep(5)
     assert str(offered[0].item) == "go-to-tent"
     chosen = (await decided(domain, case))["venue"]
     assert (chosen.type, chosen.exlet) == (ExceptionType.SELECTION, "tent")
-    rejected = await domain.reject_choice(RejectWish(decision=chosen.id, exlet="hall", note="it rains"), who="bob")
+    rejected = await domain.reject_choice(RejectRequest(decision=chosen.id, exlet="hall", note="it rains"), who="bob")
     assert rejected.state == "rejected"
     while [str(task.item) for task in await domain.worklist(state="offered")] != ["go-to-hall"]:
-        await domain._house.clock.sleep(5)
+        await domain._server.clock.sleep(5)
     assert (await domain.case(case)).status == "running"
     counted = {version: (await domain.rule_set("show", version)).decided for version in (1, 2)}
     assert counted == {1: {"selection/venue/1": 1}, 2: {"selection/venue/1": 1}}, "each for what it concludes there"
     with pytest.raises(Conflict, match="nothing to reject"):
-        await domain.reject_choice(RejectWish(decision=chosen.id, exlet="tent"), who="bob")
+        await domain.reject_choice(RejectRequest(decision=chosen.id, exlet="tent"), who="bob")
 
 
 async def test_mending_with_steps_of_its_own_makes_one_version_that_says_what_was_added(domain: LocalDomain) -> None:
     # EX-9
     case = await waiting_case(domain)
     for _ in range(2):
-        mended = await domain.mend(case, MendWish(exlet="dry-up", flow=TOUCH), who="ann")
+        mended = await domain.mend(case, RepairRequest(exlet="dry-up", flow=TOUCH), who="ann")
         assert (await settled(domain, mended.id)).state == "done"
     assert [view.note for view in await domain.rule_versions("show")] == [f"exlet dry-up made for {case}"]
-    wish = MendWish(exlet="wring", flow=TOUCH, condition='trigger == "flood"')
+    wish = RepairRequest(exlet="wring", flow=TOUCH, condition='trigger == "flood"')
     await domain.raise_trigger(case, "flood", who="bob")
     mended = await domain.mend(case, wish, who="ann")
     newest, first = await domain.rule_versions("show")

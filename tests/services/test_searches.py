@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.model.flow import Flow, ForEach, Job, Sequence
+from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.views import CaseQuery, JobQuery
-from mendflow.core.query.amounts import BadSearch
+from mendflow.core.query.literals import InvalidSearch
 from mendflow.services.api.local_domain import LocalDomain
 from tests.services.conftest import HandPilot
 
-LOOP = ForEach(name="loop", items=[1, 2, 3, 4], body=Job(name="a", command="true"), on_fault="finish")
+LOOP = ForEach(name="loop", items=[1, 2, 3, 4], body=JobActivity(name="a", command="true"), on_fault="finish")
 
 
 @pytest.fixture
@@ -41,7 +41,10 @@ async def test_a_job_that_its_pilot_has_not_begun_is_found_as_available(
 
 
 async def test_a_job_is_of_whoever_started_its_case_unless_the_flow_says_whose_it_is(domain: LocalDomain) -> None:
-    body = Sequence(name="s", body=(Job(name="a", command="true"), Job(name="b", command="true", owner="calibration")))
+    body = Sequence(
+        name="s",
+        body=(JobActivity(name="a", command="true"), JobActivity(name="b", command="true", owner="calibration")),
+    )
     await domain.deploy(Flow(name=FlowName("f"), body=body))
     await domain.start("f", {}, who="alignment")
     pilot = HandPilot(domain)
@@ -70,7 +73,7 @@ async def test_items_are_found_by_conditions_too(domain: LocalDomain, pilot: Any
     await pilot.exchange({"a[0]": Outcome(outputs={"score": 3})})
     page = await domain.find_items(case, where="state == 'completed' && outputs.score > 2 && attempts == 1")
     assert [str(view.item) for view in page.rows] == ["a[0]"]
-    with pytest.raises(BadSearch, match="did you mean `runtime`"):
+    with pytest.raises(InvalidSearch, match="did you mean `runtime`"):
         await domain.find_items(case, where="runtme > '1s'")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Flow, Job, Sequence
+from mendflow.core.model.flow import Flow, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.services.api.local_domain import LocalDomain
@@ -14,8 +14,8 @@ FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="it end
 
 
 def flow(way: Submission) -> Flow:
-    first = Job(name="first", command="true", submission=way)
-    return Flow(name=FlowName("f"), body=Sequence(name="s", body=(first, Job(name="then", command="true"))))
+    first = JobActivity(name="first", command="true", submission=way)
+    return Flow(name=FlowName("f"), body=Sequence(name="s", body=(first, JobActivity(name="then", command="true"))))
 
 
 async def status(domain: LocalDomain, case: str) -> str:
@@ -66,14 +66,14 @@ async def test_the_flow_does_not_wait_for_a_forgotten_job(domain: LocalDomain, p
 
 
 async def test_a_forgotten_job_is_still_known_after_its_case_is_over_and_the_server_restarted(
-    house: Any, domain: LocalDomain, pilot: Any, restart: Any
+    server: Any, domain: LocalDomain, pilot: Any, restart: Any
 ) -> None:
     # FM-5
     await domain.deploy(flow(Submission.FORGET))
     case = (await domain.start("f", {}, who="me")).id
     await pilot.sync(want=4, wait_ms=1000)
     await pilot.sync(then=Outcome())
-    await restart(house)
+    await restart(server)
     await pilot.sync(first=FAILED)
     assert "nobody waits for" in (await domain.notices())[0].message
     assert await status(domain, case) == "completed"

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from mendflow.core.engine import evolve as real
-from mendflow.core.model.flow import Call, Job
+from mendflow.core.model.errors import StoreUnavailable
+from mendflow.core.model.flow import Call, JobActivity
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import StoreUnavailable
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.runtime.server import House
-from mendflow.stores.contract import Done, Put, Taken, Write
+from mendflow.services.runtime.server import Server
+from mendflow.stores.contract import Put, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
-from tests.services.conftest import HandPilot, house_on
+from tests.services.conftest import HandPilot, server_on
 from tests.services.test_domain import named, start
 
 
@@ -29,7 +29,7 @@ class FullStore(MemoryStore):
         self.full = False
         self.refused = 0
 
-    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         if self.full:
             self.refused += 1
             raise StoreUnavailable("the disk is full")
@@ -42,10 +42,10 @@ async def test_a_disk_that_stays_full_is_tried_by_one_repairer_and_is_taken_up_a
     monkeypatch.setattr("mendflow.services.runtime.server._FIRST_RETRY_MS", 5)
     monkeypatch.setattr("mendflow.services.runtime.server._LONGEST_RETRY_MS", 20)
     store = FullStore()
-    house = house_on(store, tmp_path)
-    await house.open()
-    domain = LocalDomain(house)
-    case = await start(domain, named(Job(name="a", command="x")))
+    server = server_on(store, tmp_path)
+    await server.open()
+    domain = LocalDomain(server)
+    case = await start(domain, named(JobActivity(name="a", command="x")))
     store.full = True
     with pytest.raises(StoreUnavailable):
         await domain.start("f", {}, who="me")
@@ -55,23 +55,23 @@ async def test_a_disk_that_stays_full_is_tried_by_one_repairer_and_is_taken_up_a
     assert sum("_mend" in repr(task.get_coro()) for task in asyncio.all_tasks()) == 1
     store.full = False
     async with asyncio.timeout(5):
-        while house.health().status != "ok":
+        while server.health().status != "ok":
             await asyncio.sleep(0.01)
     await HandPilot(domain).run_all(lambda spec: Outcome())
     assert (await domain.case(case)).status == "completed"
-    await house.close()
+    await server.close()
 
 
 async def test_a_wall_clock_that_was_set_back_while_the_server_was_away_is_survived(tmp_path: Path) -> None:
     store = MemoryStore()
     ahead = SystemClock()
     ahead.catch_up(ahead.now() + 86_400_000)
-    first = house_on(store, tmp_path)
+    first = server_on(store, tmp_path)
     first.clock = ahead
     await first.open()
-    case = await start(LocalDomain(first), named(Job(name="a", command="x")))
+    case = await start(LocalDomain(first), named(JobActivity(name="a", command="x")))
     await first.close()
-    second = house_on(store, tmp_path)
+    second = server_on(store, tmp_path)
     await second.open()
     assert second.clock.now() >= ahead.now() - 60_000
     domain = LocalDomain(second)
@@ -81,10 +81,10 @@ async def test_a_wall_clock_that_was_set_back_while_the_server_was_away_is_survi
 
 
 async def test_a_case_that_cannot_go_on_fails_and_no_other_does(
-    house: House, domain: LocalDomain, pilot: Any, monkeypatch: pytest.MonkeyPatch
+    server: Server, domain: LocalDomain, pilot: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bad = await start(domain, named(Job(name="a", command="x")))
-    good = await start(domain, named(Job(name="a", command="x")))
+    bad = await start(domain, named(JobActivity(name="a", command="x")))
+    good = await start(domain, named(JobActivity(name="a", command="x")))
 
     def evolve(case: Any, event: Any) -> Any:
         if case.id == bad:
@@ -97,19 +97,19 @@ async def test_a_case_that_cannot_go_on_fails_and_no_other_does(
     failed = await domain.case(bad)
     assert failed.status == "failed"
     assert failed.fault is not None and "MemoryError" in failed.fault.message
-    assert house.health().status == "ok"
+    assert server.health().status == "ok"
 
 
 async def test_one_unreadable_document_does_not_keep_the_server_from_starting(tmp_path: Path) -> None:
     store = MemoryStore()
-    first = house_on(store, tmp_path)
+    first = server_on(store, tmp_path)
     await first.open()
-    case = await start(LocalDomain(first), named(Job(name="a", command="x")))
+    case = await start(LocalDomain(first), named(JobActivity(name="a", command="x")))
     await first.close()
     await store.open()
     await store.write([Put("flow", "broken", b"{}", 0), Put("case", "odd", b'{"id": 5}', 0)])
     await store.close()
-    second = house_on(store, tmp_path)
+    second = server_on(store, tmp_path)
     await second.open()
     domain = LocalDomain(second)
     assert [flow.name for flow in await domain.flows()] == ["f"]
@@ -119,7 +119,7 @@ async def test_one_unreadable_document_does_not_keep_the_server_from_starting(tm
 
 
 async def test_a_flow_that_calls_itself_without_end_fails_and_fills_nothing(
-    house: House, domain: LocalDomain, monkeypatch: pytest.MonkeyPatch
+    server: Server, domain: LocalDomain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mendflow.services.cases.called_cases.LEVELS_MAX", 8)
     case = await start(domain, named(Call(name="again", flow="f")))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "mendflow"
-PYTHON_FOLDERS = ("src", "tests", "bench", "tools", "examples")
+PYTHON_FOLDERS = ("src", "tests", "bench", "experiments", "tools", "examples")
 TEXT_SUFFIXES = frozenset(
     {".py", ".md", ".toml", ".yaml", ".yml", ".json", ".sql", ".in", ".cfg", ".sh", ".html", ".css", ".js"}
 )

@@ -5,20 +5,20 @@ from importlib.util import find_spec
 import pytest
 
 from bench import page, stores, table
-from bench.results import ENTRIES, Entry, Report, Took
+from bench.results import ENTRIES, BenchReport, SubjectEntry, Timing
 from bench.subject import Kind
 from mendflow.stores.memory import MemoryStore
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=[entry.name for entry in ENTRIES])
-def test_every_subject_has_its_module(entry: Entry) -> None:
+def test_every_subject_has_its_module(entry: SubjectEntry) -> None:
     assert find_spec(entry.module) is not None
 
 
-def report() -> Report:
-    ours = {Kind.PYTHON: [Took(100, 0.1), Took(100, 0.05)], Kind.CHAIN: [Took(200, 0.4)]}
-    theirs = {Kind.PYTHON: [Took(100, 0.2)]}
-    return Report(
+def report() -> BenchReport:
+    ours = {Kind.PYTHON: [Timing(100, 0.1), Timing(100, 0.05)], Kind.CHAIN: [Timing(200, 0.4)]}
+    theirs = {Kind.PYTHON: [Timing(100, 0.2)]}
+    return BenchReport(
         measured={"mendflow": ours, "Ray": theirs},
         left_out={"Prefect": "it is not installed"},
         big={"jobs": 100_000, "seconds": 50.0, "server_peak_bytes": 300 * table.MB},
@@ -66,5 +66,5 @@ async def test_a_job_that_two_services_were_told_is_theirs_is_counted() -> None:
     await stores.fill(store, "by2", 40)
     got = await stores.acquire(store, "by2", 40, "one")
     assert (await stores.judge(store, "by2", 40, [got])).duplicates == 0
-    twice = stores.Got("two", got.jobs[:1], 0, 0.0, 1.0)
+    twice = stores.ServiceResult("two", got.jobs[:1], 0, 0.0, 1.0)
     assert (await stores.judge(store, "by2", 40, [twice, got])).duplicates == 1

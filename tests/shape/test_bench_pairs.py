@@ -1,7 +1,7 @@
 """The verdict on the cost of recovery follows from the bounds, not from the middle alone."""
 
-from bench.pairs import Pair, middle, pair
-from bench.proxy import AT_MOST, verdict
+from bench.pairs import Pair, median_estimate, pair
+from bench.proxy import COST_SHARE_MAX, verdict
 
 FOUND = {
     "jobs": 1_000,
@@ -24,13 +24,13 @@ FOUND = {
 
 def test_a_slow_moment_of_the_machine_does_not_change_the_share() -> None:
     pairs = [Pair(100 * slow, 103 * slow) for slow in (1, 1, 7, 1, 3)]
-    found = middle([each.share for each in pairs])
+    found = median_estimate([each.share for each in pairs])
     assert round(found.value, 3) == round(found.low, 3) == round(found.high, 3) == 0.029
 
 
 def test_the_bounds_are_wide_where_the_pairs_disagree() -> None:
-    found = middle([-0.2, 0.3, 0.01, -0.1, 0.2, 0.02, 0.03])
-    assert found.low < 0 < found.value < AT_MOST < found.high
+    found = median_estimate([-0.2, 0.3, 0.01, -0.1, 0.2, 0.02, 0.03])
+    assert found.low < 0 < found.value < COST_SHARE_MAX < found.high
 
 
 def test_who_begins_changes_from_pair_to_pair() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from bench import staging
-from bench.staging import Measured, Ways, measured, shown
+from bench.staging import StagingResult, StagingVariants, measured, shown
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
@@ -29,8 +29,8 @@ def refusing(times: int) -> Callable[[], None]:
     return way
 
 
-def ways(staged: Callable[[], object]) -> Ways:
-    return Ways("to S3", 1000, lambda: None, lambda: None, staged, lambda: None)
+def ways(staged: Callable[[], object]) -> StagingVariants:
+    return StagingVariants("to S3", 1000, lambda: None, lambda: None, staged, lambda: None)
 
 
 def test_a_try_that_a_server_refused_is_made_again() -> None:
@@ -39,7 +39,7 @@ def test_a_try_that_a_server_refused_is_made_again() -> None:
 
 
 def test_a_way_that_is_refused_again_and_again_is_told_of_and_leaves_the_others() -> None:
-    found = [Measured("on a disk", 100, 50, 95, 0.95, 1.9), measured(ways(refusing(100)), 2)]
+    found = [StagingResult("on a disk", 100, 50, 95, 0.95, 1.9), measured(ways(refusing(100)), 2)]
     text = shown(found)
     assert "to S3 is left out: OSError: [Errno 5] InternalError" in text and "|to S3|" not in text
     assert "|on a disk|100|50|95|95%|190%|" in text

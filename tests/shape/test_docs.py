@@ -44,7 +44,8 @@ def test_every_snippet_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     folder.mkdir()
     home.mkdir()
-    shutil.copytree(ROOT / "examples", folder / "examples")
+    for part in ("examples", "experiments"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     Page(str(page.relative_to(ROOT)), page.read_text(), folder, environ(home)).run()
 
 

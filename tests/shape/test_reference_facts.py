@@ -3,8 +3,8 @@
 import inspect
 from pathlib import Path
 
-from mendflow.core.model import problems
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model import errors
+from mendflow.core.model.errors import RequestError
 from mendflow.formats.yaml import document
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -12,11 +12,11 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
 def test_every_code_of_a_refusal_is_in_the_table_of_the_api() -> None:
     table = [line for line in (REFERENCE / "api.md").read_text().splitlines() if line.startswith("| ")]
-    kinds = [kind for _, kind in inspect.getmembers(problems, inspect.isclass) if issubclass(kind, Mistake)]
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, RequestError)]
     codes = {str(kind.code): str(kind.status) for kind in kinds}
     missing = {code for code in codes if not any(f"`{code}`" in row for row in table)}
     assert len(codes) > 8 and not missing
-    assert any(row.startswith(f"| {Mistake.status} ") and "`mistake`" in row for row in table)
+    assert any(row.startswith(f"| {RequestError.status} ") and f"`{RequestError.code}`" in row for row in table)
 
 
 def test_the_bounds_of_a_flow_file_are_those_that_it_is_held_to() -> None:

@@ -9,30 +9,30 @@ from types import FrameType
 
 import pytest
 
-from mendflow.sim.grid.nature import Steady
+from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.scene import GB, BatchScene, GridScene
 from mendflow.sim.grid.world import play
 from tests.shape.source import PACKAGE, Place, listed
-from tests.sim.grid.chains import BAD, NATURE, chain, grid, many
+from tests.sim.grid.chains import BAD, JOB_MODEL, chain, grid, many
 
 DECISIONS = {
-    "which job a pilot gets": "core/scheduling/queue.py:Queue.take",
+    "which job a pilot gets": "core/scheduling/queue.py:JobQueue.take",
     "which of them has its data there": "core/scheduling/data_match.py:DataMatch.take",
-    "which is kept back for an idle pilot": "core/scheduling/data_wait.py:DataWait.keeps",
-    "what fits into a pilot": "core/scheduling/offer.py:Room.fits",
+    "which is kept back for an idle pilot": "core/scheduling/data_wait.py:DataWait.should_defer",
+    "what fits into a pilot": "core/scheduling/offer.py:FreeResources.fits",
     "whether an attempt is tried again": "core/scheduling/jobs.py:report",
     "what becomes of what a pilot left": "core/scheduling/jobs.py:cut_short",
     "who holds an attempt, and until when": "core/scheduling/leases.py:Leases.renew",
-    "how many jobs a pilot asks for": "core/scheduling/batch.py:want",
+    "how many jobs a pilot asks for": "core/scheduling/prefetch.py:jobs_wanted",
     "how many pilots a site gets": "core/scheduling/provision.py:plan",
-    "what was submitted, and is over": "core/scheduling/submissions.py:look",
-    "what goes when a cache is full": "core/caching/shelf.py:Shelf.victims",
+    "what was submitted, and is over": "core/scheduling/submissions.py:apply_observation",
+    "what goes when a cache is full": "core/caching/space.py:CacheSpace.victims",
     "what a file is worth": "core/caching/policies.py:lru",
-    "how large a cache is on its host": "core/caching/sizes.py:part_of_host",
-    "what a server hears of a cache": "pilot/cache/news.py:News.since",
-    "whom a pilot asks for a file": "pilot/cache/asking.py:Asking.worth_asking",
-    "who is whose neighbour": "services/scheduling/neighbours.py:Neighbourhood.of",
-    "who has what a job reads": "services/scheduling/cache_records.py:CacheBook.holders",
+    "how large a cache is on its host": "core/caching/sizes.py:share_of_host",
+    "what a server hears of a cache": "pilot/cache/changes.py:ChangeLog.since",
+    "whom a pilot asks for a file": "pilot/cache/neighbours.py:NeighbourSelector.worth_asking",
+    "who is whose neighbour": "services/scheduling/neighbours.py:NeighbourRegistry.of",
+    "who has what a job reads": "services/scheduling/cache_records.py:CacheRegistry.holders",
     "what a pilot is answered": "services/scheduling/exchange.py:Exchange.sync",
     "what follows in a flow": "core/engine/evolve.py:evolve",
 }
@@ -57,7 +57,7 @@ def called() -> frozenset[str]:
     sys.setprofile(watch)
     try:
         for scene, data in WORLDS:
-            play(scene, chain(10) if data else many(12), NATURE if data else Steady(100))
+            play(scene, chain(10) if data else many(12), JOB_MODEL if data else SteadyJobs(100))
     finally:
         sys.setprofile(before)
     return frozenset(seen)

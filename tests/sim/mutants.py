@@ -11,20 +11,20 @@ import pytest
 
 from mendflow.core.model.ids import Instant, PilotId
 from mendflow.core.model.jobs import Job, Outcome
-from mendflow.core.model.sync import AttemptRef, Beat
+from mendflow.core.model.sync import AttemptRef, AttemptStatus
 from mendflow.core.scheduling import jobs as life
-from mendflow.core.scheduling.leases import Expired, Leases
-from mendflow.pilot.lease import LeaseClock
+from mendflow.core.scheduling.leases import ExpiredLease, Leases
+from mendflow.pilot.slot.lease import LeaseClock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases import unstarted as unbegun
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cluster.membership import ServerMembership
-from mendflow.services.runtime.server import Services
+from mendflow.services.runtime.server import Runtime
 from mendflow.services.scheduling import exchange
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
-from mendflow.sim.storm import WRITING
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
+from mendflow.sim.fault_injection import WRITING
 from mendflow.sim.world import Scene
-from mendflow.stores.contract import Append, Done, Taken
+from mendflow.stores.contract import Append, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 
 Patch = pytest.MonkeyPatch
@@ -61,7 +61,7 @@ def mutant(first_seed: int = 1, scene: Scene = USUAL) -> Callable[[Change], Chan
 def a_report_is_taken_whatever_its_fence(patch: Patch) -> None:
     judge = life.report
 
-    def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, **more: Any) -> life.Verdict:
+    def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, **more: Any) -> life.ReportVerdict:
         return judge(job, job.pilot or pilot, job.fence, outcome, **more)
 
     patch.setattr(life, "report", report)
@@ -71,7 +71,7 @@ def a_report_is_taken_whatever_its_fence(patch: Patch) -> None:
 def a_report_is_taken_whatever_its_fence_if_the_pilot_holds_the_job(patch: Patch) -> None:
     judge = life.report
 
-    def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, **more: Any) -> life.Verdict:
+    def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, **more: Any) -> life.ReportVerdict:
         return judge(job, pilot, job.fence, outcome, **more)
 
     patch.setattr(life, "report", report)
@@ -81,12 +81,12 @@ def a_report_is_taken_whatever_its_fence_if_the_pilot_holds_the_job(patch: Patch
 def a_grant_does_not_raise_the_fence(patch: Patch) -> None:
     grant, evolve = life.grant, life.evolve
 
-    def same(job: Job, *given: Any, **more: Any) -> list[life.Event]:
+    def same(job: Job, *given: Any, **more: Any) -> list[life.JobEvent]:
         events = grant(job, *given, **more)
         return [msgspec.structs.replace(event, fence=max(1, job.fence)) for event in events]
 
-    def unasserted(job: Job, event: life.Event) -> None:
-        if isinstance(event, life.Granted):
+    def unasserted(job: Job, event: life.JobEvent) -> None:
+        if isinstance(event, life.AttemptGranted):
             job.fence = event.fence - 1
             job.history = [attempt for attempt in job.history if attempt.fence < event.fence]
         evolve(job, event)
@@ -100,36 +100,38 @@ def attempts_are_renewed_that_the_pilot_does_not_name(patch: Patch) -> None:
     """And nobody takes them for given up, which would make that harmless."""
     renew = Leases.renew
 
-    def all_of_them(self: Leases, pilot: PilotId, running: Sequence[Beat], *, now: Instant) -> list[AttemptRef]:
+    def all_of_them(
+        self: Leases, pilot: PilotId, running: Sequence[AttemptStatus], *, now: Instant
+    ) -> list[AttemptRef]:
         lost = renew(self, pilot, running, now=now)
-        for holding in self.hear(pilot, now=now).attempts.values():
+        for holding in self.touch(pilot, now=now).attempts.values():
             holding.until = now + self.lease_ms
         return lost
 
     patch.setattr(Leases, "renew", all_of_them)
-    patch.setattr(exchange, "_expected", lambda held, request: False)
+    patch.setattr(exchange, "_was_delivered", lambda held, request: False)
 
 
 @mutant(first_seed=10)
 def attempts_expire_at_half_their_lease(patch: Patch) -> None:
-    expired = Leases.expired
+    expired = Leases.expired_attempts
 
-    def early(self: Leases, *, now: Instant) -> list[Expired]:
+    def early(self: Leases, *, now: Instant) -> list[ExpiredLease]:
         return expired(self, now=now + self.lease_ms // 2)
 
-    patch.setattr(Leases, "expired", early)
+    patch.setattr(Leases, "expired_attempts", early)
 
 
 @mutant(first_seed=13)
 def attempts_never_expire(patch: Patch) -> None:
-    patch.setattr(Leases, "expired", lambda self, *, now: [])
+    patch.setattr(Leases, "expired_attempts", lambda self, *, now: [])
 
 
 @mutant(scene=SLEEPY_SERVERS)
 def a_journal_is_added_to_wherever_it_ends(patch: Patch) -> None:
     append = MemoryStore._append
 
-    def anywhere(self: MemoryStore, write: Append) -> Done | Taken:
+    def anywhere(self: MemoryStore, write: Append) -> WriteDone | WriteConflict:
         length = len(self._streams.get(write.stream, ()))
         return append(self, msgspec.structs.replace(write, expected=length))
 
@@ -152,10 +154,10 @@ def the_old_home_of_a_case_is_not_fenced_out(patch: Patch) -> None:
 
 @mutant()
 def a_server_that_takes_over_does_not_wait_for_what_was_promised(patch: Patch) -> None:
-    def long_ago(self: Services, job: Job) -> int:
-        return self.meta.steady()
+    def long_ago(self: Runtime, job: Job) -> int:
+        return self.meta.steady_ms_now()
 
-    patch.setattr(Services, "_promised_until", long_ago)
+    patch.setattr(Runtime, "_promised_until", long_ago)
 
 
 @mutant(scene=SLEEPY_SERVERS)
@@ -173,13 +175,13 @@ def a_server_promises_without_beats(patch: Patch) -> None:
 
 @mutant()
 def a_server_that_starts_again_gives_nobody_a_fresh_term(patch: Patch) -> None:
-    take_up = QueueAndPilots._take_up
+    take_up = PilotScheduler._load_known
 
-    async def forgetful(self: QueueAndPilots, jobs: Any) -> Any:
-        self.promised_until = lambda job: self.steady()
+    async def forgetful(self: PilotScheduler, jobs: Any) -> Any:
+        self.promised_until = lambda job: self.steady_ms_now()
         return await take_up(self, jobs)
 
-    patch.setattr(QueueAndPilots, "_take_up", forgetful)
+    patch.setattr(PilotScheduler, "_load_known", forgetful)
 
 
 @mutant(first_seed=47)

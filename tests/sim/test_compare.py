@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.formats.wfformat import Scale, Trace, TraceFlow, as_flow, by_name, load_trace
-from mendflow.sim.compare import Comparison, Machine, fitted_cost_s, probe_of, simulated
+from mendflow.sim.compare import MachineSize, TraceComparison, fitted_cost_s, probe_of, simulate_trace
 from tests.formats.wfformat.traces import OURS, REAL, made_up
 
 SECOND = Scale(time=1.0, size=0.0)
 GIGABYTES = 64 * 1024**3
 
 
-def here(slots: int) -> Machine:
-    return Machine(slots=slots, cpus=float(slots), memory_bytes=GIGABYTES)
+def here(slots: int) -> MachineSize:
+    return MachineSize(slots=slots, cpus=float(slots), memory_bytes=GIGABYTES)
 
 
 def ready(trace: Trace, scale: Scale = SECOND) -> TraceFlow:
@@ -28,22 +28,22 @@ def ready(trace: Trace, scale: Scale = SECOND) -> TraceFlow:
 def test_a_fork_and_join_takes_as_many_rounds_as_the_slots_make_it(slots: int, seconds: float) -> None:
     middle = {f"m{n}": ["first"] for n in range(6)}
     trace = made_up({"first": [], **middle, "last": list(middle)})
-    result = simulated(ready(trace), here(slots), cost_s=0.0)
+    result = simulate_trace(ready(trace), here(slots), cost_s=0.0)
     assert result.status == "completed"
     assert result.turnaround_s == pytest.approx(seconds, abs=0.1)
 
 
 def test_what_a_job_costs_is_added_to_each() -> None:
     chain = made_up({"a": [], "b": ["a"], "c": ["b"]})
-    assert simulated(ready(chain), here(2), cost_s=0.5).turnaround_s == pytest.approx(4.5, abs=0.1)
+    assert simulate_trace(ready(chain), here(2), cost_s=0.5).turnaround_s == pytest.approx(4.5, abs=0.1)
 
 
 def test_cores_that_a_task_asks_for_are_held_in_the_simulator_too() -> None:
     """Two tasks of two cores each fit one after the other into two slots with two cores."""
     trace = load_trace(OURS)
-    result = simulated(ready(trace, Scale(time=0.1, size=0.0)), here(2), cost_s=0.0)
+    result = simulate_trace(ready(trace, Scale(time=0.1, size=0.0)), here(2), cost_s=0.0)
     assert result.turnaround_s == pytest.approx(2.0 + 3.0 + 2.55 + 1.0, abs=0.1)
-    wide = simulated(ready(trace, Scale(time=0.1, size=0.0)), here(4), cost_s=0.0)
+    wide = simulate_trace(ready(trace, Scale(time=0.1, size=0.0)), here(4), cost_s=0.0)
     assert wide.turnaround_s == pytest.approx(2.0 + 3.0 + 1.0, abs=0.1)
 
 
@@ -55,12 +55,12 @@ def test_the_probe_is_like_the_trace_and_tells_what_a_job_costs() -> None:
     assert all(0.5 * mean_s <= (task.runtime_s or 0) <= 1.5 * mean_s for task in probe.tasks.values())
     assert {(len(task.reads), len(task.makes)) for task in probe.tasks.values()} == {(2, 1)}
     made = ready(probe, scale)
-    measured_s = simulated(made, here(3), cost_s=0.123).turnaround_s
+    measured_s = simulate_trace(made, here(3), cost_s=0.123).turnaround_s
     assert fitted_cost_s(made, here(3), measured_s) == pytest.approx(0.123, abs=0.002)
 
 
-def compared_with(**changed: float) -> Comparison:
-    made = Comparison(
+def compared_with(**changed: float) -> TraceComparison:
+    made = TraceComparison(
         trace="t",
         jobs=1,
         slots=1,
@@ -75,7 +75,7 @@ def compared_with(**changed: float) -> Comparison:
 
 
 def test_a_comparison_says_by_how_much_the_simulator_is_off() -> None:
-    assert compared_with().off == pytest.approx(0.09)
+    assert compared_with().deviation == pytest.approx(0.09)
     assert compared_with().holds
     assert not compared_with(simulated_s=8.9).holds
     assert not compared_with(simulated_s=11.1).holds
@@ -92,7 +92,7 @@ def test_every_trace_ends_well_in_the_simulator_and_no_sooner_than_it_can(path: 
     slots."""
     trace = load_trace(path)
     slots = 8
-    result = simulated(ready(trace, Scale(size=1.0, cores_most=1, memory_bytes_most=1)), here(slots), cost_s=0.0)
+    result = simulate_trace(ready(trace, Scale(size=1.0, cores_most=1, memory_bytes_most=1)), here(slots), cost_s=0.0)
     assert result.status == "completed"
     assert len(result.records) == len(trace.tasks)
     work_s = sum(task.runtime_s or 0 for task in trace.tasks.values())
@@ -111,7 +111,7 @@ def test_whatever_waits_for_what_no_task_begins_before_what_it_needs_is_over(dat
     made = {task: [f"{task}.out"] for task in tasks}
     read = {task: [f"{need}.out" for need in needs] for task, needs in tasks.items()}
     trace = made_up(tasks, reads=read, makes=made, seconds=data.draw(st.sampled_from([0.0, 0.01, 5.0])))
-    result = simulated(ready(trace), here(data.draw(st.integers(1, 4))), cost_s=0.02)
+    result = simulate_trace(ready(trace), here(data.draw(st.integers(1, 4))), cost_s=0.02)
     begun = {record.item: record.granted_s for record in result.records}
     ended = {record.item: record.ended_s for record in result.records}
     assert len(ended) == count
@@ -131,5 +131,5 @@ def longest_way_s(trace: Trace) -> float:
 
 def test_the_same_seed_gives_the_same_records() -> None:
     made = ready(load_trace(OURS), Scale(size=1.0))
-    first, second = (simulated(made, here(2), cost_s=0.01, seed=5) for _ in range(2))
+    first, second = (simulate_trace(made, here(2), cost_s=0.01, seed=5) for _ in range(2))
     assert json.dumps([str(each) for each in first.records]) == json.dumps([str(each) for each in second.records])

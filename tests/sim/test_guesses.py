@@ -4,14 +4,14 @@ from random import Random
 
 import pytest
 
-from mendflow.core.model.flow import Flow, ForEach, Job, Sequence, UserTask
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence, UserTask
 from mendflow.core.model.ids import FlowName, ItemId
 from mendflow.core.model.jobs import JobSpec
-from mendflow.core.model.problems import Invalid
-from mendflow.sim.guesses import ANY, Guess, Guesses, check_known, jobs_of, layered
+from mendflow.sim.guesses import ANY, Guess, Guesses, check_known, jobs_of, merge_guesses
 
 
-def flow(*jobs: Job | UserTask, calls: tuple[Flow, ...] = ()) -> Flow:
+def flow(*jobs: JobActivity | UserTask, calls: tuple[Flow, ...] = ()) -> Flow:
     return Flow(name=FlowName("f"), body=Sequence(name="all", body=jobs), calls=calls)
 
 
@@ -49,26 +49,26 @@ def test_files_have_the_size_of_their_name_or_of_their_job() -> None:
 
 def test_layers_add_up_and_the_earlier_wins() -> None:
     said, measured = {"a": Guess(file_bytes=7)}, {"a": Guess(samples=(4.0,), file_bytes=1), "b": Guess(seconds=2)}
-    whole = layered([said, measured])
+    whole = merge_guesses([said, measured])
     assert (whole["a"].file_bytes, whole["a"].samples) == (7, (4.0,))
     assert whole["b"].seconds == 2
 
 
 def test_all_jobs_of_which_nothing_is_known_are_told_at_once_those_of_called_flows_too() -> None:
-    inner = flow(Job(name="deep", command="x"))
-    body = ForEach(name="loop", items=[1], body=Job(name="loop.iteration", label="loop", command="x"))
+    inner = flow(JobActivity(name="deep", command="x"))
+    body = ForEach(name="loop", items=[1], body=JobActivity(name="loop.iteration", label="loop", command="x"))
     outer = Flow(
         name=FlowName("o"),
-        body=Sequence(name="s", body=(body, Job(name="b", command="x", expected_ms=1))),
+        body=Sequence(name="s", body=(body, JobActivity(name="b", command="x", expected_ms=1))),
         calls=(inner,),
     )
     assert set(jobs_of(outer)) == {"loop", "b", "deep"}
-    with pytest.raises(Invalid, match=r"these jobs take: deep, loop; say it with --runtime deep=60"):
+    with pytest.raises(InvalidRequest, match=r"these jobs take: deep, loop; say it with --runtime deep=60"):
         check_known(outer, Guesses({}))
     check_known(outer, Guesses({"loop": Guess(seconds=1), "deep": Guess(samples=(1.0,))}))
     check_known(outer, Guesses({ANY: Guess(seconds=1)}))
 
 
 def test_a_flow_that_waits_for_a_person_is_refused() -> None:
-    with pytest.raises(Invalid, match=r"approve: waits for a person"):
+    with pytest.raises(InvalidRequest, match=r"approve: waits for a person"):
         check_known(flow(UserTask(name="approve", role="boss")), Guesses({ANY: Guess(seconds=1)}))

@@ -44,7 +44,7 @@ def test_a_stopped_process_does_nothing_and_then_goes_on_where_it_was(loop: Virt
         process.stop()
         await asyncio.sleep(10)
         assert len(said) == 2
-        process.go_on()
+        process.resume()
         await asyncio.sleep(5)
 
     loop.run(main())
@@ -64,7 +64,7 @@ def test_a_process_can_be_stopped_between_two_steps_of_the_same_instant(loop: Vi
         process.spawn(walk())
         await asyncio.sleep(1)
         assert steps == [0, 1]
-        process.go_on()
+        process.resume()
         await asyncio.sleep(1)
 
     loop.run(main())
@@ -73,7 +73,7 @@ def test_a_process_can_be_stopped_between_two_steps_of_the_same_instant(loop: Vi
 
 def test_of_a_killed_process_nothing_runs_any_more_and_whoever_has_to_know_is_told(loop: VirtualLoop) -> None:
     process, heard = Machine(loop, "m").start("p"), []
-    process.lost.append(lambda: heard.append("lost"))
+    process.on_death.append(lambda: heard.append("lost"))
 
     async def last_words() -> None:
         try:

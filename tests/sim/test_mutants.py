@@ -13,7 +13,7 @@ def caught(first: Scene) -> list[str]:
     """What the first seed that notices says."""
     for seed in range(first.seed, first.seed + SEEDS_MAX):
         try:
-            broken = play(msgspec.structs.replace(first, seed=seed)).broken
+            broken = play(msgspec.structs.replace(first, seed=seed)).violations
         except AssertionError as error:  # the product's own, which looks after itself
             return [str(error)]
         if broken:

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import Flow, ForEach, Job, Sequence
+from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
-from mendflow.sim.charts.drawing import drawn
+from mendflow.pages.charts.drawing import draw_chart
 from mendflow.sim.grid.scene import MB, BatchScene, ElementScene, GridScene, SiteScene
 from mendflow.sim.guesses import ANY, Guess, Guesses
 from mendflow.sim.predict import Prediction, Question, predict
@@ -14,14 +14,14 @@ from mendflow.sim.prediction_figures import figures
 
 def loop(turns: int, *, then: bool = False) -> Flow:
     """So many jobs at once that make a file each, and if wanted one after all of them."""
-    body = Job(name="work.iteration", label="work", command="x", files={"out": "o"})
+    body = JobActivity(name="work.iteration", label="work", command="x", files={"out": "o"})
     each = ForEach(name="work", items=list(range(turns)), body=body)
-    last = Job(name="last", command="x")
+    last = JobActivity(name="last", command="x")
     return Flow(name=FlowName("f"), body=Sequence(name="s", body=(each, last) if then else (each,)))
 
 
 def asked(flow: Flow, site: SiteScene, guess: Guess, **more: object) -> Prediction:
-    question = Question(flow=flow, scene=GridScene(sites=(site,)), nature=Guesses({ANY: guess}), seeds=(1, 2))
+    question = Question(flow=flow, scene=GridScene(sites=(site,)), job_model=Guesses({ANY: guess}), seeds=(1, 2))
     return predict(msgspec.structs.replace(question, **more), tell=lambda sentence: None)
 
 
@@ -29,7 +29,7 @@ def test_the_same_question_has_the_same_answer_to_the_byte() -> None:
     guess, site = Guess(seconds=60, spread_s=10, file_bytes=MB), SiteScene(hosts=2, running=3, share="host")
     first, second = (asked(loop(8, then=True), site, guess) for _ in range(2))
     assert msgspec.json.encode(first) == msgspec.json.encode(second)
-    assert [drawn(each.chart) for each in figures(first)] == [drawn(each.chart) for each in figures(second)]
+    assert [draw_chart(each.chart) for each in figures(first)] == [draw_chart(each.chart) for each in figures(second)]
 
 
 def test_how_many_processes_play_cannot_be_seen() -> None:
@@ -49,7 +49,7 @@ def test_jobs_of_a_minute_on_half_as_many_pilots_take_two_minutes_and_more_pilot
 
 
 def test_a_chain_is_held_back_by_itself() -> None:
-    chain = Sequence(name="s", body=tuple(Job(name=f"j{at}", command="x") for at in range(3)))
+    chain = Sequence(name="s", body=tuple(JobActivity(name=f"j{at}", command="x") for at in range(3)))
     made = asked(Flow(name=FlowName("f"), body=chain), SiteScene(hosts=1, running=4), Guess(seconds=60))
     assert made.turnaround_s.mean == pytest.approx(180, rel=0.05)
     assert made.bottleneck.startswith("the flow itself")
@@ -98,13 +98,13 @@ def test_runs_that_fail_are_counted_and_the_others_make_the_prediction() -> None
     assert (made.jobs, made.failed_attempts) == (8, 0)
     sound = next(each for each in made.what_ifs if each.name == "storage that never fails")
     assert (sound.failed_runs, sound.pairs) == (0, 8 - made.failed_runs)
-    assert "Runs that fail are left out." in drawn(figures(made)[-1].chart)
+    assert "Runs that fail are left out." in draw_chart(figures(made)[-1].chart)
 
 
 def test_very_many_jobs_are_told_by_what_their_names_have_in_common() -> None:
     """Traces name each task by itself: by a number, by a number of its sequence and an ID, or by a hash."""
     names = [f"{kind}{at:02d}" for kind in ("sift_ID00000", "part_3_ID00000", "merge_a1b2c3") for at in range(8)]
-    jobs = Sequence(name="s", body=tuple(Job(name=name, command="x") for name in names))
+    jobs = Sequence(name="s", body=tuple(JobActivity(name=name, command="x") for name in names))
     site = SiteScene(hosts=1, running=1)
     made = asked(Flow(name=FlowName("f"), body=jobs), site, Guess(seconds=1), what_if=False, seeds=(1,))
     assert [(step.name, step.attempts) for step in made.steps] == [("sift_…", 8), ("part_…", 8), ("merge_…", 8)]

@@ -19,17 +19,17 @@ def seeds(short: Iterable[int], full: Iterable[int]) -> list[ParameterSet]:
 
 @pytest.mark.parametrize("seed", seeds((1, 2, 3), (*range(4, 9), 48)))
 def test_one_server_keeps_the_laws_in_any_storm(seed: int) -> None:  # JS-1 JS-5 JS-7
-    assert play(Scene(seed=seed, servers=1)).broken == []
+    assert play(Scene(seed=seed, servers=1)).violations == []
 
 
 @pytest.mark.parametrize("seed", seeds((1, 2, 3), (*range(4, 16), *MENDED)))
 def test_several_servers_keep_the_laws_in_any_storm(seed: int) -> None:  # JS-1 JS-3 JS-4 JS-7 JS-9
-    assert play(Scene(seed=seed)).broken == []
+    assert play(Scene(seed=seed)).violations == []
 
 
 @pytest.mark.parametrize("seed", seeds((1,), (2, 3, 357)))
 def test_several_servers_that_ask_rules_keep_the_laws_in_any_storm(seed: int) -> None:  # JS-1 JS-4 JS-7
-    assert play(Scene(seed=seed, recovery=True)).broken == []
+    assert play(Scene(seed=seed, recovery=True)).violations == []
 
 
 def test_the_same_seed_gives_the_same_run_event_for_event() -> None:
@@ -45,7 +45,7 @@ def test_a_storm_really_has_faults_of_its_kinds_and_everything_ends_all_the_same
     happened = {what for verdict in verdicts for what in verdict.counts}
     assert {"line: dropped", "line: late", "line: doubled", "line: lost in a cut"} <= happened
     assert {"store: slow calls", "store: done, and nobody heard", "attempts that ended: lease"} <= happened
-    assert [verdict.broken for verdict in verdicts] == [[], [], []]
+    assert [verdict.violations for verdict in verdicts] == [[], [], []]
 
 
 def test_the_command_tells_what_happened(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mendflow.core.model.values import FileRef
-from mendflow.transfer import arriving, fetching
-from mendflow.transfer.arriving import ALONGSIDE_BYTES, PART
-from mendflow.transfer.fetching import bring
-from mendflow.transfer.origins import write_all
-from mendflow.transfer.problems import BeginsAnew, TransferFailed
+from mendflow.transfer import fetch as fetching
+from mendflow.transfer import partial_files as arriving
+from mendflow.transfer.errors import CannotResume, TransferFailed
+from mendflow.transfer.fetch import fetch_file
+from mendflow.transfer.partial_files import ALONGSIDE_BYTES, PART
+from mendflow.transfer.sources import write_all
 
 LARGE = bytes(range(256)) * (ALONGSIDE_BYTES // 200)
 
@@ -40,7 +41,7 @@ class Cut:
 
     def send(self, descriptor: int, offset: int, grown: Callable[[int], None]) -> None:
         if offset and not self.ranges:
-            raise BeginsAnew
+            raise CannotResume
         self.begun_at.append(offset)
         left = self.cuts.pop(0) if self.cuts else len(self.content)
         while offset < len(self.content):
@@ -64,7 +65,7 @@ def test_cut_at_any_byte_it_goes_on_from_there_and_is_whole(
     with TemporaryDirectory() as folder:
         target = f"{folder}/file"
         ref = ref_of(content)
-        assert bring(lambda: origin, target, ref if known else None, tries=20) == (ref.sha256, len(content))
+        assert fetch_file(lambda: origin, target, ref if known else None, tries=20) == (ref.sha256, len(content))
         assert Path(target).read_bytes() == content and os.listdir(folder) == ["file"]
     assert origin.sent == len(content), "no byte was sent twice"
 
@@ -73,7 +74,7 @@ def test_what_another_process_has_brought_is_not_brought_again(tmp_path: Path) -
     target = str(tmp_path / "file")
     (tmp_path / f"file{PART}").write_bytes(LARGE[: len(LARGE) // 2 + 1])
     origin = Cut(LARGE, [], piece=1 << 20)
-    bring(lambda: origin, target, ref_of(LARGE), tries=1)
+    fetch_file(lambda: origin, target, ref_of(LARGE), tries=1)
     assert origin.begun_at == [len(LARGE) // 2 + 1] and Path(target).read_bytes() == LARGE
 
 
@@ -82,29 +83,29 @@ def test_what_was_left_by_another_content_is_found_out_and_brought_anew(tmp_path
     target = str(tmp_path / "file")
     (tmp_path / f"file{PART}").write_bytes(left)
     origin = Cut(LARGE, [], piece=1 << 20)
-    bring(lambda: origin, target, ref_of(LARGE), tries=2)
+    fetch_file(lambda: origin, target, ref_of(LARGE), tries=2)
     assert Path(target).read_bytes() == LARGE
 
 
 def test_a_whole_part_is_only_looked_at(tmp_path: Path) -> None:
     (tmp_path / f"file{PART}").write_bytes(LARGE)
     origin = Cut(LARGE, [])
-    bring(lambda: origin, str(tmp_path / "file"), ref_of(LARGE), tries=1)
+    fetch_file(lambda: origin, str(tmp_path / "file"), ref_of(LARGE), tries=1)
     assert not origin.begun_at and (tmp_path / "file").read_bytes() == LARGE
 
 
 def test_a_source_that_cannot_begin_in_the_middle_begins_anew(tmp_path: Path) -> None:
     origin = Cut(LARGE, [len(LARGE) - 5, len(LARGE)], piece=1 << 20, ranges=False)
-    bring(lambda: origin, str(tmp_path / "file"), ref_of(LARGE), tries=3)
+    fetch_file(lambda: origin, str(tmp_path / "file"), ref_of(LARGE), tries=3)
     assert origin.begun_at == [0, 0] and (tmp_path / "file").read_bytes() == LARGE
 
 
 def test_wrong_content_never_comes_to_its_place(tmp_path: Path) -> None:
     ref = ref_of(b"right")
     with pytest.raises(TransferFailed, match="damaged, or is another file"):
-        bring(lambda: Cut(b"wrong", []), str(tmp_path / "file"), ref, tries=3)
+        fetch_file(lambda: Cut(b"wrong", []), str(tmp_path / "file"), ref, tries=3)
     with pytest.raises(TransferFailed, match="6 bytes instead of 5"):
-        bring(lambda: Cut(b"longer", []), str(tmp_path / "file"), ref, tries=3)
+        fetch_file(lambda: Cut(b"longer", []), str(tmp_path / "file"), ref, tries=3)
     assert not os.listdir(tmp_path)
 
 
@@ -121,7 +122,7 @@ def test_a_file_is_not_seen_before_it_is_whole(tmp_path: Path) -> None:
 
             super().send(descriptor, offset, look)
 
-    bring(lambda: Watched(b"something new", []), str(target), ref_of(b"something new"), tries=1)
+    fetch_file(lambda: Watched(b"something new", []), str(target), ref_of(b"something new"), tries=1)
     assert seen == {"what was there before"} and target.read_bytes() == b"something new"
 
 
@@ -130,7 +131,7 @@ def test_a_source_that_changes_between_two_tries_is_not_mixed(tmp_path: Path) ->
     old, new = Cut(b"old " * 50, [30]), Cut(b"new " * 50, [])
     new.identity = "another"
     turns = iter([old, new])
-    bring(lambda: next(turns), str(tmp_path / "file"), None, tries=3)
+    fetch_file(lambda: next(turns), str(tmp_path / "file"), None, tries=3)
     assert (tmp_path / "file").read_bytes() == b"new " * 50
 
 
@@ -138,18 +139,18 @@ def test_tries_that_bring_much_do_not_count(tmp_path: Path) -> None:
     step = fetching.PROGRESS_BYTES
     content = os.urandom(5 * step)
     origin = Cut(content, [step] * 4, piece=step)
-    bring(lambda: origin, str(tmp_path / "file"), ref_of(content), tries=2)
+    fetch_file(lambda: origin, str(tmp_path / "file"), ref_of(content), tries=2)
     assert origin.begun_at == [step * turn for turn in range(5)]
     still = Cut(content, [10] * 4, piece=step)
     with pytest.raises(TransferFailed, match="cut"):
-        bring(lambda: still, str(tmp_path / "other"), ref_of(content), tries=2)
+        fetch_file(lambda: still, str(tmp_path / "other"), ref_of(content), tries=2)
     assert still.begun_at == [0, 10] and (tmp_path / f"other{PART}").stat().st_size == 20, "it stays for the next call"
 
 
 def test_what_is_no_longer_wanted_ends_soon_and_stays_for_later(tmp_path: Path) -> None:
     origin = Cut(LARGE, [], piece=1000)
     with pytest.raises(TransferFailed, match="no longer wanted"):
-        bring(lambda: origin, str(tmp_path / "file"), ref_of(LARGE), tries=5, wanted=lambda: origin.sent < 5000)
+        fetch_file(lambda: origin, str(tmp_path / "file"), ref_of(LARGE), tries=5, wanted=lambda: origin.sent < 5000)
     assert origin.sent <= 6000 and os.listdir(tmp_path) == [f"file{PART}"]
 
 
@@ -157,7 +158,7 @@ def test_a_link_in_the_place_of_a_part_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("mine")
     (tmp_path / f"file{PART}").symlink_to(tmp_path / "precious")
     with pytest.raises(OSError):
-        bring(lambda: Cut(b"x", []), str(tmp_path / "file"), ref_of(b"x"), tries=1)
+        fetch_file(lambda: Cut(b"x", []), str(tmp_path / "file"), ref_of(b"x"), tries=1)
     assert (tmp_path / "precious").read_text() == "mine"
 
 
@@ -179,7 +180,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_what_must_outlive_a_crash_is_on_the_disk_before_it_has_its_name(tmp_path: Path, steps: list[str]) -> None:
-    bring(lambda: Cut(LARGE, [], piece=1 << 20), str(tmp_path / "file"), ref_of(LARGE), tries=1)
+    fetch_file(lambda: Cut(LARGE, [], piece=1 << 20), str(tmp_path / "file"), ref_of(LARGE), tries=1)
     assert steps == ["fsync", "replace", "fsync"], "the content, the name, the folder that has it"
 
 
@@ -188,7 +189,7 @@ def test_what_is_hashed_again_after_a_crash_does_not_wait_for_the_disk(
     tmp_path: Path, steps: list[str], ranges: bool
 ) -> None:
     origin = Cut(LARGE, [len(LARGE) // 2], piece=1 << 20, ranges=ranges)
-    bring(lambda: origin, str(tmp_path / "file"), ref_of(LARGE), tries=2, durable=False)
+    fetch_file(lambda: origin, str(tmp_path / "file"), ref_of(LARGE), tries=2, durable=False)
     assert steps == ["replace"] and (tmp_path / "file").read_bytes() == LARGE
 
 
@@ -197,6 +198,6 @@ def test_the_disk_begins_before_all_is_there_and_the_digest_is_the_same(
 ) -> None:
     monkeypatch.setattr(arriving, "WRITE_BACK_BYTES", 1 << 20)
     origin = Cut(LARGE, [len(LARGE) // 3], piece=300_000)
-    bring(lambda: origin, str(tmp_path / "file"), ref_of(LARGE), tries=2)
+    fetch_file(lambda: origin, str(tmp_path / "file"), ref_of(LARGE), tries=2)
     assert (tmp_path / "file").read_bytes() == LARGE
     assert steps == ["posix_fadvise"] * 4 + ["fsync", "replace", "fsync"]

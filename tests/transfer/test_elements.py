@@ -11,10 +11,10 @@ import pytest
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
 from mendflow.transfer import targets
-from mendflow.transfer.addresses import Address
-from mendflow.transfer.element import Element
-from mendflow.transfer.problems import BadPlace, NoLongerOurs, Occupied, TransferFailed
-from mendflow.transfer.targets import ASIDE, ByRename, OnDisk, publish
+from mendflow.transfer.addresses import FileAddress
+from mendflow.transfer.element import StorageClient
+from mendflow.transfer.errors import BadFileUrl, TargetOccupied, TransferFailed, WriterSuperseded
+from mendflow.transfer.targets import ASIDE, DiskWriter, RenameWriter, publish
 from tests.servers import s3
 
 
@@ -33,12 +33,12 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> StorageElement:
 
 
 @pytest.fixture
-def element(storage: StorageElement) -> Element:
-    return Element(storage, s3.ENVIRONMENT)
+def element(storage: StorageElement) -> StorageClient:
+    return StorageClient(storage, s3.ENVIRONMENT)
 
 
 @pytest.mark.parametrize("size", [0, 1, 70_000, 21 << 20])
-def test_what_is_published_is_there_whole_and_comes_back(element: Element, tmp_path: Path, size: int) -> None:
+def test_what_is_published_is_there_whole_and_comes_back(element: StorageClient, tmp_path: Path, size: int) -> None:
     content = os.urandom(size)
     source, ref = made(tmp_path, content)
     url = f"{element.storage.url}/deep/er/a b.dat"
@@ -54,7 +54,7 @@ def test_what_is_published_is_there_whole_and_comes_back(element: Element, tmp_p
     assert element.stat(url) is None and not element.list()
 
 
-def test_nothing_is_seen_of_a_file_whose_writer_lost_its_right(element: Element, tmp_path: Path) -> None:
+def test_nothing_is_seen_of_a_file_whose_writer_lost_its_right(element: StorageClient, tmp_path: Path) -> None:
     source, ref = made(tmp_path, os.urandom(6 << 20))
     url = f"{element.storage.url}/a"
     looks: list[bool] = []
@@ -63,12 +63,12 @@ def test_nothing_is_seen_of_a_file_whose_writer_lost_its_right(element: Element,
         looks.append(element.stat(url) is None)
         return False
 
-    with pytest.raises(NoLongerOurs):
+    with pytest.raises(WriterSuperseded):
         element.publish(source, url, ref, lost, mark="job", turn=1)
     assert looks == [True] and element.stat(url) is None and not element.list()
 
 
-def test_publishing_again_changes_nothing_and_asks_nobody(element: Element, tmp_path: Path) -> None:
+def test_publishing_again_changes_nothing_and_asks_nobody(element: StorageClient, tmp_path: Path) -> None:
     source, ref = made(tmp_path, b"the same")
     url = f"{element.storage.url}/a"
     element.publish(source, url, ref)
@@ -77,7 +77,7 @@ def test_publishing_again_changes_nothing_and_asks_nobody(element: Element, tmp_
     assert element.stat(url) == first
 
 
-def test_what_an_attempt_published_that_counts_for_nothing_is_replaced(element: Element, tmp_path: Path) -> None:
+def test_what_an_attempt_published_that_counts_for_nothing_is_replaced(element: StorageClient, tmp_path: Path) -> None:
     url = f"{element.storage.url}/a"
     left: list[str] = []
     for content in (b"of the first attempt", b"of the second one"):
@@ -90,13 +90,13 @@ def test_what_an_attempt_published_that_counts_for_nothing_is_replaced(element: 
 
 @pytest.mark.parametrize("content", [b"precious", b"", b"of that size"])
 def test_what_lies_there_and_is_not_ours_is_never_written_over(  # PJ-7
-    element: Element, tmp_path: Path, content: bytes
+    element: StorageClient, tmp_path: Path, content: bytes
 ) -> None:
     url = f"{element.storage.url}/a"
     element.publish(*_placed(tmp_path, content, url))
     source, ref = made(tmp_path, b"of this size")
     for replaces in ((), (hashlib.sha256(b"something else").hexdigest(),)):
-        with pytest.raises(Occupied, match=r"another file lies at .*/a .*did not write") as failure:
+        with pytest.raises(TargetOccupied, match=r"another file lies at .*/a .*did not write") as failure:
             element.publish(source, url, ref, replaces=replaces)
         assert not failure.value.passing
     element.fetch(url, str(tmp_path / "back"))
@@ -104,7 +104,7 @@ def test_what_lies_there_and_is_not_ours_is_never_written_over(  # PJ-7
 
 
 @pytest.mark.parametrize("size", [0, 70_000, 21 << 20])
-def test_what_comes_to_lie_there_while_we_write_stays(element: Element, tmp_path: Path, size: int) -> None:
+def test_what_comes_to_lie_there_while_we_write_stays(element: StorageClient, tmp_path: Path, size: int) -> None:
     source, ref = made(tmp_path, os.urandom(size), "ours")
     url = f"{element.storage.url}/a"
 
@@ -112,28 +112,28 @@ def test_what_comes_to_lie_there_while_we_write_stays(element: Element, tmp_path
         element.publish(*_placed(tmp_path, b"precious", url))
         return True
 
-    with pytest.raises(Occupied):
+    with pytest.raises(TargetOccupied):
         element.publish(source, url, ref, meanwhile, mark="job")
     element.fetch(url, str(tmp_path / "back"))
     assert (tmp_path / "back").read_bytes() == b"precious"
 
 
 def test_the_step_that_gives_a_file_its_name_takes_none_from_another(
-    element: Element, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    element: StorageClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also between the last look and that step."""
     source, ref = made(tmp_path, os.urandom(70_000), "ours")
     url = f"{element.storage.url}/a"
     looked = element._identity
 
-    def last_look(place: Address) -> str:
+    def last_look(place: FileAddress) -> str:
         before = looked(place)
         monkeypatch.setattr(element, "_identity", looked)
         element.publish(*_placed(tmp_path, b"precious", url))
         return before
 
     monkeypatch.setattr(element, "_identity", last_look)
-    with pytest.raises(Occupied):
+    with pytest.raises(TargetOccupied):
         element.publish(source, url, ref, mark="job")
     element.fetch(url, str(tmp_path / "back"))
     assert (tmp_path / "back").read_bytes() == b"precious"
@@ -144,7 +144,7 @@ def _placed(folder: Path, content: bytes, url: str) -> tuple[str, str, FileRef]:
     return source, url, ref
 
 
-def test_a_file_that_changed_since_it_was_hashed_is_not_published(element: Element, tmp_path: Path) -> None:
+def test_a_file_that_changed_since_it_was_hashed_is_not_published(element: StorageClient, tmp_path: Path) -> None:
     source, ref = made(tmp_path, b"as it was hashed")
     Path(source).write_bytes(b"as it is already")
     with pytest.raises(TransferFailed, match="has changed since"):
@@ -152,7 +152,7 @@ def test_a_file_that_changed_since_it_was_hashed_is_not_published(element: Eleme
     assert not element.list()
 
 
-def test_a_download_goes_on_where_an_earlier_one_ended(element: Element, tmp_path: Path) -> None:
+def test_a_download_goes_on_where_an_earlier_one_ended(element: StorageClient, tmp_path: Path) -> None:
     content = os.urandom(9 << 20)
     source, ref = made(tmp_path, content)
     url = f"{element.storage.url}/a"
@@ -163,33 +163,35 @@ def test_a_download_goes_on_where_an_earlier_one_ended(element: Element, tmp_pat
     assert element.fetch(url, str(tmp_path / "other"), ref) == (ref.sha256, ref.bytes)
 
 
-def test_what_is_not_there_is_said_at_once(element: Element, tmp_path: Path) -> None:
+def test_what_is_not_there_is_said_at_once(element: StorageClient, tmp_path: Path) -> None:
     with pytest.raises(TransferFailed, match=r"[Nn]o such file") as failure:
         element.fetch(f"{element.storage.url}/none", str(tmp_path / "back"))
     assert not failure.value.passing and not (tmp_path / "back").exists()
 
 
 @pytest.mark.parametrize("way", ["/../out", "/a/../../out", "/%2e%2e/out", "x/out", "/a\0b", "/a/./b", "/a::b"])
-def test_no_place_is_outside_of_the_element(element: Element, tmp_path: Path, way: str) -> None:
+def test_no_place_is_outside_of_the_element(element: StorageClient, tmp_path: Path, way: str) -> None:
     source, ref = made(tmp_path, b"x")
     url = element.storage.url + way
-    with pytest.raises(BadPlace):
+    with pytest.raises(BadFileUrl):
         element.fetch(url, str(tmp_path / "back"))
-    with pytest.raises(BadPlace):
+    with pytest.raises(BadFileUrl):
         element.publish(source, url, ref)
-    with pytest.raises(BadPlace):
+    with pytest.raises(BadFileUrl):
         element.remove(url)
-    with pytest.raises(BadPlace):
+    with pytest.raises(BadFileUrl):
         element.stat(url)
-    with pytest.raises(BadPlace):
+    with pytest.raises(BadFileUrl):
         element.fetch("file:///etc/passwd", str(tmp_path / "back"))
 
 
 def test_one_that_is_only_for_reading_is_not_written_to(storage: StorageElement, tmp_path: Path) -> None:
     source, ref = made(tmp_path, b"x")
-    element = Element(storage, s3.ENVIRONMENT)
+    element = StorageClient(storage, s3.ENVIRONMENT)
     element.publish(source, f"{storage.url}/a", ref)
-    closed = Element(StorageElement(name="r", url=storage.url, options=storage.options, read_only=True), s3.ENVIRONMENT)
+    closed = StorageClient(
+        StorageElement(name="r", url=storage.url, options=storage.options, read_only=True), s3.ENVIRONMENT
+    )
     with pytest.raises(TransferFailed, match="only for reading"):
         closed.publish(source, f"{storage.url}/b", ref)
     with pytest.raises(TransferFailed, match="only for reading"):
@@ -197,7 +199,7 @@ def test_one_that_is_only_for_reading_is_not_written_to(storage: StorageElement,
     assert closed.fetch(f"{storage.url}/a", str(tmp_path / "back"), ref)[0] == ref.sha256
 
 
-def test_it_says_whether_it_can_be_reached(element: Element, tmp_path: Path) -> None:
+def test_it_says_whether_it_can_be_reached(element: StorageClient, tmp_path: Path) -> None:
     element.publish(*_placed(tmp_path, b"x", f"{element.storage.url}/a"))
     element.reach()
 
@@ -206,27 +208,27 @@ def test_it_says_whether_it_can_be_reached(element: Element, tmp_path: Path) -> 
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Element:
+def disk(tmp_path: Path) -> StorageClient:
     (tmp_path / "top").mkdir()
-    return Element(StorageElement(name="disk", url=(tmp_path / "top").as_uri()))
+    return StorageClient(StorageElement(name="disk", url=(tmp_path / "top").as_uri()))
 
 
-def test_links_do_not_lead_out_of_an_element_on_a_disk(disk: Element, tmp_path: Path) -> None:
+def test_links_do_not_lead_out_of_an_element_on_a_disk(disk: StorageClient, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("not yours")
     (tmp_path / "top" / "link").symlink_to(tmp_path / "secret")
     (tmp_path / "top" / "folder").symlink_to(tmp_path)
     source, ref = made(tmp_path, b"x")
     for path in ("link", "folder/secret"):
         url = f"{disk.storage.url}/{path}"
-        with pytest.raises(BadPlace, match="by a link"):
+        with pytest.raises(BadFileUrl, match="by a link"):
             disk.fetch(url, str(tmp_path / "back"))
-        with pytest.raises(BadPlace, match="by a link"):
+        with pytest.raises(BadFileUrl, match="by a link"):
             disk.publish(source, url, ref)
     assert not disk.list() and (tmp_path / "secret").read_text() == "not yours"
 
 
 def test_what_earlier_attempts_left_half_is_removed_and_they_cannot_name_it_any_more(
-    disk: Element, tmp_path: Path
+    disk: StorageClient, tmp_path: Path
 ) -> None:
     source, ref = made(tmp_path, b"x" * 100)
     url = f"{disk.storage.url}/a"
@@ -236,13 +238,13 @@ def test_what_earlier_attempts_left_half_is_removed_and_they_cannot_name_it_any_
         return True
 
     other, other_ref = made(tmp_path, b"of an attempt that was slow", "slow")
-    with pytest.raises(Occupied):
+    with pytest.raises(TargetOccupied):
         disk.publish(other, url, other_ref, a_later_attempt_comes, mark="job", turn=1)
     assert (tmp_path / "top" / "a").read_bytes() == b"x" * 100 and os.listdir(tmp_path / "top") == ["a"]
 
 
 def test_a_kill_right_after_a_file_got_its_name_leaves_no_second_way_to_it(
-    disk: Element, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    disk: StorageClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException): ...
 
@@ -257,15 +259,17 @@ def test_a_kill_right_after_a_file_got_its_name_leaves_no_second_way_to_it(
             disk.publish(source, url, ref, mark="job")
     assert len(os.listdir(top)) == 2
     other, other_ref = made(tmp_path, b"y" * 100, "other")
-    with pytest.raises(Occupied):
+    with pytest.raises(TargetOccupied):
         disk.publish(other, url, other_ref, mark="job")
-    OnDisk(str(top / "a"), "job", 0).write(other, other_ref)
+    DiskWriter(str(top / "a"), "job", 0).write(other, other_ref)
     assert (top / "a").read_bytes() == b"x" * 100, "what is in its place is not written to"
     disk.publish(source, url, ref, mark="job")
     assert os.listdir(top) == ["a"]
 
 
-def test_a_disk_without_links_gets_files_too(disk: Element, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_links_gets_files_too(
+    disk: StorageClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def none(source: str, target: str) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
@@ -275,14 +279,14 @@ def test_a_disk_without_links_gets_files_too(disk: Element, tmp_path: Path, monk
     assert (tmp_path / "top" / "a").read_bytes() == b"x" * 100 and os.listdir(tmp_path / "top") == ["a"]
 
 
-def test_a_disk_that_will_not_have_a_file_says_so(disk: Element, tmp_path: Path) -> None:
+def test_a_disk_that_will_not_have_a_file_says_so(disk: StorageClient, tmp_path: Path) -> None:
     source, ref = made(tmp_path, b"x")
     (tmp_path / "top" / "a").write_text("a file, where a folder would have to be")
     with pytest.raises(TransferFailed, match=r"Not a directory|File exists"):
         disk.publish(source, f"{disk.storage.url}/a/b", ref)
 
 
-def test_what_is_published_can_be_read_by_whom_the_system_lets(disk: Element, tmp_path: Path) -> None:
+def test_what_is_published_can_be_read_by_whom_the_system_lets(disk: StorageClient, tmp_path: Path) -> None:
     source, ref = made(tmp_path, b"x")
     os.chmod(source, 0o600)
     disk.publish(source, f"{disk.storage.url}/a", ref)
@@ -301,10 +305,10 @@ def test_where_a_rename_is_one_step_files_are_written_aside(tmp_path: Path) -> N
         (written,) = os.listdir(tmp_path / "deep")
         return not written.startswith(ASIDE)
 
-    with pytest.raises(NoLongerOurs):
-        publish(ByRename(system, path, told, 10, "job", 1), source, ref, lost)
+    with pytest.raises(WriterSuperseded):
+        publish(RenameWriter(system, path, told, 10, "job", 1), source, ref, lost)
     assert not os.listdir(tmp_path / "deep")
-    publish(ByRename(system, path, told, 10, "job", 2), source, ref, lambda: True)
+    publish(RenameWriter(system, path, told, 10, "job", 2), source, ref, lambda: True)
     assert (
         os.listdir(tmp_path / "deep") == ["a"] and (tmp_path / "deep" / "a").read_bytes() == Path(source).read_bytes()
     )
@@ -312,15 +316,15 @@ def test_where_a_rename_is_one_step_files_are_written_aside(tmp_path: Path) -> N
 
 def test_where_no_rename_is_one_step_nothing_is_written(tmp_path: Path) -> None:
     source, ref = made(tmp_path, b"x")
-    element = Element(StorageElement(name="web", url="https://127.0.0.1:1/top", tries=1))
+    element = StorageClient(StorageElement(name="web", url="https://127.0.0.1:1/top", tries=1))
     with pytest.raises(TransferFailed):
         element.publish(source, "https://127.0.0.1:1/top/a", ref)
 
 
 def test_an_element_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(TransferFailed, match="is not there"):
-        Element(StorageElement(name="gone", url=(tmp_path / "gone").as_uri())).reach()
-    with pytest.raises(BadPlace, match="wants the variable NOWHERE"):
-        Element(StorageElement(name="s", url="s3://b", options={"key": "env:NOWHERE"}), {})
-    with pytest.raises(BadPlace, match="is no place"):
-        Element(StorageElement(name="s", url="zip::file:///x"))
+        StorageClient(StorageElement(name="gone", url=(tmp_path / "gone").as_uri())).reach()
+    with pytest.raises(BadFileUrl, match="wants the variable NOWHERE"):
+        StorageClient(StorageElement(name="s", url="s3://b", options={"key": "env:NOWHERE"}), {})
+    with pytest.raises(BadFileUrl, match="is no place"):
+        StorageClient(StorageElement(name="s", url="zip::file:///x"))

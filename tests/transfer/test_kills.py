@@ -13,7 +13,7 @@ import pytest
 
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
-from mendflow.transfer.element import Element
+from mendflow.transfer.element import StorageClient
 from mendflow.transfer.targets import ASIDE
 from tests.servers import s3
 from tests.transfer.web_server import web
@@ -90,7 +90,7 @@ def test_a_publication_that_is_killed_again_and_again_is_whole_or_not_there(tmp_
     source.write_bytes(content)
     top.mkdir()
     storage = s3.server().element() if kind == "s3" else StorageElement(name="disk", url=top.as_uri())
-    element, url = Element(storage, s3.ENVIRONMENT), f"{storage.url}/deep/a"
+    element, url = StorageClient(storage, s3.ENVIRONMENT), f"{storage.url}/deep/a"
     chance, kills, longest_s = random.Random(7), 0, 1.5 if kind == "s3" else 0.02
     for turn in range(1, ROUNDS_MAX):
         process = start("publish", storage, ref, url, source, turn)

@@ -9,9 +9,9 @@ import pytest
 
 from mendflow.core.model.data import StorageElement
 from mendflow.transfer.addresses import shown
-from mendflow.transfer.element import Element
-from mendflow.transfer.opening import redacted
-from mendflow.transfer.problems import BadPlace, TransferFailed
+from mendflow.transfer.element import StorageClient
+from mendflow.transfer.errors import BadFileUrl, TransferFailed
+from mendflow.transfer.file_systems import redacted
 from tests.servers import s3
 
 
@@ -28,7 +28,7 @@ def test_a_refusal_by_a_real_server_tells_no_secret(
     caplog.set_level(logging.DEBUG, "mendflow")
     storage = s3.server().element()
     with pytest.raises(TransferFailed) as failure:
-        Element(storage, wrong).fetch(f"{storage.url}/a", str(tmp_path / "a"))
+        StorageClient(storage, wrong).fetch(f"{storage.url}/a", str(tmp_path / "a"))
     told = "".join(traceback.format_exception(failure.value)) + caplog.text
     assert not failure.value.passing, "asking again with the same key is no use"
     assert not any(secret in told for secret in wrong.values()), told
@@ -36,14 +36,14 @@ def test_a_refusal_by_a_real_server_tells_no_secret(
 
 def test_an_element_has_the_names_of_secrets_and_not_the_secrets() -> None:
     storage = s3.server().element()
-    Element(storage, s3.ENVIRONMENT)
+    StorageClient(storage, s3.ENVIRONMENT)
     assert s3.SECRET.encode() not in msgspec.json.encode(storage)
 
 
 def test_the_pilots_own_token_goes_to_no_storage_element() -> None:
     storage = StorageElement(name="s", url="s3://b", options={"token": "env:MENDFLOW_TOKEN"})
-    with pytest.raises(BadPlace, match="not for storage elements"):
-        Element(storage, {"MENDFLOW_TOKEN": "sesame"})
+    with pytest.raises(BadFileUrl, match="not for storage elements"):
+        StorageClient(storage, {"MENDFLOW_TOKEN": "sesame"})
 
 
 def test_a_sentence_loses_every_secret_and_every_password() -> None:
@@ -56,8 +56,8 @@ def test_a_sentence_loses_every_secret_and_every_password() -> None:
 def test_options_that_do_not_fit_are_told_without_their_values() -> None:
     storage = StorageElement(name="s", url="s3://b", options={"nonsense_option": "env:WORD", "anon": True})
     try:
-        Element(storage, {"WORD": "the-secret-word"}).list()
-    except (BadPlace, TransferFailed) as error:
+        StorageClient(storage, {"WORD": "the-secret-word"}).list()
+    except (BadFileUrl, TransferFailed) as error:
         assert "the-secret-word" not in str(error)
     else:
         pytest.fail("nothing was said of an option that does not exist")

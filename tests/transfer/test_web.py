@@ -10,9 +10,9 @@ import pytest
 
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
-from mendflow.transfer import fetching
-from mendflow.transfer.element import Element
-from mendflow.transfer.problems import TransferFailed
+from mendflow.transfer import fetch as fetching
+from mendflow.transfer.element import StorageClient
+from mendflow.transfer.errors import TransferFailed
 from tests.transfer.web_server import Web, web
 
 CONTENT = os.urandom(300_000)
@@ -26,8 +26,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
         yield server
 
 
-def element(server: Web, **more: int) -> Element:
-    return Element(StorageElement(name="web", url=server.url, tries=more.get("tries", 4), chunk_bytes=10_000))
+def element(server: Web, **more: int) -> StorageClient:
+    return StorageClient(StorageElement(name="web", url=server.url, tries=more.get("tries", 4), chunk_bytes=10_000))
 
 
 def test_each_byte_is_sent_once_however_often_the_line_is_cut(server: Web, tmp_path: Path) -> None:
@@ -63,14 +63,14 @@ def test_it_can_be_reached_as_long_as_somebody_answers(server: Web) -> None:
     server.status = 405
     element(server).reach()
     with pytest.raises(TransferFailed):
-        Element(StorageElement(name="web", url="http://127.0.0.1:1/x")).reach()
+        StorageClient(StorageElement(name="web", url="http://127.0.0.1:1/x")).reach()
 
 
 def test_a_name_and_a_password_in_the_url_are_used_and_not_told(server: Web, tmp_path: Path) -> None:
     url = server.url.replace("http://", "http://me:hun%2Fter@")
-    Element(StorageElement(name="web", url=url)).fetch(url, str(tmp_path / "file"), REF)
+    StorageClient(StorageElement(name="web", url=url)).fetch(url, str(tmp_path / "file"), REF)
     assert server.asked[0]["Authorization"] == "Basic " + base64.b64encode(b"me:hun/ter").decode()
     server.status = 403
     with pytest.raises(TransferFailed) as failure:
-        Element(StorageElement(name="web", url=url)).fetch(url, str(tmp_path / "other"), REF)
+        StorageClient(StorageElement(name="web", url=url)).fetch(url, str(tmp_path / "other"), REF)
     assert "hun" not in str(failure.value)

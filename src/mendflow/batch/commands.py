@@ -12,11 +12,11 @@ from contextlib import suppress
 
 import msgspec
 
-from mendflow.core.model.sites import BatchAway, Site
+from mendflow.core.model.sites import BatchSystemUnavailable, Site
 
-SAID_BYTES_MAX = 32 << 20
+OUTPUT_BYTES_MAX = 32 << 20
 GOODBYE_S = 5.0
-HANDED_ON = frozenset(
+INHERITED_VARIABLES = frozenset(
     {
         "PATH",
         "HOME",
@@ -49,7 +49,7 @@ HANDED_ON = frozenset(
 SECRET = "env:"
 
 
-class Said(msgspec.Struct, frozen=True):
+class CommandResult(msgspec.Struct, frozen=True):
     """What a command said. `code` is None if it was given up."""
 
     code: int | None
@@ -64,7 +64,7 @@ class Said(msgspec.Struct, frozen=True):
 
 def environment_for(site: Site) -> dict[str, str]:
     """What commands for this site have: little of ours, and what its settings give."""
-    kept = {name: text for name, text in os.environ.items() if name in HANDED_ON or name.startswith("LC_")}
+    kept = {name: text for name, text in os.environ.items() if name in INHERITED_VARIABLES or name.startswith("LC_")}
     for name, text in site.batch.environment.items():
         kept[name] = os.environ.get(text.removeprefix(SECRET), "") if text.startswith(SECRET) else text
     if site.batch.commands:
@@ -72,19 +72,19 @@ def environment_for(site: Site) -> dict[str, str]:
     return kept
 
 
-def unset_in(site: Site) -> list[str]:
+def unset_variables(site: Site) -> list[str]:
     """The variables that its settings take from our environment, and that are not there."""
     named = [text.removeprefix(SECRET) for text in site.batch.environment.values() if text.startswith(SECRET)]
     return sorted(name for name in set(named) if name not in os.environ)
 
 
-def missing(site: Site, commands: Iterable[str]) -> list[str]:
+def missing_commands(site: Site, commands: Iterable[str]) -> list[str]:
     """Which of these cannot be found where the site's commands are looked for."""
     path = environment_for(site).get("PATH", os.defpath)
     return [command for command in commands if shutil.which(command, path=path) is None]
 
 
-async def ask(site: Site, words: Sequence[str], *, given: bytes = b"", timeout_ms: int = 0) -> Said:
+async def run_command(site: Site, words: Sequence[str], *, given: bytes = b"", timeout_ms: int = 0) -> CommandResult:
     """Run a command. One that takes too long, or says too much, is killed with all that it started; what it said until
     then is told."""
     environment = environment_for(site)
@@ -98,9 +98,9 @@ async def ask(site: Site, words: Sequence[str], *, given: bytes = b"", timeout_m
             start_new_session=True,
         )
     except OSError as error:
-        raise BatchAway(f"{words[0]} cannot be run: {error.strerror}") from error
+        raise BatchSystemUnavailable(f"{words[0]} cannot be run: {error.strerror}") from error
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    out, err = _Heard(process.stdout, process.pid), _Heard(process.stderr, process.pid)
+    out, err = _BoundedOutput(process.stdout, process.pid), _BoundedOutput(process.stderr, process.pid)
     code: int | None = None
     try:
         async with asyncio.timeout((timeout_ms or site.batch.timeout_ms) / 1000):
@@ -110,22 +110,22 @@ async def ask(site: Site, words: Sequence[str], *, given: bytes = b"", timeout_m
         pass
     finally:
         await _end(process, out, err)
-    return Said(None if out.too_much or err.too_much else code, out.text, err.text)
+    return CommandResult(None if out.too_much or err.too_much else code, out.text, err.text)
 
 
-async def answer_of(site: Site, words: Sequence[str], *, well: Mapping[int, str] | None = None) -> str:
-    """What a command that only asks has said. Raises BatchAway unless it ended well: with 0, or with another number
-    that means so if a certain text is said."""
-    said = await ask(site, words)
+async def output_of(site: Site, words: Sequence[str], *, well: Mapping[int, str] | None = None) -> str:
+    """What a command that only asks has said. Raises BatchSystemUnavailable unless it ended well: with 0, or with
+    another number that means so if a certain text is said."""
+    said = await run_command(site, words)
     if said.code is None:
-        raise BatchAway(f"{words[0]} did not answer within {site.batch.timeout_ms} ms, or said too much")
+        raise BatchSystemUnavailable(f"{words[0]} did not answer within {site.batch.timeout_ms} ms, or said too much")
     expected = (well or {}).get(said.code)
     if said.code != 0 and (expected is None or expected not in said.out + said.err):
-        raise BatchAway(f"{words[0]} ended with {said.code}: {said.last_line}")
+        raise BatchSystemUnavailable(f"{words[0]} ended with {said.code}: {said.last_line}")
     return said.out
 
 
-class _Heard:
+class _BoundedOutput:
     """What a process says, up to a bound: one that says more is killed, and nothing more of it is kept."""
 
     def __init__(self, source: asyncio.StreamReader, pid: int) -> None:
@@ -136,7 +136,7 @@ class _Heard:
 
     @property
     def too_much(self) -> bool:
-        return self._bytes > SAID_BYTES_MAX
+        return self._bytes > OUTPUT_BYTES_MAX
 
     async def hear(self) -> None:
         """To the end: the end of a process is known only when all that it said was heard."""
@@ -160,7 +160,7 @@ async def _give(target: asyncio.StreamWriter, given: bytes) -> None:
     target.close()
 
 
-async def _end(process: asyncio.subprocess.Process, out: _Heard, err: _Heard) -> None:
+async def _end(process: asyncio.subprocess.Process, out: _BoundedOutput, err: _BoundedOutput) -> None:
     """Kill it with all that it started. What has left its group, and holds on to what it talked into, is not waited
     for."""
     _kill(process.pid)

@@ -5,10 +5,19 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from mendflow.batch.commands import answer_of, ask, environment_for
+from mendflow.batch.commands import environment_for, output_of, run_command
 from mendflow.batch.contract import Launch, names_of
-from mendflow.batch.queues import UNCERTAIN, chosen
-from mendflow.core.model.sites import Acknowledged, Answer, BatchAway, Found, Rejected, Site, Unsure, Untried
+from mendflow.batch.queue_commands import UNCERTAIN, select_own
+from mendflow.core.model.sites import (
+    BatchJobStatus,
+    BatchSystemUnavailable,
+    Site,
+    SubmitAccepted,
+    SubmitRejected,
+    SubmitResult,
+    SubmitSkipped,
+    SubmitUncertain,
+)
 
 NAME = "MendflowName"
 QUEUED, RUNNING = frozenset({1, 5}), frozenset({2, 6, 7})
@@ -21,46 +30,50 @@ class _Row(msgspec.Struct):
     JobStatus: int
     HoldReason: str = ""
 
-    def found(self) -> Found:
+    def found(self) -> BatchJobStatus:
         native, why = str(self.ClusterId), self.HoldReason
         if self.JobStatus in QUEUED:
-            return Found("queued", native, why)
-        return Found("running", native, why) if self.JobStatus in RUNNING else Found("ended", native, why)
+            return BatchJobStatus("queued", native, why)
+        return (
+            BatchJobStatus("running", native, why)
+            if self.JobStatus in RUNNING
+            else BatchJobStatus("ended", native, why)
+        )
 
 
-class Condor:
-    async def submit(self, site: Site, launches: Sequence[Launch]) -> dict[str, Answer]:
-        answers: dict[str, Answer] = {}
+class CondorBatchSystem:
+    async def submit(self, site: Site, launches: Sequence[Launch]) -> dict[str, SubmitResult]:
+        answers: dict[str, SubmitResult] = {}
         for launch in launches:
-            stopped = any(not isinstance(answer, Acknowledged) for answer in answers.values())
-            answers[launch.name] = Untried() if stopped else await self._submit(site, launch)
+            stopped = any(not isinstance(answer, SubmitAccepted) for answer in answers.values())
+            answers[launch.name] = SubmitSkipped() if stopped else await self._submit(site, launch)
         return answers
 
-    async def _submit(self, site: Site, launch: Launch) -> Answer:
+    async def _submit(self, site: Site, launch: Launch) -> SubmitResult:
         try:
-            said = await ask(site, ["condor_submit", "-terse", "-"], given=description(site, launch).encode())
-        except BatchAway as error:
-            return Rejected(str(error))
+            said = await run_command(site, ["condor_submit", "-terse", "-"], given=description(site, launch).encode())
+        except BatchSystemUnavailable as error:
+            return SubmitRejected(str(error))
         if said.code is None:
-            return Unsure("condor_submit did not answer in time")
+            return SubmitUncertain("condor_submit did not answer in time")
         if said.code != 0:
-            return Unsure(said.last_line) if UNCERTAIN.search(said.err) else Rejected(said.last_line)
-        return Acknowledged(said.out.partition(".")[0].strip() or "?")
+            return SubmitUncertain(said.last_line) if UNCERTAIN.search(said.err) else SubmitRejected(said.last_line)
+        return SubmitAccepted(said.out.partition(".")[0].strip() or "?")
 
-    async def find(self, site: Site) -> dict[str, Found]:
+    async def find(self, site: Site) -> dict[str, BatchJobStatus]:
         ours = f'regexp("^{names_of(site)}", {NAME})'
         words = ["condor_q", "-json", "-attributes", f"{NAME},ClusterId,JobStatus,HoldReason", "-constraint", ours]
-        text = await answer_of(site, words)
+        text = await output_of(site, words)
         try:
             rows = msgspec.json.decode(text, type=list[_Row]) if text.strip() else []
         except msgspec.DecodeError as error:
-            raise BatchAway(f"condor_q said something that cannot be read: {error}") from error
-        return chosen(site, [(row.MendflowName, row.found()) for row in rows])
+            raise BatchSystemUnavailable(f"condor_q said something that cannot be read: {error}") from error
+        return select_own(site, [(row.MendflowName, row.found()) for row in rows])
 
     async def cancel(self, site: Site, names: Collection[str]) -> None:
         for name in names:
             words = ["condor_rm", "-constraint", f'{NAME} == "{name}"']
-            await answer_of(site, words, well={1: "find"})  # "Couldn't find/remove all jobs", if there are none
+            await output_of(site, words, well={1: "find"})  # "Couldn't find/remove all jobs", if there are none
 
 
 def description(site: Site, launch: Launch) -> str:

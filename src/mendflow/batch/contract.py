@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from mendflow.core.model.sites import Answer, Found, Site
+from mendflow.core.model.sites import BatchJobStatus, Site, SubmitResult
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -27,18 +27,19 @@ class Launch(msgspec.Struct, frozen=True):
         return self.folder / "pilot.log"
 
 
-class Batch(Protocol):
-    async def submit(self, site: Site, launches: Sequence[Launch]) -> dict[str, Answer]:
+class BatchSystem(Protocol):
+    async def submit(self, site: Site, launches: Sequence[Launch]) -> dict[str, SubmitResult]:
         """Submit these, one after the other, until one is not taken: the rest are `Untried`. Each has an answer. Never
-        raises BatchAway: whoever could not be asked gave no answer, which is one."""
+        raises BatchSystemUnavailable: whoever could not be asked gave no answer, which is one."""
         ...
 
-    async def find(self, site: Site) -> dict[str, Found]:
-        """What it has by names of this site, also what has ended, if it still remembers. Raises BatchAway."""
+    async def find(self, site: Site) -> dict[str, BatchJobStatus]:
+        """What it has by names of this site, also what has ended, if it still remembers. Raises
+        BatchSystemUnavailable."""
         ...
 
     async def cancel(self, site: Site, names: Collection[str]) -> None:
-        """Take these back; those that it does not know are no mistake. Raises BatchAway."""
+        """Take these back; those that it does not know are no mistake. Raises BatchSystemUnavailable."""
         ...
 
 

@@ -13,30 +13,30 @@ from pathlib import Path
 
 from mendflow.batch.commands import environment_for
 from mendflow.batch.contract import Launch, names_of
-from mendflow.core.model.sites import Acknowledged, Answer, Found, Rejected, Site, Untried
+from mendflow.core.model.sites import BatchJobStatus, Site, SubmitAccepted, SubmitRejected, SubmitResult, SubmitSkipped
 
 Folder = Callable[[Site], Path]
 """Where the folders of a site's pilots are."""
 
 
-class LocalProcesses:
+class LocalBatchSystem:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._children: list[subprocess.Popen[bytes]] = []
 
-    async def submit(self, site: Site, launches: Sequence[Launch]) -> dict[str, Answer]:
-        answers: dict[str, Answer] = {}
+    async def submit(self, site: Site, launches: Sequence[Launch]) -> dict[str, SubmitResult]:
+        answers: dict[str, SubmitResult] = {}
         for launch in launches:
-            if any(isinstance(answer, Rejected) for answer in answers.values()):
-                answers[launch.name] = Untried()
+            if any(isinstance(answer, SubmitRejected) for answer in answers.values()):
+                answers[launch.name] = SubmitSkipped()
                 continue
             try:
-                answers[launch.name] = Acknowledged(str(await asyncio.to_thread(self._start, site, launch)))
+                answers[launch.name] = SubmitAccepted(str(await asyncio.to_thread(self._start, site, launch)))
             except OSError as error:
-                answers[launch.name] = Rejected(f"no process can be started: {error.strerror}")
+                answers[launch.name] = SubmitRejected(f"no process can be started: {error.strerror}")
         return answers
 
-    async def find(self, site: Site) -> dict[str, Found]:
+    async def find(self, site: Site) -> dict[str, BatchJobStatus]:
         self._children = [child for child in self._children if child.poll() is None]
         return await asyncio.to_thread(self._find, site)
 
@@ -63,12 +63,12 @@ class LocalProcesses:
         draft.replace(_number(launch))
         return child.pid
 
-    def _find(self, site: Site) -> dict[str, Found]:
+    def _find(self, site: Site) -> dict[str, BatchJobStatus]:
         found = {}
         for number in self._folder(site).glob(f"{names_of(site)}*/process"):
             launch = Launch(number.parent.name, number.parent)
             pid = _living(launch)
-            state = Found("running", str(pid)) if pid is not None else Found("ended")
+            state = BatchJobStatus("running", str(pid)) if pid is not None else BatchJobStatus("ended")
             found[launch.name] = state
         return found
 

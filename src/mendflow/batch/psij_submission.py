@@ -11,7 +11,7 @@ import msgspec
 from psij import Job, JobAttributes, JobExecutor, JobSpec, ResourceSpecV1
 from psij.executors.batch.batch_scheduler_executor import BatchSchedulerExecutorConfig
 
-from mendflow.batch.psij import Told, Wish
+from mendflow.batch.psij import SubmissionRequest, SubmissionResult
 from mendflow.core.model.sites import Site
 
 NEVER_S = 10**9
@@ -22,7 +22,7 @@ NAME_WORDS = {"slurm": "job-name", "lsf": "J", "pbs": "N"}
 
 
 def main() -> None:
-    wish = msgspec.json.decode(sys.stdin.buffer.read(), type=Wish)
+    wish = msgspec.json.decode(sys.stdin.buffer.read(), type=SubmissionRequest)
     os.environ["SBATCH_NO_REQUEUE"] = "1"  # a pilot that a batch system starts twice would be two
     config = BatchSchedulerExecutorConfig(
         work_directory=Path(wish.folder),
@@ -36,14 +36,14 @@ def main() -> None:
         try:
             executor.submit(job)
         except Exception as error:  # noqa: BLE001 - whatever PSI/J raises is the answer to this submission
-            say(Told(name, why=" ".join(str(error).split())[:500] or repr(error)))
+            say(SubmissionResult(name, why=" ".join(str(error).split())[:500] or repr(error)))
             break
-        say(Told(name, native=job.native_id or "?"))
+        say(SubmissionResult(name, native=job.native_id or "?"))
     sys.stdout.flush()
     os._exit(0)  # without waiting for the threads that PSI/J has
 
 
-def say(told: Told) -> None:
+def say(told: SubmissionResult) -> None:
     print(msgspec.json.encode(told).decode(), flush=True)
 
 

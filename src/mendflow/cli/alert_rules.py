@@ -4,34 +4,34 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
-from mendflow.wiring import MonitorRules
+from mendflow.wiring import MonitorSettings
 
 
-def alert_rules(said: Sequence[str] = ()) -> MonitorRules:
+def alert_rules(said: Sequence[str] = ()) -> MonitorSettings:
     """The usual rules, with what was said instead. A name that ends in `_ms` is a length of time, said without that."""
-    names = {name.removesuffix("_ms").replace("_", "-"): name for name in MonitorRules.__struct_fields__}
+    names = {name.removesuffix("_ms").replace("_", "-"): name for name in MonitorSettings.__struct_fields__}
     changed: dict[str, int | float] = {}
     for text in said:
         word, equals, value = text.partition("=")
         name = names.get(word.strip())
         if not equals or name is None:
-            raise Invalid(f"--alert {text!r} is not known; write NAME=VALUE, NAME one of {', '.join(names)}")
+            raise InvalidRequest(f"--alert {text!r} is not known; write NAME=VALUE, NAME one of {', '.join(names)}")
         changed[name] = _value(name, word, value.strip())
-    return msgspec.structs.replace(MonitorRules(), **changed)
+    return msgspec.structs.replace(MonitorSettings(), **changed)
 
 
 def _value(name: str, word: str, text: str) -> int | float:
     if name.endswith("_ms"):
         found = duration_ms(text)
         if not found:
-            raise Invalid(f"--alert {word}={text}: this is no time; write it like {DURATION_EXAMPLES}")
+            raise InvalidRequest(f"--alert {word}={text}: this is no time; write it like {DURATION_EXAMPLES}")
         return found
     try:
         number = float(text) if name == "long_factor" else int(text)
     except ValueError:
         number = 0
     if not 1 <= number <= 1_000_000:
-        raise Invalid(f"--alert {word}={text}: write a number of 1 or more")
+        raise InvalidRequest(f"--alert {word}={text}: write a number of 1 or more")
     return number

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.asking import Ask, asks
+from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
-from mendflow.cli.options import completed, one_of
+from mendflow.cli.options import complete_words, one_of
 from mendflow.cli.printing import print_json, say
 from mendflow.core.model.alerts import SEVERITIES, AlertView
-from mendflow.pages.words import short_time_text
+from mendflow.pages.formatting import short_time_text
 
 app = typer.Typer()
 alerts = typer.Typer(invoke_without_command=True)
@@ -17,9 +17,9 @@ app.add_typer(alerts, name="alerts")
 
 
 @alerts.callback()
-@asks
+@with_context
 def list_alerts(
-    ask: Ask,
+    context: CommandContext,
     severity: Annotated[
         str,
         typer.Option(
@@ -27,18 +27,18 @@ def list_alerts(
             metavar="SEVERITY",
             help="The lowest severity to list: info, warning or critical.",
             callback=one_of("--severity", SEVERITIES),
-            autocompletion=completed(SEVERITIES),
+            autocompletion=complete_words(SEVERITIES),
         ),
     ] = "warning",
     every: Annotated[bool, typer.Option("--all", help="Closed alerts too.")] = False,
     limit: Limit = 100,
 ) -> None:
     """List alerts by severity; acknowledge one."""
-    if ask.inner:
+    if context.inner:
         return
     least = next(each for each in SEVERITIES if each == severity)
-    views = ask.of(lambda client: client.alerts(severity=least, every=every, limit=limit))
-    if ask.json:
+    views = context.run(lambda client: client.alerts(severity=least, every=every, limit=limit))
+    if context.json:
         print_json(views)
     elif not views:
         say("There are no alerts.")
@@ -48,31 +48,31 @@ def list_alerts(
 
 
 @alerts.command("ack")
-@asks
+@with_context
 def ack(
-    ask: Ask,
+    context: CommandContext,
     alert: Annotated[str, typer.Argument(metavar="ALERT", help="An alert's id, as the list prints it.")],
 ) -> None:
     """Acknowledge an alert."""
-    view = ask.of(lambda client: client.acknowledge(alert))
-    if ask.json:
+    view = context.run(lambda client: client.acknowledge(alert))
+    if context.json:
         print_json(view)
     else:
         say(f"{view.id} is acknowledged by {view.acknowledged_by}" + ("; it is closed" if view.closed_at else ""))
 
 
 @app.command("requeue")
-@asks
+@with_context
 def requeue(
-    ask: Ask,
+    context: CommandContext,
     job: Annotated[str, typer.Argument(metavar="JOB", help="A running job, CASE/NUMBER.")],
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="The reason, stored with the change.", show_default=False)
     ] = "",
 ) -> None:
     """Take a running job from its pilot and put it back into the queue."""
-    view = ask.of(lambda client: client.requeue(job, reason=reason))
-    if ask.json:
+    view = context.run(lambda client: client.requeue(job, reason=reason))
+    if context.json:
         print_json(view)
     elif view.requeued is not None:
         say(f"{view.id} is taken from pilot {view.pilot}; another pilot gets it when this attempt has certainly ended")

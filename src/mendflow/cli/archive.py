@@ -6,16 +6,16 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from mendflow.cli.asking import Ask, asks
-from mendflow.cli.link import on_store, waited
+from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.connection import open_store, run_async
 from mendflow.cli.lists import Condition
-from mendflow.cli.options import offered
+from mendflow.cli.options import complete_from_server
 from mendflow.cli.printing import print_json, say
 from mendflow.client import Client
-from mendflow.client.files import left_out_of, together_in
-from mendflow.core.model.problems import Invalid, NotFound
+from mendflow.client.files import cases_begun_by_messages, omitted_cases
+from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.views import ImportReport
-from mendflow.pages.words import count_text, size_text
+from mendflow.pages.formatting import count_text, size_text
 
 app = typer.Typer()
 T = TypeVar("T")
@@ -26,13 +26,15 @@ Store = Annotated[
 
 
 @app.command("export")
-@asks
+@with_context
 def export(
-    ask: Ask,
+    context: CommandContext,
     to: Annotated[str, typer.Option("--to", metavar="FILE", help="The archive to write.")],
     cases: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[CASE...]", help="Cases.", autocompletion=offered("cases"), show_default=False),
+        typer.Argument(
+            metavar="[CASE...]", help="Cases.", autocompletion=complete_from_server("cases"), show_default=False
+        ),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="All cases, and flows and rules that no case uses.")
@@ -46,7 +48,7 @@ def export(
 ) -> None:
     """Write cases into an archive, with their journals and files."""
     if not (cases or everything or where):
-        raise Invalid("say which cases to export: by their ids, by --where CONDITION, or --all")
+        raise InvalidRequest("say which cases to export: by their ids, by --where CONDITION, or --all")
 
     async def write(client: Client) -> Path:
         return await client.export(
@@ -58,10 +60,10 @@ def export(
             leave_out_unreachable=leave_out,
         )
 
-    path = _asked(ask, store, write)
-    size, missing = path.stat().st_size, left_out_of(path)
-    together = together_in(path) if not everything else {}
-    if ask.json:
+    path = _ask_server_or_store(context, store, write)
+    size, missing = path.stat().st_size, omitted_cases(path)
+    together = cases_begun_by_messages(path) if not everything else {}
+    if context.json:
         print_json({"file": str(path), "bytes": size, "left_out": missing, "together": together})
         return
     say(f"{path} ({size_text(size)})")
@@ -73,9 +75,9 @@ def export(
 
 
 @app.command("import")
-@asks
+@with_context
 def import_(
-    ask: Ask,
+    context: CommandContext,
     file: Annotated[str, typer.Argument(metavar="FILE", help="An archive that mendflow admin export wrote.")],
     as_new: Annotated[bool, typer.Option("--as-new", help="Give the cases new ids.")] = False,
     skip_existing: Annotated[bool, typer.Option("--skip-existing", help="Skip cases that exist already.")] = False,
@@ -89,26 +91,26 @@ def import_(
     async def give(client: Client) -> ImportReport:
         return await client.import_archive(file, as_new=as_new, skip_existing=skip_existing, resume=resume)
 
-    report = _asked(ask, store, give)
-    if ask.json:
+    report = _ask_server_or_store(context, store, give)
+    if context.json:
         print_json(report)
     else:
-        _tell(report)
+        _print_report(report)
 
 
-def _asked(ask: Ask, store: str, question: Callable[[Client], Awaitable[T]]) -> T:
+def _ask_server_or_store(context: CommandContext, store: str, question: Callable[[Client], Awaitable[T]]) -> T:
     """Of a server, or of a store on which none runs."""
     if not store:
-        return ask.of(question)
+        return context.run(question)
 
     async def answer() -> T:
-        async with on_store(store) as client:
+        async with open_store(store) as client:
             return await question(client)
 
-    return waited(answer())
+    return run_async(answer())
 
 
-def _tell(report: ImportReport) -> None:
+def _print_report(report: ImportReport) -> None:
     more = report.cases - len(report.imported)
     along = f", with {more:,} that they called or that mended them" if more > 0 else ""
     say(f"{count_text(len(report.imported), 'case')} imported{along}, {count_text(report.files, 'file')}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.exits import Exit
+from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import main_first
 from mendflow.cli.options import Json
 from mendflow.cli.printing import print_json, say
@@ -14,7 +14,7 @@ from mendflow.cli.problems import show_problems
 from mendflow.formats.check import check as problems_of
 from mendflow.formats.check import flows_of
 from mendflow.formats.schema import schema_text
-from mendflow.pages.words import count_text
+from mendflow.pages.formatting import count_text
 
 app = typer.Typer()
 
@@ -39,7 +39,7 @@ def check(
         for path, flows in zip(flow, found, strict=True):
             if len(flows) > 1:
                 say(f"{path}: {', '.join(each.name for each in flows)}")
-    raise typer.Exit(Exit.BAD_INPUT if problems else Exit.OK)
+    raise typer.Exit(ExitCode.BAD_INPUT if problems else ExitCode.OK)
 
 
 @app.command("schema")

@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.asking import Ask, asks
+from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.client.files import digest_of
 from mendflow.core.data.paths import logical_name
 from mendflow.core.model.data import LogicalFile, Replica
-from mendflow.core.model.problems import Invalid
-from mendflow.pages.words import short_time_text, size_text
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.pages.formatting import short_time_text, size_text
 
 app = typer.Typer()
 data = typer.Typer(invoke_without_command=True)
@@ -32,17 +32,17 @@ PathOption = Annotated[
 
 
 @data.callback()
-@asks
-def list_all(ask: Ask) -> None:
+@with_context
+def list_all(context: CommandContext) -> None:
     """List the logical files; add, show, locate or remove one."""
-    if not ask.inner:
-        _list(ask, ask.of(lambda client: client.data()))
+    if not context.inner:
+        _list(context, context.run(lambda client: client.data()))
 
 
 @data.command("list")
-@asks
+@with_context
 def list_files(
-    ask: Ask,
+    context: CommandContext,
     prefix: Annotated[
         str, typer.Argument(metavar="PREFIX", help="Only names that begin with this.", show_default=False)
     ] = "",
@@ -56,12 +56,14 @@ def list_files(
     limit: Limit = 100,
 ) -> None:
     """List logical files, by name."""
-    found = ask.of(lambda client: client.data(prefix=prefix, data_set=data_set, after=after, limit=limit, every=every))
-    _list(ask, found)
+    found = context.run(
+        lambda client: client.data(prefix=prefix, data_set=data_set, after=after, limit=limit, every=every)
+    )
+    _list(context, found)
 
 
-def _list(ask: Ask, files: list[LogicalFile]) -> None:
-    if ask.json:
+def _list(context: CommandContext, files: list[LogicalFile]) -> None:
+    if context.json:
         print_json(files)
     elif not files:
         say("The catalogue has no such files; add one with mendflow data files add NAME, or publish one from a flow.")
@@ -77,16 +79,16 @@ def _row(file: LogicalFile) -> tuple[str, ...]:
 
 
 @data.command("show")
-@asks
-def show(ask: Ask, name: NameArgument) -> None:
+@with_context
+def show(context: CommandContext, name: NameArgument) -> None:
     """Show a logical file and its replicas."""
-    _told(ask, ask.of(lambda client: client.datum(name)))
+    _print_view(context, context.run(lambda client: client.datum(name)))
 
 
 @data.command("where")
-@asks
+@with_context
 def where(
-    ask: Ask,
+    context: CommandContext,
     name: NameArgument,
     site: Annotated[
         str, typer.Option("--site", metavar="SITE", help="For a pilot at this site.", show_default=False)
@@ -97,8 +99,8 @@ def where(
     ] = "",
 ) -> None:
     """List where a pilot would read a file, the nearest place first."""
-    found = ask.of(lambda client: client.places(name, site=site, storage=storage))
-    if ask.json:
+    found = context.run(lambda client: client.places(name, site=site, storage=storage))
+    if context.json:
         print_json(found)
         return
     for each in found:  # whole, so that it can be taken from here
@@ -106,9 +108,9 @@ def where(
 
 
 @data.command("add")
-@asks
+@with_context
 def add(
-    ask: Ask,
+    context: CommandContext,
     name: NameArgument,
     on: OnOption,
     path: PathOption = "",
@@ -133,7 +135,7 @@ def add(
 ) -> None:
     """Add a file that is on a storage element to the catalogue. Nothing is copied."""
     if bool(file) == bool(sha256):
-        raise Invalid("say what the file is: give --file with a copy of it, or --digest and --bytes")
+        raise InvalidRequest("say what the file is: give --file with a copy of it, or --digest and --bytes")
     digest, length = digest_of(Path(file)) if file else (sha256, size)
     wish = LogicalFile(
         name=logical_name(name),
@@ -143,43 +145,43 @@ def add(
         data_set=data_set,
         meta=_pairs(meta or []),
     )
-    _told(ask, ask.of(lambda client: client.add_data(wish)))
+    _print_view(context, context.run(lambda client: client.add_data(wish)))
 
 
 def _pairs(given: list[str]) -> dict[str, str]:
     for pair in given:
         if not pair.partition("=")[0] or "=" not in pair:
-            raise Invalid(f"--meta {pair!r} has no value; write --meta KEY=TEXT")
+            raise InvalidRequest(f"--meta {pair!r} has no value; write --meta KEY=TEXT")
     return dict(pair.split("=", maxsplit=1) for pair in given)
 
 
 @data.command("remove")
-@asks
-def remove(ask: Ask, name: NameArgument) -> None:
+@with_context
+def remove(context: CommandContext, name: NameArgument) -> None:
     """Remove a logical file from the catalogue. Its replicas are not deleted."""
-    removed = ask.of(lambda client: client.remove_data(name))
-    if ask.json:
+    removed = context.run(lambda client: client.remove_data(name))
+    if context.json:
         print_json(removed)
     else:
-        say(f"{removed.name} is forgotten; what lies on its storage elements stays there")
+        say(f"{removed.name} is removed from the catalogue; its replicas are not deleted")
 
 
 @data.command("add-replica")
-@asks
-def add_replica(ask: Ask, name: NameArgument, on: OnOption, path: PathOption = "") -> None:
+@with_context
+def add_replica(context: CommandContext, name: NameArgument, on: OnOption, path: PathOption = "") -> None:
     """Add another replica of a file to the catalogue."""
-    _told(ask, ask.of(lambda client: client.add_replica(name, Replica(element=on, path=path))))
+    _print_view(context, context.run(lambda client: client.add_replica(name, Replica(element=on, path=path))))
 
 
 @data.command("remove-replica")
-@asks
-def remove_replica(ask: Ask, name: NameArgument, on: OnOption, path: PathOption = "") -> None:
+@with_context
+def remove_replica(context: CommandContext, name: NameArgument, on: OnOption, path: PathOption = "") -> None:
     """Remove a replica from the catalogue. The file itself is not deleted."""
-    _told(ask, ask.of(lambda client: client.remove_replica(name, Replica(element=on, path=path))))
+    _print_view(context, context.run(lambda client: client.remove_replica(name, Replica(element=on, path=path))))
 
 
-def _told(ask: Ask, file: LogicalFile) -> None:
-    if ask.json:
+def _print_view(context: CommandContext, file: LogicalFile) -> None:
+    if context.json:
         print_json(file)
         return
     say(f"{file.name}: {file.bytes} bytes, sha256 {file.sha256}")

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.asking import Ask, asks
+from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.client import Client
-from mendflow.core.model.data import LOGICAL
+from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.data_sets import DataSetView
-from mendflow.core.model.problems import Invalid
-from mendflow.formats.data_sets import load_sets
-from mendflow.formats.spelling import nearest
-from mendflow.pages.words import short_time_text, size_text
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.formats.data_sets import load_data_set_file
+from mendflow.formats.spelling import nearest_word
+from mendflow.pages.formatting import short_time_text, size_text
 
 app = typer.Typer()
 sets = typer.Typer(invoke_without_command=True)
@@ -27,16 +27,18 @@ SetArgument = Annotated[str, typer.Argument(metavar="SET", help="A data set's na
 
 
 @sets.callback()
-@asks
-def list_sets(ask: Ask, every: Annotated[bool, typer.Option("--all", help="Closed ones too.")] = False) -> None:
+@with_context
+def list_sets(
+    context: CommandContext, every: Annotated[bool, typer.Option("--all", help="Closed ones too.")] = False
+) -> None:
     """List the data sets; create one, add files, close it."""
-    if ask.inner:
+    if context.inner:
         return
-    views = ask.of(lambda client: client.data_sets(every=every))
-    if ask.json:
+    views = context.run(lambda client: client.data_sets(every=every))
+    if context.json:
         print_json(views)
     elif not views:
-        say("There are no data sets; describe some in a file, and give it with mendflow data sets apply FILE.")
+        say("There are no data sets; describe them in a file and run mendflow data sets apply FILE.")
     else:
         heads = ("set", "state", "files", "size", "waiting", "batches", "follows")
         print_table(heads, [_row(view) for view in views])
@@ -50,12 +52,13 @@ def _row(view: DataSetView) -> Sequence[str]:
 
 
 @sets.command("apply")
-@asks
+@with_context
 def apply(
-    ask: Ask, file: Annotated[str, typer.Argument(metavar="FILE", help="Data sets and watches, in YAML.")]
+    context: CommandContext,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Data sets and watches, in YAML.")],
 ) -> None:
     """Create or change the data sets and watches described in a file."""
-    found = load_sets(Path(file))
+    found = load_data_set_file(Path(file))
 
     async def put(client: Client) -> tuple[list[DataSetView], list[str]]:
         views = [await client.put_data_set(wish) for wish in found.sets]
@@ -63,23 +66,23 @@ def apply(
             await client.put_watch(watch)
         return views, await open_sets(client)
 
-    views, known = ask.of(put)
-    if ask.json:
+    views, known = context.run(put)
+    if context.json:
         print_json(views)
         return
     for view in views:
         say(f"{view.name} is {view.state}" + (f", after {', '.join(view.after)}" if view.after else ""))
     for watch in found.watches:
         say(f"{watch.element}:{watch.prefix} is watched for {watch.data_set}")
-        tell_if_new(watch.data_set, known)
+        warn_if_new(watch.data_set, known)
 
 
 @sets.command("show")
-@asks
-def show(ask: Ask, name: SetArgument) -> None:
+@with_context
+def show(context: CommandContext, name: SetArgument) -> None:
     """Show a data set: files that wait, batches that started, and what the next batch waits for."""
-    view = ask.of(lambda client: client.data_set(name))
-    if ask.json:
+    view = context.run(lambda client: client.data_set(name))
+    if context.json:
         print_json(view)
         return
     late = f", and {view.late} that came too late" if view.late else ""
@@ -103,11 +106,11 @@ def show(ask: Ask, name: SetArgument) -> None:
 
 
 @sets.command("files")
-@asks
-def files(ask: Ask, name: SetArgument, limit: Limit = 1000) -> None:
+@with_context
+def files(context: CommandContext, name: SetArgument, limit: Limit = 1000) -> None:
     """List the files of a data set, in order of arrival."""
-    found = ask.of(lambda client: client.set_files(name, limit=limit))
-    if ask.json:
+    found = context.run(lambda client: client.set_files(name, limit=limit))
+    if context.json:
         print_json(found)
     else:
         rows = [(each.logical or each.name, size_text(each.bytes), each.sha256[:12]) for each in found]
@@ -115,9 +118,9 @@ def files(ask: Ask, name: SetArgument, limit: Limit = 1000) -> None:
 
 
 @sets.command("batches")
-@asks
+@with_context
 def batches(
-    ask: Ask,
+    context: CommandContext,
     name: SetArgument,
     status: Annotated[
         str,
@@ -128,8 +131,8 @@ def batches(
     limit: Limit = 100,
 ) -> None:
     """List the batches of a data set and their cases, the newest first."""
-    found = ask.of(lambda client: client.set_batches(name, status=status, limit=limit))
-    if ask.json:
+    found = context.run(lambda client: client.set_batches(name, status=status, limit=limit))
+    if context.json:
         print_json(found)
         return
     heads = ("batch", "files", "size", "because of", "case", "status", "problem")
@@ -141,9 +144,9 @@ def batches(
 
 
 @sets.command("add")
-@asks
+@with_context
 def add(
-    ask: Ask,
+    context: CommandContext,
     name: SetArgument,
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="lfn:NAME for a logical file; otherwise a local file.")
@@ -153,43 +156,45 @@ def add(
 
     async def tell(client: Client) -> tuple[DataSetView, list[str]]:
         known = await open_sets(client)
-        found = [each if each.startswith(LOGICAL) else await client.upload(each) for each in files]
+        found = [each if each.startswith(LOGICAL_PREFIX) else await client.upload(each) for each in files]
         return await client.add_to_set(name, found), known
 
-    view, known = ask.of(tell)
-    _told(ask, view)
-    if not ask.json and view.state == "open":
-        tell_if_new(name, known)
+    view, known = context.run(tell)
+    _print_view(context, view)
+    if not context.json and view.state == "open":
+        warn_if_new(name, known)
 
 
 @sets.command("close")
-@asks
-def close(ask: Ask, name: SetArgument) -> None:
+@with_context
+def close(context: CommandContext, name: SetArgument) -> None:
     """Close a data set: no more files come, and the files that wait become a last batch."""
-    _told(ask, ask.of(lambda client: client.close_set(name)))
+    _print_view(context, context.run(lambda client: client.close_set(name)))
 
 
 @sets.command("retry")
-@asks
+@with_context
 def retry(
-    ask: Ask,
+    context: CommandContext,
     name: SetArgument,
     batch: Annotated[str, typer.Argument(metavar="BATCH", help="GATHERING/NUMBER, as the list prints it.")],
 ) -> None:
     """Start another case for a batch whose case did not complete."""
     gathering, _, number = batch.rpartition("/")
     if not gathering or not number.isdecimal():
-        raise Invalid(f"{batch!r} is no batch; give GATHERING/NUMBER, as mendflow data sets batches {name} shows it")
-    view = ask.of(lambda client: client.retry_batch(name, gathering, int(number)))
-    if ask.json:
+        raise InvalidRequest(
+            f"{batch!r} is no batch; give GATHERING/NUMBER, as mendflow data sets batches {name} shows it"
+        )
+    view = context.run(lambda client: client.retry_batch(name, gathering, int(number)))
+    if context.json:
         print_json(view)
     else:
         say(f"{batch} is tried again, for the {view.attempt}. time")
 
 
 @sets.command("wait")
-@asks
-def wait(ask: Ask, name: SetArgument) -> None:
+@with_context
+def wait(context: CommandContext, name: SetArgument) -> None:
     """Wait until a data set is closed and all its cases have completed; a failed case ends the wait."""
 
     async def over(client: Client) -> DataSetView:
@@ -199,14 +204,14 @@ def wait(ask: Ask, name: SetArgument) -> None:
                 return view
             await asyncio.sleep(LOOK_S)
 
-    view = ask.of(over)
-    _told(ask, view)
+    view = context.run(over)
+    _print_view(context, view)
     if view.state != "over":
         raise typer.Exit(1)
 
 
-def _told(ask: Ask, view: DataSetView) -> None:
-    if ask.json:
+def _print_view(context: CommandContext, view: DataSetView) -> None:
+    if context.json:
         print_json(view)
         return
     say(f"{view.name} is {view.state}: {view.files} files")
@@ -218,9 +223,9 @@ async def open_sets(client: Client) -> list[str]:
     return [view.name for view in await client.data_sets() if view.state == "open"]
 
 
-def tell_if_new(name: str, known: Sequence[str]) -> None:
+def warn_if_new(name: str, known: Sequence[str]) -> None:
     """A name with a slip in it makes a set of its own: whoever gives it is told."""
     if name not in known:
-        meant = nearest(name, known)
+        meant = nearest_word(name, known)
         hint = f" (did you mean {meant}?)" if meant else ""
-        say(f"  {name} is new, and nothing follows from its files until mendflow data sets apply says what{hint}")
+        say(f"  {name} is new; its files start no cases until mendflow data sets apply describes them{hint}")

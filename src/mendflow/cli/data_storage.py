@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from mendflow.cli.asking import Ask, asks
+from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.printing import print_json, print_table, say
-from mendflow.core.data.elements import checked_element
-from mendflow.core.data.names import place_of
+from mendflow.core.data.elements import normalize_element
+from mendflow.core.data.name_mapping import place_of
 from mendflow.core.data.paths import logical_name
 from mendflow.core.model.data import StorageElement
-from mendflow.core.model.problems import Invalid, NotFound
+from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.formats.tfc import load_element, load_name_rules, write_cms, write_name_rules
 
 app = typer.Typer()
@@ -23,23 +23,23 @@ ElementArgument = Annotated[str, typer.Argument(metavar="ELEMENT", help="A stora
 
 
 @storage.callback()
-@asks
-def list_all(ask: Ask) -> None:
+@with_context
+def list_all(context: CommandContext) -> None:
     """List the storage elements; add, show or remove one."""
-    if not ask.inner:
-        _list(ask)
+    if not context.inner:
+        _list(context)
 
 
 @storage.command("list")
-@asks
-def list_elements(ask: Ask) -> None:
+@with_context
+def list_elements(context: CommandContext) -> None:
     """List the storage elements."""
-    _list(ask)
+    _list(context)
 
 
-def _list(ask: Ask) -> None:
-    found = ask.of(lambda client: client.elements())
-    if ask.json:
+def _list(context: CommandContext) -> None:
+    found = context.run(lambda client: client.elements())
+    if context.json:
         print_json(found)
     elif not found:
         say("There are no storage elements; add one with mendflow data storage add FILE, or with --name and --url.")
@@ -59,11 +59,11 @@ def _row(element: StorageElement) -> tuple[str, ...]:
 
 
 @storage.command("show")
-@asks
-def show(ask: Ask, element: ElementArgument) -> None:
+@with_context
+def show(context: CommandContext, element: ElementArgument) -> None:
     """Show a storage element."""
-    found = ask.of(lambda client: client.element(element))
-    if ask.json:
+    found = context.run(lambda client: client.element(element))
+    if context.json:
         print_json(found)
         return
     print_table(("element", "url", "sites", "rules", "may be"), [_row(found)])
@@ -73,9 +73,9 @@ def show(ask: Ask, element: ElementArgument) -> None:
 
 
 @storage.command("add")
-@asks
+@with_context
 def add(
-    ask: Ask,
+    context: CommandContext,
     file: Annotated[
         str, typer.Argument(metavar="[FILE]", help="The element's settings, in YAML.", show_default=False)
     ] = "",
@@ -101,7 +101,7 @@ def add(
 ) -> None:
     """Add a storage element, from a file or by options."""
     if bool(file) == bool(name and url):
-        raise Invalid("give a FILE with the element's settings, or --name and --url")
+        raise InvalidRequest("give a FILE with the element's settings, or --name and --url")
     wish = load_element(Path(file)) if file else StorageElement(name=name, url=url)
     if rules:
         wish = replace(wish, rules=load_name_rules(Path(rules)))
@@ -111,8 +111,8 @@ def add(
         protocol=protocol or wish.protocol,
         read_only=read_only or wish.read_only,
     )
-    added = ask.of(lambda client: client.put_element(checked_element(wish), replace=change), begin=True)
-    if ask.json:
+    added = context.run(lambda client: client.put_element(normalize_element(wish), replace=change), begin=True)
+    if context.json:
         print_json(added)
     else:
         near = f", near {', '.join(added.sites)}" if added.sites else ""
@@ -120,20 +120,20 @@ def add(
 
 
 @storage.command("remove")
-@asks
-def remove(ask: Ask, element: ElementArgument) -> None:
+@with_context
+def remove(context: CommandContext, element: ElementArgument) -> None:
     """Remove a storage element. Its files are not deleted, but no longer found."""
-    removed = ask.of(lambda client: client.remove_element(element))
-    if ask.json:
+    removed = context.run(lambda client: client.remove_element(element))
+    if context.json:
         print_json(removed)
     else:
-        say(f"{removed.name} is removed; what lies there stays there")
+        say(f"{removed.name} is removed; its files are not deleted")
 
 
 @storage.command("place")
-@asks
+@with_context
 def place(
-    ask: Ask,
+    context: CommandContext,
     element: ElementArgument,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A logical name; the file need not exist.")],
     site: Annotated[
@@ -141,22 +141,22 @@ def place(
     ] = "",
 ) -> None:
     """Print the place of a logical name on an element, by its rules."""
-    found = ask.of(lambda client: client.element(element))
+    found = context.run(lambda client: client.element(element))
     say(place_of(found, logical_name(name), site))
 
 
 @storage.command("rules")
-@asks
+@with_context
 def rules(
-    ask: Ask,
+    context: CommandContext,
     element: ElementArgument,
     cms: Annotated[bool, typer.Option("--cms", help="As CMS's XML.")] = False,
 ) -> None:
     """Print the rules of an element, as YAML or as CMS's XML."""
-    found = ask.of(lambda client: client.element(element))
+    found = context.run(lambda client: client.element(element))
     if found.rules is None:
         raise NotFound(f"{element} has no rules: a name lies at {found.url} followed by the name")
-    if ask.json:
+    if context.json:
         print_json(found.rules)
     else:
         say((write_cms(found.rules) if cms else write_name_rules(found.rules)).rstrip())

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.asking import Ask, asks
-from mendflow.cli.data_sets import open_sets, tell_if_new
+from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.data_sets import open_sets, warn_if_new
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.client import Client
-from mendflow.core.model.data_sets import Watch, WatchView
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.data_sets import FolderWatch, WatchView
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 
 app = typer.Typer()
@@ -18,13 +18,13 @@ app.add_typer(watches, name="watch")
 
 
 @watches.callback()
-@asks
-def list_watches(ask: Ask) -> None:
+@with_context
+def list_watches(context: CommandContext) -> None:
     """List the folders that are watched for new files; add or remove one."""
-    if ask.inner:
+    if context.inner:
         return
-    views = ask.of(lambda client: client.watches())
-    if ask.json:
+    views = context.run(lambda client: client.watches())
+    if context.json:
         print_json(views)
     elif not views:
         say("No folder is watched; see mendflow data watch add --help.")
@@ -47,9 +47,9 @@ def list_watches(ask: Ask) -> None:
 
 
 @watches.command("add")
-@asks
+@with_context
 def add(
-    ask: Ask,
+    context: CommandContext,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name for the watch.")],
     where: Annotated[str, typer.Argument(metavar="ELEMENT[:PATH]", help="A storage element, and a path below it.")],
     data_set: Annotated[str, typer.Option("--set", metavar="SET", help="The data set that new files are added to.")],
@@ -61,7 +61,7 @@ def add(
 ) -> None:
     """Watch a folder of a storage element, or change how it is watched."""
     element, _, prefix = where.partition(":")
-    watch = Watch(
+    watch = FolderWatch(
         name=name,
         element=element,
         prefix=prefix,
@@ -74,20 +74,22 @@ def add(
     async def put(client: Client) -> tuple[WatchView, list[str]]:
         return await client.put_watch(watch), await open_sets(client)
 
-    view, known = ask.of(put)
-    if ask.json:
+    view, known = context.run(put)
+    if context.json:
         print_json(view)
     else:
         say(f"{where} is watched for {data_set}")
-        tell_if_new(data_set, known)
+        warn_if_new(data_set, known)
 
 
 @watches.command("remove")
-@asks
-def remove(ask: Ask, name: Annotated[str, typer.Argument(metavar="WATCH", help="A watch's name.")]) -> None:
+@with_context
+def remove(
+    context: CommandContext, name: Annotated[str, typer.Argument(metavar="WATCH", help="A watch's name.")]
+) -> None:
     """Stop watching a folder; files that were found stay in their data set."""
-    view = ask.of(lambda client: client.remove_watch(name))
-    if ask.json:
+    view = context.run(lambda client: client.remove_watch(name))
+    if context.json:
         print_json(view)
     else:
         say(f"{view.watch.name} is removed")
@@ -96,5 +98,5 @@ def remove(ask: Ask, name: Annotated[str, typer.Argument(metavar="WATCH", help="
 def _time(text: str, option: str) -> int:
     made = duration_ms(text)
     if made is None:
-        raise Invalid(f"{option} {text!r} is no time; write one like {DURATION_EXAMPLES}")
+        raise InvalidRequest(f"{option} {text!r} is no time; write one like {DURATION_EXAMPLES}")
     return made

@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from mendflow.cli.asking import Ask, asks
-from mendflow.cli.options import offered
+from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.options import complete_from_server
 from mendflow.cli.printing import print_json, print_table, say, state_text
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.problems import Invalid
-from mendflow.core.model.repair_views import DecisionView, FailureGroup, FailureView, Handling
+from mendflow.core.model.repair_views import DecisionView, FailureGroup, FailureView, HandlingCount
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
-from mendflow.pages.words import count_text, duration_text, one_line, short_time_text
+from mendflow.pages.formatting import count_text, duration_text, one_line, short_time_text
 
 app = typer.Typer()
 failures_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
@@ -30,24 +30,31 @@ Since = Annotated[
 OfFlow = Annotated[
     str,
     typer.Option(
-        "--flow", metavar="NAME", help="Only of this flow.", show_default=False, autocompletion=offered("flows")
+        "--flow",
+        metavar="NAME",
+        help="Only of this flow.",
+        show_default=False,
+        autocompletion=complete_from_server("flows"),
     ),
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")]
 GroupArgument = Annotated[
-    str, typer.Argument(metavar="GROUP", help="A group's id, or its beginning.", autocompletion=offered("groups"))
+    str,
+    typer.Argument(
+        metavar="GROUP", help="A group's id, or its beginning.", autocompletion=complete_from_server("groups")
+    ),
 ]
 
 
 @failures_app.callback()
-@asks
-def failures(ask: Ask, since: Since = "", flow: OfFlow = "", limit: Limit = 50) -> None:
+@with_context
+def failures(context: CommandContext, since: Since = "", flow: OfFlow = "", limit: Limit = 50) -> None:
     """List failures by their cause, and what was done about them."""
-    if ask.inner:
+    if context.inner:
         return
     start = since_at(since)
-    groups = ask.of(lambda client: client.failures(since=start, flow=flow, limit=limit))
-    if ask.json:
+    groups = context.run(lambda client: client.failures(since=start, flow=flow, limit=limit))
+    if context.json:
         print_json(groups)
     elif not groups:
         say("Nothing has failed.")
@@ -60,11 +67,11 @@ def failures(ask: Ask, since: Since = "", flow: OfFlow = "", limit: Limit = 50) 
 
 
 @failures_app.command("show")
-@asks
-def show(ask: Ask, group: GroupArgument) -> None:
+@with_context
+def show(context: CommandContext, group: GroupArgument) -> None:
     """Show one group of failures: samples, what they have in common, conditions for a rule."""
-    view = ask.of(lambda client: client.failure(group))
-    if ask.json:
+    view = context.run(lambda client: client.failure(group))
+    if context.json:
         print_json(view)
     else:
         _show(view)
@@ -76,7 +83,7 @@ def since_at(text: str) -> Instant:
         return 0
     ago = duration_ms(text)
     if ago is None:
-        raise Invalid(f"--since {text!r} is no length of time; write it like {DURATION_EXAMPLES}")
+        raise InvalidRequest(f"--since {text!r} is no length of time; write it like {DURATION_EXAMPLES}")
     return max(int(time.time() * 1000) - ago, 1)
 
 
@@ -114,7 +121,7 @@ def handled_text(group: FailureGroup) -> str:
     return "; ".join(parts) or "-"
 
 
-def handling_text(handling: Handling) -> str:
+def handling_text(handling: HandlingCount) -> str:
     results = ", ".join(f"{number:,} {result}" for result, number in handling.results.items())
     return f"{handling.exlet}: {results}"
 

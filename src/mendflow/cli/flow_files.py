@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import Invalid
 from mendflow.formats import load
 from mendflow.formats.bpel import BPEL_ENDING
 from mendflow.formats.check import flows_of
@@ -16,7 +16,9 @@ def load_one(text: str, scale: Scale | None = None) -> Flow:
     can be scaled."""
     if scale is not None:
         if not text.endswith(TRACE):
-            raise Invalid(f"{text} is no trace, so its times cannot be scaled; leave --scale and --size-scale away")
+            raise InvalidRequest(
+                f"{text} is no trace, so its times cannot be scaled; leave --scale and --size-scale out"
+            )
         return load_trace_flow(text, scale)
     if not text.endswith(".py"):
         return load(Path(text))
@@ -24,7 +26,7 @@ def load_one(text: str, scale: Scale | None = None) -> Flow:
     if len(flows) == 1:
         return flows[0]
     names = ", ".join(flow.name for flow in flows)
-    raise Invalid(f"{text} has several flows: {names}; choose one, as {text}:{flows[0].name}")
+    raise InvalidRequest(f"{text} has several flows: {names}; choose one, as {text}:{flows[0].name}")
 
 
 def main_first(flows: list[Flow]) -> list[Flow]:

@@ -2,34 +2,37 @@
 
 import typer
 
-from mendflow.cli import act, adapting, check, converting, graph
-from mendflow.cli.asking import Ask, asks
+from mendflow.cli import adapt as adapting
+from mendflow.cli import case_actions as act
+from mendflow.cli import check, graph
+from mendflow.cli import convert as converting
+from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.groups import take
 from mendflow.cli.printing import print_json, print_table, say
-from mendflow.pages.words import short_time_text
+from mendflow.pages.formatting import short_time_text
 
 app = typer.Typer()
 flows_app = typer.Typer(invoke_without_command=True)
 
 
 @flows_app.callback()
-@asks
-def flows(ask: Ask) -> None:
+@with_context
+def flows(context: CommandContext) -> None:
     """List the deployed flows; deploy, draw or convert one."""
-    if not ask.inner:
-        _list(ask)
+    if not context.inner:
+        _list(context)
 
 
 @flows_app.command("list")
-@asks
-def list_flows(ask: Ask) -> None:
+@with_context
+def list_flows(context: CommandContext) -> None:
     """List the deployed flows."""
-    _list(ask)
+    _list(context)
 
 
-def _list(ask: Ask) -> None:
-    views = ask.of(lambda client: client.flows())
-    if ask.json:
+def _list(context: CommandContext) -> None:
+    views = context.run(lambda client: client.flows())
+    if context.json:
         print_json(views)
     elif not views:
         say("No flow is deployed; deploy one with mendflow flows deploy FLOW.")

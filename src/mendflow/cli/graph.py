@@ -7,15 +7,15 @@ import typer
 
 from mendflow.cli.flow_files import load_one
 from mendflow.cli.options import Json
-from mendflow.cli.places import check_file
+from mendflow.cli.output_paths import check_file
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.summary import relative
-from mendflow.core.engine.plan import Plan, below, compile_flow, work_below
-from mendflow.core.model.flow import Flow, Job
+from mendflow.core.engine.plan import Plan, compile_flow, walk_activities, work_below
+from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.values import Value
 from mendflow.pages.document import document
+from mendflow.pages.formatting import count_text, escape_html, one_line
 from mendflow.pages.graph import graph as drawing_of
-from mendflow.pages.words import count_text, escaped, one_line
 
 app = typer.Typer()
 
@@ -56,11 +56,11 @@ def parts_of(plan: Plan) -> dict[str, Value]:
 
 
 def page_of(flow: Flow) -> str:
-    described = f"<p>{escaped(one_line(flow.description, 400))}</p>" if flow.description else ""
-    head = f'<header><div class="top"><h1>{escaped(one_line(str(flow.name), 80))}</h1></div>{described}'
+    described = f"<p>{escape_html(one_line(flow.description, 400))}</p>" if flow.description else ""
+    head = f'<header><div class="top"><h1>{escape_html(one_line(str(flow.name), 80))}</h1></div>{described}'
     head += f'<p class="quiet">{_jobs(flow)}</p></header>'
     return document(str(flow.name), f"{head}<main><section>{drawing_of(flow, [])}</section></main>")
 
 
 def _jobs(flow: Flow) -> str:
-    return count_text(sum(isinstance(each, Job) for each in below(flow)), "job")
+    return count_text(sum(isinstance(each, JobActivity) for each in walk_activities(flow)), "job")

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from mendflow.client import Client
-from mendflow.core.model.data import LOGICAL
+from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import Flow, Input
-from mendflow.core.model.problems import Invalid, Mistake, NotFound
 from mendflow.core.model.values import Value
 
 INPUTS_BYTES_MAX = 10_000_000
@@ -21,27 +21,27 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow: str) -> dict[str, Value]:
     """The inputs of a case: those of the file, overlaid with the pairs. All that is wrong is told at once."""
     values = _from_file(file) if file else {}
-    wrong: list[Mistake] = []
+    wrong: list[RequestError] = []
     named = set(values)
     for pair in pairs:
         name, equals, text = pair.partition("=")
         named.add(name)
         try:
             if not equals or not name:
-                raise Invalid(f"--input {pair!r} has no value; write --input NAME=VALUE")
+                raise InvalidRequest(f"--input {pair!r} has no value; write --input NAME=VALUE")
             values[name] = _value(name, text, declared.get(name, Input()))
-        except (Invalid, NotFound) as mistake:
+        except (InvalidRequest, NotFound) as mistake:
             wrong.append(mistake)
     unknown = sorted(name for name in values if name not in declared)
     if unknown:
         known = ", ".join(declared) or "none"
-        wrong.append(Invalid(f"the flow {flow} has no input {', '.join(unknown)}; its inputs are: {known}"))
+        wrong.append(InvalidRequest(f"the flow {flow} has no input {', '.join(unknown)}; its inputs are: {known}"))
     missing = [name for name, input in declared.items() if input.required and name not in named]
     if missing:
         wanted = " ".join(f"--input {name}=..." for name in missing)
-        wrong.append(Invalid(f"the flow {flow} needs {', '.join(missing)}; give {wanted}"))
+        wrong.append(InvalidRequest(f"the flow {flow} needs {', '.join(missing)}; give {wanted}"))
     if len(wrong) > 1:
-        raise Invalid(
+        raise InvalidRequest(
             "\n  ".join([f"the inputs are wrong in {len(wrong)} ways:", *(mistake.message for mistake in wrong)])
         )
     if wrong:
@@ -49,12 +49,12 @@ def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow
     return values
 
 
-async def kept_inputs(client: Client, flow: Flow, values: dict[str, Value]) -> dict[str, Value]:
+async def upload_inputs(client: Client, flow: Flow, values: dict[str, Value]) -> dict[str, Value]:
     """File inputs as files stored on the server; everything else as it is."""
     kept = dict(values)
     for name, value in values.items():
         if flow.inputs[name].type == "file" and isinstance(value, str):
-            logical = value.startswith(LOGICAL)
+            logical = value.startswith(LOGICAL_PREFIX)
             kept[name] = ((await client.datum(value)).ref() if logical else await client.upload(value)).as_value()
     return kept
 
@@ -65,7 +65,7 @@ def json_or_text(text: str) -> Value:
 
 
 def _value(name: str, text: str, input: Input) -> Value:
-    if input.type == "file" and text.startswith(LOGICAL):
+    if input.type == "file" and text.startswith(LOGICAL_PREFIX):
         return text
     if input.type == "file":
         path = Path(text.removeprefix("@"))
@@ -84,11 +84,11 @@ def _value(name: str, text: str, input: Input) -> Value:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError:
         if input.type:
-            raise Invalid(f"input {name} is {_wanted(input.type)}; {text[:60]!r} is not") from None
+            raise InvalidRequest(f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not") from None
         return text
     kinds = {"number": int | float, "list": list, "map": dict}
     if input.type in kinds and (not isinstance(value, kinds[input.type]) or isinstance(value, bool)):
-        raise Invalid(f"input {name} is {_wanted(input.type)}; {text[:60]!r} is not")
+        raise InvalidRequest(f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not")
     return value
 
 
@@ -98,10 +98,10 @@ def _boolean(name: str, text: str) -> bool:
         return True
     if word in _FALSE:
         return False
-    raise Invalid(f"input {name} is true or false; {text[:60]!r} is neither")
+    raise InvalidRequest(f"input {name} is true or false; {text[:60]!r} is neither")
 
 
-def _wanted(type: str) -> str:
+def _expected_text(type: str) -> str:
     return {
         "number": "a number",
         "list": 'a list in JSON, such as ["a", "b"]',
@@ -114,12 +114,12 @@ def _content(path: str) -> str:
         with open(path, "rb") as source:
             content = source.read(INPUTS_BYTES_MAX + 1)
         if len(content) > INPUTS_BYTES_MAX:
-            raise Invalid(f"{path} is larger than 10 MB; give it as an input of type file")
+            raise InvalidRequest(f"{path} is larger than 10 MB; give it as an input of type file")
         return content.decode()
     except (FileNotFoundError, IsADirectoryError) as error:
         raise NotFound(f"there is no file {path}; check its name") from error
     except UnicodeDecodeError as error:
-        raise Invalid(f"{path} is not text; give it as an input of type file") from error
+        raise InvalidRequest(f"{path} is not text; give it as an input of type file") from error
 
 
 def _from_file(path: str) -> dict[str, Value]:
@@ -127,7 +127,7 @@ def _from_file(path: str) -> dict[str, Value]:
     try:
         values = msgspec.json.decode(text) if path.endswith(".json") else msgspec.yaml.decode(text)
     except msgspec.DecodeError as error:
-        raise Invalid(f"{path} can be read neither as JSON nor as YAML: {error}") from error
+        raise InvalidRequest(f"{path} can be read neither as JSON nor as YAML: {error}") from error
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
-        raise Invalid(f"{path} must hold a map from input names to values")
+        raise InvalidRequest(f"{path} must hold a map from input names to values")
     return values

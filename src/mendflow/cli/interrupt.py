@@ -16,10 +16,10 @@ from mendflow.cli.printing import say
 QUESTION = "Interrupted. [s]top and resume later, [d]etach and go on in the background, or [g]o on here? "
 
 
-class Wish(Enum):
+class InterruptChoice(Enum):
     STOP = "s"
     DETACH = "d"
-    GO_ON = "g"
+    CONTINUE = "g"
 
 
 class Interrupts:
@@ -47,17 +47,17 @@ def interrupts() -> Iterator[Interrupts]:
             loop.remove_signal_handler(number)
 
 
-async def ask(caught: Interrupts) -> Wish:
+async def ask_choice(caught: Interrupts) -> InterruptChoice:
     """What the person at the terminal wants."""
     caught.event.clear()
     if caught.must_stop or not sys.stdin.isatty() or not sys.stderr.isatty():
-        return Wish.STOP
+        return InterruptChoice.STOP
     while True:
         say(QUESTION, err=True)
         line = await _line(caught)
         if line is None:
-            return Wish.STOP
-        for wish in Wish:
+            return InterruptChoice.STOP
+        for wish in InterruptChoice:
             if line.strip().lower().startswith(wish.value):
                 return wish
 

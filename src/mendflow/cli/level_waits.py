@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 from mendflow.wiring import DEFAULT_WAITS_MS
 
@@ -20,5 +20,5 @@ def level_waits(said: Sequence[str] = ()) -> tuple[int, ...]:
 def _wait(text: str) -> int:
     found = duration_ms(text)
     if found is None:
-        raise Invalid(f"{text!r} is no time to wait in a level; write it like {DURATION_EXAMPLES}")
+        raise InvalidRequest(f"{text!r} is no time to wait in a level; write it like {DURATION_EXAMPLES}")
     return found

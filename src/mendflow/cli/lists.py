@@ -6,8 +6,8 @@ from typing import Annotated, Any, get_args
 import typer
 from rich.text import Text
 
-from mendflow.cli.asking import Ask, asks
-from mendflow.cli.options import CaseArgument, completed, offered, one_of
+from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.options import CaseArgument, complete_from_server, complete_words, one_of
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.cli.server_file import find_server
 from mendflow.core.model.jobs import Job, JobState
@@ -15,15 +15,15 @@ from mendflow.core.model.views import (
     CaseQuery,
     CaseStatus,
     CaseView,
-    Counts,
+    CountsView,
     ItemState,
     ItemView,
     JobQuery,
     PilotView,
     ServerView,
 )
-from mendflow.pages.attempts import mended, ran, took_ms
-from mendflow.pages.words import duration_text, short_time_text, size_text
+from mendflow.pages.attempts import elapsed_ms, is_mended, started_attempts
+from mendflow.pages.formatting import duration_text, short_time_text, size_text
 
 app = typer.Typer()
 
@@ -41,7 +41,7 @@ def _state(words: tuple[str, ...], name: str = "--state", help: str = "Only in t
         help=help,
         show_default=False,
         callback=one_of(name, words),
-        autocompletion=completed(words),
+        autocompletion=complete_words(words),
     )
 
 
@@ -75,13 +75,17 @@ Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Only with thi
 
 
 @app.command("cases")
-@asks
+@with_context
 def cases(
-    ask: Ask,
+    context: CommandContext,
     flow: Annotated[
         str,
         typer.Option(
-            "--flow", metavar="NAME", help="Only of this flow.", show_default=False, autocompletion=offered("flows")
+            "--flow",
+            metavar="NAME",
+            help="Only of this flow.",
+            show_default=False,
+            autocompletion=complete_from_server("flows"),
         ),
     ] = "",
     status: Annotated[str, _state(CASE_WORDS, "--status", "Only with this status.")] = "",
@@ -98,12 +102,12 @@ def cases(
     asked = where if repairs or flow or "mends" in where else _without_repairs(where)
     query = CaseQuery(flow=flow, status=status, limit=limit, offset=offset, where=asked, order=order, after=after)
     if count or count_by:
-        _print_counts(ask, ask.of(lambda client: client.count_cases(query, by=count_by)), count_by)
+        _print_counts(context, context.run(lambda client: client.count_cases(query, by=count_by)), count_by)
         return
-    page = ask.of(lambda client: client.find_cases(query))
+    page = context.run(lambda client: client.find_cases(query))
     views = page.rows
-    _say_more(page.next, len(views), limit, searched=bool(where or order or after))
-    if ask.json:
+    _print_next_page(page.next, len(views), limit, searched=bool(where or order or after))
+    if context.json:
         print_json(views)
     elif not views:
         say("There are no such cases.")
@@ -112,14 +116,14 @@ def cases(
         idle = [
             view.id for view in views if view.status in ("running", "suspended") and not (view.parent or view.mends)
         ]
-        if idle and not (ask.target.server or find_server(ask.target.folder)):
-            say(f"Nothing runs here now; mendflow resume {idle[0]} goes on", err=True)
+        if idle and not (context.target.server or find_server(context.target.folder)):
+            say(f"No server runs here now; continue with mendflow resume {idle[0]}", err=True)
 
 
 @app.command("items")
-@asks
+@with_context
 def items(
-    ask: Ask,
+    context: CommandContext,
     case: CaseArgument,
     state: Annotated[str, _state(ITEM_WORDS)] = "",
     name: Name = "",
@@ -129,11 +133,11 @@ def items(
     runs: Annotated[bool, typer.Option("--runs", help="Show each run of items that were restarted.")] = False,
 ) -> None:
     """List the items of a case, in the order in which they last began."""
-    page = ask.of(
+    page = context.run(
         lambda client: client.find_items(case, state=state, name=name, where=where, limit=limit, offset=offset)
     )
     views = page.rows
-    if ask.json:
+    if context.json:
         print_json(views)
     elif not views:
         say("There are no such items.")
@@ -144,9 +148,9 @@ def items(
 
 
 @app.command("jobs")
-@asks
+@with_context
 def jobs(
-    ask: Ask,
+    context: CommandContext,
     case: Annotated[str, typer.Option("--case", metavar="CASE", help="Only of this case.", show_default=False)] = "",
     state: Annotated[str, _state(tuple(JOB_WORDS))] = "",
     name: Name = "",
@@ -182,12 +186,12 @@ def jobs(
         after=after,
     )
     if count or count_by:
-        _print_counts(ask, ask.of(lambda client: client.count_jobs(query, by=count_by)), count_by)
+        _print_counts(context, context.run(lambda client: client.count_jobs(query, by=count_by)), count_by)
         return
-    page = ask.of(lambda client: client.find_jobs(query))
+    page = context.run(lambda client: client.find_jobs(query))
     views = page.rows
-    _say_more(page.next, len(views), limit, searched=bool(where or order or after))
-    if ask.json:
+    _print_next_page(page.next, len(views), limit, searched=bool(where or order or after))
+    if context.json:
         print_json(views)
     elif not views:
         say("There are no such jobs.")
@@ -196,11 +200,11 @@ def jobs(
 
 
 @app.command("pilots")
-@asks
-def pilots(ask: Ask) -> None:
+@with_context
+def pilots(context: CommandContext) -> None:
     """List the pilots."""
-    views = ask.of(lambda client: client.pilots())
-    if ask.json:
+    views = context.run(lambda client: client.pilots())
+    if context.json:
         print_json(views)
     elif not views:
         say("There are no pilots; start one with mendflow pilot --server URL.")
@@ -213,19 +217,19 @@ def pilots(ask: Ask) -> None:
 
 
 @app.command("servers")
-@asks
-def servers(ask: Ask) -> None:
+@with_context
+def servers(context: CommandContext) -> None:
     """List the servers on the store."""
-    views = ask.of(lambda client: client.servers())
-    if ask.json:
+    views = context.run(lambda client: client.servers())
+    if context.json:
         print_json(views)
     else:
         heads = ("server", "state", "address", "cases", "waiting", "running", "pilots", "beat")
         print_table(heads, map(_server_row, views), fold=2)
 
 
-def _print_counts(ask: Ask, found: Counts, by: str) -> None:
-    if ask.json:
+def _print_counts(context: CommandContext, found: CountsView, by: str) -> None:
+    if context.json:
         print_json(found.counts)
     elif not by:
         say(f"{sum(found.counts.values()):,}")
@@ -239,10 +243,10 @@ def _without_repairs(where: str) -> str:
     return f"({where}) && mends == null" if where else "mends == null"
 
 
-def _say_more(place: str, found: int, limit: int, *, searched: bool) -> None:
+def _print_next_page(place: str, found: int, limit: int, *, searched: bool) -> None:
     """Where to go on, on the error stream, so that what a program reads stays what it is."""
     if place and found < limit:
-        say(f"Not everything was looked at yet, there may be more: --after {place}", err=True)
+        say(f"Not everything was searched yet; continue with --after {place}", err=True)
     elif place and searched:
         say(f"There may be more: --after {place}", err=True)
 
@@ -299,10 +303,18 @@ def _print_items(views: list[ItemView], *, runs: bool) -> None:
 
 
 def _item_row(view: ItemView) -> list[str | Text]:
-    took = "-" if (spent := took_ms(view)) is None else duration_text(spent)
+    took = "-" if (spent := elapsed_ms(view)) is None else duration_text(spent)
     remark = view.fault.message if view.fault else view.cache_reason or view.reason or view.command
-    runs, tries = str(len(view.earlier_runs) + 1), str(len(ran(view)) or "-")
-    return [str(view.item), view.kind, state_text("mended" if mended(view) else view.state), runs, tries, took, remark]
+    runs, tries = str(len(view.earlier_runs) + 1), str(len(started_attempts(view)) or "-")
+    return [
+        str(view.item),
+        view.kind,
+        state_text("mended" if is_mended(view) else view.state),
+        runs,
+        tries,
+        took,
+        remark,
+    ]
 
 
 def _run_row(view: ItemView, number: int) -> list[str | Text]:

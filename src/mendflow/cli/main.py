@@ -11,9 +11,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from mendflow.cli.exits import debugging, exit_of
-from mendflow.cli.table import COMMANDS, ELSEWHERE, GROUPS, Entry
-from mendflow.core.model.problems import Invalid
+from mendflow.cli.command_table import COMMANDS, ELSEWHERE, GROUPS, CommandEntry
+from mendflow.cli.exit_codes import is_debugging, report_error
+from mendflow.core.model.errors import InvalidRequest
 
 COMPLETE_VARIABLE = "_MENDFLOW_COMPLETE"
 
@@ -21,40 +21,40 @@ COMPLETE_VARIABLE = "_MENDFLOW_COMPLETE"
 class LazyGroup(TyperGroup):
     """A group whose commands stand in a table. While it only tells of them, it does not load them."""
 
-    def __init__(self, *, entries: dict[str, Entry] | None = None, **settings: Any) -> None:
+    def __init__(self, *, entries: dict[str, CommandEntry] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
-        self._telling = False
+        self._is_listing = False
         self._entries = COMMANDS if entries is None else entries
         for name, entry in self._entries.items():
             self.commands[name] = TyperCommand(name=name, help=entry.help, rich_help_panel=entry.panel or None)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         told = super().get_command(ctx, cmd_name)
-        return told if told is None or self._telling else load(cmd_name, self._entries)
+        return told if told is None or self._is_listing else load(cmd_name, self._entries)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """A word of another tool is answered with ours."""
         on_top = self._entries is COMMANDS
         if on_top and args and args[0] not in self.commands and args[0] in ELSEWHERE:
-            raise Invalid(f"mendflow has no command `{args[0]}`; {ELSEWHERE[args[0]]}")
+            raise InvalidRequest(f"mendflow has no command `{args[0]}`; {ELSEWHERE[args[0]]}")
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        self._telling = True
+        self._is_listing = True
         try:
             super().format_help(ctx, formatter)
         finally:
-            self._telling = False
+            self._is_listing = False
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        self._telling = True
+        self._is_listing = True
         try:
             return super().shell_complete(ctx, incomplete)
         finally:
-            self._telling = False
+            self._is_listing = False
 
 
-def load(name: str, entries: dict[str, Entry] = COMMANDS) -> Any:
+def load(name: str, entries: dict[str, CommandEntry] = COMMANDS) -> Any:
     """The command itself, from its module's `app`, or the group that a table makes."""
     if entries is COMMANDS and name in GROUPS:
         return LazyGroup(name=name, help=COMMANDS[name].help, no_args_is_help=True, entries=GROUPS[name])
@@ -104,7 +104,7 @@ def main(args: list[str] | None = None) -> NoReturn:
     try:
         command()(args=args, prog_name="mendflow", complete_var=COMPLETE_VARIABLE)
     except (Exception, KeyboardInterrupt) as error:  # the edge: whatever it is becomes a sentence
-        if debugging():
+        if is_debugging():
             raise
-        sys.exit(exit_of(error))
+        sys.exit(report_error(error))
     sys.exit(0)

@@ -9,16 +9,16 @@ from typing import Annotated
 import msgspec
 import typer
 
-from mendflow.core.model.problems import Invalid, NotFound
+from mendflow.core.model.errors import InvalidRequest, NotFound
 
 DATA_FOLDER = ".mendflow"
 
 
-def offered(what: str) -> Callable[[typer.Context, str], list[str]]:
+def complete_from_server(what: str) -> Callable[[typer.Context, str], list[str]]:
     """What the shell offers for an argument; the code that asks a server is loaded only when it does."""
 
     def offer(ctx: typer.Context, incomplete: str) -> list[str]:
-        offers = importlib.import_module("mendflow.cli.offers")
+        offers = importlib.import_module("mendflow.cli.completions")
         names: list[str] = getattr(offers, what)(ctx.params, incomplete)
         return names
 
@@ -26,7 +26,7 @@ def offered(what: str) -> Callable[[typer.Context, str], list[str]]:
 
 
 CaseArgument = Annotated[
-    str, typer.Argument(metavar="CASE", help="A case's id, or `last`.", autocompletion=offered("cases"))
+    str, typer.Argument(metavar="CASE", help="A case's id, or `last`.", autocompletion=complete_from_server("cases"))
 ]
 Server = Annotated[
     str,
@@ -100,13 +100,13 @@ def one_of(word: str, allowed: Sequence[str]) -> Callable[[str], str]:
 
     def checked(value: str) -> str:
         if value and value not in allowed:
-            raise Invalid(f"{word} {value!r} is not known; it is one of {', '.join(allowed)}")
+            raise InvalidRequest(f"{word} {value!r} is not known; it is one of {', '.join(allowed)}")
         return value
 
     return checked
 
 
-def completed(allowed: Sequence[str]) -> Callable[[str], list[str]]:
+def complete_words(allowed: Sequence[str]) -> Callable[[str], list[str]]:
     """What the shell offers for an option that has only so many words."""
     return lambda incomplete: [each for each in allowed if each.startswith(incomplete)]
 
@@ -116,7 +116,7 @@ def store_url() -> str:
     return os.environ.get(STORE_VARIABLE, "")
 
 
-class Target(msgspec.Struct, frozen=True):
+class ServerTarget(msgspec.Struct, frozen=True):
     """Whom to ask: the server that was named, else the one that runs on the data folder, else the folder itself."""
 
     server: str = ""

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.options import Target, TokenFile
+from mendflow.cli.options import ServerTarget, TokenFile
 from mendflow.core.caching.policies import POLICIES
-from mendflow.core.model.checks import Checks
+from mendflow.core.model.checks import PilotChecks
 from mendflow.core.model.data import StorageElement
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.pilot.main import run_pilot
 from mendflow.pilot.options import PilotOptions, cache_options, good, read_checks
@@ -115,11 +115,11 @@ def pilot(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
     """Run a pilot that takes jobs from a server."""
-    given = read_checks(Path(checks)) if checks else Checks()
+    given = read_checks(Path(checks)) if checks else PilotChecks()
     options = PilotOptions(
         server=",".join(server),
         work=Path(work).absolute(),
-        token=Target(token_file=token_file).token(),
+        token=ServerTarget(token_file=token_file).token(),
         slots=slots,
         site=site,
         host=host,
@@ -143,7 +143,7 @@ def pilot(
             address=share_address,
         ),
         checks=good(
-            Checks(
+            PilotChecks(
                 executables=(*given.executables, *(needs or ())),
                 disk_bytes=_bytes("--needs-disk", needs_disk) or given.disk_bytes,
                 memory_bytes=_bytes("--needs-memory", needs_memory) or given.memory_bytes,
@@ -161,12 +161,12 @@ def pilot(
 def _bytes(word: str, text: str) -> int | None:
     size = size_bytes(text) if text else None
     if text and size is None:
-        raise Invalid(f"{word} {text!r} is no size; write one like {SIZE_EXAMPLES}")
+        raise InvalidRequest(f"{word} {text!r} is no size; write one like {SIZE_EXAMPLES}")
     return size
 
 
 def _ms(word: str, text: str) -> int:
     time_ms = duration_ms(text) if text else 0
     if time_ms is None:
-        raise Invalid(f"{word} {text!r} is no time; write one like {DURATION_EXAMPLES}")
+        raise InvalidRequest(f"{word} {text!r} is no time; write one like {DURATION_EXAMPLES}")
     return time_ms

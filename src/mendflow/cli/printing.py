@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from mendflow.pages.words import one_line
+from mendflow.pages.formatting import one_line
 
 STYLES = {
     "completed": "green",

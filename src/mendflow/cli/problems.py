@@ -7,8 +7,8 @@ from pathlib import Path
 from rich.text import Text
 
 from mendflow.cli.printing import say
-from mendflow.core.model.problems import Problem
-from mendflow.pages.words import plain
+from mendflow.core.model.errors import Problem
+from mendflow.pages.formatting import plain_text
 
 LINE_CHARS_MAX = 160
 FILE_BYTES_MAX = 20_000_000
@@ -17,7 +17,7 @@ FILE_BYTES_MAX = 20_000_000
 def show_problems(problems: Sequence[Problem]) -> None:
     """All of them, to standard error."""
     for problem in problems:
-        say(Text(plain(str(problem)), style="bold"), err=True)
+        say(Text(plain_text(str(problem)), style="bold"), err=True)
         line = _line(problem.file, problem.line)
         if line is None:
             continue
@@ -32,7 +32,7 @@ def show_problems(problems: Sequence[Problem]) -> None:
 
 def _line(file: str, number: int) -> str | None:
     lines = _lines(file) if file and number > 0 else ()
-    return plain(lines[number - 1]) if 0 < number <= len(lines) else None
+    return plain_text(lines[number - 1]) if 0 < number <= len(lines) else None
 
 
 @lru_cache(maxsize=4)

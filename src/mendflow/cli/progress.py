@@ -16,9 +16,9 @@ from rich.text import Text
 
 from mendflow.cli.printing import STYLES, console, say
 from mendflow.client import Client
-from mendflow.core.model.problems import StoreUnavailable, Unreachable
+from mendflow.core.model.errors import StoreUnavailable, Unreachable
 from mendflow.core.model.views import CaseView, NameCount
-from mendflow.pages.words import duration_text, one_line
+from mendflow.pages.formatting import duration_text, one_line
 
 ENDED = ("completed", "failed", "cancelled")
 HEADS = ["done", "running", "waiting", "failed", "mended"]
@@ -31,12 +31,12 @@ LOOK_EVERY_S = (0.04, 0.4)
 PATIENCE_S = 60.0
 
 
-class Progress(Protocol):
+class ProgressDisplay(Protocol):
     def show(self, case: CaseView) -> None: ...
     def close(self) -> None: ...
 
 
-class Silent:
+class NoProgress:
     def show(self, case: CaseView) -> None:
         pass
 
@@ -44,7 +44,7 @@ class Silent:
         pass
 
 
-class PlainLines:
+class PlainProgress:
     """A line for each name whose counts have changed, at most every few seconds, and once at the end."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -75,7 +75,7 @@ class PlainLines:
         pass
 
 
-class LiveLines:
+class LiveProgress:
     """A table that stays in place."""
 
     def __init__(self) -> None:
@@ -90,10 +90,10 @@ class LiveLines:
         self._live.stop()
 
 
-def progress(*, quiet: bool) -> Progress:
+def progress(*, quiet: bool) -> ProgressDisplay:
     if quiet:
-        return Silent()
-    return LiveLines() if console(err=True).is_terminal else PlainLines()
+        return NoProgress()
+    return LiveProgress() if console(err=True).is_terminal else PlainProgress()
 
 
 def line_of(count: NameCount) -> str:
@@ -159,7 +159,12 @@ def _cells(count: NameCount, heads: list[str]) -> list[Text | ProgressBar]:
 
 
 async def follow(
-    client: Client, case: str, shown: Progress, stop: asyncio.Event | None = None, *, patience_s: float = PATIENCE_S
+    client: Client,
+    case: str,
+    shown: ProgressDisplay,
+    stop: asyncio.Event | None = None,
+    *,
+    patience_s: float = PATIENCE_S,
 ) -> CaseView | None:
     """Show the case until it has ended; None if `stop` was set before. A server that is away for a short while is
     waited for."""

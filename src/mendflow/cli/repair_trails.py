@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from mendflow.cli.printing import STYLES, say
-from mendflow.core.model.mending import Conclusion
+from mendflow.core.model.repair import Conclusion
 from mendflow.core.model.repair_views import DecisionView, TrailStep
 from mendflow.core.model.values import Value
-from mendflow.pages.words import count_text, duration_text, one_line, short_time_text
+from mendflow.pages.formatting import count_text, duration_text, one_line, short_time_text
 
 REPAIRS_SHOWN = 10
 STEPS_SHOWN = 8

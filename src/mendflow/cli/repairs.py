@@ -7,27 +7,27 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from mendflow.cli.asking import Ask, asks
+from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.inputs import json_or_text
-from mendflow.cli.options import CaseArgument, offered
-from mendflow.cli.places import check_file
+from mendflow.cli.options import CaseArgument, complete_from_server
+from mendflow.cli.output_paths import check_file
 from mendflow.cli.printing import STYLES, print_json, print_table, say
 from mendflow.cli.repair_trails import trial_text
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_trees import shown_name
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.repair_views import (
     CompensationView,
     DecisionView,
     HistoryEntry,
     LevelView,
-    MendWish,
-    RejectWish,
+    RejectRequest,
+    RepairRequest,
     TriggerView,
 )
 from mendflow.formats.files import flow_text
 from mendflow.formats.patterns import read_patterns
-from mendflow.pages.words import count_text, duration_text, short_time_text
+from mendflow.pages.formatting import count_text, duration_text, short_time_text
 
 app = typer.Typer()
 levels_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
@@ -42,7 +42,10 @@ app.add_typer(patterns_app, name="patterns", help="List the patterns of submissi
 OptionalCase = Annotated[
     str,
     typer.Argument(
-        metavar="[CASE]", help="A case's id, or `last`.", autocompletion=offered("cases"), show_default=False
+        metavar="[CASE]",
+        help="A case's id, or `last`.",
+        autocompletion=complete_from_server("cases"),
+        show_default=False,
     ),
 ]
 Xes = Annotated[
@@ -71,9 +74,9 @@ Note = Annotated[
 
 
 @app.command("history")
-@asks
+@with_context
 def history(
-    ask: Ask,
+    context: CommandContext,
     case: OptionalCase = "",
     xes: Xes = "",
     flow: Annotated[
@@ -83,7 +86,7 @@ def history(
             metavar="NAME",
             help="With --xes: all cases of this flow.",
             show_default=False,
-            autocompletion=offered("flows"),
+            autocompletion=complete_from_server("flows"),
         ),
     ] = "",
     limit: Annotated[
@@ -92,13 +95,13 @@ def history(
 ) -> None:
     """List everything that happened in a case, repairs included."""
     if flow and (case or not xes):
-        raise Invalid("--flow NAME goes with --xes FILE and without a case; for one case leave --flow away")
+        raise InvalidRequest("--flow NAME goes with --xes FILE and without a case; for one case leave --flow out")
     named = case or ("" if flow else "last")
     if xes:
-        _write_xes(ask, named, flow, limit, Path(xes))
+        _write_xes(context, named, flow, limit, Path(xes))
         return
-    entries = ask.of(lambda client: client.history(named))
-    if ask.json:
+    entries = context.run(lambda client: client.history(named))
+    if context.json:
         print_json(entries)
     elif not entries:
         say("Nothing has happened.")
@@ -106,12 +109,12 @@ def history(
         print_table(("at", "by", "what", "about", "said"), map(_entry_row, entries))
 
 
-def _write_xes(ask: Ask, case: str, flow: str, limit: int, path: Path) -> None:
+def _write_xes(context: CommandContext, case: str, flow: str, limit: int, path: Path) -> None:
     check_file("--xes", path)
-    text = ask.of(lambda client: client.xes(case, flow=flow, limit=limit))
+    text = context.run(lambda client: client.xes(case, flow=flow, limit=limit))
     path.write_text(text, encoding="utf-8")
     traces, events = text.count("<trace>"), text.count("<event>")
-    if ask.json:
+    if context.json:
         print_json({"file": str(path), "traces": traces, "events": events})
     else:
         say(f"{path}: {count_text(traces, 'trace')}, {count_text(events, 'event')}")
@@ -129,9 +132,9 @@ def _styled(what: str) -> Text:
 
 
 @app.command("raise")
-@asks
+@with_context
 def raise_(
-    ask: Ask,
+    context: CommandContext,
     case: CaseArgument,
     trigger: Annotated[
         str,
@@ -149,11 +152,11 @@ def raise_(
 ) -> None:
     """Raise an exception for a case or an item."""
     if not trigger:
-        _list_triggers(ask, case, item)
+        _list_triggers(context, case, item)
         return
     value = json_or_text(about) if about else None
-    decision = ask.of(lambda client: client.raise_trigger(case, trigger, item, data=value))
-    if ask.json:
+    decision = context.run(lambda client: client.raise_trigger(case, trigger, item, data=value))
+    if context.json:
         print_json(decision)
     elif decision.state == "waiting":
         say(f"no rule knows {trigger!r}: {decision.case} is suspended, and the administrator is told")
@@ -162,12 +165,12 @@ def raise_(
         say(decided_text(decision))
 
 
-def _list_triggers(ask: Ask, case: str, item: str) -> None:
-    views = ask.of(lambda client: client.triggers(case, item))
-    if ask.json:
+def _list_triggers(context: CommandContext, case: str, item: str) -> None:
+    views = context.run(lambda client: client.triggers(case, item))
+    if context.json:
         print_json(views)
     elif not views:
-        say("The rules know of nothing that could be raised; an unexpected word suspends the case until it is mended.")
+        say("No rule has a trigger; a trigger that no rule knows suspends the case until somebody mends it.")
     else:
         print_table(("trigger", "level", "task", "rules"), map(_trigger_row, views))
 
@@ -177,9 +180,9 @@ def _trigger_row(view: TriggerView) -> tuple[str, ...]:
 
 
 @app.command("mend")
-@asks
+@with_context
 def mend(
-    ask: Ask,
+    context: CommandContext,
     case: CaseArgument,
     exlet: Exlet = "",
     item: ItemOption = "",
@@ -203,18 +206,20 @@ def mend(
 ) -> None:
     """Run an exlet on a case now, and optionally make it a rule."""
     name, flow = exlet_of(exlet)
-    wish = MendWish(exlet=name, flow=flow, item=item, decision=decision, condition=condition, rules=in_set, note=note)
-    made = ask.of(lambda client: client.mend(case, wish))
-    _say_decision(ask, made)
-    if flow is not None and not ask.json:
+    wish = RepairRequest(
+        exlet=name, flow=flow, item=item, decision=decision, condition=condition, rules=in_set, note=note
+    )
+    made = context.run(lambda client: client.mend(case, wish))
+    _say_decision(context, made)
+    if flow is not None and not context.json:
         where = shown_name(made.rules or in_set or made.flow)
         say(f"{name} is an exlet of {where} now: it can be used again by this name")
 
 
 @app.command("reject")
-@asks
+@with_context
 def reject(
-    ask: Ask,
+    context: CommandContext,
     decision: Annotated[str, typer.Argument(metavar="DECISION", help="The id of the wrong decision.")],
     exlet: Exlet = "",
     condition: If = "",
@@ -222,16 +227,16 @@ def reject(
 ) -> None:
     """Reject what a rule concluded, run another exlet instead, and add a rule that concludes it."""
     name, flow = exlet_of(exlet)
-    wish = RejectWish(decision=decision, exlet=name, flow=flow, condition=condition, note=note)
-    view = ask.of(lambda client: client.reject_choice(wish))
-    if view.state == "rejected" and not ask.json:
+    wish = RejectRequest(decision=decision, exlet=name, flow=flow, condition=condition, note=note)
+    view = context.run(lambda client: client.reject_choice(wish))
+    if view.state == "rejected" and not context.json:
         say(f"{view.case}:{view.item}: {view.exlet} was rejected, {name} takes its place")
     else:
-        _say_decision(ask, view)
+        _say_decision(context, view)
 
 
-def _say_decision(ask: Ask, decision: DecisionView) -> None:
-    if ask.json:
+def _say_decision(context: CommandContext, decision: DecisionView) -> None:
+    if context.json:
         print_json(decision)
     else:
         say(decided_text(decision))
@@ -249,13 +254,13 @@ def decided_text(decision: DecisionView) -> str:
 
 
 @patterns_app.callback()
-@asks
-def patterns(ask: Ask) -> None:
+@with_context
+def patterns(context: CommandContext) -> None:
     """List the patterns of submission and of repair; add some."""
-    if ask.inner:
+    if context.inner:
         return
-    found = ask.of(lambda client: client.patterns())
-    if ask.json:
+    found = context.run(lambda client: client.patterns())
+    if context.json:
         print_json(found)
         return
     conversations = [("conversation", each.name, each.messages, each.note) for each in found.conversations]
@@ -264,14 +269,15 @@ def patterns(ask: Ask) -> None:
 
 
 @patterns_app.command("add")
-@asks
+@with_context
 def add_patterns(
-    ask: Ask, file: Annotated[str, typer.Argument(metavar="FILE", help="A YAML file with conversations and repairs.")]
+    context: CommandContext,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A YAML file with conversations and repairs.")],
 ) -> None:
     """Add patterns from a file; a pattern of the same name is replaced."""
     given = read_patterns(flow_text(Path(file), file))
-    found = ask.of(lambda client: client.add_patterns(given))
-    if ask.json:
+    found = context.run(lambda client: client.add_patterns(given))
+    if context.json:
         print_json(found)
     else:
         names = [each.name for each in given.conversations] + [each.name for each in given.repairs]
@@ -279,54 +285,56 @@ def add_patterns(
 
 
 @compensations_app.callback()
-@asks
-def compensations(ask: Ask) -> None:
+@with_context
+def compensations(context: CommandContext) -> None:
     """List which flow undoes which task; add or remove one."""
-    if not ask.inner:
-        _say_compensations(ask, ask.of(lambda client: client.compensations()))
+    if not context.inner:
+        _say_compensations(context, context.run(lambda client: client.compensations()))
 
 
 @compensations_app.command("add")
-@asks
+@with_context
 def add_compensation(
-    ask: Ask,
+    context: CommandContext,
     task: Annotated[str, typer.Argument(metavar="TASK", help="The name of a task, in any flow.")],
     flow: Annotated[
         str,
-        typer.Argument(metavar="FLOW", help="The deployed flow that undoes it.", autocompletion=offered("flows")),
+        typer.Argument(
+            metavar="FLOW", help="The deployed flow that undoes it.", autocompletion=complete_from_server("flows")
+        ),
     ],
 ) -> None:
     """Let a deployed flow undo a task, in cases that start from now on."""
-    _say_compensations(ask, ask.of(lambda client: client.register_compensation(task, flow)))
+    _say_compensations(context, context.run(lambda client: client.register_compensation(task, flow)))
 
 
 @compensations_app.command("remove")
-@asks
+@with_context
 def remove_compensation(
-    ask: Ask, task: Annotated[str, typer.Argument(metavar="TASK", help="The name of a task.")]
+    context: CommandContext, task: Annotated[str, typer.Argument(metavar="TASK", help="The name of a task.")]
 ) -> None:
     """Remove the flow that undoes a task."""
-    _say_compensations(ask, ask.of(lambda client: client.register_compensation(task)))
+    _say_compensations(context, context.run(lambda client: client.register_compensation(task)))
 
 
-def _say_compensations(ask: Ask, views: list[CompensationView]) -> None:
-    if ask.json:
+def _say_compensations(context: CommandContext, views: list[CompensationView]) -> None:
+    if context.json:
         print_json(views)
     elif not views:
-        say("The library is empty; flows say by `compensation:` how their steps are undone.")
+        say("No flow undoes a task yet; steps of a flow can say `compensation:` themselves.")
     else:
         rows = ((view.task, view.flow, view.author, short_time_text(view.at)) for view in views)
         print_table(("task", "undone by", "by", "since"), rows)
 
 
 @levels_app.callback()
-@asks
-def levels(ask: Ask) -> None:
+@with_context
+def levels(context: CommandContext) -> None:
     """List the retry levels and the jobs that wait in them; drain one."""
-    if ask.inner:
+    if context.inner:
         return
-    views = ask.of(lambda client: client.levels())
-    if ask.json:
+    views = context.run(lambda client: client.levels())
+    if context.json:
         print_json(views)
     elif not views:
         say("There are no levels.")
@@ -335,11 +343,13 @@ def levels(ask: Ask) -> None:
 
 
 @levels_app.command("drain")
-@asks
-def drain(ask: Ask, level: Annotated[str, typer.Argument(metavar="LEVEL", help="The level's number, or all.")]) -> None:
+@with_context
+def drain(
+    context: CommandContext, level: Annotated[str, typer.Argument(metavar="LEVEL", help="The level's number, or all.")]
+) -> None:
     """Retry now everything that waits in a level."""
-    drained = ask.of(lambda client: client.drain(level))
-    if ask.json:
+    drained = context.run(lambda client: client.drain(level))
+    if context.json:
         print_json(drained)
     else:
         say(f"{count_text(drained.let_go, 'job')} that waited {'goes' if drained.let_go == 1 else 'go'} on now")

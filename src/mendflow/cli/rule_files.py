@@ -8,9 +8,9 @@ import msgspec
 
 from mendflow.cli.flow_files import is_flow_file, load_one
 from mendflow.client import Client
+from mendflow.core.model.errors import BadFlow, BadRules, InvalidRequest, NotFound, Problem
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import BadFlow, BadRules, Invalid, NotFound, Problem
-from mendflow.core.model.rules import HOUSE, RuleSet
+from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.rules import demand_named
 from mendflow.formats.rules import load_rules, load_xrs, write_rules, write_xrs
 from mendflow.formats.yaml.exlets import load_exlet, read_exlet
@@ -37,14 +37,14 @@ def dump(rules: RuleSet, path: Path) -> tuple[str, list[Problem]]:
     return write_xrs(rules) if path.suffix == XRS else (write_rules(rules, path.parent), list[Problem]())
 
 
-class Given(msgspec.Struct, frozen=True):
+class RulesToApply(msgspec.Struct, frozen=True):
     """Rules that a flow is to be run with, and how it is said where they came from."""
 
     rules: RuleSet
     note: str
 
 
-def rules_for(flow_file: str, flow: Flow, named: str) -> Given | None:
+def rules_for(flow_file: str, flow: Flow, named: str) -> RulesToApply | None:
     """The rules of the file that was named, else of the one beside the flow's: `night.rules.yaml` beside `night.yaml`.
     Whatever flow they were written for, they are this one's now; only default rules stay default rules."""
     source = Path(flow_file.rpartition(".py:")[0] + ".py" if ".py:" in flow_file else flow_file)
@@ -53,11 +53,11 @@ def rules_for(flow_file: str, flow: Flow, named: str) -> Given | None:
         return None
     rules, _ = load(path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-    name = rules.name if rules.name == HOUSE else str(flow.name)
-    return Given(msgspec.structs.replace(rules, name=name), f"from {path.name} ({digest})")
+    name = rules.name if rules.name == DEFAULT_RULES else str(flow.name)
+    return RulesToApply(msgspec.structs.replace(rules, name=name), f"from {path.name} ({digest})")
 
 
-async def put_once(client: Client, given: Given) -> None:
+async def put_rules_once(client: Client, given: RulesToApply) -> None:
     """Give the rules to the server, unless it had them before: what was added to them since is to stay."""
     try:
         known = await client.rule_versions(given.rules.name)
@@ -73,7 +73,7 @@ def problems_of(path: Path) -> list[Problem]:
         return load(path)[1]
     except BadRules as error:
         return list(error.problems)
-    except Invalid as error:
+    except InvalidRequest as error:
         return [Problem(message=error.message, file=str(path))]
 
 
@@ -81,7 +81,7 @@ def exlet_of(text: str) -> tuple[str, Flow | None]:
     """The exlet that is meant: by its name, by a file with it, or by its steps as YAML. A file that is no exlet may be
     a flow, which serves as a worklet."""
     if not text:
-        raise Invalid("say what is to be done: --exlet EXLET, an exlet's name, a file with one, or its steps")
+        raise InvalidRequest("give --exlet EXLET: an exlet's name, a file with one, or its steps")
     if _WRITTEN_OUT.search(text):
         word = _WORD.search(text)
         name = f"{word.group() if word else 'exlet'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
@@ -106,4 +106,4 @@ def _of_file(text: str) -> Flow:
 
 def check_ending(path: Path) -> None:
     if path.suffix not in ENDINGS:
-        raise Invalid(f"{path} must end in one of {', '.join(ENDINGS)}; the ending says in which format it is")
+        raise InvalidRequest(f"{path} must end in one of {', '.join(ENDINGS)}; the ending says in which format it is")

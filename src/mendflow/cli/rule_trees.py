@@ -10,17 +10,17 @@ import msgspec
 from rich.text import Text
 
 from mendflow.cli.printing import say, table_width
-from mendflow.core.model.flow import Call, Flow, Mend
-from mendflow.core.model.mending import CASE_LEVEL, Primitive
+from mendflow.core.model.flow import Call, Flow, PrimitiveStep
+from mendflow.core.model.repair import CASE_LEVEL, Primitive
 from mendflow.core.model.repair_views import RuleSetView
-from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
-from mendflow.core.rules import out_of_use
-from mendflow.pages.shapes import inner
-from mendflow.pages.words import count_text, one_line, short_time_text
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
+from mendflow.core.rules import is_out_of_use
+from mendflow.pages.boxes import inner_activities
+from mendflow.pages.formatting import count_text, one_line, short_time_text
 
 CONDITION_CHARS = 400
 NOTE_CHARS = 300
-TARGETED = (Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE)
+TARGETED_STEPS = (Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE)
 SETTINGS_CHARS = 100
 DEPTH_MAX = 12
 """Deeper than this the lines go no further in: a screen has an end."""
@@ -39,7 +39,7 @@ def show_set(view: RuleSetView) -> None:
         say()
         say(Text(title, style="bold"))
         decided, tried = ({id: counts.get(f"{key}/{id}", 0) for id in tree.rules} for counts in counted)
-        for line in drawn(tree, decided, table_width(), tried):
+        for line in draw_tree(tree, decided, table_width(), tried):
             say(line)
     if rules.exlets:
         say()
@@ -53,10 +53,10 @@ def steps_text(exlet: Flow) -> str:
     told, pending = list[str](), [exlet.body]
     while pending:
         step = pending.pop()
-        below = list(inner(step))
+        below = list(inner_activities(step))
         pending += reversed(below)
-        if isinstance(step, Mend):
-            about = f" {step.item}" if step.item else f" {step.target}" if step.do in TARGETED else ""
+        if isinstance(step, PrimitiveStep):
+            about = f" {step.item}" if step.item else f" {step.target}" if step.do in TARGETED_STEPS else ""
             settings = (
                 f" {one_line(msgspec.json.encode(step.settings).decode(), SETTINGS_CHARS)}" if step.settings else ""
             )
@@ -69,19 +69,19 @@ def steps_text(exlet: Flow) -> str:
 
 
 def shown_name(name: str) -> str:
-    return f"{HOUSE} (default rules)" if name == HOUSE else name
+    return f"{DEFAULT_RULES} (default rules)" if name == DEFAULT_RULES else name
 
 
-def trees_of(rules: RuleSet) -> Iterator[tuple[str, str, Tree]]:
+def trees_of(rules: RuleSet) -> Iterator[tuple[str, str, RuleTree]]:
     """Each tree with its title, and the key that counts stand under."""
     for type, trees in rules.trees.items():
         for task, tree in trees.items():
-            about = "the case" if type in CASE_LEVEL else "all tasks" if task == HOUSE else task
+            about = "the case" if type in CASE_LEVEL else "all tasks" if task == DEFAULT_RULES else task
             yield f"{type.value}, {about}: {count_text(len(tree.rules), 'rule')}", f"{type.value}/{task}", tree
 
 
-def drawn(
-    tree: Tree, decided: dict[int, int], width: int, tried: Mapping[int, int] = MappingProxyType({})
+def draw_tree(
+    tree: RuleTree, decided: dict[int, int], width: int, tried: Mapping[int, int] = MappingProxyType({})
 ) -> Iterator[Text]:
     """Line by line, without recursion: a chain of alternatives may be thousands of rules long. What does not fit beside
     a condition goes below it."""
@@ -93,9 +93,9 @@ def drawn(
         line = Text.assemble(
             f"  {id:>{wide}}  {indent}", (f"{word} ", "dim"), one_line(rule.condition, CONDITION_CHARS)
         )
-        if out_of_use(rule):
+        if is_out_of_use(rule):
             line = Text(f"  {id:>{wide}}  {indent}{word} {rule.condition}  out of use, was", style="dim")
-        for part in _beside(rule, decided.get(id, 0), tried.get(id, 0)):
+        for part in _rule_note(rule, decided.get(id, 0), tried.get(id, 0)):
             if line.cell_len + part.cell_len > width:
                 yield line
                 line = Text(f"  {' ' * wide}  {indent}   ")
@@ -108,7 +108,7 @@ def drawn(
             pending.append((rule.on_true, depth + 1, "except if"))
 
 
-def _beside(rule: Rule, decided: int, tried: int) -> Iterator[Text]:
+def _rule_note(rule: Rule, decided: int, tried: int) -> Iterator[Text]:
     """What a rule concludes, how often it did, and what its author says of it."""
     told = Text(f"  →  {rule.exlet or 'nothing'}", style="" if rule.exlet else "dim")
     if rule.passive:

@@ -7,43 +7,41 @@ from typing import Annotated
 import typer
 
 from mendflow.cli import repairs
-from mendflow.cli.asking import Ask, asks
-from mendflow.cli.exits import Exit
+from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.failures import is_group
 from mendflow.cli.groups import take
-from mendflow.cli.options import completed, offered, one_of
+from mendflow.cli.options import complete_from_server, complete_words, one_of
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.cli.problems import show_problems
 from mendflow.cli.rule_files import check_ending, dump, exlet_of, load, problems_of
 from mendflow.cli.rule_trees import show_set, shown_name
+from mendflow.cli.rule_trials import TRIED_SHOWN, say_trial
 from mendflow.client import Client
-from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.problems import Invalid, Problem
+from mendflow.core.model.errors import InvalidRequest, Problem
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import (
-    Applied,
-    RuleAdded,
-    RuleChanged,
-    RuleNamed,
+    ApplyResult,
+    RuleAddition,
+    RuleChange,
+    RuleSelector,
     RuleSetView,
-    RuleWish,
-    TrialView,
-    Tried,
+    RuleSpec,
 )
-from mendflow.core.model.rules import HOUSE, RuleSet
-from mendflow.pages.words import count_text, one_line, short_time_text
+from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
+from mendflow.pages.formatting import count_text, short_time_text
 
 app = typer.Typer()
 rules_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
 app.add_typer(rules_app, name="rules", help="List the rules; add, try, export, import or restore them.")
 take(rules_app, [(repairs.app, ("reject", "patterns", "compensations", "levels"))])
 
-TRIED_SHOWN = 10
 TYPES = tuple(type.value for type in ExceptionType)
 
 SetArgument = Annotated[
     str,
     typer.Argument(
-        metavar="SET", help="A flow's name, or * for the default rules.", autocompletion=offered("rule_sets")
+        metavar="SET", help="A flow's name; `*`: the default rules.", autocompletion=complete_from_server("rule_sets")
     ),
 ]
 From = Annotated[
@@ -53,7 +51,7 @@ From = Annotated[
         metavar="ID",
         help="The failure that the rule is for: a group of failures, or a decision.",
         show_default=False,
-        autocompletion=offered("groups"),
+        autocompletion=complete_from_server("groups"),
     ),
 ]
 If = Annotated[
@@ -79,7 +77,7 @@ Type = Annotated[
         help="The type of exception, if --from is not given.",
         show_default=False,
         callback=one_of("--type", TYPES),
-        autocompletion=completed(TYPES),
+        autocompletion=complete_words(TYPES),
     ),
 ]
 Task = Annotated[
@@ -94,7 +92,7 @@ OfType = Annotated[
         help="The type of exception, if several trees have a rule of this number.",
         show_default=False,
         callback=one_of("--type", TYPES),
-        autocompletion=completed(TYPES),
+        autocompletion=complete_words(TYPES),
     ),
 ]
 OfTask = Annotated[
@@ -120,23 +118,23 @@ Version = Annotated[
 
 
 @rules_app.callback()
-@asks
-def rules(ask: Ask) -> None:
+@with_context
+def rules(context: CommandContext) -> None:
     """List the rules; add, try, export, import or restore them."""
-    if not ask.inner:
-        _list(ask)
+    if not context.inner:
+        _list(context)
 
 
 @rules_app.command("list")
-@asks
-def list_(ask: Ask) -> None:
+@with_context
+def list_(context: CommandContext) -> None:
     """List the rule sets."""
-    _list(ask)
+    _list(context)
 
 
-def _list(ask: Ask) -> None:
-    views = ask.of(lambda client: client.rule_sets())
-    if ask.json:
+def _list(context: CommandContext) -> None:
+    views = context.run(lambda client: client.rule_sets())
+    if context.json:
         print_json(views)
         return
     rows = (
@@ -147,20 +145,20 @@ def _list(ask: Ask) -> None:
 
 
 @rules_app.command("show")
-@asks
-def show(ask: Ask, name: SetArgument, version: Version = None) -> None:
+@with_context
+def show(context: CommandContext, name: SetArgument, version: Version = None) -> None:
     """Show a rule set as trees, with how often each rule decided."""
-    view = ask.of(lambda client: client.rule_set(name, version))
-    if ask.json:
+    view = context.run(lambda client: client.rule_set(name, version))
+    if context.json:
         print_json(view)
     else:
         show_set(view)
 
 
 @rules_app.command("add")
-@asks
+@with_context
 def add(
-    ask: Ask,
+    context: CommandContext,
     at_hand: From = "",
     condition: If = "",
     exlet: Do = "",
@@ -175,31 +173,31 @@ def add(
     """Add a rule for a failure; it is in force immediately."""
     wish = _wish(at_hand, condition, exlet, in_set, type, task, passive=passive, note=note)
     if apply and not (wish.group or wish.decision):
-        raise Invalid("--apply is for the cases of a group; say which by --from GROUP")
+        raise InvalidRequest("--apply is for the cases of a group; say which by --from GROUP")
     if try_first:
-        _try(ask, wish, limit=10_000)
+        _try(context, wish, limit=10_000)
         return
 
-    async def added(client: Client) -> tuple[RuleAdded, Applied | None]:
+    async def added(client: Client) -> tuple[RuleAddition, ApplyResult | None]:
         made = await client.add_rule(wish)
         group = wish.group or ((await client.decision(wish.decision)).group if apply else "")
         return made, await client.apply_rules(group) if apply else None
 
-    made, applied = ask.of(added)
-    if ask.json:
+    made, applied = context.run(added)
+    if context.json:
         print_json({"added": made, "applied": applied})
         return
     _say_added(made, passive=passive)
     if not at_hand:
-        _tell_missing(ask, [made.rules])
+        _tell_missing(context, [made.rules])
     if applied is not None:
         _say_applied(applied)
 
 
 @rules_app.command("try")
-@asks
+@with_context
 def try_(
-    ask: Ask,
+    context: CommandContext,
     at_hand: From = "",
     condition: If = "",
     exlet: Do = "",
@@ -211,15 +209,15 @@ def try_(
     ] = 10_000,
 ) -> None:
     """Test a rule against past failures; nothing changes."""
-    _try(ask, _wish(at_hand, condition, exlet or "tried", in_set, type, task), limit=limit)
+    _try(context, _wish(at_hand, condition, exlet or "tried", in_set, type, task), limit=limit)
 
 
 @rules_app.command("history")
-@asks
-def history(ask: Ask, name: SetArgument) -> None:
+@with_context
+def history(context: CommandContext, name: SetArgument) -> None:
     """List the versions of a rule set, newest first."""
-    views = ask.of(lambda client: client.rule_versions(name))
-    if ask.json:
+    views = context.run(lambda client: client.rule_versions(name))
+    if context.json:
         print_json(views)
         return
     rows = ((str(view.version), _when(view), view.author, f"{view.rule_count:,}", view.note) for view in views)
@@ -227,34 +225,39 @@ def history(ask: Ask, name: SetArgument) -> None:
 
 
 @rules_app.command("restore")
-@asks
+@with_context
 def restore(
-    ask: Ask,
+    context: CommandContext,
     name: SetArgument,
     version: Annotated[int, typer.Argument(metavar="VERSION", min=0, help="The version to restore.")],
 ) -> None:
     """Restore an earlier version of a rule set, as its newest version."""
-    view = ask.of(lambda client: client.restore_rules(name, version))
-    if ask.json:
+    view = context.run(lambda client: client.restore_rules(name, version))
+    if context.json:
         print_json(view)
     else:
         say(f"{shown_name(view.name)} is as it was in version {version}; this is version {view.version}")
 
 
 @rules_app.command("promote")
-@asks
+@with_context
 def promote(
-    ask: Ask, name: SetArgument, rule: RuleArgument, type: OfType = "", task: OfTask = "", note: Note = ""
+    context: CommandContext,
+    name: SetArgument,
+    rule: RuleArgument,
+    type: OfType = "",
+    task: OfTask = "",
+    note: Note = "",
 ) -> None:
     """Put a rule that was on trial in force."""
-    meant = RuleNamed(rule=rule, type=ExceptionType(type) if type else None, task=task, note=note)
-    _say_changed(ask, ask.of(lambda client: client.promote_rule(name, meant)), "is in force")
+    meant = RuleSelector(rule=rule, type=ExceptionType(type) if type else None, task=task, note=note)
+    _say_changed(context, context.run(lambda client: client.promote_rule(name, meant)), "is in force")
 
 
 @rules_app.command("retire")
-@asks
+@with_context
 def retire(
-    ask: Ask,
+    context: CommandContext,
     name: SetArgument,
     rule: RuleArgument,
     type: OfType = "",
@@ -263,28 +266,28 @@ def retire(
     note: Note = "",
 ) -> None:
     """Take a rule out of use."""
-    meant = RuleNamed(
+    meant = RuleSelector(
         rule=rule, type=ExceptionType(type) if type else None, task=task, exceptions=exceptions, note=note
     )
-    _say_changed(ask, ask.of(lambda client: client.retire_rule(name, meant)), "is out of use")
+    _say_changed(context, context.run(lambda client: client.retire_rule(name, meant)), "is out of use")
 
 
-def _say_changed(ask: Ask, changed: RuleChanged, word: str) -> None:
-    if ask.json:
+def _say_changed(context: CommandContext, changed: RuleChange, word: str) -> None:
+    if context.json:
         print_json(changed)
     else:
         say(f"{_named(changed)} {word}: version {changed.version}")
 
 
-def _named(rule: RuleAdded | RuleChanged) -> str:
+def _named(rule: RuleAddition | RuleChange) -> str:
     tree = rule.type.value + (f" of {rule.task}" if rule.task else "")
     return f"rule {rule.rule} of {shown_name(rule.rules)} ({tree})"
 
 
 @rules_app.command("import")
-@asks
+@with_context
 def import_(
-    ask: Ask,
+    context: CommandContext,
     file: Annotated[str, typer.Argument(metavar="FILE", help="A rules file: .yaml, or .xrs of YAWL.")],
     name: Annotated[
         str,
@@ -294,19 +297,19 @@ def import_(
 ) -> None:
     """Import a rules file; it is in force immediately."""
     rules, left = load(Path(file), name=name)
-    view = ask.of(lambda client: client.put_rules(rules, note=note or f"from {Path(file).name}"))
+    view = context.run(lambda client: client.put_rules(rules, note=note or f"from {Path(file).name}"))
     _tell_left(left, "has no counterpart here and will not hold")
-    if ask.json:
+    if context.json:
         print_json(view)
     else:
         say(f"{shown_name(view.name)} version {view.version}: {count_text(view.rule_count, 'rule')}")
-        _tell_missing(ask, [view.name, *_selected(rules)])
+        _tell_missing(context, [view.name, *_selected(rules)])
 
 
 @rules_app.command("export")
-@asks
+@with_context
 def export(
-    ask: Ask,
+    context: CommandContext,
     name: SetArgument,
     file: Annotated[
         str, typer.Argument(metavar="[FILE]", help="The file to write, .xrs for YAWL; default: print YAML.")
@@ -316,9 +319,9 @@ def export(
     """Write a rule set to a file."""
     path = Path(file or "rules.yaml")
     check_ending(path)
-    view = ask.of(lambda client: client.rule_set(name, version))
+    view = context.run(lambda client: client.rule_set(name, version))
     assert view.rules is not None, "a set that is asked for comes whole"
-    if ask.json:
+    if context.json:
         print_json(view.rules)
         return
     text, left = dump(view.rules, path)
@@ -331,18 +334,20 @@ def export(
 
 
 @rules_app.command("check")
-@asks
-def check(ask: Ask, file: Annotated[list[str], typer.Argument(metavar="FILE...", help="Rules files.")]) -> None:
+@with_context
+def check(
+    context: CommandContext, file: Annotated[list[str], typer.Argument(metavar="FILE...", help="Rules files.")]
+) -> None:
     """Report every problem of rules files."""
     problems = [problem for path in file for problem in problems_of(Path(path))]
-    if ask.json:
+    if context.json:
         print_json(problems)
     elif problems:
         show_problems(problems)
         say(f"{count_text(len(problems), 'problem')} in {count_text(len(file), 'file')}", err=True)
     else:
         say(f"{count_text(len(file), 'file')}, no problems")
-    raise typer.Exit(Exit.BAD_INPUT if problems else Exit.OK)
+    raise typer.Exit(ExitCode.BAD_INPUT if problems else ExitCode.OK)
 
 
 def _selected(rules: RuleSet) -> list[str]:
@@ -351,9 +356,9 @@ def _selected(rules: RuleSet) -> list[str]:
     return [rule.exlet for tree in trees for rule in tree.rules.values() if rule.exlet not in ("", *rules.exlets)]
 
 
-def _tell_missing(ask: Ask, names: list[str]) -> None:
+def _tell_missing(context: CommandContext, names: list[str]) -> None:
     """To standard error, which of these flows nobody has deployed: perhaps a name is misspelt."""
-    known = {HOUSE, *(str(view.name) for view in ask.of(lambda client: client.flows()))}
+    known = {DEFAULT_RULES, *(str(view.name) for view in context.run(lambda client: client.flows()))}
     if missing := [name for name in dict.fromkeys(names) if name not in known]:
         flows = f"flow {missing[0]} is" if len(missing) == 1 else f"flows {', '.join(missing)} are"
         say(f"no {flows} deployed here yet; the rules wait for that", err=True)
@@ -376,13 +381,17 @@ def _wish(
     *,
     passive: bool = False,
     note: str = "",
-) -> RuleWish:
+) -> RuleSpec:
     if not condition:
-        raise Invalid("say when the rule holds: --if CONDITION, such as --if 'fault.category == \"memory\"'")
+        raise InvalidRequest(
+            "give the condition of the rule: --if CONDITION, such as --if 'fault.category == \"memory\"'"
+        )
     if not at_hand and not type:
-        raise Invalid("say what the rule is for: --from GROUP or --from DECISION, or --type TYPE and --task TASK")
+        raise InvalidRequest(
+            "say what the rule is for: --from GROUP or --from DECISION, or --type TYPE and --task TASK"
+        )
     name, flow = exlet_of(exlet)
-    return RuleWish(
+    return RuleSpec(
         condition=condition,
         exlet=name,
         flow=flow,
@@ -396,46 +405,22 @@ def _wish(
     )
 
 
-def _try(ask: Ask, wish: RuleWish, *, limit: int) -> None:
-    trial = ask.of(lambda client: client.try_rule(wish, limit=limit))
-    if ask.json:
+def _try(context: CommandContext, wish: RuleSpec, *, limit: int) -> None:
+    trial = context.run(lambda client: client.try_rule(wish, limit=limit))
+    if context.json:
         print_json(trial)
     else:
         say_trial(trial)
 
 
-def say_trial(trial: TrialView) -> None:
-    """would have caught 41 of 52, and 3 that were handled otherwise."""
-    more = f", and {count_text(len(trial.otherwise), 'one', 'that were')} handled otherwise"
-    if len(trial.otherwise) == 1:
-        more = ", and 1 that was handled otherwise"
-    say(f"would have caught {trial.caught:,} of {trial.of:,}" + (more if trial.otherwise else ""))
-    _say_tried("caught", trial.caught_ids)
-    _say_tried("not caught", trial.missed_ids)
-    _say_tried("handled otherwise", trial.otherwise)
-    if trial.breaks:
-        say(f"it cannot be added like this: {one_line(trial.breaks, 400)}")
-
-
-def _say_tried(title: str, tried: list[Tried]) -> None:
-    if not tried:
-        return
-    say(f"{title}:")
-    for one in tried[:TRIED_SHOWN]:
-        was = f"{one.exlet}, {one.result or one.state}" if one.exlet else one.state
-        say(f"  {one.decision}  ({was})")
-    if len(tried) > TRIED_SHOWN:
-        say(f"  and {len(tried) - TRIED_SHOWN:,} more; --json has them all")
-
-
-def _say_added(made: RuleAdded, *, passive: bool) -> None:
+def _say_added(made: RuleAddition, *, passive: bool) -> None:
     where = f", {'an exception to' if made.side == 'true' else 'instead of'} rule {made.under}" if made.side else ""
     trial = " on trial" if passive else ""
     say(_named(made) + (", which was on trial" if made.promoted else where))
     say(f"it holds{trial} from now on: version {made.version}")
 
 
-def _say_applied(applied: Applied) -> None:
+def _say_applied(applied: ApplyResult) -> None:
     say(f"applied now to {count_text(len(applied.taken_up), 'failure')} that waited")
     for id in applied.taken_up[:TRIED_SHOWN]:
         say(f"  {id}")

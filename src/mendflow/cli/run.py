@@ -15,15 +15,14 @@ import msgspec
 import typer
 
 from mendflow import wiring
-from mendflow.cli.conversing import Conversation, conversation, tell_reply
-from mendflow.cli.deploying import deploy
-from mendflow.cli.embedded import Crew, here
-from mendflow.cli.ending import drained, ending_of
-from mendflow.cli.exits import Exit
+from mendflow.cli.case_ending import collect_ending, wait_for_leftovers
+from mendflow.cli.connection import connect, run_async
+from mendflow.cli.deployment import deploy
+from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import load_one
-from mendflow.cli.inputs import kept_inputs, read_inputs
-from mendflow.cli.interrupt import Interrupts, Wish, ask, interrupts
-from mendflow.cli.link import connected, waited
+from mendflow.cli.inputs import read_inputs, upload_inputs
+from mendflow.cli.interrupt import InterruptChoice, Interrupts, ask_choice, interrupts
+from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.options import (
     CaseArgument,
     Data,
@@ -35,21 +34,22 @@ from mendflow.cli.options import (
     Quiet,
     Report,
     Server,
+    ServerTarget,
     Slots,
-    Target,
     TokenFile,
-    offered,
+    complete_from_server,
 )
-from mendflow.cli.places import check_file, check_folder
+from mendflow.cli.output_paths import check_file, check_folder
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.progress import ENDED, follow, progress
-from mendflow.cli.rule_files import put_once, rules_for
+from mendflow.cli.rule_files import put_rules_once, rules_for
 from mendflow.cli.server_file import find_server, refuse_if_taken
+from mendflow.cli.start_message import StartMessage, build_start_message, print_reply
 from mendflow.cli.summary import fetch_outputs, print_summary, relative, result_json, write_report
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.client import Client
+from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.views import CaseView
 
 app = typer.Typer()
@@ -57,16 +57,17 @@ app = typer.Typer()
 Begin = Callable[[Client], Awaitable[CaseView]]
 
 
-LEAVING = {
-    Wish.STOP: "Stopping: finished jobs are kept; jobs that do not end soon are run again when the case is resumed.",
-    Wish.DETACH: "Handing over to the background: jobs that do not end soon are run again there.",
+LEAVING_SENTENCES = {
+    InterruptChoice.STOP: "Stopping: finished jobs are kept; jobs that do not end soon are run again when the case is"
+    " resumed.",
+    InterruptChoice.DETACH: "Handing over to the background: jobs that do not end soon are run again there.",
 }
 
 
 BACKGROUND_STARTS_S = 10.0
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a case is to be run and told."""
 
     folder: Path
@@ -127,29 +128,30 @@ def run(
     loaded = load_one(flow, scale_for(flow, scale, size_scale, slots))
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     given = rules_for(flow, loaded, rules)
-    wanted = _wanted(Target(data=data).folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+    options = _run_options(ServerTarget(data=data).folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
     scaled = {"--scale": scale, "--size-scale": size_scale}
-    again = ["mendflow", "run", flow, *_repeated(input or [], inputs, data, rules, scaled), "--cached"]
-    wanted = msgspec.structs.replace(wanted, source=shlex.join(again))
+    again = ["mendflow", "run", flow, *_repeat_options(input or [], inputs, data, rules, scaled), "--cached"]
+    options = msgspec.structs.replace(options, source=shlex.join(again))
 
-    talk = conversation(loaded, operation, message, part or []) if loaded.xml is not None else None
+    start_message = build_start_message(loaded, operation, message, part or []) if loaded.xml is not None else None
 
     async def begin(client: Client) -> CaseView:
         await deploy(client, loaded)
         if given is not None:
-            await put_once(client, given)
-        if talk is not None:
-            return await talk.begin(client)
-        kept = await kept_inputs(client, loaded, values)
+            await put_rules_once(client, given)
+        if start_message is not None:
+            return await start_message.begin(client)
+        kept = await upload_inputs(client, loaded, values)
         return await client.start(loaded.name, kept, cache_from="last" if cached else "", notify=notify)
 
-    raise typer.Exit(wiring.run(_here(wanted, begin, talk)))
+    raise typer.Exit(wiring.run(_run_locally(options, begin, start_message)))
 
 
 @app.command("resume")
 def resume(
     case: Annotated[
-        str, typer.Argument(metavar="[CASE]", help="A case's id, or `last`.", autocompletion=offered("cases"))
+        str,
+        typer.Argument(metavar="[CASE]", help="A case's id, or `last`.", autocompletion=complete_from_server("cases")),
     ] = "last",
     item: Annotated[
         str, typer.Argument(metavar="[ITEM]", help="One suspended item; default: the whole case.", show_default=False)
@@ -165,34 +167,34 @@ def resume(
     keep: Keep = False,
 ) -> None:
     """Resume a case that was suspended or stopped, or one suspended item."""
-    target = Target(server=server, token_file=token_file, data=data)
+    target = ServerTarget(server=server, token_file=token_file, data=data)
     if target.server or find_server(target.folder):
-        raise typer.Exit(waited(_resumed_there(target, case, item, json=json)))
+        raise typer.Exit(run_async(_resumed_there(target, case, item, json=json)))
     if not target.has_store:
         raise NotFound(f"there is no case to resume at {target.folder}; start one with mendflow run FLOW")
-    wanted = _wanted(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
 
     async def begin(client: Client) -> CaseView:
-        view = await client.case(case) if case != "last" else await _unfinished(client)
+        view = await client.case(case) if case != "last" else await _newest_unfinished(client)
         if view.status in ENDED:
             raise Conflict(f"the case {view.id} is over ({view.status}); mendflow rerun {view.id} runs it again")
         return await client.resume(view.id, item) if item or view.status == "suspended" else view
 
-    raise typer.Exit(wiring.run(_here(wanted, begin)))
+    raise typer.Exit(wiring.run(_run_locally(options, begin)))
 
 
-async def _resumed_there(target: Target, case: str, item: str, *, json: bool) -> Exit:
+async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bool) -> ExitCode:
     """On a server that runs already: it only has to hold the case, or the item, no longer."""
-    async with connected(target) as client:
+    async with connect(target) as client:
         view = await client.resume(case, item)
     if json:
         print_json(view)
     else:
         say(f"item {item} of {view.id} is resumed" if item else f"{view.id} is resumed")
-    return Exit.OK
+    return ExitCode.OK
 
 
-async def _unfinished(client: Client) -> CaseView:
+async def _newest_unfinished(client: Client) -> CaseView:
     """The newest case that can be resumed; if there is none, the newest of all."""
     live = [case for status in ("running", "suspended") for case in await client.cases(status=status, limit=1000)]
     own = [case for case in live if case.parent is None]
@@ -225,23 +227,23 @@ def rerun(
     keep: Keep = False,
 ) -> None:
     """Run a case again; results of unchanged jobs come from the cache."""
-    target = Target(server=server, token_file=token_file, data=data)
+    target = ServerTarget(server=server, token_file=token_file, data=data)
     corrected = load_one(flow) if flow else None
 
     async def begin(client: Client) -> CaseView:
         if corrected is None:
             return await client.rerun(case, from_failed=from_failed)
-        return await _by_another_flow(client, case, corrected, from_failed=from_failed)
+        return await _rerun_with_flow(client, case, corrected, from_failed=from_failed)
 
     if target.server or find_server(target.folder):
-        raise typer.Exit(waited(_there(target, begin, json=json)))
+        raise typer.Exit(run_async(_run_on_server(target, begin, json=json)))
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
-    wanted = _wanted(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
-    raise typer.Exit(wiring.run(_here(wanted, begin)))
+    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+    raise typer.Exit(wiring.run(_run_locally(options, begin)))
 
 
-def _repeated(pairs: list[str], file: str, data: str, rules: str, scaled: dict[str, float | None]) -> list[str]:
+def _repeat_options(pairs: list[str], file: str, data: str, rules: str, scaled: dict[str, float | None]) -> list[str]:
     """The options that make the next run a run of the same."""
     words = [word for pair in pairs for word in ("--input", pair)]
     given = {"--inputs": file, "--rules": rules, "--data-dir": data}
@@ -249,12 +251,14 @@ def _repeated(pairs: list[str], file: str, data: str, rules: str, scaled: dict[s
     return words + [word for name, value in (given | factors).items() if value for word in (name, value)]
 
 
-def _wanted(folder: Path, slots: int, report: str, output_dir: str, *, quiet: bool, json: bool, keep: bool) -> Wanted:
+def _run_options(
+    folder: Path, slots: int, report: str, output_dir: str, *, quiet: bool, json: bool, keep: bool
+) -> RunOptions:
     page = Path(report).absolute() if report else None
     outputs = Path(output_dir).absolute() if output_dir else None
     check_file("--report", page)
     check_folder("--output-dir", outputs)
-    return Wanted(
+    return RunOptions(
         folder=folder,
         slots=slots,
         report=page,
@@ -265,7 +269,7 @@ def _wanted(folder: Path, slots: int, report: str, output_dir: str, *, quiet: bo
     )
 
 
-async def _by_another_flow(client: Client, case: str, flow: Flow, *, from_failed: bool) -> CaseView:
+async def _rerun_with_flow(client: Client, case: str, flow: Flow, *, from_failed: bool) -> CaseView:
     """The case's inputs, the file's flow."""
     earlier = await client.case(case)
     if earlier.status not in ENDED:
@@ -278,92 +282,94 @@ async def _by_another_flow(client: Client, case: str, flow: Flow, *, from_failed
     return await client.start(flow.name, earlier.inputs, cache_from=earlier.id)
 
 
-async def _there(target: Target, begin: Begin, *, json: bool) -> Exit:
+async def _run_on_server(target: ServerTarget, begin: Begin, *, json: bool) -> ExitCode:
     """On a server that runs already: start the new case, and leave it to the server's pilots."""
-    async with connected(target) as client:
+    async with connect(target) as client:
         view = await begin(client)
     if json:
         print_json(view)
     else:
         say(f"{view.id} started; see it with mendflow watch {view.id}")
-    return Exit.OK
+    return ExitCode.OK
 
 
-async def _here(wanted: Wanted, begin: Begin, talk: Conversation | None = None) -> Exit:
-    refuse_if_taken(wanted.folder)
+async def _run_locally(options: RunOptions, begin: Begin, start_message: StartMessage | None = None) -> ExitCode:
+    refuse_if_taken(options.folder)
     with interrupts() as caught:
-        async with here(wanted.folder, caught.event, slots=wanted.slots, keep=wanted.keep) as crew:
-            case = await begin(crew.client)
-            ended, wish = await _seen_through(crew, case, wanted, caught)
+        async with start_local_cluster(options.folder, caught.event, slots=options.slots, keep=options.keep) as cluster:
+            case = await begin(cluster.client)
+            ended, wish = await _follow_to_end(cluster, case, options, caught)
             if ended is not None:
-                ended = await drained(crew.client, ended, caught.event, quiet=wanted.quiet)
-                if talk is not None and not wanted.json:
-                    tell_reply(await talk.end())
-                return await _told(crew.client, ended, wanted)
-            say(LEAVING[wish], err=True)
-            await crew.leave()
-            last = await crew.client.case(case.id)
+                ended = await wait_for_leftovers(cluster.client, ended, caught.event, quiet=options.quiet)
+                if start_message is not None and not options.json:
+                    print_reply(await start_message.end())
+                return await _print_result(cluster.client, ended, options)
+            say(LEAVING_SENTENCES[wish], err=True)
+            await cluster.leave()
+            last = await cluster.client.case(case.id)
             if last.status in ENDED:  # its last jobs ended while we waited for them
-                return await _told(crew.client, last, wanted)
-    if wish is Wish.DETACH:
-        return _detached(wanted, str(case.id))
+                return await _print_result(cluster.client, last, options)
+    if wish is InterruptChoice.DETACH:
+        return _detach(options, str(case.id))
     say(f"Stopped. Continue with: mendflow resume {case.id}", err=True)
-    return Exit.INTERRUPTED
+    return ExitCode.INTERRUPTED
 
 
-async def _seen_through(crew: Crew, case: CaseView, wanted: Wanted, caught: Interrupts) -> tuple[CaseView | None, Wish]:
+async def _follow_to_end(
+    cluster: LocalCluster, case: CaseView, options: RunOptions, caught: Interrupts
+) -> tuple[CaseView | None, InterruptChoice]:
     """The case when it has ended; else what is wished instead."""
     while True:
-        shown = progress(quiet=wanted.quiet)
+        shown = progress(quiet=options.quiet)
         try:
-            ended = await follow(crew.client, case.id, shown, caught.event)
+            ended = await follow(cluster.client, case.id, shown, caught.event)
         finally:
             shown.close()
         if ended is not None:
-            return ended, Wish.GO_ON
-        crew.check()
-        wish = await ask(caught)
-        if wish is not Wish.GO_ON:
+            return ended, InterruptChoice.CONTINUE
+        cluster.check()
+        wish = await ask_choice(caught)
+        if wish is not InterruptChoice.CONTINUE:
             return None, wish
 
 
-async def _told(client: Client, case: CaseView, wanted: Wanted) -> Exit:
+async def _print_result(client: Client, case: CaseView, options: RunOptions) -> ExitCode:
     """The summary comes first: it must not be lost over a report that cannot be written."""
-    ending = await ending_of(client, case)
-    fetched = await fetch_outputs(client, case, wanted.outputs or Path("outputs") / str(case.id))
-    path = wanted.report or wanted.folder / "reports" / f"{case.id}.html"
-    if not wanted.json:
-        print_summary(ending, fetched, source=wanted.source)
+    ending = await collect_ending(client, case)
+    fetched = await fetch_outputs(client, case, options.outputs or Path("outputs") / str(case.id))
+    path = options.report or options.folder / "reports" / f"{case.id}.html"
+    if not options.json:
+        print_summary(ending, fetched, source=options.source)
     try:
         await write_report(client, ending, path)
     except OSError:
-        if wanted.json:
+        if options.json:
             print_json(result_json(case, fetched, None))
         raise
-    if wanted.json:
+    if options.json:
         print_json(result_json(case, fetched, path))
     else:
         say(f"report: {relative(path)}")
-    return Exit.OK if case.status == "completed" else Exit.CASE_FAILED
+    return ExitCode.OK if case.status == "completed" else ExitCode.CASE_FAILED
 
 
-def _detached(wanted: Wanted, case: str) -> Exit:
+def _detach(options: RunOptions, case: str) -> ExitCode:
     """Go on in a process of its own that no terminal ends."""
-    log = wanted.folder / "detached.log"
-    command = [sys.executable, "-m", "mendflow", "resume", case, "--data-dir", str(wanted.folder)]
-    command += ["--jobs", str(wanted.slots)] + (["--keep"] if wanted.keep else [])
-    command += ["--report", str(wanted.report)] if wanted.report else []
-    command += ["--output-dir", str(wanted.outputs)] if wanted.outputs else []
+    log = options.folder / "detached.log"
+    command = [sys.executable, "-m", "mendflow", "resume", case, "--data-dir", str(options.folder)]
+    command += ["--jobs", str(options.slots)] + (["--keep"] if options.keep else [])
+    command += ["--report", str(options.report)] if options.report else []
+    command += ["--output-dir", str(options.outputs)] if options.outputs else []
     with log.open("ab") as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
     give_up_at = time.monotonic() + BACKGROUND_STARTS_S
-    while find_server(wanted.folder) is None and process.poll() is None and time.monotonic() < give_up_at:
+    while find_server(options.folder) is None and process.poll() is None and time.monotonic() < give_up_at:
         time.sleep(0.05)
     if process.poll():
         say(
             f"{case} could not be continued in the background, see {log}; continue with mendflow resume {case}",
             err=True,
         )
-        return Exit.INTERRUPTED
+        return ExitCode.INTERRUPTED
     say(f"{case} goes on in the background and logs to {log}. Watch it with: mendflow watch {case}", err=True)
-    return Exit.OK
+    return ExitCode.OK

@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 import typer
 
 from mendflow.cli.alert_rules import alert_rules
-from mendflow.cli.exits import Unfit
+from mendflow.cli.exit_codes import EnvironmentUnfit
 from mendflow.cli.level_waits import level_waits
-from mendflow.cli.manning import GRACE_S, Manning
-from mendflow.cli.options import Data, Store, Target
-from mendflow.cli.passwords import warn_of_password
+from mendflow.cli.options import Data, ServerTarget, Store
+from mendflow.cli.password_warning import warn_of_password
+from mendflow.cli.pilot_supervisor import GRACE_S, PilotSupervisor
 from mendflow.cli.printing import say
 from mendflow.cli.server_file import refuse_if_taken
-from mendflow.core.model.problems import Conflict, Invalid, StoreUnavailable
-from mendflow.server.access import Token, check_binding, load_tokens, single_token
+from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable
+from mendflow.server.access import AccessToken, check_binding, load_tokens, single_token
 from mendflow.wiring import ServerOptions, run, running_server
 
 app = typer.Typer()
@@ -117,12 +117,12 @@ def serve(
 ) -> None:
     """Run a server."""
     own_token = os.environ.get("MENDFLOW_TOKEN", "")
-    known: list[Token] = load_tokens(tokens) if tokens else single_token(own_token)
+    known: list[AccessToken] = load_tokens(tokens) if tokens else single_token(own_token)
     check_binding(host, known)
-    _demand_address(url)
+    _require_address(url)
     roots = tuple(Path(root).absolute() for root in files_root or ())
     options = ServerOptions(
-        data=Target(data=data).folder,
+        data=ServerTarget(data=data).folder,
         store=store,
         host=host,
         port=port,
@@ -140,7 +140,7 @@ def serve(
     run(_serve(options, slots, grace))
 
 
-def _demand_address(url: str) -> None:
+def _require_address(url: str) -> None:
     """Others would ask there in vain for what lives here."""
     try:
         parts = urlsplit(url)
@@ -148,7 +148,7 @@ def _demand_address(url: str) -> None:
     except ValueError:
         fits = False
     if not fits:
-        raise Invalid(f"--url {url!r} is no address of a server: write one such as http://one.example.org:8642")
+        raise InvalidRequest(f"--url {url!r} is no address of a server: write one such as http://one.example.org:8642")
 
 
 async def _serve(options: ServerOptions, slots: int, grace_s: int) -> None:
@@ -160,28 +160,28 @@ async def _serve(options: ServerOptions, slots: int, grace_s: int) -> None:
         try:
             server = await stack.enter_async_context(running_server(options))
         except Conflict as error:
-            raise Unfit(error.message) from error  # the port is taken: that is how the machine is now
+            raise EnvironmentUnfit(error.message) from error  # the port is taken: that is how the machine is now
         except StoreUnavailable as error:
             raise StoreUnavailable(
                 f"{error.message}. This server has ended: start it again when its store is there"
             ) from error
         if slots:
-            manning = Manning(server, options.data, slots=slots, keep=False, trouble=say, grace_s=grace_s)
-            stack.push_async_callback(_stopped, manning, hurry)
-            keeping = asyncio.create_task(manning.keep())
+            supervisor = PilotSupervisor(server, options.data, slots=slots, keep=False, on_failure=say, grace_s=grace_s)
+            stack.push_async_callback(_stop_pilot, supervisor, hurry)
+            keeping = asyncio.create_task(supervisor.supervise())
             stack.callback(keeping.cancel)
         say(f"mendflow serves {server.url} from {server.place}; Ctrl-C ends it")
         await end.wait()
-        say("ending; nothing is lost")
+        say("stopping; nothing is lost")
 
 
-async def _stopped(manning: Manning, hurry: asyncio.Event) -> None:
+async def _stop_pilot(supervisor: PilotSupervisor, hurry: asyncio.Event) -> None:
     """Let the jobs of our slots end within their grace, unless we are told to stop once more."""
 
     async def heed() -> None:
         await hurry.wait()
-        manning.hurry()
+        supervisor.stop_now()
 
     hurrying = asyncio.create_task(heed())
-    await manning.stop()
+    await supervisor.stop()
     hurrying.cancel()

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from mendflow.client.server_file import Found, find_server
-from mendflow.core.model.problems import Conflict
+from mendflow.client.server_file import ServerInfo, find_server
+from mendflow.core.model.errors import Conflict
 
-__all__ = ["Found", "find_server", "refuse_if_taken"]
+__all__ = ["ServerInfo", "find_server", "refuse_if_taken"]
 
 
 def refuse_if_taken(folder: Path) -> None:

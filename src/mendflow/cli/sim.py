@@ -1,4 +1,4 @@
-"""Worlds in virtual time: the paper's experiments, what goes beyond them, and what a flow of one's own would take.
+"""Flows in virtual time: what one would take, and how well the simulator knows this machine.
 
 `mendflow sim WORD` where WORD is no command here is `mendflow sim FLOW`: what is not known is the file of a flow."""
 
@@ -9,29 +9,25 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from mendflow.cli.comparing import compare, print_comparison
-from mendflow.cli.exits import Exit
-from mendflow.cli.forecasting import Asked, print_forecast, question_of, write_forecast
-from mendflow.cli.imagined_sites import sites_of
-from mendflow.cli.options import Data, Inputs, InputsFile, Json, Quiet, Server, Slots, Target, TokenFile, completed
-from mendflow.cli.places import check_folder
-from mendflow.cli.printing import print_json, print_table, say
+from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.forecast import ForecastRequest, print_forecast, question_of, write_forecast
+from mendflow.cli.options import Data, Inputs, InputsFile, Json, Quiet, Server, ServerTarget, Slots, TokenFile
+from mendflow.cli.output_paths import check_folder
+from mendflow.cli.printing import print_json, say
+from mendflow.cli.sim_sites import sites_of
 from mendflow.cli.summary import relative
+from mendflow.cli.trace_comparison import compare, print_comparison
 from mendflow.cli.traces import scale_here
-from mendflow.core.model.problems import Invalid
-from mendflow.formats.spelling import nearest
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.formats.spelling import nearest_word
 from mendflow.formats.wfformat import Scale
 from mendflow.formats.wfformat.flows import SIZE_SCALE
-from mendflow.pages.words import count_text
 from mendflow.pilot.environment import usable_cpus
-from mendflow.sim.beyond import SCENARIOS, beyond
-from mendflow.sim.paper import Report, paper
-from mendflow.sim.paper.claims.judging import summed_up
 from mendflow.sim.predict import predict
 
 app = typer.Typer()
 FLOW = "FLOW"
-WORDS = ("paper", "beyond", "compare")
+COMMANDS = ("compare",)
 
 
 class FlowGroup(TyperGroup):
@@ -55,86 +51,12 @@ FirstSeed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="The 
 
 @sim.callback()
 def simulate() -> None:
-    """Simulate a flow: how long it would take; and the paper's experiments."""
-
-
-@sim.command("paper")
-def repeat_paper(
-    seeds: Seeds = 5,
-    seed: FirstSeed = 1,
-    figure: Annotated[
-        list[int] | None,
-        typer.Option("--figure", metavar="N", help="Only this figure, 7 to 12; can be repeated.", show_default=False),
-    ] = None,
-    processes: Processes = 0,
-    out: Annotated[str, typer.Option("--out", metavar="DIR", help="The folder for figures and data.")] = "paper",
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """Repeat the experiments of the paper, draw its figures, and check its claims."""
-    folder = checked_out(out)
-    report = paper(
-        seeds=seeds,
-        first_seed=seed,
-        folder=folder,
-        jobs=processes or usable_cpus(),
-        figures=tuple(figure or ()),
-        tell=teller(quiet),
-    )
-    if json:
-        print_json(report)
-    else:
-        print_claims(report)
-        print_written(report.written)
-    raise typer.Exit(Exit.OK if all(claim.holds or claim.open for claim in report.claims) else Exit.CASE_FAILED)
-
-
-def print_claims(report: Report) -> None:
-    rows = [(each.id, each.verdict, f"{each.seen} [holds if: {each.holds_if}]") for each in report.claims]
-    print_table(("claim", "holds", "seen here"), rows, fold=2, whole=True)
-    say(f"{summed_up(report.claims)}, after {count_text(report.runs, 'run')}")
+    """Predict what a flow would take, by playing it in virtual time."""
 
 
 def print_written(paths: Iterable[str]) -> None:
     for path in paths:
         say(f"written: {relative(Path(path))}")
-
-
-@sim.command("beyond")
-def go_beyond(
-    scenario: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scenario",
-            metavar="NAME",
-            help="Only this scenario; can be repeated.",
-            autocompletion=completed(tuple(SCENARIOS)),
-            show_default=False,
-        ),
-    ] = None,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs", min=0, metavar="N", help="Number of jobs, for scenarios that can vary it; 0: their default."
-        ),
-    ] = 0,
-    seeds: Seeds = 3,
-    seed: FirstSeed = 1,
-    out: Annotated[str, typer.Option("--out", metavar="DIR", help="The folder for figures and data.")] = "beyond",
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """Simulate what the paper left open: shared caches, policies, lifetimes, priorities, sites, a million jobs."""
-    chosen = tuple(dict.fromkeys(scenario or ()))
-    report = beyond(scenarios=chosen, jobs=jobs, seed=seed, seeds=seeds, folder=checked_out(out), tell=teller(quiet))
-    if json:
-        print_json(report)
-        return
-    for table, sentence in zip(report.tables, report.sentences, strict=True):
-        say(table.title)
-        print_table(table.heads, table.rows)
-        say(f"{sentence}\n")
-    print_written(report.written)
 
 
 @sim.command("compare")
@@ -155,7 +77,7 @@ def compare_trace(
         print_json(made)
     else:
         print_comparison(made)
-    raise typer.Exit(Exit.OK if made.holds else Exit.CASE_FAILED)
+    raise typer.Exit(ExitCode.OK if made.holds else ExitCode.CASE_FAILED)
 
 
 @sim.command(FLOW)
@@ -231,8 +153,8 @@ def predict_flow(
     json: Json = False,
 ) -> None:
     """Predict how long a flow takes, how busy its pilots and caches are, and what limits it."""
-    check_there(flow)
-    asked = Asked(
+    check_flow_exists(flow)
+    request = ForecastRequest(
         flow=flow,
         pairs=input or [],
         inputs=inputs,
@@ -241,38 +163,38 @@ def predict_flow(
         sizes=size or [],
         outputs=outputs or [],
         like=like,
-        target=Target(server=server, token_file=token_file, data=data),
+        target=ServerTarget(server=server, token_file=token_file, data=data),
         scale=Scale(time=scale, size=size_scale),
         seeds=tuple(range(seed, seed + seeds)),
         what_if=what_if,
         processes=processes or usable_cpus(),
     )
-    folder = checked_out(out) if out else None
-    made = predict(question_of(asked), tell=teller(quiet))
+    folder = check_output_folder(out) if out else None
+    made = predict(question_of(request), tell=progress_printer(quiet))
     written = write_forecast(made, folder) if folder is not None else []
     if json:
         print_json({"prediction": made, "written": [str(path) for path in written]})
     else:
         print_forecast(made)
         print_written(map(str, written))
-    raise typer.Exit(Exit.OK if made.status == "completed" else Exit.CASE_FAILED)
+    raise typer.Exit(ExitCode.OK if made.status == "completed" else ExitCode.CASE_FAILED)
 
 
-def check_there(flow: str) -> None:
+def check_flow_exists(flow: str) -> None:
     """A word that is neither a command here nor a file is told before anything else that may be missing."""
     file = flow.rpartition(":")[0] if ".py:" in flow else flow
     if not Path(file).exists():
-        meant = nearest(flow, WORDS)
-        hint = f"did you mean {meant}?" if meant else f"give a flow file, or one of {', '.join(WORDS)}"
-        raise Invalid(f"{flow}: there is no such file; {hint}")
+        meant = nearest_word(flow, COMMANDS)
+        hint = f"did you mean {meant}?" if meant else "give a flow file, or `compare TRACE`"
+        raise InvalidRequest(f"{flow}: there is no such file; {hint}")
 
 
-def checked_out(out: str) -> Path:
+def check_output_folder(out: str) -> Path:
     """Where results go, looked at before anything is played."""
     folder = Path(out).absolute()
     check_folder("--out", folder)
     return folder
 
 
-def teller(quiet: bool) -> Callable[[str], None]:
+def progress_printer(quiet: bool) -> Callable[[str], None]:
     return lambda sentence: None if quiet else say(sentence, err=True)

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.asking import Ask, asks
+from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.core.model.sites import SiteView
 from mendflow.formats.sites import load_site
-from mendflow.pages.words import short_time_text
+from mendflow.pages.formatting import short_time_text
 
 app = typer.Typer()
 sites = typer.Typer(invoke_without_command=True)
@@ -20,26 +20,26 @@ SiteArgument = Annotated[str, typer.Argument(metavar="SITE", help="A site's name
 
 
 @sites.callback()
-@asks
-def list_all(ask: Ask) -> None:
+@with_context
+def list_all(context: CommandContext) -> None:
     """List the sites that pilots are submitted to; add, pause or remove one."""
-    if not ask.inner:
-        _list(ask)
+    if not context.inner:
+        _list(context)
 
 
 @sites.command("list")
-@asks
-def list_sites(ask: Ask) -> None:
+@with_context
+def list_sites(context: CommandContext) -> None:
     """List the sites, with their pilots."""
-    _list(ask)
+    _list(context)
 
 
-def _list(ask: Ask) -> None:
-    views = ask.of(lambda client: client.sites())
-    if ask.json:
+def _list(context: CommandContext) -> None:
+    views = context.run(lambda client: client.sites())
+    if context.json:
         print_json(views)
     elif not views:
-        say("Pilots are submitted nowhere; describe a site in a file, and give it with mendflow admin sites add FILE.")
+        say("There are no sites; describe one in a file and run mendflow admin sites add FILE.")
     else:
         heads = ("site", "batch", "state", "coming", "idle", "busy", "most", "left this hour", "last trouble")
         print_table(heads, [_row(view) for view in views], fold=8)
@@ -53,11 +53,11 @@ def _row(view: SiteView) -> tuple[str, ...]:
 
 
 @sites.command("show")
-@asks
-def show(ask: Ask, site: SiteArgument) -> None:
+@with_context
+def show(context: CommandContext, site: SiteArgument) -> None:
     """Show a site: its pilots, why it has that many, and how its last pilots ended."""
-    view = ask.of(lambda client: client.site(site))
-    if ask.json:
+    view = context.run(lambda client: client.site(site))
+    if context.json:
         print_json(view)
         return
     state = f"{view.state} ({view.paused.why})" if view.paused is not None else view.state
@@ -69,7 +69,7 @@ def show(ask: Ask, site: SiteArgument) -> None:
     for reason in view.reasons:
         say(f"  {reason}")
     if view.trouble and view.paused is None:
-        say(f"  The last trouble: {view.trouble}")
+        say(f"  The last problem: {view.trouble}")
     _warn(view)
     if view.submissions:
         rows = [(s.name, s.state, s.purpose, short_time_text(s.since), s.native, s.pilot) for s in view.submissions]
@@ -82,12 +82,14 @@ def show(ask: Ask, site: SiteArgument) -> None:
 
 
 @sites.command("add")
-@asks
-def add(ask: Ask, file: Annotated[str, typer.Argument(metavar="FILE", help="The site's settings, in YAML.")]) -> None:
+@with_context
+def add(
+    context: CommandContext, file: Annotated[str, typer.Argument(metavar="FILE", help="The site's settings, in YAML.")]
+) -> None:
     """Add a site, or change its settings."""
     site = load_site(Path(file))
-    view = ask.of(lambda client: client.put_site(site))
-    if ask.json:
+    view = context.run(lambda client: client.put_site(site))
+    if context.json:
         print_json(view)
     else:
         say(f"{site.name} gets up to {site.max_pilots} pilots, {site.submissions_per_hour} an hour")
@@ -100,38 +102,38 @@ def _warn(view: SiteView) -> None:
 
 
 @sites.command("pause")
-@asks
+@with_context
 def pause(
-    ask: Ask,
+    context: CommandContext,
     site: SiteArgument,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)] = "",
 ) -> None:
     """Submit no more pilots to a site; running pilots go on."""
-    _told(ask, ask.of(lambda client: client.pause_site(site, reason=reason)), "is paused")
+    _print_view(context, context.run(lambda client: client.pause_site(site, reason=reason)), "is paused")
 
 
 @sites.command("resume")
-@asks
-def resume(ask: Ask, site: SiteArgument) -> None:
+@with_context
+def resume(context: CommandContext, site: SiteArgument) -> None:
     """Submit pilots to a paused site again."""
-    _told(ask, ask.of(lambda client: client.resume_site(site)), "goes on")
+    _print_view(context, context.run(lambda client: client.resume_site(site)), "goes on")
 
 
 @sites.command("remove")
-@asks
+@with_context
 def remove(
-    ask: Ask,
+    context: CommandContext,
     site: SiteArgument,
     force: Annotated[bool, typer.Option("--force", help="Cancel its pilots, even those that run jobs.")] = False,
 ) -> None:
     """Remove a site, as soon as its last pilot has ended."""
-    view = ask.of(lambda client: client.remove_site(site, force=force))
+    view = context.run(lambda client: client.remove_site(site, force=force))
     left = len(view.submissions)
-    _told(ask, view, f"goes with its last pilot; there are {left}" if left else "is removed")
+    _print_view(context, view, f"goes with its last pilot; there are {left}" if left else "is removed")
 
 
-def _told(ask: Ask, view: SiteView, what: str) -> None:
-    if ask.json:
+def _print_view(context: CommandContext, view: SiteView, what: str) -> None:
+    if context.json:
         print_json(view)
     else:
         say(f"{view.site.name} {what}")

@@ -8,13 +8,13 @@ from pathlib import Path, PurePosixPath
 import msgspec
 from rich.text import Text
 
-from mendflow.cli.ending import Ending, left_text
+from mendflow.cli.case_ending import CaseEnding, leftover_text
 from mendflow.cli.printing import STYLES, console, say
 from mendflow.client import Client
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView, NameCount
+from mendflow.pages.formatting import count_text, duration_text, one_line, plain_text, size_text
 from mendflow.pages.page import render
-from mendflow.pages.words import count_text, duration_text, one_line, plain, size_text
 
 COUNT_WORDS = ("done", "failed", "cancelled", "mended", "cached", "skipped")
 FAILURES_SHOWN = 5
@@ -24,7 +24,7 @@ LOG_LINES_SHOWN = 8
 VALUE_CHARS_SHOWN = 300
 
 
-async def write_report(client: Client, ending: Ending, path: Path) -> Path:
+async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
     flow = await client.flow_of(ending.case.id)
     page = render(
         ending.case,
@@ -48,13 +48,13 @@ def _write_page(path: Path, page: str) -> None:
 async def fetch_outputs(client: Client, case: CaseView, folder: Path) -> dict[str, Path]:
     """Fetch each output file, and tell where it went by the place that it has in the outputs."""
     fetched: dict[str, Path] = {}
-    for place, ref in _files(case.outputs, ""):
+    for place, ref in _files_in(case.outputs, ""):
         path = folder / _file_name(place, ref, taken={path.name for path in fetched.values()})
         fetched[place] = await client.download(ref, path)
     return fetched
 
 
-def print_summary(ending: Ending, fetched: dict[str, Path], *, source: str = "") -> None:
+def print_summary(ending: CaseEnding, fetched: dict[str, Path], *, source: str = "") -> None:
     """All but the report, which may fail to be written. `source` is how the flow file can be run again."""
     case = ending.case
     attempts = [attempt for item in (*ending.items, *ending.called_items) for attempt in item.attempts]
@@ -71,12 +71,12 @@ def print_summary(ending: Ending, fetched: dict[str, Path], *, source: str = "")
     _print_ran_again([*ending.items, *ending.called_items])
     _print_failures(case, ending.items, source)
     for job in ending.left[:FAILURES_SHOWN]:
-        say(f"left behind: {one_line(left_text(job), 200)}")
+        say(f"left behind: {one_line(leftover_text(job), 200)}")
     if len(ending.left) > FAILURES_SHOWN:
         say(f"  and {len(ending.left) - FAILURES_SHOWN:,} more: mendflow jobs --case {case.id}")
 
 
-def totals_by_kind(ending: Ending) -> list[tuple[str, str]]:
+def totals_by_kind(ending: CaseEnding) -> list[tuple[str, str]]:
     """jobs: 5 done in 2 cases; user tasks: 1 done; calls: 1 done."""
     lines = []
     for kind in ("job", "user-task", "call"):
@@ -97,7 +97,7 @@ def result_json(case: CaseView, fetched: dict[str, Path], report: Path | None) -
     return {**view, "output_files": files, "report": str(report) if report else None}
 
 
-def _print_called(ending: Ending) -> None:
+def _print_called(ending: CaseEnding) -> None:
     called = [case for case in ending.called if case.parent is not None]  # exlets are told among the repairs
     if called:
         say("called:")
@@ -112,7 +112,7 @@ def _print_called(ending: Ending) -> None:
         say(f"  and {len(called) - CALLED_SHOWN:,} more: mendflow cases")
 
 
-def _print_repairs(ending: Ending) -> None:
+def _print_repairs(ending: CaseEnding) -> None:
     """Which repairs there were and how they went, the most frequent first; and what was not repaired."""
     repairs: dict[tuple[str, str], Counter[str]] = {}
     for decision in ending.decisions:
@@ -167,7 +167,9 @@ def _print_ran_again(items: list[ItemView]) -> None:
 def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
     if case.status == "completed":
         return
-    failed = sorted((item for item in items if item.state == "failed"), key=lambda item: not _decisive(case, item))
+    failed = sorted(
+        (item for item in items if item.state == "failed"), key=lambda item: not _ended_the_case(case, item)
+    )
     if case.fault and not any(item.fault and item.fault.message == case.fault.message for item in failed):
         say(f"why: {one_line(case.fault.message, 400)}")
     if failed:
@@ -175,28 +177,28 @@ def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
     for item in failed[:FAILURES_SHOWN]:
         message = one_line(item.fault.message, 200) if item.fault else "failed"
         say(Text.assemble((f"  {one_line(str(item.item), 60)}", "red"), f": {message}"))
-        log = plain((item.fault.log_tail if item.fault else "") or item.log_tail).strip("\n")
+        log = plain_text((item.fault.log_tail if item.fault else "") or item.log_tail).strip("\n")
         for line in log.splitlines()[-LOG_LINES_SHOWN:]:
             console().print(Text(f"    | {line[:200]}", style="dim"), soft_wrap=True)
     if len(failed) > FAILURES_SHOWN:
         say(f"  and {len(failed) - FAILURES_SHOWN:,} more: mendflow items {case.id} --state failed")
     if failed:
         again = source or f"mendflow rerun {case.id} --from-failed (with --flow FILE, if you change the flow)"
-        say(f"next: mendflow why {_quoted(case.id, failed[0])}, or put it right and {again}")
+        say(f"next: mendflow why {_print_log_tail(case.id, failed[0])}, or put it right and {again}")
 
 
-def _decisive(case: CaseView, item: ItemView) -> bool:
+def _ended_the_case(case: CaseView, item: ItemView) -> bool:
     """Whether this item's fault is what the case ended by: nobody caught it."""
     fault, own = case.fault, item.fault
     return fault is not None and own is not None and (own.name, own.message) == (fault.name, fault.message)
 
 
-def _quoted(case: str, item: ItemView) -> str:
+def _print_log_tail(case: str, item: ItemView) -> str:
     subject = f"{case}:{item.item}"
     return f"'{subject}'" if set(subject) & set("[]* $") else subject
 
 
-def _files(value: Value, place: str) -> list[tuple[str, FileRef]]:
+def _files_in(value: Value, place: str) -> list[tuple[str, FileRef]]:
     """Every file in a value, with its place: `tables[2]`, `result.plot`. A value that was too large to travel with the
     others is a file with its JSON."""
     spilled = spilled_file(value)
@@ -209,7 +211,7 @@ def _files(value: Value, place: str) -> list[tuple[str, FileRef]]:
         inside = [(f"{place}[{index}]", below) for index, below in enumerate(value)]
     else:
         return []
-    return [found for where, below in inside for found in _files(below, where)]
+    return [found for where, below in inside for found in _files_in(below, where)]
 
 
 def _file_name(place: str, ref: FileRef, taken: set[str]) -> str:

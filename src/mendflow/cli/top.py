@@ -19,14 +19,14 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from mendflow.cli.asking import Ask, asks
+from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.connection import connect, run_async
 from mendflow.cli.interrupt import interrupts
-from mendflow.cli.link import connected, waited
 from mendflow.cli.printing import console, print_json
-from mendflow.cli.top_sums import sums
+from mendflow.cli.top_totals import cluster_totals
 from mendflow.cli.top_view import frame
 from mendflow.client import Client
-from mendflow.core.model.problems import Mistake, StoreUnavailable, Unreachable
+from mendflow.core.model.errors import RequestError, StoreUnavailable, Unreachable
 from mendflow.core.model.stats import StatsView
 
 app = typer.Typer()
@@ -41,9 +41,9 @@ Looks = deque[tuple[float, list[StatsView]]]
 
 
 @app.command("top")
-@asks
+@with_context
 def top(
-    ask: Ask,
+    context: CommandContext,
     once: Annotated[bool, typer.Option("--once", help="Print once and end.")] = False,
     interval: Annotated[
         float, typer.Option("--interval", min=0.2, max=3600, metavar="SECONDS", help="How often to look for changes.")
@@ -53,24 +53,24 @@ def top(
     ] = 10,
 ) -> None:
     """Show all servers live: queue, running jobs, rates, latencies, repairs and alerts."""
-    if ask.json:
-        print_json(ask.of(lambda client: client.stats(running=running)))
+    if context.json:
+        print_json(context.run(lambda client: client.stats(running=running)))
     elif once or not (sys.stdout.isatty() and sys.stdin.isatty()):
-        console().print(ask.of(lambda client: _single(client, running)))
+        console().print(context.run(lambda client: _single(client, running)))
     else:
-        waited(_live(ask, interval, running))
+        run_async(_live(context, interval, running))
 
 
 async def _single(client: Client, running: int) -> RenderableType:
     before = await client.stats()
     await asyncio.sleep(FIRST_LOOK_S)
     now = await client.stats(running=running)
-    return frame(now, sums(now, before), running=running)
+    return frame(now, cluster_totals(now, before), running=running)
 
 
-async def _live(ask: Ask, interval: float, running: int) -> None:
+async def _live(context: CommandContext, interval: float, running: int) -> None:
     made = console()
-    async with connected(ask.target) as client:
+    async with connect(context.target) as client:
         looks: Looks = deque()
         with interrupts() as caught, _keys(caught.event), Live(console=made, screen=True, auto_refresh=False) as live:
             while not caught.event.is_set():
@@ -91,14 +91,14 @@ async def _look(client: Client, looks: Looks, running: int, height: int) -> Rend
         looks.append((at, now))
     except (Unreachable, StoreUnavailable) as error:
         trouble = error.message
-    except Mistake as mistake:
+    except RequestError as mistake:
         if not looks:
             raise
         trouble = mistake.message
     if not looks:
         return Text(trouble, style="red")
     newest, oldest = looks[-1][1], looks[0][1] if len(looks) > 1 else ()
-    return frame(newest, sums(newest, oldest), running=running, trouble=trouble)
+    return frame(newest, cluster_totals(newest, oldest), running=running, trouble=trouble)
 
 
 @contextmanager

@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from mendflow.cli.printing import state_text
-from mendflow.cli.top_sums import Latency, Sums
+from mendflow.cli.top_totals import ClusterTotals, Latency
 from mendflow.core.model.stats import RunningJob, StatsView
-from mendflow.pages.words import duration_text, one_line
+from mendflow.pages.formatting import duration_text, one_line
 
 STATES = ("waiting", "delayed", "held", "running", "suspended")
 RATES = ("submitted", "granted", "completed", "failed", "lost", "released", "cancelled", "repairs")
@@ -25,15 +25,15 @@ REPAIRS_SHOWN = 6
 NAME_CHARS_MAX = 40
 
 
-def frame(now: Sequence[StatsView], found: Sums, *, running: int, trouble: str = "") -> RenderableType:
+def frame(now: Sequence[StatsView], totals: ClusterTotals, *, running: int, trouble: str = "") -> RenderableType:
     """Everything, from the servers down to single jobs."""
     parts: list[RenderableType] = [_servers(now)]
     if trouble:
         parts.append(Text(trouble, style="red"))
-    parts.append(_columns(_queue(found), _rates(found), _latencies(found)))
-    parts.append(_columns(_store(found), _repairs(found), _alerts(found)))
-    if running and found.running:
-        parts.append(_running(found.running[:running]))
+    parts.append(_columns(_queue(totals), _rates(totals), _latencies(totals)))
+    parts.append(_columns(_store(totals), _repairs(totals), _alerts(totals)))
+    if running and totals.running:
+        parts.append(_running(totals.running[:running]))
     return Group(*(each for part in parts for each in (part, Text(""))))
 
 
@@ -65,55 +65,55 @@ def _servers(now: Sequence[StatsView]) -> Table:
     return table
 
 
-def _queue(found: Sums) -> Table:
+def _queue(totals: ClusterTotals) -> Table:
     """Jobs by state, each site of a state on a line of its own where there are several; then the levels."""
     table = _table("jobs", "site", "", right=("",))
     for state in STATES:
-        sites = found.jobs.get(state, {})
+        sites = totals.jobs.get(state, {})
         for place, (site, jobs) in enumerate(sorted(sites.items()) or [("", 0)]):
             table.add_row(state_text(state) if not place else "", one_line(site, NAME_CHARS_MAX) or "-", _number(jobs))
-    for level, jobs in found.levels.items():
+    for level, jobs in totals.levels.items():
         table.add_row(f"level {level}", "-", _number(jobs))
     return table
 
 
-def _rates(found: Sums) -> Table:
+def _rates(totals: ClusterTotals) -> Table:
     table = _table("rate", "per s", right=("per s",))
     for name in RATES:
-        table.add_row(state_text(name), f"{found.rates.get(name, 0.0):,.1f}")
+        table.add_row(state_text(name), f"{totals.rates.get(name, 0.0):,.1f}")
     return table
 
 
-def _latencies(found: Sums) -> Table:
+def _latencies(totals: ClusterTotals) -> Table:
     table = _table("latency", "p50", "p95", right=("p50", "p95"))
     for name, word in WORDS.items():
-        table.add_row(word, *_quantiles(found.latencies[name]))
+        table.add_row(word, *_quantiles(totals.latencies[name]))
     return table
 
 
-def _store(found: Sums) -> Table:
+def _store(totals: ClusterTotals) -> Table:
     table = _table("store", "calls", "p50", "p95", right=("calls", "p50", "p95"))
-    for operation, seen in sorted(found.store.items()):
+    for operation, seen in sorted(totals.store.items()):
         table.add_row(operation, _number(seen.count), *_quantiles(seen))
-    table.add_row("conflicts", _number(found.conflicts), "", "")
-    table.add_row("leases lost", _number(found.leases_lost), "", "")
+    table.add_row("conflicts", _number(totals.conflicts), "", "")
+    table.add_row("leases lost", _number(totals.leases_lost), "", "")
     return table
 
 
-def _repairs(found: Sums) -> Table:
+def _repairs(totals: ClusterTotals) -> Table:
     table = _table("repairs", "", right=("",))
-    for words, count in found.repairs[:REPAIRS_SHOWN]:
+    for words, count in totals.repairs[:REPAIRS_SHOWN]:
         table.add_row(one_line(words, NAME_CHARS_MAX), _number(count))
-    if not found.repairs:
+    if not totals.repairs:
         table.add_row("none", "")
     return table
 
 
-def _alerts(found: Sums) -> Table:
+def _alerts(totals: ClusterTotals) -> Table:
     table = _table("open alerts", "", right=("",))
-    for kind, count in sorted(found.alerts.items()):
+    for kind, count in sorted(totals.alerts.items()):
         table.add_row(Text(kind, style="yellow"), _number(count))
-    if not found.alerts:
+    if not totals.alerts:
         table.add_row("none", "")
     return table
 

@@ -11,14 +11,14 @@ from typing import Annotated
 import typer
 
 from mendflow.client import Client
-from mendflow.core.engine.plan import below
-from mendflow.core.model.flow import Flow, Job
+from mendflow.core.engine.plan import walk_activities
+from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.values import FileRef, file_of
 from mendflow.formats.wfformat import TRACE, Scale
 from mendflow.formats.wfformat.flows import SIZE_SCALE
 from mendflow.formats.wfformat.program import content_of, digest_of
 from mendflow.pilot.environment import usable_cpus
-from mendflow.pilot.memory import machine_bytes
+from mendflow.pilot.slot.memory import machine_bytes
 
 TimeScale = Annotated[
     float | None,
@@ -47,23 +47,28 @@ def scale_here(time: float, size: float, slots: int) -> Scale:
     return Scale(time=time, size=size, cores_most=float(max(slots, usable_cpus())), memory_bytes_most=machine_bytes())
 
 
-async def give_made(client: Client, flow: Flow) -> None:
+async def upload_generated(client: Client, flow: Flow) -> None:
     """Make the files that a trace's first tasks read, and give them to the server, as far as it has them not."""
     with tempfile.TemporaryDirectory(prefix="mendflow-trace-") as folder:
-        for ref in made_files(flow):
+        for ref in generated_files(flow):
             if not await client.has(ref.sha256):
-                made = await asyncio.to_thread(_made, Path(folder, "file"), ref)
+                made = await asyncio.to_thread(_generate, Path(folder, "file"), ref)
                 await client.upload(made, ref.name)
 
 
-def _made(path: Path, ref: FileRef) -> Path:
+def _generate(path: Path, ref: FileRef) -> Path:
     with path.open("wb") as target:
         target.writelines(content_of(ref.name, ref.bytes))
     return path
 
 
-def made_files(flow: Flow) -> list[FileRef]:
+def generated_files(flow: Flow) -> list[FileRef]:
     """The files that stand in the flow by content, if the content is what is made under that name."""
-    refs = (file_of(source) for each in below(flow) if isinstance(each, Job) for source in each.inputs.values())
+    refs = (
+        file_of(source)
+        for each in walk_activities(flow)
+        if isinstance(each, JobActivity)
+        for source in each.inputs.values()
+    )
     once = {ref.sha256: ref for ref in refs if ref is not None and not ref.logical}
     return [ref for ref in once.values() if digest_of(ref.name, ref.bytes) == ref.sha256]

@@ -6,13 +6,19 @@ from typing import Annotated, get_args
 import msgspec
 import typer
 
-from mendflow.cli.asking import Ask, asks
+from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.client import Client
-from mendflow.core.model.alerts import WANTED, WANTED_USUALLY, Notification, NotificationKind, WebhookWish
-from mendflow.core.model.problems import Invalid, NotFound
-from mendflow.pages.words import short_time_text
+from mendflow.core.model.alerts import (
+    DEFAULT_NOTIFICATION_KINDS,
+    NOTIFICATION_KINDS,
+    Notification,
+    NotificationKind,
+    WebhookSpec,
+)
+from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.pages.formatting import short_time_text
 
 app = typer.Typer()
 webhooks = typer.Typer(invoke_without_command=True)
@@ -22,16 +28,16 @@ HookArgument = Annotated[str, typer.Argument(metavar="WEBHOOK", help="A webhook'
 
 
 @webhooks.callback()
-@asks
-def list_webhooks(ask: Ask) -> None:
+@with_context
+def list_webhooks(context: CommandContext) -> None:
     """List the webhooks that notifications are sent to; add, remove or test one."""
-    if ask.inner:
+    if context.inner:
         return
-    views = ask.of(lambda client: client.webhooks())
-    if ask.json:
+    views = context.run(lambda client: client.webhooks())
+    if context.json:
         print_json(views)
     elif not views:
-        say("Notifications are sent nowhere; give an address with mendflow admin webhooks add URL.")
+        say("There are no webhooks; add one with mendflow admin webhooks add URL.")
     else:
         heads = ("webhook", "on", "flow", "owner", "signed", "address")
         rows = [(v.id, ", ".join(v.on), v.flow, v.owner, "yes" if v.signed else "no", v.url) for v in views]
@@ -39,13 +45,14 @@ def list_webhooks(ask: Ask) -> None:
 
 
 @webhooks.command("add")
-@asks
+@with_context
 def add(
-    ask: Ask,
+    context: CommandContext,
     url: Annotated[str, typer.Argument(metavar="URL", help="An http or https URL.")],
     on: Annotated[
-        str, typer.Option("--on", metavar="KINDS", help=f"Events, separated by commas: {', '.join(WANTED)}.")
-    ] = ",".join(WANTED_USUALLY),
+        str,
+        typer.Option("--on", metavar="KINDS", help=f"Events, separated by commas: {', '.join(NOTIFICATION_KINDS)}."),
+    ] = ",".join(DEFAULT_NOTIFICATION_KINDS),
     flow: Annotated[str, typer.Option("--flow", metavar="NAME", help="Only of this flow.", show_default=False)] = "",
     owner: Annotated[
         str, typer.Option("--owner", metavar="OWNER", help="Only of this owner's cases.", show_default=False)
@@ -58,31 +65,31 @@ def add(
     ] = "",
 ) -> None:
     """Add a webhook."""
-    wish = WebhookWish(url=url, on=_kinds(on), flow=flow, owner=owner, secret=_secret(secret_file))
-    view = ask.of(lambda client: client.add_webhook(wish))
-    if ask.json:
+    wish = WebhookSpec(url=url, on=_kinds(on), flow=flow, owner=owner, secret=_secret(secret_file))
+    view = context.run(lambda client: client.add_webhook(wish))
+    if context.json:
         print_json(view)
     else:
         say(f"{view.id} is told of {', '.join(view.on)}; try it with mendflow admin webhooks test {view.id}")
 
 
 @webhooks.command("remove")
-@asks
-def remove(ask: Ask, webhook: HookArgument) -> None:
+@with_context
+def remove(context: CommandContext, webhook: HookArgument) -> None:
     """Remove a webhook."""
-    view = ask.of(lambda client: client.remove_webhook(webhook))
-    if ask.json:
+    view = context.run(lambda client: client.remove_webhook(webhook))
+    if context.json:
         print_json(view)
     else:
         say(f"{view.id} is removed")
 
 
 @webhooks.command("test")
-@asks
-def test(ask: Ask, webhook: HookArgument) -> None:
+@with_context
+def test(context: CommandContext, webhook: HookArgument) -> None:
     """Send a test notification to a webhook."""
-    view = ask.of(lambda client: client.try_webhook(webhook))
-    if ask.json:
+    view = context.run(lambda client: client.try_webhook(webhook))
+    if context.json:
         print_json(view)
     else:
         say(view.message)
@@ -91,9 +98,9 @@ def test(ask: Ask, webhook: HookArgument) -> None:
 
 
 @app.command("notifications")
-@asks
+@with_context
 def notifications(
-    ask: Ask,
+    context: CommandContext,
     after: Annotated[
         int | None,
         typer.Option(
@@ -109,13 +116,13 @@ def notifications(
 ) -> None:
     """List the notifications: ends of cases, and alerts."""
     if follow:
-        ask.of(lambda client: _follow(client, after, json=ask.json))
+        context.run(lambda client: _follow(client, after, json=context.json))
         return
-    views = ask.of(lambda client: client.notifications(after=after, limit=limit))
-    if ask.json:
+    views = context.run(lambda client: client.notifications(after=after, limit=limit))
+    if context.json:
         print_json(views)
     elif not views:
-        say("There is nothing to tell.")
+        say("There are no notifications.")
     else:
         rows = [(str(v.serial), short_time_text(v.at), v.kind, v.case or v.alert, v.message) for v in views]
         print_table(("number", "at", "what", "of", "message"), rows, fold=4)
@@ -134,10 +141,10 @@ def _line(told: Notification) -> str:
 
 
 def _kinds(text: str) -> tuple[NotificationKind, ...]:
-    known = {kind: kind for kind in get_args(NotificationKind) if kind in WANTED}
+    known = {kind: kind for kind in get_args(NotificationKind) if kind in NOTIFICATION_KINDS}
     words = [word.strip() for word in text.split(",") if word.strip()]
     if bad := [word for word in words if word not in known]:
-        raise Invalid(f"--on {bad[0]!r} is not known; it is one of {', '.join(WANTED)}")
+        raise InvalidRequest(f"--on {bad[0]!r} is not known; it is one of {', '.join(NOTIFICATION_KINDS)}")
     return tuple(known[word] for word in words)
 
 
@@ -150,5 +157,5 @@ def _secret(path: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise NotFound(f"cannot read the secret file {path}; check that it exists") from error
     if not secret:
-        raise Invalid(f"the secret file {path} is empty")
+        raise InvalidRequest(f"the secret file {path} is empty")
     return secret

@@ -6,22 +6,25 @@ from typing import Annotated, get_args
 import typer
 from rich.text import Text
 
-from mendflow.cli.asking import Ask, asks
+from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.inputs import json_or_text
-from mendflow.cli.options import completed, offered, one_of
+from mendflow.cli.options import complete_from_server, complete_words, one_of
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.client import Client
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskState, UserTaskView
-from mendflow.pages.words import plain, short_time_text
+from mendflow.pages.formatting import plain_text, short_time_text
 
 app = typer.Typer()
 tasks_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
 app.add_typer(tasks_app, name="worklist", help="List the user tasks that wait; claim, complete or reject one.")
 
 TaskArgument = Annotated[
-    str, typer.Argument(metavar="TASK", help="A user task's id, CASE/NUMBER.", autocompletion=offered("worklist"))
+    str,
+    typer.Argument(
+        metavar="TASK", help="A user task's id, CASE/NUMBER.", autocompletion=complete_from_server("worklist")
+    ),
 ]
 Role = Annotated[str, typer.Option("--role", metavar="ROLE", help="Only for this role.", show_default=False)]
 State = Annotated[
@@ -32,7 +35,7 @@ State = Annotated[
         help="Only in this state; default: offered and claimed.",
         show_default=False,
         callback=one_of("--state", get_args(UserTaskState)),
-        autocompletion=completed(get_args(UserTaskState)),
+        autocompletion=complete_words(get_args(UserTaskState)),
     ),
 ]
 OfCase = Annotated[str, typer.Option("--case", metavar="CASE", help="Only of this case.", show_default=False)]
@@ -44,36 +47,36 @@ Comment = Annotated[
 
 
 @tasks_app.callback()
-@asks
+@with_context
 def worklist(
-    ask: Ask,
+    context: CommandContext,
     role: Role = "",
     state: State = "",
     case: OfCase = "",
     limit: Limit = 100,
 ) -> None:
     """List the user tasks that wait; claim, complete or reject one."""
-    if not ask.inner:
-        _list(ask, role=role, state=state, case=case, limit=limit)
+    if not context.inner:
+        _list(context, role=role, state=state, case=case, limit=limit)
 
 
 @tasks_app.command("list")
-@asks
+@with_context
 def list_(
-    ask: Ask,
+    context: CommandContext,
     role: Role = "",
     state: State = "",
     case: OfCase = "",
     limit: Limit = 100,
 ) -> None:
     """List the user tasks that wait for somebody."""
-    _list(ask, role=role, state=state, case=case, limit=limit)
+    _list(context, role=role, state=state, case=case, limit=limit)
 
 
-def _list(ask: Ask, *, role: str, state: str, case: str, limit: int) -> None:
-    found = ask.of(lambda client: client.worklist(role=role, state=state, case=case, limit=limit))
+def _list(context: CommandContext, *, role: str, state: str, case: str, limit: int) -> None:
+    found = context.run(lambda client: client.worklist(role=role, state=state, case=case, limit=limit))
     views = [task for task in found if state or task.state in ("offered", "claimed")]
-    if ask.json:
+    if context.json:
         print_json(views)
     elif not views:
         say("No user task waits.")
@@ -82,48 +85,48 @@ def _list(ask: Ask, *, role: str, state: str, case: str, limit: int) -> None:
 
 
 @tasks_app.command("show")
-@asks
+@with_context
 def show(
-    ask: Ask,
+    context: CommandContext,
     task: TaskArgument,
 ) -> None:
     """Show one user task: its data, and the outputs that it asks for."""
-    view = ask.of(lambda client: client.user_task(task))
-    if ask.json:
+    view = context.run(lambda client: client.user_task(task))
+    if context.json:
         print_json(view)
         return
     say(Text.assemble((view.id, "bold"), " ", state_text(view.state), f" for {view.role}"))
-    say(plain(f"{view.title}\n{view.description}".strip()))
+    say(plain_text(f"{view.title}\n{view.description}".strip()))
     if view.data is not None:
         print_json(view.data)
     for name, description in view.fields.items():
-        say(f"  wants {name}: {plain(description)}")
+        say(f"  wants {name}: {plain_text(description)}")
 
 
 @tasks_app.command("claim")
-@asks
+@with_context
 def claim(
-    ask: Ask,
+    context: CommandContext,
     task: TaskArgument,
 ) -> None:
     """Claim a user task, so that nobody else does it."""
-    _do(ask, lambda client: client.claim(task))
+    _do(context, lambda client: client.claim(task))
 
 
 @tasks_app.command("release")
-@asks
+@with_context
 def release(
-    ask: Ask,
+    context: CommandContext,
     task: TaskArgument,
 ) -> None:
     """Give a claimed user task back."""
-    _do(ask, lambda client: client.release(task))
+    _do(context, lambda client: client.release(task))
 
 
 @tasks_app.command("complete")
-@asks
+@with_context
 def complete(
-    ask: Ask,
+    context: CommandContext,
     task: TaskArgument,
     output: Annotated[
         list[str] | None,
@@ -133,18 +136,18 @@ def complete(
 ) -> None:
     """Complete a user task, with its outputs."""
     outputs = _outputs(output or [])
-    _do(ask, lambda client: client.complete(task, outputs, comment=comment))
+    _do(context, lambda client: client.complete(task, outputs, comment=comment))
 
 
 @tasks_app.command("reject")
-@asks
+@with_context
 def reject(
-    ask: Ask,
+    context: CommandContext,
     task: TaskArgument,
     comment: Comment = "",
 ) -> None:
     """Reject a user task; the flow gets the fault `rejected`."""
-    _do(ask, lambda client: client.reject(task, comment=comment))
+    _do(context, lambda client: client.reject(task, comment=comment))
 
 
 def _outputs(pairs: list[str]) -> dict[str, Value]:
@@ -152,14 +155,14 @@ def _outputs(pairs: list[str]) -> dict[str, Value]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
-            raise Invalid(f"--output {pair!r} has no value; write --output NAME=VALUE")
+            raise InvalidRequest(f"--output {pair!r} has no value; write --output NAME=VALUE")
         outputs[name] = json_or_text(text)
     return outputs
 
 
-def _do(ask: Ask, act: Callable[[Client], Awaitable[UserTaskView]]) -> None:
-    view = ask.of(act)
-    if ask.json:
+def _do(context: CommandContext, act: Callable[[Client], Awaitable[UserTaskView]]) -> None:
+    view = context.run(act)
+    if context.json:
         print_json(view)
     else:
         by = f" by {view.claimed_by}" if view.state == "claimed" and view.claimed_by else ""

@@ -4,7 +4,7 @@
         case = await client.start("align", {"sample": "A7"})
         case = await client.wait(case.id)
 
-Every method raises the `Mistake` that the server raised, and `Unreachable` when there is none to answer."""
+Every method raises the `RequestError` that the server raised, and `Unreachable` when there is none to answer."""
 
 import asyncio
 import time
@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from mendflow.client.alerts import AlertCalls
 from mendflow.client.data import DataCalls
 from mendflow.client.data_sets import DataSetCalls
 from mendflow.client.events import follow
@@ -24,10 +25,9 @@ from mendflow.client.files import content_of, digest_of, fetch, fetch_archive
 from mendflow.client.repairs import RepairCalls
 from mendflow.client.sites import SiteCalls
 from mendflow.client.soap import SoapCalls
-from mendflow.client.transport import UNBOUNDED, Transport
-from mendflow.client.watching import WatchCalls
+from mendflow.client.transport import STREAM_TIMEOUT, Transport
+from mendflow.core.model.errors import NotFound, StoreUnavailable, Unreachable
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import NotFound, StoreUnavailable, Unreachable
 from mendflow.core.model.repair_views import Explanation
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
@@ -36,10 +36,10 @@ from mendflow.core.model.views import (
     CasePage,
     CaseQuery,
     CaseView,
-    Counts,
+    ChangeEvent,
+    ChangeKind,
+    CountsView,
     FlowView,
-    Happening,
-    HappeningKind,
     Health,
     ImportReport,
     ItemPage,
@@ -54,21 +54,21 @@ from mendflow.core.model.views import (
 
 ENDED = ("completed", "failed", "cancelled")
 
-_to_pack = msgspec.msgpack.Encoder()
-_from_pack = msgspec.msgpack.Decoder(SyncAnswer)
+_encode_packed = msgspec.msgpack.Encoder()
+_decode_packed = msgspec.msgpack.Decoder(SyncAnswer)
 
 
-class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCalls):
+class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCalls):
     """A client of one server, or of several on one store: then `url` has all of them, with commas in between. Use it as
     an async context manager, or call `close` in the end."""
 
     def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:
         """`user` is told to a server without tokens; empty means whoever runs this process."""
-        self._line = Transport(url, token, user=user, timeout_s=timeout_s)
+        self._transport = Transport(url, token, user=user, timeout_s=timeout_s)
 
     @property
     def url(self) -> str:
-        return self._line.url
+        return self._transport.url
 
     async def __aenter__(self) -> Self:
         return self
@@ -79,19 +79,19 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         await self.close()
 
     async def close(self) -> None:
-        await self._line.close()
+        await self._transport.close()
 
     # flows
 
     async def deploy(self, flow: Flow) -> FlowView:
         """Deploying the same flow twice is one version, so this is repeated when the line breaks."""
-        return await self._line.ask("POST", "/flows", FlowView, body=flow, repeatable=True)
+        return await self._transport.ask("POST", "/flows", FlowView, body=flow, repeatable=True)
 
     async def flows(self) -> list[FlowView]:
-        return await self._line.ask("GET", "/flows", list[FlowView])
+        return await self._transport.ask("GET", "/flows", list[FlowView])
 
     async def flow(self, name: str) -> FlowView:
-        return await self._line.ask("GET", f"/flows/{quote(name, safe='')}", FlowView)
+        return await self._transport.ask("GET", f"/flows/{quote(name, safe='')}", FlowView)
 
     # cases; `case` may be the word "last"
 
@@ -112,33 +112,33 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
             "key": key or uuid.uuid4().hex,
             "notify": notify,
         }
-        return await self._line.ask("POST", "/cases", CaseView, body=body, repeatable=True)
+        return await self._transport.ask("POST", "/cases", CaseView, body=body, repeatable=True)
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
         query: dict[str, str | int] = {"flow": flow, "status": status, "limit": limit, "offset": offset}
-        return await self._line.ask("GET", "/cases", list[CaseView], query=query)
+        return await self._transport.ask("GET", "/cases", list[CaseView], query=query)
 
     async def find_cases(self, query: CaseQuery) -> CasePage:
         """What fulfils the query's condition; the page's `next` is the `after` of the next query."""
-        rows, place = await self._line.page("/cases", list[CaseView], query=msgspec.structs.asdict(query))
+        rows, place = await self._transport.page("/cases", list[CaseView], query=msgspec.structs.asdict(query))
         return CasePage(rows=rows, next=place)
 
-    async def count_cases(self, query: CaseQuery | None = None, *, by: str = "") -> Counts:
+    async def count_cases(self, query: CaseQuery | None = None, *, by: str = "") -> CountsView:
         """How many there are, by the value of a name. All of them are looked at, in as many steps as it takes."""
-        return await self._counted("/cases/count", query or CaseQuery(), by)
+        return await self._count("/cases/count", query or CaseQuery(), by)
 
     async def case(self, case: str) -> CaseView:
-        return await self._line.ask("GET", _case(case), CaseView)
+        return await self._transport.ask("GET", _case(case), CaseView)
 
     async def flow_of(self, case: str) -> Flow:
-        return await self._line.ask("GET", f"{_case(case)}/flow", Flow)
+        return await self._transport.ask("GET", f"{_case(case)}/flow", Flow)
 
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
         """In the order in which they last began; `after` is the `place` of the last item of the page before."""
         query: dict[str, str | int] = {"state": state, "name": name, "limit": limit, "offset": offset, "after": after}
-        return await self._line.ask("GET", f"{_case(case)}/items", list[ItemView], query=query)
+        return await self._transport.ask("GET", f"{_case(case)}/items", list[ItemView], query=query)
 
     async def find_items(
         self,
@@ -153,51 +153,53 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
     ) -> ItemPage:
         query: dict[str, str | int] = {"state": state, "name": name, "where": where}
         query |= {"limit": limit, "offset": offset, "after": after}
-        rows, place = await self._line.page(f"{_case(case)}/items", list[ItemView], query=query)
+        rows, place = await self._transport.page(f"{_case(case)}/items", list[ItemView], query=query)
         return ItemPage(rows=rows, next=place)
 
     async def item(self, case: str, item: str) -> ItemView:
-        return await self._line.ask("GET", f"{_case(case)}/items/{quote(item, safe='')}", ItemView)
+        return await self._transport.ask("GET", f"{_case(case)}/items/{quote(item, safe='')}", ItemView)
 
     async def why(self, subject: str) -> Explanation:
-        return await self._line.ask("GET", "/why", Explanation, query={"subject": subject})
+        return await self._transport.ask("GET", "/why", Explanation, query={"subject": subject})
 
     async def suspend(self, case: str, item: str = "") -> CaseView:
-        return await self._line.ask("POST", f"{_case(case)}/suspend", CaseView, body={"item": item})
+        return await self._transport.ask("POST", f"{_case(case)}/suspend", CaseView, body={"item": item})
 
     async def resume(self, case: str, item: str = "") -> CaseView:
-        return await self._line.ask("POST", f"{_case(case)}/resume", CaseView, body={"item": item})
+        return await self._transport.ask("POST", f"{_case(case)}/resume", CaseView, body={"item": item})
 
     async def cancel(self, case: str, item: str = "", *, reason: str = "") -> CaseView:
-        return await self._line.ask("POST", f"{_case(case)}/cancel", CaseView, body={"item": item, "reason": reason})
+        return await self._transport.ask(
+            "POST", f"{_case(case)}/cancel", CaseView, body={"item": item, "reason": reason}
+        )
 
     async def rerun(self, case: str, *, from_failed: bool = False) -> CaseView:
-        return await self._line.ask("POST", f"{_case(case)}/rerun", CaseView, body={"from_failed": from_failed})
+        return await self._transport.ask("POST", f"{_case(case)}/rerun", CaseView, body={"from_failed": from_failed})
 
     async def send(self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = "") -> CaseView:
         """Without an `id` one is made up, so that a repeated call after a broken line is one message only."""
         body = {"channel": channel, "value": value, "correlation": correlation, "id": id or uuid.uuid4().hex}
-        return await self._line.ask("POST", f"{_case(case)}/messages", CaseView, body=body, repeatable=True)
+        return await self._transport.ask("POST", f"{_case(case)}/messages", CaseView, body=body, repeatable=True)
 
-    def happenings(
-        self, case: str = "", after: int = 0, *, kind: HappeningKind | Literal[""] = "", patience_s: float = 60.0
-    ) -> AsyncIterator[Happening]:
+    def events(
+        self, case: str = "", after: int = 0, *, kind: ChangeKind | Literal[""] = "", patience_s: float = 60.0
+    ) -> AsyncIterator[ChangeEvent]:
         """Changes as they happen; ends with the case. A broken line is taken up again after the last serial seen;
         after `patience_s` without a server it raises `Unreachable`. Without a case: of all cases, from now on."""
         path = f"{_case(case)}/events" if case else "/events"
-        return follow(self._line, f"{path}?kind={kind}" if kind else path, after, patience_s)
+        return follow(self._transport, f"{path}?kind={kind}" if kind else path, after, patience_s)
 
     async def wait(self, case: str, *, timeout_s: float | None = None, patience_s: float = 60.0) -> CaseView:
         """The case when it is over. Raises TimeoutError after `timeout_s`; the case then goes on."""
         async with asyncio.timeout(timeout_s):
             view = await self.case(case)
             while view.status not in ENDED:
-                async for _ in self.happenings(view.id, kind="case", patience_s=patience_s):
+                async for _ in self.events(view.id, kind="case", patience_s=patience_s):
                     pass
-                view = await self._patient_case(view.id, patience_s)
+                view = await self._case_with_patience(view.id, patience_s)
             return view
 
-    async def _patient_case(self, case: str, patience_s: float) -> CaseView:
+    async def _case_with_patience(self, case: str, patience_s: float) -> CaseView:
         give_up_at = time.monotonic() + patience_s
         while True:
             try:
@@ -210,18 +212,20 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
     # jobs and pilots
 
     async def jobs(self, query: JobQuery | None = None) -> list[JobView]:
-        return await self._line.ask("GET", "/jobs", list[JobView], query=msgspec.structs.asdict(query or JobQuery()))
+        return await self._transport.ask(
+            "GET", "/jobs", list[JobView], query=msgspec.structs.asdict(query or JobQuery())
+        )
 
     async def find_jobs(self, query: JobQuery) -> JobPage:
         """What fulfils the query's condition; the page's `next` is the `after` of the next query."""
-        rows, place = await self._line.page("/jobs", list[JobView], query=msgspec.structs.asdict(query))
+        rows, place = await self._transport.page("/jobs", list[JobView], query=msgspec.structs.asdict(query))
         return JobPage(rows=rows, next=place)
 
-    async def count_jobs(self, query: JobQuery | None = None, *, by: str = "") -> Counts:
+    async def count_jobs(self, query: JobQuery | None = None, *, by: str = "") -> CountsView:
         """How many there are, by the value of a name. All of them are looked at, in as many steps as it takes."""
-        return await self._counted("/jobs/count", query or JobQuery(), by)
+        return await self._count("/jobs/count", query or JobQuery(), by)
 
-    async def _counted(self, path: str, query: JobQuery | CaseQuery, by: str) -> Counts:
+    async def _count(self, path: str, query: JobQuery | CaseQuery, by: str) -> CountsView:
         sums, looked_at, place = dict[str, int](), 0, query.after
         given = {
             name: value
@@ -229,39 +233,41 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
             if name not in ("limit", "offset", "order")
         }
         while True:
-            part = await self._line.ask("GET", path, Counts, query={**given, "by": by, "after": place})
+            part = await self._transport.ask("GET", path, CountsView, query={**given, "by": by, "after": place})
             for name, number in part.counts.items():
                 sums[name] = sums.get(name, 0) + number
             looked_at, place = looked_at + part.looked_at, part.next
             if not place:
-                return Counts(counts=sums, looked_at=looked_at)
+                return CountsView(counts=sums, looked_at=looked_at)
 
     async def job(self, job: str) -> JobView:
-        return await self._line.ask("GET", f"/jobs/{_numbered(job)}", JobView)
+        return await self._transport.ask("GET", f"/jobs/{_job_path(job)}", JobView)
 
     async def requeue(self, job: str, *, reason: str = "") -> JobView:
         """Take it from its pilot; it is given again when the attempt is certain to have ended."""
-        return await self._line.ask("POST", f"/jobs/{_numbered(job)}/requeue", JobView, body={"reason": reason})
+        return await self._transport.ask("POST", f"/jobs/{_job_path(job)}/requeue", JobView, body={"reason": reason})
 
     async def log(self, job: str) -> str:
-        return await self._line.ask("GET", f"/jobs/{_numbered(job)}/log", str)
+        return await self._transport.ask("GET", f"/jobs/{_job_path(job)}/log", str)
 
     async def pilots(self) -> list[PilotView]:
-        return await self._line.ask("GET", "/pilots", list[PilotView])
+        return await self._transport.ask("GET", "/pilots", list[PilotView])
 
     async def servers(self) -> list[ServerView]:
-        return await self._line.ask("GET", "/servers", list[ServerView])
+        return await self._transport.ask("GET", "/servers", list[ServerView])
 
     async def stats(self, *, running: int = 0) -> list[StatsView]:
         """The living servers in numbers; with so many running jobs of each, those that run longest."""
-        return await self._line.ask("GET", "/stats", list[StatsView], query={"running": running})
+        return await self._transport.ask("GET", "/stats", list[StatsView], query={"running": running})
 
     async def sync(self, request: SyncRequest) -> SyncAnswer:
         """A pilot's exchange, asked once: the pilot's next exchange says all that this one said."""
         headers = {"Content-Type": "application/vnd.msgpack"}
-        body, timeout = _to_pack.encode(request), self._line.patient(request.wait_ms / 1000)
-        async with self._line.open("POST", "/pilots/sync", body=body, headers=headers, timeout=timeout) as response:
-            return _from_pack.decode(await response.read())
+        body, timeout = _encode_packed.encode(request), self._transport.timeout_for(request.wait_ms / 1000)
+        async with self._transport.open(
+            "POST", "/pilots/sync", body=body, headers=headers, timeout=timeout
+        ) as response:
+            return _decode_packed.decode(await response.read())
 
     # a person's work
 
@@ -269,24 +275,24 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
     ) -> list[UserTaskView]:
         query: dict[str, str | int] = {"role": role, "state": state, "case": case, "limit": limit}
-        return await self._line.ask("GET", "/worklist", list[UserTaskView], query=query)
+        return await self._transport.ask("GET", "/worklist", list[UserTaskView], query=query)
 
     async def user_task(self, task: str) -> UserTaskView:
-        return await self._line.ask("GET", f"/worklist/{_numbered(task)}", UserTaskView)
+        return await self._transport.ask("GET", f"/worklist/{_job_path(task)}", UserTaskView)
 
     async def claim(self, task: str) -> UserTaskView:
-        return await self._line.ask("POST", f"/worklist/{_numbered(task)}/claim", UserTaskView)
+        return await self._transport.ask("POST", f"/worklist/{_job_path(task)}/claim", UserTaskView)
 
     async def release(self, task: str) -> UserTaskView:
-        return await self._line.ask("POST", f"/worklist/{_numbered(task)}/release", UserTaskView)
+        return await self._transport.ask("POST", f"/worklist/{_job_path(task)}/release", UserTaskView)
 
     async def complete(self, task: str, outputs: Value = None, *, comment: str = "") -> UserTaskView:
         body = {"outputs": outputs, "comment": comment}
-        return await self._line.ask("POST", f"/worklist/{_numbered(task)}/complete", UserTaskView, body=body)
+        return await self._transport.ask("POST", f"/worklist/{_job_path(task)}/complete", UserTaskView, body=body)
 
     async def reject(self, task: str, *, comment: str = "") -> UserTaskView:
-        return await self._line.ask(
-            "POST", f"/worklist/{_numbered(task)}/reject", UserTaskView, body={"comment": comment}
+        return await self._transport.ask(
+            "POST", f"/worklist/{_job_path(task)}/reject", UserTaskView, body={"comment": comment}
         )
 
     # stored files
@@ -302,7 +308,7 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
 
     async def has(self, sha256: str) -> bool:
         try:
-            async with self._line.open("HEAD", f"/files/{quote(sha256, safe='')}"):
+            async with self._transport.open("HEAD", f"/files/{quote(sha256, safe='')}"):
                 return True
         except NotFound:
             return False
@@ -310,13 +316,13 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
     async def download(self, ref: FileRef | str, path: str | Path) -> Path:
         """Write a stored file to `path`: whole and with the right content, or not at all."""
         sha256 = ref if isinstance(ref, str) else ref.sha256
-        return await fetch(self._line, sha256, Path(path))
+        return await fetch(self._transport, sha256, Path(path))
 
     async def _put(self, ref: FileRef, source: Path) -> FileRef:
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(ref.bytes)}
         query: dict[str, str | int] = {"name": ref.name}
-        async with self._line.open(
-            "PUT", f"/files/{ref.sha256}", query=query, body=content_of(source), headers=headers, timeout=UNBOUNDED
+        async with self._transport.open(
+            "PUT", f"/files/{ref.sha256}", query=query, body=content_of(source), headers=headers, timeout=STREAM_TIMEOUT
         ) as response:
             return msgspec.json.decode(await response.read(), type=FileRef)
 
@@ -341,7 +347,7 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
             f"where={quote(where, safe='')}",
             f"leave_out_unreachable={str(leave_out_unreachable).lower()}",
         ]
-        return await fetch_archive(self._line, "/archives?" + "&".join([*chosen, *said]), Path(path))
+        return await fetch_archive(self._transport, "/archives?" + "&".join([*chosen, *said]), Path(path))
 
     async def import_archive(
         self, path: str | Path, *, as_new: bool = False, skip_existing: bool = False, resume: bool = False
@@ -350,22 +356,22 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         said = {"as_new": as_new, "skip_existing": skip_existing, "resume": resume}
         query: dict[str, str | int] = {name: str(value).lower() for name, value in said.items()}
         headers = {"Content-Type": "application/gzip"}
-        async with self._line.open(
-            "POST", "/archives", query=query, body=content_of(Path(path)), headers=headers, timeout=UNBOUNDED
+        async with self._transport.open(
+            "POST", "/archives", query=query, body=content_of(Path(path)), headers=headers, timeout=STREAM_TIMEOUT
         ) as response:
             return msgspec.json.decode(await response.read(), type=ImportReport)
 
     # the server
 
     async def health(self) -> Health:
-        return await self._line.ask("GET", "/health", Health)
+        return await self._transport.ask("GET", "/health", Health)
 
 
 def _case(case: str) -> str:
     return f"/cases/{quote(case, safe='')}"
 
 
-def _numbered(id: str) -> str:
+def _job_path(id: str) -> str:
     """`CASE/SERIAL` as a path: only the last slash parts the two. A job that was submitted again has `~2` after it."""
     case, _, serial = id.rpartition("/")
     if not case or not serial.replace("~", "", 1).isdecimal():

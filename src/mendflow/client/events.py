@@ -11,23 +11,23 @@ import aiohttp
 import msgspec
 
 from mendflow.client.transport import Transport
-from mendflow.core.model.problems import StoreUnavailable, Unreachable
-from mendflow.core.model.views import Happening
+from mendflow.core.model.errors import StoreUnavailable, Unreachable
+from mendflow.core.model.views import ChangeEvent
 
 SILENCE_S_MAX = 45.0
 """The server says something at least every fifteen seconds, so a longer silence is a dead line."""
 
-_PATIENT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=SILENCE_S_MAX)
-_happening = msgspec.json.Decoder(Happening)
+_STREAM_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=SILENCE_S_MAX)
+_happening = msgspec.json.Decoder(ChangeEvent)
 
 
-async def follow(line: Transport, path: str, after: int, patience_s: float) -> AsyncIterator[Happening]:
+async def follow(transport: Transport, path: str, after: int, patience_s: float) -> AsyncIterator[ChangeEvent]:
     """Happenings after the serial `after`, across broken lines."""
     last, give_up_at = after, time.monotonic() + patience_s
     while True:
         try:
             headers = {"Accept": "text/event-stream", "Last-Event-ID": str(last)}
-            async with line.open("GET", path, headers=headers, timeout=_PATIENT) as response:
+            async with transport.open("GET", path, headers=headers, timeout=_STREAM_TIMEOUT) as response:
                 async for kind, data in _events(response.content):
                     give_up_at = time.monotonic() + patience_s
                     if kind == "end":

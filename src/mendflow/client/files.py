@@ -12,17 +12,17 @@ from urllib.parse import quote
 
 import msgspec
 
-from mendflow.client.transport import UNBOUNDED, Transport
-from mendflow.core.model.problems import NotFound, Unreachable
+from mendflow.client.transport import STREAM_TIMEOUT, Transport
+from mendflow.core.model.errors import NotFound, Unreachable
 
 CHUNK_BYTES = 1 << 20
 
 
-class _Head(msgspec.Struct):
+class _ArchiveHead(msgspec.Struct):
     left_out: list[str] = []
 
 
-class _Line(msgspec.Struct):
+class _ArchiveLine(msgspec.Struct):
     record: str
     kind: str = ""
     id: str = ""
@@ -30,7 +30,7 @@ class _Line(msgspec.Struct):
     body: msgspec.Raw = msgspec.Raw()
 
 
-class _Case(msgspec.Struct):
+class _ArchivedCase(msgspec.Struct):
     flow: str
     parent: str | None = None
     mends: str | None = None
@@ -52,66 +52,66 @@ async def content_of(path: Path) -> AsyncIterator[bytes]:
             yield chunk
 
 
-async def fetch(line: Transport, sha256: str, path: Path) -> Path:
+async def fetch(transport: Transport, sha256: str, path: Path) -> Path:
     """Write beside the target first, then rename: nobody ever sees half a file."""
     digest = hashlib.sha256()
-    target = await asyncio.to_thread(_part_of, path)
+    target = await asyncio.to_thread(_partial_path, path)
     try:
-        async with line.open("GET", f"/files/{quote(sha256, safe='')}", timeout=UNBOUNDED) as response:
+        async with transport.open("GET", f"/files/{quote(sha256, safe='')}", timeout=STREAM_TIMEOUT) as response:
             async for chunk in response.content.iter_chunked(CHUNK_BYTES):
                 digest.update(chunk)
                 await asyncio.to_thread(target.write, chunk)
         if digest.hexdigest() != sha256:
             raise Unreachable(f"file {sha256[:12]} arrived damaged; fetch it again", sha256=sha256)
-        await asyncio.to_thread(_keep, target, path)
+        await asyncio.to_thread(_finish, target, path)
     finally:
         await asyncio.to_thread(_discard, target)
     return path
 
 
-async def fetch_archive(line: Transport, query: str, path: Path) -> Path:
+async def fetch_archive(transport: Transport, query: str, path: Path) -> Path:
     """An archive that was cut off never stands under its name."""
-    target = await asyncio.to_thread(_part_of, path)
+    target = await asyncio.to_thread(_partial_path, path)
     try:
-        async with line.open("GET", query, timeout=UNBOUNDED) as response:
+        async with transport.open("GET", query, timeout=STREAM_TIMEOUT) as response:
             async for chunk in response.content.iter_chunked(CHUNK_BYTES):
                 await asyncio.to_thread(target.write, chunk)
-        await asyncio.to_thread(_keep, target, path)
+        await asyncio.to_thread(_finish, target, path)
     finally:
         await asyncio.to_thread(_discard, target)
     return path
 
 
-def left_out_of(path: Path) -> list[str]:
+def omitted_cases(path: Path) -> list[str]:
     """The cases that an archive says that it lacks, because their server could not be asked."""
     with gzip.open(path) as archive:
-        return msgspec.json.decode(archive.readline(), type=_Head).left_out
+        return msgspec.json.decode(archive.readline(), type=_ArchiveHead).left_out
 
 
-def together_in(path: Path) -> dict[str, list[str]]:
+def cases_begun_by_messages(path: Path) -> dict[str, list[str]]:
     """The cases in an archive that messages began, by their flows: those of one flow are there all or not at all. Each
     is neither called, nor does it mend another, nor is its tree named after it."""
     found: dict[str, list[str]] = {}
     root = ""
     with gzip.open(path) as archive:
-        for line in archive:
-            said = msgspec.json.decode(line, type=_Line)
+        for transport in archive:
+            said = msgspec.json.decode(transport, type=_ArchiveLine)
             if said.record == "file":
                 break  # all cases come before the first
             root = said.root or root
             if said.kind == "case" and said.id != root:
-                case = msgspec.json.decode(said.body, type=_Case)
+                case = msgspec.json.decode(said.body, type=_ArchivedCase)
                 if case.parent is None and case.mends is None:
                     found.setdefault(case.flow, []).append(said.id)
     return found
 
 
-def _part_of(path: Path) -> "tempfile._TemporaryFileWrapper[bytes]":
+def _partial_path(path: Path) -> "tempfile._TemporaryFileWrapper[bytes]":
     path.parent.mkdir(parents=True, exist_ok=True)
     return tempfile.NamedTemporaryFile(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent, delete=False)
 
 
-def _keep(target: "tempfile._TemporaryFileWrapper[bytes]", path: Path) -> None:
+def _finish(target: "tempfile._TemporaryFileWrapper[bytes]", path: Path) -> None:
     target.flush()
     os.fsync(target.fileno())
     os.chmod(target.name, 0o644)

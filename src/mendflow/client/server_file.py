@@ -13,7 +13,7 @@ import msgspec
 LOCKS = ("store.db.lock", "server.lock")
 
 
-class Found(msgspec.Struct, frozen=True):
+class ServerInfo(msgspec.Struct, frozen=True):
     """What the server wrote of itself."""
 
     url: str
@@ -21,13 +21,13 @@ class Found(msgspec.Struct, frozen=True):
     token: str = ""
 
 
-def find_server(folder: Path) -> Found | None:
+def find_server(folder: Path) -> ServerInfo | None:
     """The server that runs on this data folder and wants to be found."""
     holder = lock_holder(folder)
     if holder is None:
         return None
     try:
-        found = msgspec.json.decode((folder / "server.json").read_bytes(), type=Found)
+        found = msgspec.json.decode((folder / "server.json").read_bytes(), type=ServerInfo)
     except (OSError, msgspec.DecodeError):
         return None
     # A lock without a name in it was taken while the disk was full.

@@ -3,8 +3,8 @@ back.
 
 What can be repeated without harm is repeated for a short while when the server is away, so that a restart goes
 unnoticed; everything else is asked once, and `Unreachable` then says that nobody knows whether it was done. A server
-that takes no connection has been told nothing, and one that says `NotNow` has done nothing: after that anything may be
-asked again, of the next server."""
+that takes no connection has been told nothing, and one that says `TemporarilyUnavailable` has done nothing: after that
+anything may be asked again, of the next server."""
 
 import asyncio
 import getpass
@@ -18,16 +18,16 @@ from urllib.parse import unquote, urlsplit
 import aiohttp
 import msgspec
 
-from mendflow.core.model.problems import (
+from mendflow.core.model.errors import (
     BadFlow,
     Conflict,
     Forbidden,
-    Mistake,
+    InternalError,
     NotFound,
-    NotNow,
     Problem,
-    ServerFailed,
+    RequestError,
     StoreUnavailable,
+    TemporarilyUnavailable,
     Unauthorized,
     Unreachable,
 )
@@ -37,32 +37,32 @@ log = logging.getLogger("mendflow.client")
 T = TypeVar("T")
 
 API = "/api/v1"
-NEXT = "Mendflow-Next"
+NEXT_HEADER = "Mendflow-Next"
 REPEAT_WAITS_S = (0.1, 0.3, 0.8, 1.5)
 NOT_NOW_WAIT_S = 0.3
 SILENCE_S_MAX = 20
 """One of several servers that says nothing for so long is taken for dead; the next one is asked."""
-UNHEARD = "Mendflow-Unheard"
+UNHEARD_HEADER = "Mendflow-Unheard"
 """The header that names servers which did not say in time what an answer should have of them."""
-UNBOUNDED = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=60)
+STREAM_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=60)
 """For answers and bodies without a known length: each piece must come in time, the whole may take long."""
 
-WHENEVER = aiohttp.ClientTimeout(total=None, sock_connect=10)
+NO_READ_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10)
 """For an answer that comes when a flow gives it."""
 
-_AWAY = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, asyncio.TimeoutError, ConnectionError)
-_BY_STATUS: dict[int, type[Mistake]] = {
+_CONNECTION_ERRORS = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, asyncio.TimeoutError, ConnectionError)
+_BY_STATUS: dict[int, type[RequestError]] = {
     401: Unauthorized,
     403: Forbidden,
     404: NotFound,
     409: Conflict,
-    500: ServerFailed,
+    500: InternalError,
     502: Unreachable,
     504: Unreachable,
 }
 
 
-class _Told(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     """How the server words a mistake."""
 
     code: str
@@ -70,24 +70,24 @@ class _Told(msgspec.Struct):
     fields: dict[str, Any] = {}
 
 
-def mistake_of(status: int, body: bytes) -> Mistake:
+def mistake_of(status: int, body: bytes) -> RequestError:
     """The exception that the server raised, or the nearest one when its code is not known here."""
     try:
-        told = msgspec.json.decode(body, type=_Told)
+        told = msgspec.json.decode(body, type=_ErrorBody)
     except msgspec.DecodeError:
         text = body[:200].decode(errors="replace").strip()
-        told = _Told(code="", message=f"the server answered with HTTP status {status}: {text or 'nothing more'}")
-    known = {kind.code: kind for kind in reversed(_kinds(Mistake))}
-    kind = known.get(told.code) or _BY_STATUS.get(status, Mistake)
+        told = _ErrorBody(code="", message=f"the server answered with HTTP status {status}: {text or 'nothing more'}")
+    known = {kind.code: kind for kind in reversed(_subclasses(RequestError))}
+    kind = known.get(told.code) or _BY_STATUS.get(status, RequestError)
     fields = {name: value for name, value in told.fields.items() if name not in ("self", "message")}
     if issubclass(kind, BadFlow):
         fields["problems"] = msgspec.convert(fields.get("problems", []), list[Problem | str])
     return kind(told.message, **fields)
 
 
-def _kinds(kind: type[Mistake]) -> list[type[Mistake]]:
+def _subclasses(kind: type[RequestError]) -> list[type[RequestError]]:
     """It and all below it. Each stands after what it is a kind of, whose code may be its own too."""
-    return [kind, *(below for child in kind.__subclasses__() for below in _kinds(child))]
+    return [kind, *(below for child in kind.__subclasses__() for below in _subclasses(child))]
 
 
 def _user() -> str:
@@ -100,7 +100,7 @@ def _user() -> str:
 def _address(url: str) -> str:
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Mistake(f"{url!r} is no address of a server; give one like http://127.0.0.1:8642", url=url)
+        raise RequestError(f"{url!r} is no address of a server; give one like http://127.0.0.1:8642", url=url)
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix(API)}"
 
 
@@ -110,7 +110,7 @@ class Transport:
 
     def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:
         self.urls = [_address(each.strip()) for each in url.split(",") if each.strip()] or [_address(url)]
-        self._at = 0
+        self._current = 0
         self._headers = {"Accept": "application/json"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
@@ -122,9 +122,9 @@ class Transport:
     @property
     def url(self) -> str:
         """The server that is asked now."""
-        return self.urls[self._at]
+        return self.urls[self._current]
 
-    def patient(self, held_s: float = 0.0) -> aiohttp.ClientTimeout:
+    def timeout_for(self, held_s: float = 0.0) -> aiohttp.ClientTimeout:
         """How long an answer may take that the server holds back for a known time."""
         if len(self.urls) > 1:
             return aiohttp.ClientTimeout(
@@ -153,27 +153,28 @@ class Transport:
             "params": {name: str(value) for name, value in (query or {}).items() if value not in ("", None)},
             "data": body,
             "headers": headers,
-            "timeout": timeout or self.patient(),
+            "timeout": timeout or self.timeout_for(),
         }
         tried: list[str] = []
         try:
-            async with await self._begun(method, path, given, tried) as response:
+            async with await self._connect(method, path, given, tried) as response:
                 if response.status >= 300:
                     raise mistake_of(response.status, await response.read())
-                if UNHEARD in response.headers:
+                if UNHEARD_HEADER in response.headers:
                     log.warning(
-                        "no word from server %s: what only that one knows is missing here", response.headers[UNHEARD]
+                        "server %s did not answer; what only it knows is missing in this list",
+                        response.headers[UNHEARD_HEADER],
                     )
                 yield response
-        except _AWAY as away:
+        except _CONNECTION_ERRORS as away:
             refused = isinstance(away, aiohttp.ClientConnectorError)
             where = ", ".join(tried) if refused else tried[-1]
-            self._go_on_from(tried[-1])
+            self._fail_over_from(tried[-1])
             raise Unreachable(
                 f"no answer from {where}: {_cause(away)}; is the server running?", url=tried[-1]
             ) from away
 
-    async def _begun(self, method: str, path: str, given: dict[str, Any], tried: list[str]) -> aiohttp.ClientResponse:
+    async def _connect(self, method: str, path: str, given: dict[str, Any], tried: list[str]) -> aiohttp.ClientResponse:
         """The answer of the first server that takes a connection. `tried` gets all that were asked for one."""
         if self._session is None:
             self._session = aiohttp.ClientSession(headers=self._headers, auto_decompress=True, trust_env=False)
@@ -184,12 +185,12 @@ class Transport:
             except aiohttp.ClientConnectorError:
                 if len(tried) >= len(self.urls):
                     raise
-                self._go_on_from(tried[-1])
+                self._fail_over_from(tried[-1])
 
-    def _go_on_from(self, url: str) -> None:
+    def _fail_over_from(self, url: str) -> None:
         """Ask the next one, unless somebody has gone on already."""
         if self.url == url:
-            self._at = (self._at + 1) % len(self.urls)
+            self._current = (self._current + 1) % len(self.urls)
 
     async def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         """Send something that is no question of ours, and take whatever is answered as it is, whenever it comes."""
@@ -197,10 +198,10 @@ class Transport:
             self._session = aiohttp.ClientSession(headers=self._headers, auto_decompress=True, trust_env=False)
         try:
             async with self._session.post(
-                self.url + path, data=body, headers=headers, timeout=WHENEVER, allow_redirects=False
+                self.url + path, data=body, headers=headers, timeout=NO_READ_TIMEOUT, allow_redirects=False
             ) as response:
                 return response.status, await response.read()
-        except _AWAY as away:
+        except _CONNECTION_ERRORS as away:
             raise Unreachable(f"no answer from {self.url}: {_cause(away)}; is the server running?") from away
 
     async def ask(
@@ -214,15 +215,17 @@ class Transport:
         repeatable: bool | None = None,
     ) -> T:
         """Ask and decode the answer. Reads are repeated while the server is away; `repeatable` says so of others."""
-        answer, _ = await self._asked(method, path, query, body, method == "GET" if repeatable is None else repeatable)
+        answer, _ = await self._request(
+            method, path, query, body, method == "GET" if repeatable is None else repeatable
+        )
         return _decoded(answer, type)
 
     async def page(self, path: str, type: type[T], *, query: Mapping[str, str | int]) -> tuple[T, str]:
         """A part of a list, and where to go on; empty if there is no more."""
-        answer, headers = await self._asked("GET", path, query, None, True)
-        return _decoded(answer, type), unquote(headers.get(NEXT, ""))
+        answer, headers = await self._request("GET", path, query, None, True)
+        return _decoded(answer, type), unquote(headers.get(NEXT_HEADER, ""))
 
-    async def _asked(
+    async def _request(
         self, method: str, path: str, query: Mapping[str, str | int] | None, body: object, repeatable: bool
     ) -> tuple[bytes, Mapping[str, str]]:
         sent = None if body is None else msgspec.json.encode(body)
@@ -234,7 +237,7 @@ class Transport:
             try:
                 async with self.open(method, path, query=query, body=sent, headers=headers) as response:
                     return await response.read(), response.headers
-            except NotNow:
+            except TemporarilyUnavailable:
                 if time.monotonic() >= give_up_at:
                     raise
                 await asyncio.sleep(NOT_NOW_WAIT_S)
@@ -242,7 +245,7 @@ class Transport:
                 wait_s = next(waits, None)
                 if wait_s is None or (isinstance(away, StoreUnavailable) and len(self.urls) == 1):
                     raise
-                self._go_on_from(url)
+                self._fail_over_from(url)
                 await asyncio.sleep(wait_s)
 
 

@@ -1,0 +1,1 @@
+"""What is pure: no IO, no clock, no chance, no logging, no environment."""

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.formats.bpel import BPEL_ENDING, load_bpel
-from mendflow.formats.files import one_of
+from mendflow.formats.files import select_flow
 from mendflow.formats.jsdl import JSDL_ENDING, load_jsdl
-from mendflow.formats.python.loading import load_python
+from mendflow.formats.python.loader import load_python
 from mendflow.formats.wfformat import TRACE, load_trace_flow
 from mendflow.formats.yaml import load_flow
 
@@ -24,14 +24,14 @@ def load(path: str | Path, flow_name: str = "") -> Flow:
         text, _, flow_name = text.rpartition(":")
     file = Path(text)
     if file.suffix in YAML:
-        return one_of({(flow := load_flow(file)).name: flow}, flow_name, text)
+        return select_flow({(flow := load_flow(file)).name: flow}, flow_name, text)
     if file.suffix == ".py":
-        return one_of(load_python(file, flow_name), flow_name, text)
+        return select_flow(load_python(file, flow_name), flow_name, text)
     if file.suffix == TRACE:
-        return one_of({(flow := load_trace_flow(file)).name: flow}, flow_name, text)
+        return select_flow({(flow := load_trace_flow(file)).name: flow}, flow_name, text)
     if file.suffix == JSDL_ENDING:
-        return one_of({(flow := load_jsdl(file)).name: flow}, flow_name, text)
+        return select_flow({(flow := load_jsdl(file)).name: flow}, flow_name, text)
     if file.suffix == BPEL_ENDING:
-        return one_of({(flow := load_bpel(file)).name: flow}, flow_name, text)
+        return select_flow({(flow := load_bpel(file)).name: flow}, flow_name, text)
     message = "a flow file ends in .yaml, .yml, .py, .bpel, .jsdl for a job, or .json for a trace"
     raise BadFlow(problems=[Problem(file=text, message=message)])

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mendflow.core.engine.plan import compile_flow
+from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.formats import load
-from mendflow.formats.python.loading import load_python
+from mendflow.formats.python.loader import load_python
 
 
 def check(paths: Iterable[str | Path]) -> list[Problem]:

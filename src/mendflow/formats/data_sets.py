@@ -13,39 +13,48 @@ watches:
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mendflow.core.data.set_wishes import circle_flaw, rule_flaws, set_flaws
-from mendflow.core.model.data_sets import DataSetWish, Gathering, Watch
-from mendflow.core.model.problems import BadFile, BadFlow, Invalid
+from mendflow.core.data.set_specs import cycle_flaw, rule_flaws, set_flaws
+from mendflow.core.model.data_sets import DataSetSpec, FolderWatch, Gathering
+from mendflow.core.model.errors import BadFile, BadFlow, InvalidRequest
 from mendflow.formats.files import settings_text
-from mendflow.formats.measured import lacking, setting
-from mendflow.formats.spelling import nearest
-from mendflow.formats.yaml.document import Entries, Entry, Items, Node, Scalar, describe, parse, plain
+from mendflow.formats.settings import missing_settings, parse_setting
+from mendflow.formats.spelling import nearest_word
+from mendflow.formats.yaml.document import (
+    ListNode,
+    MapEntry,
+    MapNode,
+    ScalarNode,
+    YamlNode,
+    describe,
+    parse,
+    plain_data,
+)
 from mendflow.formats.yaml.flow_file import in_order
-from mendflow.formats.yaml.reading import Reading
+from mendflow.formats.yaml.reader import YamlReader
 
 _PARTS = ("data_sets", "watches")
 _OF_SET = ("gatherings", "after")
-_HOLDS = "it has `data_sets:` or `watches:`"
+_EXPECTED = "it has `data_sets:` or `watches:`"
 
 
-class SetsFile(NamedTuple):
+class DataSetFile(NamedTuple):
     """What a file describes."""
 
-    sets: list[DataSetWish]
-    watches: list[Watch]
+    sets: list[DataSetSpec]
+    watches: list[FolderWatch]
 
 
-def load_sets(path: Path) -> SetsFile:
+def load_data_set_file(path: Path) -> DataSetFile:
     """Raises BadFile with every problem and its place."""
-    return read_sets(settings_text(path), str(path))
+    return read_data_set_file(settings_text(path), str(path))
 
 
-def read_sets(text: str, source: str = "sets") -> SetsFile:
-    reading = Reading(source, text, Path())
+def read_data_set_file(text: str, source: str = "sets") -> DataSetFile:
+    reading = YamlReader(source, text, Path())
     try:
-        root, problems = parse(text, source, _HOLDS)
+        root, problems = parse(text, source, _EXPECTED)
         reading.include(problems)
-        found = _File(reading).read(root)
+        found = _DataSetFileParser(reading).read(root)
     except BadFlow as error:
         raise BadFile(problems=error.problems) from None
     if reading.problems:
@@ -53,29 +62,29 @@ def read_sets(text: str, source: str = "sets") -> SetsFile:
     return found
 
 
-class _File:
+class _DataSetFileParser:
     """One reading of a file. What is wrong is noted with its place, and the rest is read."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: YamlReader) -> None:
         self.reading = reading
 
-    def read(self, root: Node) -> SetsFile:
+    def read(self, root: YamlNode) -> DataSetFile:
         whole = self._map(root, "the file", _PARTS)
         sets = self._map(whole["data_sets"].value, "data_sets") if "data_sets" in whole else {}
         watches = self._map(whole["watches"].value, "watches") if "watches" in whole else {}
         wishes = [self._wish(name, entry) for name, entry in sets.items()]
         after = {wish.name: wish.after for wish in wishes}
         for wish in wishes:
-            if wish.name not in wish.after and (flaw := circle_flaw(wish.name, after)):
+            if wish.name not in wish.after and (flaw := cycle_flaw(wish.name, after)):
                 self.reading.problem(sets[wish.name].key, flaw)
-        made = [self._made(Watch, name, entry, f"watch {name}") for name, entry in watches.items()]
-        return SetsFile(wishes, [watch for watch in made if watch is not None])
+        made = [self._made(FolderWatch, name, entry, f"watch {name}") for name, entry in watches.items()]
+        return DataSetFile(wishes, [watch for watch in made if watch is not None])
 
-    def _wish(self, name: str, entry: Entry) -> DataSetWish:
+    def _wish(self, name: str, entry: MapEntry) -> DataSetSpec:
         where = f"data set {name}"
         found = self._map(entry.value, where, _OF_SET)
         rules = self._map(found["gatherings"].value, f"gatherings of {where}") if "gatherings" in found else {}
-        wish = DataSetWish(
+        wish = DataSetSpec(
             name=name,
             gatherings=tuple(rule for each, given in rules.items() if (rule := self._rule(name, each, given))),
             after=self._names(found["after"].value) if "after" in found else (),
@@ -84,7 +93,7 @@ class _File:
             self.reading.problem(entry.key, flaw)
         return wish
 
-    def _rule(self, data_set: str, name: str, entry: Entry) -> Gathering | None:
+    def _rule(self, data_set: str, name: str, entry: MapEntry) -> Gathering | None:
         rule = self._made(Gathering, name, entry, f"gathering {name} of data set {data_set}")
         if rule is None:
             return None
@@ -93,36 +102,36 @@ class _File:
             self.reading.problem(entry.key, flaw)
         return rule
 
-    def _names(self, node: Node) -> tuple[str, ...]:
-        parts = node.parts if isinstance(node, Items) else [node]
+    def _names(self, node: YamlNode) -> tuple[str, ...]:
+        parts = node.parts if isinstance(node, ListNode) else [node]
         for part in parts:
-            if not isinstance(part, Scalar) or part.value is None:
+            if not isinstance(part, ScalarNode) or part.value is None:
                 self.reading.problem(part, f"`after` has the names of data sets, not {describe(part)}")
-        return tuple(part.written or str(part.value) for part in parts if isinstance(part, Scalar))
+        return tuple(part.written or str(part.value) for part in parts if isinstance(part, ScalarNode))
 
-    def _made(self, kind: Any, name: str, entry: Entry, where: str) -> Any:
+    def _made(self, kind: Any, name: str, entry: MapEntry, where: str) -> Any:
         """The kind of thing that an entry describes, or nothing if it does not."""
         before, given = len(self.reading.problems), {"name": name}
         for word, each in self._map(entry.value, where).items():
             try:
-                made = setting(word, plain(each.value), kind)
-            except Invalid as invalid:
+                made = parse_setting(word, plain_data(each.value), kind)
+            except InvalidRequest as invalid:
                 self.reading.problem(each.key, f"{where}: {invalid.message}")
             else:
                 given.update([made])
         if len(self.reading.problems) == before:
-            for missing in lacking(kind, given):
+            for missing in missing_settings(kind, given):
                 self.reading.problem(entry.key, f"{where} needs `{missing}`")
         return kind(**{**given, "name": name}) if len(self.reading.problems) == before else None
 
-    def _map(self, node: Node, where: str, known: tuple[str, ...] = ()) -> dict[str, Entry]:
-        if isinstance(node, Scalar) and node.value is None:
+    def _map(self, node: YamlNode, where: str, known: tuple[str, ...] = ()) -> dict[str, MapEntry]:
+        if isinstance(node, ScalarNode) and node.value is None:
             return {}
-        if not isinstance(node, Entries):
+        if not isinstance(node, MapNode):
             self.reading.problem(node, f"{where} has names and values, not {describe(node)}")
             return {}
         for word, entry in node.entries.items() if known else ():
             if word not in known:
                 message = f"{where} has no {word!r}; known here: {', '.join(known)}"
-                self.reading.problem(entry.key, message, nearest(word, known))
+                self.reading.problem(entry.key, message, nearest_word(word, known))
         return node.entries

@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import Final
 
+from mendflow.core.model.errors import BadFile, BadFlow, Problem
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import BadFile, BadFlow, Problem
-from mendflow.formats.spelling import nearest
+from mendflow.formats.spelling import nearest_word
 
 TEXT_BYTES_MAX: Final = 10 * 1024 * 1024
 
 
 def flow_text(path: Path, shown: str, bytes_most: int = TEXT_BYTES_MAX) -> str:
     """The text of a flow file."""
-    return decode(flow_bytes(path, shown, bytes_most), shown, bytes_most)
+    return decode_text(flow_bytes(path, shown, bytes_most), shown, bytes_most)
 
 
 def flow_bytes(path: Path, shown: str, bytes_most: int = TEXT_BYTES_MAX) -> bytes:
@@ -20,7 +20,7 @@ def flow_bytes(path: Path, shown: str, bytes_most: int = TEXT_BYTES_MAX) -> byte
     try:
         size = path.stat().st_size
         if size > bytes_most:
-            raise too_large(size, shown, bytes_most)
+            raise too_large_error(size, shown, bytes_most)
         with path.open("rb") as file:
             # One byte more than is taken, so that a pipe or a growing file is found out as well.
             return file.read(bytes_most + 1)
@@ -33,14 +33,14 @@ def flow_bytes(path: Path, shown: str, bytes_most: int = TEXT_BYTES_MAX) -> byte
             said = f"it cannot be read: {error.strerror}"
         suggestion = ""
         if isinstance(error, FileNotFoundError) and path.parent.is_dir():
-            suggestion = nearest(path.name, (each.name for each in path.parent.iterdir()))
+            suggestion = nearest_word(path.name, (each.name for each in path.parent.iterdir()))
         raise BadFlow(problems=[Problem(file=shown, message=said, suggestion=suggestion)]) from None
 
 
-def decode(data: bytes, file: str, bytes_most: int = TEXT_BYTES_MAX) -> str:
+def decode_text(data: bytes, file: str, bytes_most: int = TEXT_BYTES_MAX) -> str:
     """The text of a file, if it is one that we take."""
     if len(data) > bytes_most:
-        raise too_large(len(data), file, bytes_most)
+        raise too_large_error(len(data), file, bytes_most)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -50,7 +50,7 @@ def decode(data: bytes, file: str, bytes_most: int = TEXT_BYTES_MAX) -> str:
         raise BadFlow(problems=[Problem(file=file, line=line, column=column, message=message)]) from None
 
 
-def too_large(size: int, file: str, bytes_most: int = TEXT_BYTES_MAX) -> BadFlow:
+def too_large_error(size: int, file: str, bytes_most: int = TEXT_BYTES_MAX) -> BadFlow:
     message = (
         f"the file is {size / 1e6:.0f} MB; a flow file may have {bytes_most // (1024 * 1024)} MB. "
         "Give large data as a file that a job takes as its input"
@@ -58,7 +58,7 @@ def too_large(size: int, file: str, bytes_most: int = TEXT_BYTES_MAX) -> BadFlow
     return BadFlow(problems=[Problem(file=file, message=message)])
 
 
-def one_of(flows: dict[str, Flow], name: str, shown: str) -> Flow:
+def select_flow(flows: dict[str, Flow], name: str, shown: str) -> Flow:
     """The flow of that name, or the only one."""
     if name in flows:
         return flows[name]
@@ -67,7 +67,7 @@ def one_of(flows: dict[str, Flow], name: str, shown: str) -> Flow:
     if not flows:
         message, suggestion = "this file has no flow; mark a function with @flow", ""
     elif name:
-        message, suggestion = f"there is no flow `{name}` in this file", nearest(name, flows)
+        message, suggestion = f"there is no flow `{name}` in this file", nearest_word(name, flows)
     else:
         message = f"this file has several flows; choose one, as {shown}:{next(iter(flows))}"
         suggestion = ""

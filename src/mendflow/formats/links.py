@@ -6,10 +6,10 @@ from typing import Literal
 import msgspec
 
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Activity, Parallel, Source
+from mendflow.core.model.flow import Activity, LinkSource, Parallel
 
 
-class Awaited(msgspec.Struct, frozen=True):
+class JobNeeds(msgspec.Struct, frozen=True):
     """A job, the jobs that must have ended well before it, and those that must only be over."""
 
     activity: Activity
@@ -21,23 +21,23 @@ def link_name(first: str, then: str) -> str:
     return f"{first}->{then}"
 
 
-def linked(name: str, jobs: Mapping[str, Awaited], on_fault: Literal["stop", "finish"]) -> Parallel:
+def parallel_with_links(name: str, jobs: Mapping[str, JobNeeds], on_fault: Literal["stop", "finish"]) -> Parallel:
     """All the jobs at once, as far as they need not wait for each other."""
-    sources: dict[str, list[Source]] = {each: [] for each in jobs}
+    sources: dict[str, list[LinkSource]] = {each: [] for each in jobs}
     for then, job in jobs.items():
         for first in (*job.needs, *job.after):
-            sources[first].append(Source(link=link_name(first, then)))
+            sources[first].append(LinkSource(link=link_name(first, then)))
     branches = tuple(with_links(then, job, sources[then]) for then, job in jobs.items())
     links = tuple(source.link for each in sources.values() for source in each)
     return Parallel(name=name, branches=branches, links=links, on_fault=on_fault)
 
 
-def with_links(name: str, job: Awaited, sources: Iterable[Source]) -> Activity:
+def with_links(name: str, job: JobNeeds, sources: Iterable[LinkSource]) -> Activity:
     targets = tuple(link_name(first, name) for first in (*job.needs, *job.after))
     return msgspec.structs.replace(job.activity, targets=targets, sources=tuple(sources), join=join_of(name, job))
 
 
-def join_of(name: str, job: Awaited) -> Literal["any", "all"] | Expr:
+def join_of(name: str, job: JobNeeds) -> Literal["any", "all"] | Expr:
     if not job.after:
         return "all" if job.needs else "any"
     return Expr(" && ".join(f"links['{link_name(first, name)}']" for first in job.needs) or "true")

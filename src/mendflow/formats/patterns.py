@@ -8,26 +8,26 @@ from importlib.resources import files
 import msgspec
 import yaml
 
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.recovery.patterns import Patterns, check_pattern
 
 
-def house_patterns() -> Patterns:
+def default_patterns() -> Patterns:
     """The patterns that ship with the product."""
     return read_patterns(files("mendflow").joinpath("defaults", "patterns.yaml").read_text(encoding="utf-8"))
 
 
 def read_patterns(text: str) -> Patterns:
-    """The patterns in a text. Raises Invalid with what is wrong."""
+    """The patterns in a text. Raises InvalidRequest with what is wrong."""
     try:
-        patterns = msgspec.convert(yaml.safe_load(text), _File)
+        patterns = msgspec.convert(yaml.safe_load(text), _PatternFile)
     except (yaml.YAMLError, msgspec.ValidationError) as error:
-        raise Invalid(f"these are no patterns: {error}") from error
+        raise InvalidRequest(f"these are no patterns: {error}") from error
     for pattern in patterns.conversations:
         if problem := check_pattern(pattern.messages):
-            raise Invalid(f"{pattern.name}: {problem}", field=pattern.name)
+            raise InvalidRequest(f"{pattern.name}: {problem}", field=pattern.name)
     return Patterns(patterns.conversations, patterns.repairs)
 
 
-class _File(Patterns, frozen=True, forbid_unknown_fields=True):
+class _PatternFile(Patterns, frozen=True, forbid_unknown_fields=True):
     """A misspelt heading is told, not passed over."""

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from mendflow.formats.names import NAME
-from mendflow.formats.rules import tables as rule_tables
-from mendflow.formats.yaml import exlet_tables, tables
-from mendflow.formats.yaml.build import LOOPS_WITH_BODY, Kinds
+from mendflow.formats.rules import rule_keys as rule_tables
+from mendflow.formats.yaml import exlet_keys, flow_keys
+from mendflow.formats.yaml.builder import LOOPS_WITH_BODY, Kinds
 from mendflow.formats.yaml.fields import Table, schema_of
 
 Schema = dict[str, Any]
@@ -61,18 +61,18 @@ def rule_definitions() -> Schema:
 
 
 def exlet_definitions() -> Schema:
-    call = schema_of(exlet_tables.WORKLET)
+    call = schema_of(exlet_keys.WORKLET)
     worklet = {"anyOf": [{"type": "string", "minLength": 1}, call]}
     return {
-        **definitions(exlet_tables.KINDS),
-        "exlet-map": schema_of(exlet_tables.EXLET),
+        **definitions(exlet_keys.KINDS),
+        "exlet-map": schema_of(exlet_keys.EXLET),
         "worklets": {"anyOf": [worklet, {"type": "array", "items": worklet, "minItems": 1}]},
         "written": {"anyOf": [{"enum": ["all"]}, {"type": "object"}]},
     }
 
 
 def schema() -> Schema:
-    flow = schema_of(tables.FLOW)
+    flow = schema_of(flow_keys.FLOW)
     flow["patternProperties"] = {"^x-": {"description": "Ignored; a place for anchors."}}
     flow["oneOf"] = [{"required": ["jobs"]}, {"required": ["steps"]}]
     return {
@@ -83,13 +83,13 @@ def schema() -> Schema:
     }
 
 
-def definitions(kinds: Kinds = tables.KINDS) -> Schema:
+def definitions(kinds: Kinds = flow_keys.KINDS) -> Schema:
     body = {"$ref": "#/$defs/body"}
     return {
         "body": {"anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/$defs/steps"}, {"$ref": "#/$defs/step"}]},
         "steps": {"type": "array", "items": body, "minItems": 1},
-        "step": step(tables.IN_STEPS, kinds),
-        "job": {"anyOf": [{"type": "string", "minLength": 1}, step(tables.IN_JOBS, kinds)]},
+        "step": step(flow_keys.IN_STEPS, kinds),
+        "job": {"anyOf": [{"type": "string", "minLength": 1}, step(flow_keys.IN_JOBS, kinds)]},
         "jobs": {
             "type": "object",
             "propertyNames": {"pattern": f"^{NAME.pattern}$"},
@@ -97,26 +97,28 @@ def definitions(kinds: Kinds = tables.KINDS) -> Schema:
             "minProperties": 1,
         },
         "for-each": for_each(),
-        "branches": one_or_many({**schema_of(tables.BRANCH), "anyOf": [required("when", "do"), required("otherwise")]}),
-        "catches": one_or_many(schema_of(tables.CATCH)),
-        "on-messages": one_or_many(schema_of(tables.ON_MESSAGE)),
-        "on-alarms": one_or_many(
-            {**schema_of(tables.ON_ALARM), "anyOf": [required("after"), required("at"), required("every")]}
+        "branches": one_or_many(
+            {**schema_of(flow_keys.BRANCH), "anyOf": [required("when", "do"), required("otherwise")]}
         ),
-        "pick": schema_of(tables.PICK),
-        "limits": schema_of(tables.LIMITS),
+        "catches": one_or_many(schema_of(flow_keys.CATCH)),
+        "on-messages": one_or_many(schema_of(flow_keys.ON_MESSAGE)),
+        "on-alarms": one_or_many(
+            {**schema_of(flow_keys.ON_ALARM), "anyOf": [required("after"), required("at"), required("every")]}
+        ),
+        "pick": schema_of(flow_keys.PICK),
+        "limits": schema_of(flow_keys.LIMITS),
         "publications": {
             "type": "object",
             "propertyNames": {"pattern": f"^{NAME.pattern}$"},
-            "additionalProperties": {"anyOf": [{"type": "string"}, schema_of(tables.PUBLISHING)]},
+            "additionalProperties": {"anyOf": [{"type": "string"}, schema_of(flow_keys.PUBLISHING)]},
         },
         "targets": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/publications"}]},
-        "defaults": schema_of(tables.DEFAULTS),
+        "defaults": schema_of(flow_keys.DEFAULTS),
         "inputs": {
             "type": "object",
             "propertyNames": {"pattern": f"^{NAME.pattern}$"},
             "additionalProperties": {
-                "anyOf": [{"type": ["string", "number", "boolean", "array", "null"]}, schema_of(tables.INPUT)]
+                "anyOf": [{"type": ["string", "number", "boolean", "array", "null"]}, schema_of(flow_keys.INPUT)]
             },
         },
     }
@@ -131,14 +133,14 @@ def one_or_many(schema: Schema) -> Schema:
 
 
 def for_each() -> Schema:
-    full = {**schema_of(tables.FOR_EACH), "oneOf": [required("items"), required("from", "to")]}
+    full = {**schema_of(flow_keys.FOR_EACH), "oneOf": [required("items"), required("from", "to")]}
     expression = {"type": "string", "pattern": r"\$\{\{"}
     return {"anyOf": [{"type": "array"}, expression, full]}
 
 
 def step(also: Table, kinds: Kinds) -> Schema:
     """A step: every key that any kind has, exactly one that tells the kind, and only keys that go with it."""
-    table: dict[str, Any] = {**also, **tables.COMMON}
+    table: dict[str, Any] = {**also, **flow_keys.COMMON}
     homes: dict[str, list[str]] = {}
     for kind, (key, own) in kinds.items():
         table[kind] = key

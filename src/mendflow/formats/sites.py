@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from mendflow.core.model.problems import BadFile, BadFlow, Invalid
-from mendflow.core.model.sites import Site, flaw
+from mendflow.core.model.errors import BadFile, BadFlow, InvalidRequest
+from mendflow.core.model.sites import Site, site_flaw
 from mendflow.formats.files import settings_text
-from mendflow.formats.measured import lacking, part_of, setting
-from mendflow.formats.yaml.document import Entries, Node, Scalar, describe, parse, plain
+from mendflow.formats.settings import missing_settings, nested_kind, parse_setting
+from mendflow.formats.yaml.document import MapNode, ScalarNode, YamlNode, describe, parse, plain_data
 from mendflow.formats.yaml.flow_file import in_order
-from mendflow.formats.yaml.reading import Reading
+from mendflow.formats.yaml.reader import YamlReader
 
-_HOLDS = "a site has a `name:`"
+_EXPECTED = "a site has a `name:`"
 
 
 def load_site(path: Path) -> Site:
@@ -20,12 +20,12 @@ def load_site(path: Path) -> Site:
 
 
 def read_site(text: str, source: str = "site") -> Site:
-    reading = Reading(source, text, Path())
+    reading = YamlReader(source, text, Path())
     try:
-        root, problems = parse(text, source, _HOLDS)
+        root, problems = parse(text, source, _EXPECTED)
         reading.include(problems)
-        site = _made(reading, root, Site, "a site")
-        if site is not None and (wrong := flaw(site)):
+        site = _build(reading, root, Site, "a site")
+        if site is not None and (wrong := site_flaw(site)):
             reading.problem(root, wrong)
     except BadFlow as error:
         raise BadFile(problems=error.problems) from None
@@ -35,26 +35,26 @@ def read_site(text: str, source: str = "site") -> Site:
     return site
 
 
-def _made(reading: Reading, node: Node, kind: Any, where: str) -> Any:
+def _build(reading: YamlReader, node: YamlNode, kind: Any, where: str) -> Any:
     """The kind of thing that a node describes, or None if something in it is wrong: that is noted with its place."""
     before, given = len(reading.problems), {}
     for word, entry in _entries(reading, node, where).items():
-        if (part := part_of(kind, word)) is not None:
-            given[word] = _made(reading, entry.value, part, f"`{word}` of {where}")
+        if (part := nested_kind(kind, word)) is not None:
+            given[word] = _build(reading, entry.value, part, f"`{word}` of {where}")
             continue
         try:
-            given.update([setting(word, plain(entry.value), kind)])
-        except Invalid as invalid:
+            given.update([parse_setting(word, plain_data(entry.value), kind)])
+        except InvalidRequest as invalid:
             reading.problem(entry.key, f"{where}: {invalid.message}")
     if len(reading.problems) == before:
-        for missing in lacking(kind, given):
+        for missing in missing_settings(kind, given):
             reading.problem(node, f"{where} needs `{missing}`")
     return kind(**given) if len(reading.problems) == before else None
 
 
-def _entries(reading: Reading, node: Node, where: str) -> dict[str, Any]:
-    if isinstance(node, Entries):
+def _entries(reading: YamlReader, node: YamlNode, where: str) -> dict[str, Any]:
+    if isinstance(node, MapNode):
         return node.entries
-    if not isinstance(node, Scalar) or node.value is not None:
+    if not isinstance(node, ScalarNode) or node.value is not None:
         reading.problem(node, f"{where} has names and values, such as `name: cluster`, not {describe(node)}")
     return {}

@@ -7,7 +7,7 @@ from typing import Final
 
 CHARS_MAX: Final = 100
 CANDIDATES_MAX: Final = 1000
-ELSEWHERE: Final[dict[str, str]] = {
+WORDS_OF_OTHER_TOOLS: Final[dict[str, str]] = {
     **dict.fromkeys(("depends-on", "depends_on", "dependson", "dependencies", "requires"), "needs"),
     **dict.fromkeys(("cmd", "command", "script", "shell", "exec"), "run"),
     **dict.fromkeys(("environment", "environ", "vars"), "env"),
@@ -20,14 +20,14 @@ ELSEWHERE: Final[dict[str, str]] = {
 """Words of other tools, and ours for the same thing."""
 
 
-def meant(word: str, known: Iterable[str]) -> str:
+def suggestion_for(word: str, known: Iterable[str]) -> str:
     """Our word for what other tools call this, or else the nearest in spelling, in backquotes."""
     names = list(known)
-    ours = ELSEWHERE.get(word.lower(), "")
-    return f"`{ours}`" if ours in names else nearest(word, names)
+    ours = WORDS_OF_OTHER_TOOLS.get(word.lower(), "")
+    return f"`{ours}`" if ours in names else nearest_word(word, names)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest_word(word: str, known: Iterable[str]) -> str:
     """The known word that is nearest in spelling, in backquotes, or nothing."""
     word = word.lower()[:CHARS_MAX]
     reach = 2 + len(word) // 3

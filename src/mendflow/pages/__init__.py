@@ -1,0 +1,1 @@
+"""A case as one HTML page, and charts."""

@@ -4,17 +4,17 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.views import AttemptView, ItemView
 
 
-def ran(item: ItemView) -> list[AttemptView]:
+def started_attempts(item: ItemView) -> list[AttemptView]:
     """The attempts that were made, or are being made."""
     return [attempt for attempt in item.attempts if attempt.end != "released"]
 
 
-def mended(item: ItemView) -> bool:
+def is_mended(item: ItemView) -> bool:
     """Done, though an attempt had failed or was lost, or the item was restarted."""
-    return item.state == "completed" and (len(ran(item)) > 1 or bool(item.earlier_runs))
+    return item.state == "completed" and (len(started_attempts(item)) > 1 or bool(item.earlier_runs))
 
 
-def took_ms(item: ItemView) -> int | None:
+def elapsed_ms(item: ItemView) -> int | None:
     """From its first attempt to its end; of what has no attempts by its nature, from its beginning. None if it is not
     over, or a job that nobody began."""
     began = item.attempts[0].granted_at if item.attempts else 0 if item.kind == "job" else item.created_at

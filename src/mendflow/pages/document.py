@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Sequence
 from importlib import resources as package_files
 
-from mendflow.pages.words import escaped, one_line
+from mendflow.pages.formatting import escape_html, one_line
 
 STYLE = package_files.files("mendflow.pages").joinpath("report.css").read_text(encoding="utf-8")
 TITLE_CHARS_MAX = 120
@@ -22,14 +22,14 @@ def document(title: str, body: str, *, more_styles: Sequence[str] = (), script: 
         f'<meta http-equiv="Content-Security-Policy" content="{_policy((STYLE, *more_styles), script)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
-        f"<title>{escaped(one_line(title, TITLE_CHARS_MAX))}</title><style>{STYLE}</style></head>"
+        f"<title>{escape_html(one_line(title, TITLE_CHARS_MAX))}</title><style>{STYLE}</style></head>"
         f"<body>{body}{ran}</body></html>\n"
     )
 
 
 def figure(value: str, word: str, css: str = "") -> str:
     """A number that one looks for first, with what it counts."""
-    return f'<div class="figure {css}"><b>{escaped(value)}</b><span>{word}</span></div>'
+    return f'<div class="figure {css}"><b>{escape_html(value)}</b><span>{word}</span></div>'
 
 
 def _policy(styles: Sequence[str], script: str) -> str:

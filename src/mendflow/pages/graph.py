@@ -5,8 +5,8 @@ from unicodedata import east_asian_width
 
 from mendflow.core.model.flow import Activity, Flow
 from mendflow.core.model.views import NameCount
-from mendflow.pages.shapes import PAD, Point, Shape, all_shapes, inner, settle, shape_of
-from mendflow.pages.words import escaped, one_line
+from mendflow.pages.boxes import PAD, FlowBox, Point, all_boxes, box_of, inner_activities, place_absolutely
+from mendflow.pages.formatting import escape_html, one_line
 
 NODES_MAX = 600
 MARGIN = 12.0
@@ -24,10 +24,10 @@ def graph(flow: Flow, counts: list[NameCount]) -> str:
     size = _size(flow.body)
     if size > NODES_MAX:
         return f'<p class="quiet">The flow has {size:,} activities, too many to draw. The tables below have them.</p>'
-    root = shape_of(flow.body)
-    settle(root, MARGIN, MARGIN)
+    root = box_of(flow.body)
+    place_absolutely(root, MARGIN, MARGIN)
     by_name = {count.name: count for count in counts}
-    shapes = {shape.key: shape for shape in all_shapes(root)}
+    shapes = {shape.key: shape for shape in all_boxes(root)}
     root_drawn = root.framed or not root.children
     parts = [_frame(shape) for shape in shapes.values() if shape.framed and (root_drawn or shape is not root)]
     parts += [_note(shape) for shape in shapes.values() if shape.kind == "part"]
@@ -51,10 +51,10 @@ def graph(flow: Flow, counts: list[NameCount]) -> str:
     )
 
 
-def _unreached(shape: Shape, counts: dict[str, NameCount], *, reached: bool) -> set[str]:
+def _unreached(shape: FlowBox, counts: dict[str, NameCount], *, reached: bool) -> set[str]:
     """Small steps, which nobody counts, that stand only among work that never began; of the others it is taken that
     they ran when their turn came."""
-    leaves = [counts.get(each.title) for each in all_shapes(shape) if each.counted]
+    leaves = [counts.get(each.title) for each in all_boxes(shape) if each.counted]
     if leaves:
         reached = any(state_of(count) not in ("none", "skipped") for count in leaves)
     if not shape.children:
@@ -93,7 +93,7 @@ def counts_text(count: NameCount) -> str:
     return " · ".join(f"{number:,} {word}" for word, number in told if number) or "not begun"
 
 
-def fitting(text: str, width: float, char_width: float) -> str:
+def fit_text(text: str, width: float, char_width: float) -> str:
     """As much of the text as the width has room for, reckoned by characters of a common width; wide letters, as
     capitals and many scripts have, count for more."""
     line, room = one_line(text), width / char_width
@@ -109,28 +109,28 @@ def _size(body: Activity) -> int:
     while open_nodes and size <= 100_000:
         node = open_nodes.pop()
         size += 1
-        open_nodes.extend(inner(node))
+        open_nodes.extend(inner_activities(node))
     return size
 
 
-def _frame(shape: Shape) -> str:
+def _frame(shape: FlowBox) -> str:
     title = f"{shape.title} · {shape.note}" if shape.note and shape.note != shape.title else shape.title
-    fits = fitting(title, shape.width - 2 * PAD, SMALL_CHAR_WIDTH)
+    fits = fit_text(title, shape.width - 2 * PAD, SMALL_CHAR_WIDTH)
     return (
-        f'<g><title>{escaped(title)}</title><rect class="frame" x="{shape.x:.1f}" y="{shape.y:.1f}" '
+        f'<g><title>{escape_html(title)}</title><rect class="frame" x="{shape.x:.1f}" y="{shape.y:.1f}" '
         f'width="{shape.width:.1f}" height="{shape.height:.1f}" rx="10"/>'
-        f'<text class="small" x="{shape.x + PAD:.1f}" y="{shape.y + 17:.1f}">{escaped(fits)}</text></g>'
+        f'<text class="small" x="{shape.x + PAD:.1f}" y="{shape.y + 17:.1f}">{escape_html(fits)}</text></g>'
     )
 
 
-def _note(shape: Shape) -> str:
-    return f'<text class="small part" x="{shape.x:.1f}" y="{shape.y + 11:.1f}">{escaped(shape.note)}</text>'
+def _note(shape: FlowBox) -> str:
+    return f'<text class="small part" x="{shape.x:.1f}" y="{shape.y + 11:.1f}">{escape_html(shape.note)}</text>'
 
 
-def _arrow(start: Shape, end: Shape, bends: list[Point], *, dashed: bool) -> str:
+def _arrow(start: FlowBox, end: FlowBox, bends: list[Point], *, dashed: bool) -> str:
     """A smooth line from the right of one box to the left of another, level where it touches anything."""
     first, last = (start.x + start.width, start.y + start.height / 2), (end.x - 2, end.y + end.height / 2)
-    between = [point for point in bends if min(_far(point, first), _far(point, last)) > 2]
+    between = [point for point in bends if min(_distance(point, first), _distance(point, last)) > 2]
     points = [first, *between, last]
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     for (x, y), (next_x, next_y) in pairwise(points):
@@ -139,24 +139,24 @@ def _arrow(start: Shape, end: Shape, bends: list[Point], *, dashed: bool) -> str
     return f'<path class="arrow{" dashed" if dashed else ""}" d="{path}" marker-end="url(#tip)"/>'
 
 
-def _far(one: Point, other: Point) -> float:
+def _distance(one: Point, other: Point) -> float:
     return abs(one[0] - other[0]) + abs(one[1] - other[1])
 
 
-def _node(shape: Shape, count: NameCount | None, *, reached: bool) -> str:
+def _node(shape: FlowBox, count: NameCount | None, *, reached: bool) -> str:
     told = counts_text(count) if count else shape.note or shape.kind
-    title = fitting(shape.title, shape.width - (36 if count and count.mended else 22), NAME_CHAR_WIDTH)
+    title = fit_text(shape.title, shape.width - (36 if count and count.mended else 22), NAME_CHAR_WIDTH)
     box = f'width="{shape.width:.0f}" height="{shape.height:.0f}" rx="8"'
     pile = "".join(f'<rect class="node pile" x="{shape.x + off:.1f}" y="{shape.y + off:.1f}" {box}/>' for off in (6, 3))
     state = "step" if count is None and not shape.counted and reached else state_of(count)
     parts = [
-        f'<g class="s-{state}"><title>{escaped(f"{shape.title} ({shape.kind}): {told}")}</title>',
+        f'<g class="s-{state}"><title>{escape_html(f"{shape.title} ({shape.kind}): {told}")}</title>',
         pile if shape.pile else "",
         f'<rect class="node" x="{shape.x:.1f}" y="{shape.y:.1f}" {box}/>',
-        f'<text class="name" x="{shape.x + 12:.1f}" y="{shape.y + 21:.1f}">{escaped(title)}</text>',
+        f'<text class="name" x="{shape.x + 12:.1f}" y="{shape.y + 21:.1f}">{escape_html(title)}</text>',
     ]
     if shape.height > 40:
-        fits = escaped(fitting(told, shape.width - 22, SMALL_CHAR_WIDTH))
+        fits = escape_html(fit_text(told, shape.width - 22, SMALL_CHAR_WIDTH))
         parts.append(f'<text class="small" x="{shape.x + 12:.1f}" y="{shape.y + 38:.1f}">{fits}</text>')
         parts.append(_bar(shape, count))
     if count and count.mended:
@@ -164,7 +164,7 @@ def _node(shape: Shape, count: NameCount | None, *, reached: bool) -> str:
     return "".join(parts) + "</g>"
 
 
-def _bar(shape: Shape, count: NameCount | None) -> str:
+def _bar(shape: FlowBox, count: NameCount | None) -> str:
     """How many of the name's items are where, as one bar."""
     x, y, width = shape.x + 12, shape.y + shape.height - 13, shape.width - 24
     parts = [f'<rect class="rail" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="4" rx="2"/>']

@@ -18,7 +18,7 @@ COLUMN_MAX = 8
 ROW_BOXES_MAX = 6
 
 
-class Placed(msgspec.Struct):
+class BoxLayout(msgspec.Struct):
     """Where each box has its upper left corner, and the points that each arrow passes on its way."""
 
     x: list[float]
@@ -38,9 +38,9 @@ class _Grid(msgspec.Struct):
     paths: dict[tuple[int, int], list[int]]
 
 
-def layered(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> Placed:
+def layered_layout(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> BoxLayout:
     if not sizes:
-        return Placed(x=[], y=[], width=0.0, height=0.0, bends={})
+        return BoxLayout(x=[], y=[], width=0.0, height=0.0, bends={})
     ranks = _ranks(len(sizes), edges)
     grid = _grid(sizes, edges, ranks)
     for sweep in range(SWEEPS):
@@ -48,7 +48,7 @@ def layered(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> P
     return _coordinates(grid, len(sizes))
 
 
-def in_columns(sizes: list[tuple[float, float]]) -> Placed:
+def column_layout(sizes: list[tuple[float, float]]) -> BoxLayout:
     """Boxes without arrows, row by row, in a block about as wide as a page."""
     columns = min(ROW_BOXES_MAX, -(-len(sizes) // COLUMN_MAX) + 1)
     widths = [max((width for width, _ in sizes[place::columns]), default=0.0) for place in range(columns)]
@@ -59,7 +59,7 @@ def in_columns(sizes: list[tuple[float, float]]) -> Placed:
         x += [lefts[place] for place in range(len(row))]
         y += [top] * len(row)
         top += max(height for _, height in row) + BOX_GAP
-    return Placed(x=x, y=y, width=sum(widths) + BOX_GAP * (columns - 1), height=top - BOX_GAP, bends={})
+    return BoxLayout(x=x, y=y, width=sum(widths) + BOX_GAP * (columns - 1), height=top - BOX_GAP, bends={})
 
 
 def _ranks(count: int, edges: list[tuple[int, int]]) -> list[int]:
@@ -124,7 +124,7 @@ def _order(grid: _Grid, *, down: bool) -> None:
         layer.sort(key=middle)
 
 
-def _coordinates(grid: _Grid, count: int) -> Placed:
+def _coordinates(grid: _Grid, count: int) -> BoxLayout:
     x, y = [0.0] * len(grid.sizes), [0.0] * len(grid.sizes)
     left, columns = 0.0, [(0.0, 0.0)] * len(grid.sizes)
     for layer in grid.layers:
@@ -138,13 +138,13 @@ def _coordinates(grid: _Grid, count: int) -> Placed:
     for sweep in range(SWEEPS):
         neighbours = grid.above if sweep % 2 == 0 else grid.below
         for layer in grid.layers if sweep % 2 == 0 else grid.layers[::-1]:
-            _stack(layer, grid, y, [_wanted(box, neighbours[box], grid, y) for box in layer])
+            _stack(layer, grid, y, [_preferred_top(box, neighbours[box], grid, y) for box in layer])
     top = min(y)
     y = [place - top for place in y]
     height = max(place + grid.sizes[box][1] for box, place in enumerate(y))
     middles = [place + grid.sizes[box][1] / 2 for box, place in enumerate(y)]
     bends = {edge: _bends(edge, path, columns, middles) for edge, path in grid.paths.items()}
-    return Placed(x=x[:count], y=y[:count], width=left - LAYER_GAP, height=height, bends=bends)
+    return BoxLayout(x=x[:count], y=y[:count], width=left - LAYER_GAP, height=height, bends=bends)
 
 
 def _bends(
@@ -156,7 +156,7 @@ def _bends(
     return [(columns[start][1], middles[start]), *through, (columns[end][0] - 2, middles[end])]
 
 
-def _wanted(box: int, neighbours: list[int], grid: _Grid, y: list[float]) -> float:
+def _preferred_top(box: int, neighbours: list[int], grid: _Grid, y: list[float]) -> float:
     """The upper edge that puts the box's middle at the middle of its neighbours' middles."""
     if not neighbours:
         return y[box]

@@ -12,15 +12,15 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair_views import DecisionView
 from mendflow.core.model.views import AttemptView, CaseView, ItemView
-from mendflow.pages.attempts import ran
-from mendflow.pages.data import brought, data
+from mendflow.pages.attempts import started_attempts
 from mendflow.pages.document import document, figure
+from mendflow.pages.formatting import duration_text, escape_html, one_line, size_text, time_text
 from mendflow.pages.graph import graph
-from mendflow.pages.others import other_cases
+from mendflow.pages.related_cases import other_cases
 from mendflow.pages.repairs import Steps, repairs
 from mendflow.pages.sections import failures, items_table, resources, values_table
+from mendflow.pages.staging import staging_table, staging_totals
 from mendflow.pages.timeline import timeline
-from mendflow.pages.words import duration_text, escaped, one_line, size_text, time_text
 
 SCRIPT = package_files.files("mendflow.pages").joinpath("report.js").read_text(encoding="utf-8")
 
@@ -52,7 +52,7 @@ def render(
         ("Inputs", "inputs", values_table(case.inputs, "The case was given no inputs.")),
         ("Items", "items-section", items_table(items, now)),
     ]
-    if brought_here := data(items):
+    if brought_here := staging_table(items):
         sections.insert(4, ("Data", "data", brought_here))
     if decisions:
         sections.insert(3, ("Repairs", "repairs", repairs(decisions, items, steps or {})))
@@ -63,8 +63,10 @@ def render(
         sections.insert(place, (title, "called", other_cases(called, theirs, steps or {})))
     body = "".join(f'<section id="{key}"><h2>{title}</h2>{content}</section>' for title, key, content in sections)
     links = "".join(f'<a href="#{key}">{title}</a>' for title, key, _ in sections)
-    header = _header(case, flow, _Whole(case, items, called, called_items), now)
-    footer = f'<footer class="quiet">Made by mendflow {escaped(version)} for case {escaped(str(case.id))}.</footer>'
+    header = _header(case, flow, _CaseTree(case, items, called, called_items), now)
+    footer = (
+        f'<footer class="quiet">Made by mendflow {escape_html(version)} for case {escape_html(str(case.id))}.</footer>'
+    )
     whole = f"{header}<nav>{links}</nav><main>{body}</main>{footer}"
     return document(f"{flow.name}: {case.status} ({case.id})", whole, script=SCRIPT)
 
@@ -74,7 +76,7 @@ def _latest(case: CaseView, items: list[ItemView]) -> Instant:
     return max(case.started_at, case.ended_at, max(ends, default=0), max((item.ended_at for item in items), default=0))
 
 
-class _Whole(NamedTuple):
+class _CaseTree(NamedTuple):
     """A case with those that belong to it. Of very many, the items of the last ones are not there."""
 
     case: CaseView
@@ -89,27 +91,27 @@ class _Whole(NamedTuple):
         return work or (sum(getattr(count, word) for count in counts) if word in ("failed", "cancelled") else 0)
 
     def attempts(self) -> list[AttemptView]:
-        return [attempt for item in (*self.items, *self.called_items) for attempt in ran(item)]
+        return [attempt for item in (*self.items, *self.called_items) for attempt in started_attempts(item)]
 
     def cut(self) -> bool:
         known = {item.case for item in self.called_items}
         return any(case.counts and case.id not in known for case in self.called)
 
 
-def _header(case: CaseView, flow: Flow, whole: _Whole, now: Instant) -> str:
-    described = f"<p>{escaped(one_line(flow.description, 400))}</p>" if flow.description else ""
-    rerun = f" · again from {escaped(str(case.rerun_of))}" if case.rerun_of else ""
+def _header(case: CaseView, flow: Flow, whole: _CaseTree, now: Instant) -> str:
+    described = f"<p>{escape_html(one_line(flow.description, 400))}</p>" if flow.description else ""
+    rerun = f" · again from {escape_html(str(case.rerun_of))}" if case.rerun_of else ""
     figures = "".join(figure(value, word, css) for value, word, css in _figures(whole, now))
     ended = f" · ended {time_text(case.ended_at)}" if case.ended_at else ""
     return (
-        f'<header><div class="top"><h1>{escaped(one_line(str(flow.name), 80))}</h1>'
-        f'<span class="pill big {escaped(case.status)}">{escaped(case.status)}</span></div>{described}'
-        f'<p class="quiet">case {escaped(str(case.id))}{rerun} · started {time_text(case.started_at)}{ended}</p>'
+        f'<header><div class="top"><h1>{escape_html(one_line(str(flow.name), 80))}</h1>'
+        f'<span class="pill big {escape_html(case.status)}">{escape_html(case.status)}</span></div>{described}'
+        f'<p class="quiet">case {escape_html(str(case.id))}{rerun} · started {time_text(case.started_at)}{ended}</p>'
         f'<div class="figures">{figures}</div></header>'
     )
 
 
-def _figures(whole: _Whole, now: Instant) -> list[tuple[str, str, str]]:
+def _figures(whole: _CaseTree, now: Instant) -> list[tuple[str, str, str]]:
     """The numbers that one looks for first, of the case and all that it called. What was cached is done."""
     case, attempts, more = whole.case, whole.attempts(), "+" if whole.cut() else ""
     total = {word: whole.total(word) for word in ("done", "failed", "cancelled", "mended", "cached")}
@@ -127,5 +129,5 @@ def _figures(whole: _Whole, now: Instant) -> list[tuple[str, str, str]]:
         (f"{len(attempts):,}{more}", "attempts", ""),
         (duration_text(sum(attempt.cpu_ms for attempt in attempts)) + more, "CPU time", ""),
         (size_text(peak) if peak else "-", "peak memory", ""),
-        *([(f"{told.share:.0%}", "cache hits", "")] if (told := brought(attempts)).files else []),
+        *([(f"{told.share:.0%}", "cache hits", "")] if (told := staging_totals(attempts)).files else []),
     ]

@@ -11,9 +11,9 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair_views import DecisionView, HistoryEntry, TrailStep
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import ItemView
-from mendflow.pages.attempts import ran
-from mendflow.pages.others import anchor, step_list
-from mendflow.pages.words import count_text, duration_text, escaped, one_line, short_time_text
+from mendflow.pages.attempts import started_attempts
+from mendflow.pages.formatting import count_text, duration_text, escape_html, one_line, short_time_text
+from mendflow.pages.related_cases import anchor, step_table
 
 REPAIRS_MAX = 300
 VALUE_CHARS_MAX = 120
@@ -54,7 +54,7 @@ def costs(decisions: Sequence[DecisionView], items: Sequence[ItemView]) -> dict[
     for decision in sorted(decisions, key=lambda each: -each.at):
         end = later.get(str(decision.item), 0)
         item = by_item.get(decision.item) if decision.item else None
-        made = [each.granted_at for each in ran(item)] if item else []
+        made = [each.granted_at for each in started_attempts(item)] if item else []
         more = sum(1 for at in made if at >= decision.at and (not end or at < end)) if decision.exlet else 0
         found[decision.id] = Cost(more, max(decision.ended_at - decision.at, 0) if decision.ended_at else 0)
         later[str(decision.item)] = decision.at
@@ -68,7 +68,7 @@ def _summary(decisions: Sequence[DecisionView], spent: dict[str, Cost]) -> str:
     told = [count_text(len(decisions), "exception"), f"{repaired:,} repaired"]
     told += [f"{ignored:,} that no rule took up"] if ignored else []
     told += [count_text(attempts, "more attempt"), f"{duration_text(took)} in repairs"]
-    return f'<p class="quiet">{escaped(" · ".join(told))}</p>'
+    return f'<p class="quiet">{escape_html(" · ".join(told))}</p>'
 
 
 def _repair(decision: DecisionView, cost: Cost, steps: Sequence[HistoryEntry], *, opened: bool) -> str:
@@ -79,7 +79,7 @@ def _repair(decision: DecisionView, cost: Cost, steps: Sequence[HistoryEntry], *
     return (
         f'<details class="failure repair{" made-good" if word in GOOD else ""}"{" open" if opened else ""}>'
         f"<summary><b>{_text(str(decision.item or decision.case), 80)}</b> {_text(what, 240)} {done} "
-        f'<span class="pill {css}">{escaped(word)}</span></summary>'
+        f'<span class="pill {css}">{escape_html(word)}</span></summary>'
         f"{_facts(decision, cost)}{_trail(decision)}{_steps(decision, steps)}</details>"
     )
 
@@ -118,8 +118,8 @@ def _step_row(step: TrailStep, decision: DecisionView) -> str:
 def _steps(decision: DecisionView, steps: Sequence[HistoryEntry]) -> str:
     if decision.exlet_case is None:
         return ""
-    case = escaped(str(decision.exlet_case))
-    return f'<p>exlet case <a href="#{anchor(str(decision.exlet_case))}">{case}</a></p>{step_list(steps)}'
+    case = escape_html(str(decision.exlet_case))
+    return f'<p>exlet case <a href="#{anchor(str(decision.exlet_case))}">{case}</a></p>{step_table(steps)}'
 
 
 def _short(value: Value) -> str:
@@ -128,4 +128,4 @@ def _short(value: Value) -> str:
 
 
 def _text(text: str, limit: int) -> str:
-    return escaped(one_line(text, limit))
+    return escape_html(one_line(text, limit))

@@ -11,9 +11,17 @@ from mendflow.core.model import flow as model
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import ItemView
-from mendflow.pages.attempts import mended, ran, times_of
-from mendflow.pages.shapes import inner
-from mendflow.pages.words import count_text, duration_text, escaped, one_line, plain, short_time_text, size_text
+from mendflow.pages.attempts import is_mended, started_attempts, times_of
+from mendflow.pages.boxes import inner_activities
+from mendflow.pages.formatting import (
+    count_text,
+    duration_text,
+    escape_html,
+    one_line,
+    plain_text,
+    short_time_text,
+    size_text,
+)
 
 GROUPS_MAX = 40
 LOG_CHARS_MAX = 6_000
@@ -29,12 +37,14 @@ class _Group(msgspec.Struct):
     fault: Fault
     items: list[str] = []
     attempts: int = 0
-    mended: int = 0
+    mended_count: int = 0
     log_tail: str = ""
 
 
 def failures(case_fault: Fault | None, items: list[ItemView]) -> str:
-    groups = sorted(_groups(items).values(), key=lambda group: (group.mended == len(group.items), -group.attempts))
+    groups = sorted(
+        _groups(items).values(), key=lambda group: (group.mended_count == len(group.items), -group.attempts)
+    )
     parts = [_case_fault(case_fault)] if case_fault else []
     parts += [_failure(group, opened=index == 0) for index, group in enumerate(groups[:GROUPS_MAX])]
     if len(groups) > GROUPS_MAX:
@@ -46,11 +56,11 @@ def resources(flow: model.Flow, items: list[ItemView], now: int) -> str:
     """What each name used, beside what it asked for."""
     by_name: dict[str, list[ItemView]] = defaultdict(list)
     for item in items:
-        if ran(item):
+        if started_attempts(item):
             by_name[item.name].append(item)
     if not by_name:
         return '<p class="quiet">No job has run.</p>'
-    asked = _asked(flow.body)
+    asked = _requested_jobs(flow.body)
     rows = [_resource_row(name, group, asked.get(name), now) for name, group in list(by_name.items())[:300]]
     heads = ("job", "attempts", "median run time", "longest", "CPU time", "peak memory", "memory asked", "used of it")
     head = "".join(f"<th>{word}</th>" for word in heads)
@@ -66,7 +76,7 @@ def values_table(values: dict[str, Value], if_none: str) -> str:
 
 def items_table(items: list[ItemView], now: int) -> str:
     """Failed ones first, then mended ones, then the others as they came."""
-    order = sorted(items, key=lambda item: (item.state != "failed", not mended(item), item.serial))
+    order = sorted(items, key=lambda item: (item.state != "failed", not is_mended(item), item.serial))
     shown = order[:ROWS_MAX]
     note = count_text(len(items), "item")
     if len(shown) < len(items):
@@ -82,7 +92,7 @@ def items_table(items: list[ItemView], now: int) -> str:
 
 
 def _text(text: str, limit: int = CELL_CHARS_MAX) -> str:
-    return escaped(one_line(text, limit))
+    return escape_html(one_line(text, limit))
 
 
 def _groups(items: list[ItemView]) -> dict[tuple[str, str], _Group]:
@@ -97,7 +107,7 @@ def _groups(items: list[ItemView]) -> dict[tuple[str, str], _Group]:
             group.log_tail = group.log_tail or fault.log_tail or item.log_tail
             if str(item.item) not in group.items[-1:]:
                 group.items.append(str(item.item))
-                group.mended += item.state == "completed"
+                group.mended_count += item.state == "completed"
     return groups
 
 
@@ -107,36 +117,36 @@ def _case_fault(fault: Fault) -> str:
 
 def _failure(group: _Group, *, opened: bool) -> str:
     fault, number = group.fault, len(group.items)
-    failed = number - group.mended
+    failed = number - group.mended_count
     badges = (f'<span class="pill failed">{failed:,} failed</span>' if failed else "") + (
-        f'<span class="pill mended">{group.mended:,} mended</span>' if group.mended else ""
+        f'<span class="pill mended">{group.mended_count:,} mended</span>' if group.mended_count else ""
     )
     facts = [fault.category.value, count_text(group.attempts, "failed attempt")]
     facts += [f"exit code {fault.exit_code}"] if fault.exit_code is not None else []
     facts += [f"signal {fault.signal}"] if fault.signal else []
     named = ", ".join(group.items[:6]) + (f" and {number - 6:,} more" if number > 6 else "")
-    log = plain(group.log_tail)[-LOG_CHARS_MAX:].strip("\n")
-    shown = f"<pre>{escaped(log)}</pre>" if log else '<p class="quiet">It left no log.</p>'
+    log = plain_text(group.log_tail)[-LOG_CHARS_MAX:].strip("\n")
+    shown = f"<pre>{escape_html(log)}</pre>" if log else '<p class="quiet">It left no log.</p>'
     return (
         f'<details class="failure{"" if failed else " made-good"}"{" open" if opened else ""}>'
         f"<summary><b>{_text(group.name)}</b> "
         f"<span>{_text(fault.message, 300)}</span> {badges}</summary>"
-        f'<p class="quiet">{escaped(" · ".join(facts))}<br>{_text(named, 400)}</p>{shown}</details>'
+        f'<p class="quiet">{escape_html(" · ".join(facts))}<br>{_text(named, 400)}</p>{shown}</details>'
     )
 
 
-def _asked(body: model.Activity) -> dict[str, model.Job]:
+def _requested_jobs(body: model.Activity) -> dict[str, model.JobActivity]:
     found, open_nodes = {}, [body]
     while open_nodes:
         node = open_nodes.pop()
-        if isinstance(node, model.Job):
+        if isinstance(node, model.JobActivity):
             found[node.label or node.name] = node
-        open_nodes.extend(inner(node))
+        open_nodes.extend(inner_activities(node))
     return found
 
 
-def _resource_row(name: str, items: list[ItemView], job: model.Job | None, now: int) -> str:
-    attempts = [attempt for item in items for attempt in ran(item)]
+def _resource_row(name: str, items: list[ItemView], job: model.JobActivity | None, now: int) -> str:
+    attempts = [attempt for item in items for attempt in started_attempts(item)]
     took = sorted(ended - started for started, ended in (times_of(attempt, now) for attempt in attempts))
     peak = max(attempt.peak_bytes for attempt in attempts)
     wanted = job.resources.memory_bytes if job else 0
@@ -160,9 +170,9 @@ def _value(value: Value) -> str:
     if ref:
         return f'{_text(ref.name)} <span class="quiet">{size_text(ref.bytes)}, sha256 {_text(ref.sha256[:16])}…</span>'
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
-    text = plain(text)
+    text = plain_text(text)
     cut = text if len(text) <= OUTPUT_CHARS_MAX else text[:OUTPUT_CHARS_MAX] + " …"
-    return f"<code>{escaped(cut)}</code>"
+    return f"<code>{escape_html(cut)}</code>"
 
 
 def _item_row(item: ItemView, now: int) -> str:
@@ -171,12 +181,13 @@ def _item_row(item: ItemView, now: int) -> str:
     ended = item.ended_at or (now if began else 0)
     remark = item.fault.message if item.fault else item.cache_reason or item.reason or item.command
     cpu, peak = sum(a.cpu_ms for a in item.attempts), max((a.peak_bytes for a in item.attempts), default=0)
-    state = "mended" if mended(item) else item.state
+    state = "mended" if is_mended(item) else item.state
+    runs = f" in {len(item.earlier_runs) + 1} runs" if item.earlier_runs else ""
     cells = [
         f"<th>{_text(str(item.item), 80)}</th>",
         f"<td>{_text(item.kind, 20)}</td>",
-        f'<td><span class="pill {escaped(state)}">{escaped(state)}</span></td>',
-        f"<td>{len(ran(item)) or '-'}{f' in {len(item.earlier_runs) + 1} runs' if item.earlier_runs else ''}</td>",
+        f'<td><span class="pill {escape_html(state)}">{escape_html(state)}</span></td>',
+        f"<td>{len(started_attempts(item)) or '-'}{runs}</td>",
         f"<td>{short_time_text(began)[11:] or '-'}</td>",
         f"<td>{duration_text(max(ended - began, 0)) if began else '-'}</td>",
         f"<td>{duration_text(cpu) if cpu else '-'}</td>",

@@ -1,6 +1,6 @@
 """Where the marks of a time axis stand, and what is written at them: round numbers of the unit that one would use."""
 
-from mendflow.pages.words import duration_text
+from mendflow.pages.formatting import duration_text
 
 _STEPS_MS = [
     *(unit * step for unit in (1, 10, 100) for step in (1, 2, 5)),

@@ -8,9 +8,9 @@ import msgspec
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.views import AttemptView, CaseView, ItemView
-from mendflow.pages.attempts import mended, ran, times_of
+from mendflow.pages.attempts import is_mended, started_attempts, times_of
+from mendflow.pages.formatting import count_text, duration_text, escape_html, one_line, short_time_text
 from mendflow.pages.ticks import time_step_ms, time_tick_text
-from mendflow.pages.words import count_text, duration_text, escaped, one_line, short_time_text
 
 ROWS_MAX = 500
 BANDS_MAX = 60
@@ -30,7 +30,7 @@ LEGEND = '<p class="legend quiet">' + "".join(
 ) + '<span class="cross">✚</span>mended: a later attempt made it good</p>'  # fmt: skip
 
 
-class Span(msgspec.Struct):
+class TimeRange(msgspec.Struct):
     """The time that the drawing covers."""
 
     start: Instant
@@ -42,30 +42,32 @@ class Span(msgspec.Struct):
 
 
 def timeline(case: CaseView, items: list[ItemView], now: Instant) -> str:
-    shown = [item for item in items if item.attempts or (_began(item) and item.state != "skipped")]
+    shown = [item for item in items if item.attempts or (_start_time(item) and item.state != "skipped")]
     if not shown:
         return f'<p class="quiet">Nothing has run{"" if case.ended_at else " yet"}.</p>'
-    span = _span(case, shown, now)
+    span = _time_range(case, shown, now)
     if len(shown) > ROWS_MAX:
         return _bands(shown, span, now)
-    shown.sort(key=lambda item: (_began(item), item.serial))
+    shown.sort(key=lambda item: (_start_time(item), item.serial))
     row = 20.0 if len(shown) <= 120 else 12.0
     height = AXIS_HEIGHT + row * len(shown) + 6
     rows = [_row(item, AXIS_HEIGHT + row * index, row, span, now) for index, item in enumerate(shown)]
     return LEGEND + _svg(height, _axis(span, height) + "".join(rows))
 
 
-def _began(item: ItemView) -> Instant:
+def _start_time(item: ItemView) -> Instant:
     """When it began; of a message that was taken, and of a partner that answered, only that moment is known."""
     granted = item.attempts[0].granted_at if item.attempts else 0
     return item.created_at or granted or item.ended_at
 
 
-def _span(case: CaseView, items: list[ItemView], now: Instant) -> Span:
-    starts = [_began(item) for item in items]
+def _time_range(case: CaseView, items: list[ItemView], now: Instant) -> TimeRange:
+    starts = [_start_time(item) for item in items]
     ends = [times_of(attempt, now)[1] for item in items for attempt in item.attempts[-1:]]
     start = min([case.started_at or min(starts), *starts])
-    return Span(start=start, end=max([case.ended_at or start, *ends, *(item.ended_at for item in items), start + 1]))
+    return TimeRange(
+        start=start, end=max([case.ended_at or start, *ends, *(item.ended_at for item in items), start + 1])
+    )
 
 
 def _svg(height: float, content: str) -> str:
@@ -76,7 +78,7 @@ def _svg(height: float, content: str) -> str:
     )
 
 
-def _axis(span: Span, height: float) -> str:
+def _axis(span: TimeRange, height: float) -> str:
     total = span.end - span.start
     parts = []
     for tick in range(0, total + 1, time_step_ms(total, TICKS_MAX)):
@@ -86,24 +88,24 @@ def _axis(span: Span, height: float) -> str:
     return "".join(parts)
 
 
-def _row(item: ItemView, top: float, row: float, span: Span, now: Instant) -> str:
+def _row(item: ItemView, top: float, row: float, span: TimeRange, now: Instant) -> str:
     middle, thick = top + row / 2, row - 6 if row > 15 else row - 3
-    began = _began(item)
+    began = _start_time(item)
     ended = item.ended_at or (times_of(item.attempts[-1], now)[1] if item.attempts else now)
-    css, mark = ("small mended", " ✚") if mended(item) else ("small", "")
+    css, mark = ("small mended", " ✚") if is_mended(item) else ("small", "")
     parts = [
         f'<g class="row"><text class="{css}" x="{LABEL_WIDTH - 8}" y="{middle + 3.5:.1f}" '
-        f'text-anchor="end">{escaped(one_line(str(item.item), 31))}{mark}</text>',
+        f'text-anchor="end">{escape_html(one_line(str(item.item), 31))}{mark}</text>',
         f'<line class="wait" x1="{span.x(began):.1f}" x2="{span.x(ended):.1f}" y1="{middle:.1f}" y2="{middle:.1f}"/>',
     ]
-    if not ran(item):
+    if not started_attempts(item):
         x, width = span.x(began), max(span.x(ended) - span.x(began), 2)
-        told = escaped(f"{item.item}: {item.state}, {duration_text(ended - began)}")
+        told = escape_html(f"{item.item}: {item.state}, {duration_text(ended - began)}")
         parts.append(_rect(f"a-{item.state}", x, middle, width, thick / 2, told))
-    for attempt in ran(item):
+    for attempt in started_attempts(item):
         started, over = times_of(attempt, now)
         x, width = span.x(started), max(span.x(over) - span.x(started), 2)
-        told = escaped(_attempt_text(item, attempt, over - started))
+        told = escape_html(_attempt_text(item, attempt, over - started))
         parts.append(_rect(f"a-{attempt.end or item.state}", x, middle, width, thick, told))
     return "".join(parts) + "</g>"
 
@@ -121,7 +123,7 @@ def _attempt_text(item: ItemView, attempt: AttemptView, took_ms: int) -> str:
     return text + (f"\n{one_line(attempt.fault.message, 200)}" if attempt.fault else "")
 
 
-def _bands(items: list[ItemView], span: Span, now: Instant) -> str:
+def _bands(items: list[ItemView], span: TimeRange, now: Instant) -> str:
     by_name: dict[str, list[ItemView]] = defaultdict(list)
     for item in items:
         by_name[item.name].append(item)
@@ -133,10 +135,10 @@ def _bands(items: list[ItemView], span: Span, now: Instant) -> str:
     return f'<p class="quiet">{note}</p>' + _svg(height, _axis(span, height) + "".join(bands))
 
 
-def _band(name: str, items: list[ItemView], top: float, span: Span, now: Instant) -> str:
+def _band(name: str, items: list[ItemView], top: float, span: TimeRange, now: Instant) -> str:
     changes, bad = [0] * (BINS + 1), [0] * BINS
     for item in items:
-        for attempt in ran(item):
+        for attempt in started_attempts(item):
             started, ended = times_of(attempt, now)
             changes[_bin(started, span)] += 1
             changes[_bin(ended, span) + 1] -= 1
@@ -157,7 +159,7 @@ def _band(name: str, items: list[ItemView], top: float, span: Span, now: Instant
         for index, number in enumerate(bad)
         if number
     )
-    label = escaped(one_line(name, 31))
+    label = escape_html(one_line(name, 31))
     return (
         f'<text class="small" x="{LABEL_WIDTH - 8}" y="{base - 10:.1f}" text-anchor="end">{label}</text>'
         f'<text class="small faint" x="{LABEL_WIDTH - 8}" y="{base + 3:.1f}" text-anchor="end">'
@@ -166,6 +168,6 @@ def _band(name: str, items: list[ItemView], top: float, span: Span, now: Instant
     )
 
 
-def _bin(at: Instant, span: Span) -> int:
+def _bin(at: Instant, span: TimeRange) -> int:
     share = (min(max(at, span.start), span.end) - span.start) / (span.end - span.start)
     return min(int(share * BINS), BINS - 1)

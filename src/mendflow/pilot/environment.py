@@ -8,18 +8,18 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.platforms import machine_of
-from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sync import Capacity
-from mendflow.pilot.devices import visible
-from mendflow.pilot.memory import machine_bytes
-from mendflow.pilot.shell import SHELL
-from mendflow.pilot.verdicts import ROOM_BYTES
+from mendflow.pilot.agent.devices import visible
+from mendflow.pilot.slot.faults import ROOM_BYTES
+from mendflow.pilot.slot.memory import machine_bytes
+from mendflow.pilot.slot.shell import SHELL
 
 DISK_BYTES_MIN = ROOM_BYTES
 
 
-class BadEnvironment(Mistake):
+class BadEnvironment(RequestError):
     """A pilot cannot work here."""
 
     code = "bad-environment"

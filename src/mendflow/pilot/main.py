@@ -13,25 +13,25 @@ from collections.abc import Sequence
 import msgspec
 
 from mendflow import event_loop
-from mendflow.core.model.problems import Invalid, Mistake
-from mendflow.core.model.sync import LEAVES
-from mendflow.pilot.agent import Agent
+from mendflow.core.model.errors import InvalidRequest, RequestError
+from mendflow.core.model.sync import LEAVE_REASONS
+from mendflow.pilot.agent.agent import Agent
+from mendflow.pilot.agent.http import ExchangeClient, FileClient, ServerAddress
+from mendflow.pilot.agent.server_link import SYNC_PATH, PilotRefused, ServerLink
+from mendflow.pilot.agent.servers import ServerAddresses
+from mendflow.pilot.agent.shutdown import report_unfit
+from mendflow.pilot.agent.site_checks import missing_requirements, unreachable, why_unreached
+from mendflow.pilot.cache.maintenance import maintain_cache
 from mendflow.pilot.cache.shared import SharedCache
-from mendflow.pilot.cache.tending import tend
-from mendflow.pilot.checking import shortcomings, unreachable, unreached
 from mendflow.pilot.environment import BadEnvironment, capacity, check, shortage, usable_cpus
-from mendflow.pilot.family import slots_in
-from mendflow.pilot.farewell import say_unfit
-from mendflow.pilot.home import Home
-from mendflow.pilot.http import Address, Exchanges, Files
-from mendflow.pilot.lease import boot_ms
-from mendflow.pilot.link import SYNC_PATH, Link, LinkRefused
-from mendflow.pilot.memory import machine_bytes
+from mendflow.pilot.files.catalogue import ServerFileCatalogue
+from mendflow.pilot.files.staging import FileStager
+from mendflow.pilot.files.work_folder import WorkFolder
 from mendflow.pilot.options import PilotOptions, parse, useless
-from mendflow.pilot.places import AskedPlaces
-from mendflow.pilot.processes import become_reaper
-from mendflow.pilot.servers import Servers
-from mendflow.pilot.staging import Staging
+from mendflow.pilot.slot.lease import boot_ms
+from mendflow.pilot.slot.memory import machine_bytes
+from mendflow.pilot.slot.process_tags import find_slots
+from mendflow.pilot.slot.processes import become_reaper
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -40,7 +40,7 @@ GOODBYE_MS = 5_000
 DISK_LOOK_MS = 1_000
 
 
-class ServerFile(msgspec.Struct, frozen=True):
+class LocalServerFile(msgspec.Struct, frozen=True):
     """What a server on this machine leaves in its data folder."""
 
     url: str
@@ -52,63 +52,67 @@ def run_pilot(options: PilotOptions) -> int:
     level = logging.WARNING if options.quiet else logging.INFO
     logging.basicConfig(level=level, stream=sys.stderr, format="mendflow pilot: %(message)s")
     try:
-        home = Home(options.work)
-        servers = Servers(options.server, options.token, home.servers)
+        work_folder = WorkFolder(options.work)
+        servers = ServerAddresses(options.server, options.token, work_folder.servers)
     except ValueError as error:
         log.error("%s", error)
         return BAD_OPTIONS
     if why := useless(options.cache):
         log.warning("%s, unless it shares the caches of others", why)
-    comes_back = bool(slots_in(str(home.folder))) or home.has_results
-    if (unfit := _look_around(home, options, servers, comes_back)) and not comes_back:
+    comes_back = bool(find_slots(str(work_folder.folder))) or work_folder.has_results
+    if (unfit := _check_environment(work_folder, options, servers, comes_back)) and not comes_back:
         return _end_unfit(options, servers, unfit)
     try:
-        home.make()
-        lock = home.lock()
-    except (Mistake, OSError) as error:
+        work_folder.make()
+        lock = work_folder.lock()
+    except (RequestError, OSError) as error:
         log.error("%s", error)
         return CANNOT_WORK
     try:
         become_reaper()
-        return event_loop.run(_Life(options, home, servers, unfit).live())
-    except Invalid as error:
+        return event_loop.run(_PilotRun(options, work_folder, servers, unfit).live())
+    except InvalidRequest as error:
         log.error("%s", error)
         return BAD_OPTIONS
     finally:
         os.close(lock)
 
 
-def _look_around(home: Home, options: PilotOptions, servers: Servers, comes_back: bool) -> str:
+def _check_environment(
+    work_folder: WorkFolder, options: PilotOptions, servers: ServerAddresses, comes_back: bool
+) -> str:
     """Why jobs cannot run here; empty if they can. One that comes back to what it has left waits for a better disk, and
     asks nobody first."""
     try:
-        check(home.folder)
+        check(work_folder.folder)
     except BadEnvironment as error:
         if not comes_back:
             return error.message
         log.warning("%s", error)
     memory_bytes = machine_bytes() if options.memory_bytes is None else options.memory_bytes
-    lacks = shortcomings(options.checks, home.folder, memory_bytes=memory_bytes, reach=unreachable)
+    lacks = missing_requirements(options.checks, work_folder.folder, memory_bytes=memory_bytes, reach=unreachable)
     if options.storage and not comes_back:
-        places = AskedPlaces(Files(servers.address), "", site=options.site, storage=options.storage)
-        lacks.append(unreached(options.storage, places))
+        catalogue = ServerFileCatalogue(FileClient(servers.address), "", site=options.site, storage=options.storage)
+        lacks.append(why_unreached(options.storage, catalogue))
     return "; ".join(filter(None, lacks))
 
 
-def _end_unfit(options: PilotOptions, servers: Servers, why: str) -> int:
-    log.error("it cannot work here: %s", why)
+def _end_unfit(options: PilotOptions, servers: ServerAddresses, why: str) -> int:
+    log.error("this pilot cannot run here: %s", why)
     said = {"host": options.host, "site": options.site, "submission": options.name}
-    event_loop.run(say_unfit(servers, SYNC_PATH, why=why, **said))
+    event_loop.run(report_unfit(servers, SYNC_PATH, why=why, **said))
     return CANNOT_WORK
 
 
-class _Life:
+class _PilotRun:
     """One run of a pilot, from its registration to its goodbye."""
 
-    def __init__(self, options: PilotOptions, home: Home, servers: Servers, unfit: str = "") -> None:
+    def __init__(
+        self, options: PilotOptions, work_folder: WorkFolder, servers: ServerAddresses, unfit: str = ""
+    ) -> None:
         """With `unfit` it came back only for what it left here: it ends when that is over."""
         self._options = options
-        self._home = home
+        self._work_folder = work_folder
         self._servers = servers
         self._unfit = unfit
         self._followed = servers.address  # what the server's own file said last
@@ -119,10 +123,10 @@ class _Life:
         self._leaves = ""  # why
 
     async def live(self) -> int:
-        options, home = self._options, self._home
-        identity = home.identify()
+        options, work_folder = self._options, self._work_folder
+        identity = work_folder.identify()
         has = capacity(
-            home.folder,
+            work_folder.folder,
             slots=options.slots or usable_cpus(),
             cpus=options.cpus,
             memory_bytes=options.memory_bytes,
@@ -130,20 +134,20 @@ class _Life:
             gpus=options.gpus,
         )
         address = self._servers.address
-        files, exchanges = Files(address), Exchanges(address, SYNC_PATH)
-        self._servers.moved = lambda address: self._turn_to(address, files, exchanges)
-        places = AskedPlaces(files, identity.pilot, site=options.site, storage=options.storage)
+        files, exchanges = FileClient(address), ExchangeClient(address, SYNC_PATH)
+        self._servers.on_move = lambda address: self._switch_server(address, files, exchanges)
+        catalogue = ServerFileCatalogue(files, identity.pilot, site=options.site, storage=options.storage)
         cache = SharedCache(
-            home.cache,
+            work_folder.cache,
             options.cache,
             host=options.host or socket.gethostname(),
             first_version=identity.starts << 32,
-            memory=home.folder,
+            memory=work_folder.folder,
         )
         cache.serve(address.url)
-        staging = Staging(home, files, cache=cache.disk, places=places)
-        agent = Agent(home, identity.pilot, has, staging, keep=options.keep)
-        link = Link(
+        staging = FileStager(work_folder, files, cache=cache.disk, catalogue=catalogue)
+        agent = Agent(work_folder, identity.pilot, has, staging, keep=options.keep)
+        link = ServerLink(
             agent,
             exchanges,
             pilot=identity.pilot,
@@ -152,22 +156,22 @@ class _Life:
             capacity=has,
             first_serial=identity.starts << 32,
             life_left_ms=self._life_left_ms,
-            seek=None if options.server_file is None else lambda: self._follow(files, exchanges),
+            find_server=None if options.server_file is None else lambda: self._follow(files, exchanges),
             others=self._servers,
             storage=options.storage,
             submission=options.name,
             unfit=self._unfit,
             caches=cache,
         )
-        self._heed_signals()
+        self._install_signal_handlers()
         if self._unfit:
-            log.warning("jobs can no longer run here: %s; it brings home what it began, and ends", self._unfit)
-            agent.paused = True
+            log.warning("jobs can no longer run here: %s; the pilot delivers its results and stops", self._unfit)
+            agent.is_paused = True
         self._look_at_disk(agent)
         await agent.start()
         slots = "1 slot" if has.slots == 1 else f"{has.slots} slots"
-        log.info("%s works for %s with %s in %s", identity.pilot, options.server, slots, home.folder)
-        tending = asyncio.get_running_loop().create_task(tend(cache, agent))
+        log.info("%s works for %s with %s in %s", identity.pilot, options.server, slots, work_folder.folder)
+        tending = asyncio.get_running_loop().create_task(maintain_cache(cache, agent))
         code = await self._work(agent, link)
         tending.cancel()
         await self._say_goodbye(agent, link, code)
@@ -175,11 +179,11 @@ class _Life:
         cache.close()
         return CANNOT_WORK if code == LEFT and self._unfit else code
 
-    async def _work(self, agent: Agent, link: Link) -> int:
+    async def _work(self, agent: Agent, link: ServerLink) -> int:
         """Converse until it is time to leave, and on while running jobs use their grace."""
         loop = asyncio.get_running_loop()
         watch = loop.create_task(self._watch(agent, link))
-        talk = loop.create_task(link.converse())
+        talk = loop.create_task(link.run_exchanges())
         leave = loop.create_task(self._over.wait())
         await asyncio.wait([talk, leave], return_when=asyncio.FIRST_COMPLETED)
         await agent.finish(0 if talk.done() else self._options.grace_ms, self._hurry)
@@ -187,19 +191,19 @@ class _Life:
             task.cancel()
         try:
             await talk
-        except LinkRefused as refusal:
+        except PilotRefused as refusal:
             log.error("%s", refusal)
             return NOT_WANTED
         except asyncio.CancelledError:
             return LEFT
 
-    async def _watch(self, agent: Agent, link: Link) -> None:
+    async def _watch(self, agent: Agent, link: ServerLink) -> None:
         """End the pilot when its time is over, or when there is nothing left to live for."""
         options = self._options
         while not self._over.is_set():
             await asyncio.sleep(0.1)
             self._look_at_disk(agent)
-            await agent.look_after()
+            await agent.maintain()
             now = boot_ms()
             idle_ms = 1 if self._unfit else link.idle_exit_ms or options.idle_exit_ms
             idle = idle_ms and not agent.attempts.all and now - agent.idle_since > idle_ms
@@ -207,7 +211,7 @@ class _Life:
             aged = options.ttl_ms and now - self._born_at > options.ttl_ms
             if idle or alone or aged:
                 self._leave("idle" if idle else "away" if alone else "time")
-                log.info("leaving: %s", LEAVES[self._leaves])
+                log.info("leaving: %s", LEAVE_REASONS[self._leaves])
                 agent.changed.set()
 
     def _look_at_disk(self, agent: Agent) -> None:
@@ -216,37 +220,41 @@ class _Life:
         if now < self._next_disk_look or self._unfit:
             return
         self._next_disk_look = now + DISK_LOOK_MS
-        short = shortage(self._home.folder)
-        if short and not agent.paused:
+        short = shortage(self._work_folder.folder)
+        if short and not agent.is_paused:
             log.warning("%s; until then no new job is taken", short)
-        elif agent.paused and not short:
-            log.warning("there is room again, and jobs are taken")
-        if agent.paused != bool(short):
-            agent.paused = bool(short)
+        elif agent.is_paused and not short:
+            log.warning("there is enough disk again; jobs are accepted")
+        if agent.is_paused != bool(short):
+            agent.is_paused = bool(short)
             agent.changed.set()
 
-    async def _say_goodbye(self, agent: Agent, link: Link, code: int) -> None:
-        told = code == LEFT and await link.take_leave(GOODBYE_MS if not link.away_since else 200, self._leaves)
+    async def _say_goodbye(self, agent: Agent, link: ServerLink, code: int) -> None:
+        told = code == LEFT and await link.deregister(GOODBYE_MS if not link.away_since else 200, self._leaves)
         if not told:
-            agent.keep_unjudged()
-            log.warning("left without a goodbye; %d results wait in %s", len(agent.attempts.all), self._home.results)
+            agent.store_unjudged_results()
+            log.warning(
+                "stopped without reaching the server; %d results wait in %s",
+                len(agent.attempts.all),
+                self._work_folder.results,
+            )
 
-    def _follow(self, files: Files, exchanges: Exchanges) -> bool:
+    def _follow(self, files: FileClient, exchanges: ExchangeClient) -> bool:
         """Go where the server is now; False if its file says nothing new."""
         assert self._options.server_file is not None
         try:
-            found = msgspec.json.decode(self._options.server_file.read_bytes(), type=ServerFile)
-            address = Address(found.url, found.token)
+            found = msgspec.json.decode(self._options.server_file.read_bytes(), type=LocalServerFile)
+            address = ServerAddress(found.url, found.token)
         except (OSError, ValueError):
             return False
         if (address.url, address.token) == (self._followed.url, self._followed.token):
             return False
         self._servers.use(address)
         self._followed = address
-        self._turn_to(address, files, exchanges)
+        self._switch_server(address, files, exchanges)
         return True
 
-    def _turn_to(self, address: Address, files: Files, exchanges: Exchanges) -> None:
+    def _switch_server(self, address: ServerAddress, files: FileClient, exchanges: ExchangeClient) -> None:
         log.warning("the server is now at %s", address.url)
         files.move(address)
         exchanges.move(address)
@@ -254,7 +262,7 @@ class _Life:
     def _life_left_ms(self) -> int:
         return max(1, self._born_at + self._options.ttl_ms - boot_ms()) if self._options.ttl_ms else 0
 
-    def _heed_signals(self) -> None:
+    def _install_signal_handlers(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._leave, "told")

@@ -9,13 +9,13 @@ from typing import get_args
 
 import msgspec
 
-from mendflow.core.caching.policies import POLICIES, policy_named
-from mendflow.core.model.checks import Checks
+from mendflow.core.caching.policies import POLICIES, policy_by_name
+from mendflow.core.model.checks import PilotChecks
 from mendflow.core.model.data import Sharing
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import SIZE_EXAMPLES, size_bytes
+from mendflow.pilot.agent.site_checks import version
 from mendflow.pilot.cache.shared import CacheOptions
-from mendflow.pilot.checking import version
 
 
 class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     server_file: Path | None = None
     name: str = ""
     storage: str = ""
-    checks: Checks = Checks()
+    checks: PilotChecks = PilotChecks()
     cache: CacheOptions = CacheOptions()
 
 
@@ -59,7 +59,9 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument("--work", required=True, type=Path, help="folder for jobs and results; kept over restarts")
     parser.add_argument("--token", default=os.environ.get("MENDFLOW_TOKEN", ""), help="or in MENDFLOW_TOKEN")
     parser.add_argument("--token-file", type=Path, help="a file with the token, where others cannot read it")
-    parser.add_argument("--jobs", "-j", type=int, default=0, help="jobs at a time (default: one per processor)")
+    parser.add_argument(
+        "--jobs", "-j", dest="slots", type=int, default=0, help="jobs at a time (default: one per processor)"
+    )
     parser.add_argument("--site", default="", help="name of the place, for jobs that ask for one")
     parser.add_argument("--host", default="", help="name of the machine (default: its own)")
     parser.add_argument("--cpus", type=float)
@@ -95,8 +97,8 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
         )
         if token_file is not None:
             found["token"] = token_file.read_text(encoding="utf-8").strip()
-        found["checks"] = Checks() if checks is None else read_checks(checks)
-    except (OSError, ValueError, Invalid) as error:
+        found["checks"] = PilotChecks() if checks is None else read_checks(checks)
+    except (OSError, ValueError, InvalidRequest) as error:
         parser.error(str(error))
     return PilotOptions(**{**found, "server": ",".join(found["server"])})
 
@@ -115,10 +117,10 @@ def cache_options(**given: str | int | None) -> CacheOptions:
         options = msgspec.convert({name: value for name, value in given.items() if value is not None}, CacheOptions)
     except msgspec.ValidationError:
         choices = ", ".join(get_args(Sharing))
-        raise Invalid(f"a cache cannot be shared with {given.get('share')!r}; there are {choices}") from None
-    policy_named(options.policy)
+        raise InvalidRequest(f"a cache cannot be shared with {given.get('share')!r}; there are {choices}") from None
+    policy_by_name(options.policy)
     if min(options.space_bytes, options.threshold_bytes or 0) < 0:
-        raise Invalid("a cache cannot have less than no room, nor less than none be kept free")
+        raise InvalidRequest("a cache cannot have less than no room, nor less than none be kept free")
     return options
 
 
@@ -129,17 +131,17 @@ def useless(cache: CacheOptions) -> str:
     return f"of the {cache.space_bytes} bytes of its cache {cache.threshold_bytes} are to stay free: it keeps no files"
 
 
-def read_checks(path: Path) -> Checks:
+def read_checks(path: Path) -> PilotChecks:
     try:
-        return good(msgspec.json.decode(path.read_bytes(), type=Checks))
+        return good(msgspec.json.decode(path.read_bytes(), type=PilotChecks))
     except (OSError, msgspec.MsgspecError) as error:
-        raise Invalid(f"{path} does not say what to check before a pilot registers: {error}") from None
+        raise InvalidRequest(f"{path} does not say what to check before a pilot registers: {error}") from None
 
 
-def good(checks: Checks) -> Checks:
+def good(checks: PilotChecks) -> PilotChecks:
     """These checks, if they can be made."""
     if checks.python and version(checks.python) is None:
-        raise Invalid(f"{checks.python!r} is no version of Python; write one like 3.11", field="python")
+        raise InvalidRequest(f"{checks.python!r} is no version of Python; write one like 3.11", field="python")
     if min(checks.disk_bytes, checks.memory_bytes, checks.script_ms - 1) < 0:
-        raise Invalid("what must be here before a pilot registers cannot be less than nothing", field="checks")
+        raise InvalidRequest("what must be here before a pilot registers cannot be less than nothing", field="checks")
     return checks

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from mendflow.core.model.problems import Forbidden, Invalid, NotFound, Unauthorized
+from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, Unauthorized
 
 ADMIN, USER, PILOT, READER, ENGINE = "admin", "user", "pilot", "reader", "engine"
 METRICS = "metrics"
@@ -29,12 +29,12 @@ PEERS = f"{API}/peers/"
 SOAP_PORTS = "/soap/"
 """What speaks SOAP: foreign engines drive the queue by it."""
 
-OPEN = frozenset({f"{API}/health", f"{API}/openapi.json", f"{API}/docs"})
+OPEN_PATHS = frozenset({f"{API}/health", f"{API}/openapi.json", f"{API}/docs"})
 """What anyone may read: it tells nothing of flows, jobs or data."""
 
-NUMBERS = frozenset({f"{API}/metrics", f"{API}/stats"})
+METRICS_PATHS = frozenset({f"{API}/metrics", f"{API}/stats"})
 
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _ROLE = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _NAME = re.compile(r"[\w.@+-]{1,64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -42,7 +42,7 @@ NAME_RULE = "use up to 64 letters, digits, and . @ + - _"
 ROLE_RULE = "use small letters, digits, -"
 
 
-class Token(msgspec.Struct, frozen=True):
+class AccessToken(msgspec.Struct, frozen=True):
     """A token as the server knows it. Roles beside the six of ours are people's, for tasks."""
 
     name: str
@@ -50,7 +50,7 @@ class Token(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Caller(msgspec.Struct, frozen=True):
+class Principal(msgspec.Struct, frozen=True):
     """Whoever sent the request."""
 
     name: str
@@ -61,26 +61,26 @@ class Caller(msgspec.Struct, frozen=True):
             raise Forbidden(f"this user task is for the role {role!r}, which {self.name!r} does not have", role=role)
 
 
-def hash_of(token: str) -> str:
+def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def single_token(token: str) -> list[Token]:
+def single_token(token: str) -> list[AccessToken]:
     """The tokens of a server that has one for everything; none if it is empty."""
-    return [Token("admin", frozenset({ADMIN}), hash_of(token))] if token else []
+    return [AccessToken("admin", frozenset({ADMIN}), token_hash(token))] if token else []
 
 
 def new_token(name: str, roles: Sequence[str]) -> tuple[str, str]:
     """A fresh token and the line for the token file that makes it known."""
     if not _NAME.fullmatch(name):
-        raise Invalid(f"{name!r} is no name for a token; {NAME_RULE}")
+        raise InvalidRequest(f"{name!r} is no name for a token; {NAME_RULE}")
     if bad := [role for role in roles if not _ROLE.fullmatch(role)]:
-        raise Invalid(f"{bad[0]!r} is no role; {ROLE_RULE}")
+        raise InvalidRequest(f"{bad[0]!r} is no role; {ROLE_RULE}")
     token = secrets.token_urlsafe(32)
-    return token, f"{name} {','.join(roles)} {hash_of(token)}"
+    return token, f"{name} {','.join(roles)} {token_hash(token)}"
 
 
-def load_tokens(path: str | Path) -> list[Token]:
+def load_tokens(path: str | Path) -> list[AccessToken]:
     try:
         return read_tokens(Path(path).read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
@@ -89,23 +89,27 @@ def load_tokens(path: str | Path) -> list[Token]:
         ) from error
 
 
-def read_tokens(text: str, source: str = "tokens") -> list[Token]:
+def read_tokens(text: str, source: str = "tokens") -> list[AccessToken]:
     """One token a line: NAME ROLE[,ROLE...] SHA256-OF-THE-TOKEN. Empty lines and lines from `#` on are passed over."""
-    tokens: dict[str, Token] = {}
+    tokens: dict[str, AccessToken] = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()
         if not words:
             continue
         # The line itself is not shown: someone may have written the token in it instead of its hash.
         if len(words) != 3 or not _NAME.fullmatch(words[0]) or not _SHA256.fullmatch(words[2].lower()):
-            raise Invalid(f"{source}, line {number}: write NAME ROLE[,ROLE] and the token's SHA-256", line=number)
+            raise InvalidRequest(
+                f"{source}, line {number}: write NAME ROLE[,ROLE] and the token's SHA-256", line=number
+            )
         roles = words[1].split(",")
         if bad := [role for role in roles if not _ROLE.fullmatch(role)]:
-            raise Invalid(f"{source}, line {number}: {bad[0]!r} is no role; {ROLE_RULE}", line=number)
+            raise InvalidRequest(f"{source}, line {number}: {bad[0]!r} is no role; {ROLE_RULE}", line=number)
         digest = words[2].lower()
         if digest in tokens:
-            raise Invalid(f"{source}, line {number}: the token of {tokens[digest].name!r} is given again", line=number)
-        tokens[digest] = Token(words[0], frozenset(roles), digest)
+            raise InvalidRequest(
+                f"{source}, line {number}: the token of {tokens[digest].name!r} is given again", line=number
+            )
+        tokens[digest] = AccessToken(words[0], frozenset(roles), digest)
     return list(tokens.values())
 
 
@@ -119,7 +123,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check_binding(host: str, tokens: Sequence[Token]) -> None:
+def check_binding(host: str, tokens: Sequence[AccessToken]) -> None:
     """Refuse to listen where strangers can reach an open server."""
     if not tokens and not is_loopback(host):
         raise Forbidden(
@@ -129,51 +133,51 @@ def check_binding(host: str, tokens: Sequence[Token]) -> None:
         )
 
 
-class Access:
+class AccessControl:
     """Admits requests. With tokens, by token and role; without, whoever is on this machine and is no web page."""
 
-    def __init__(self, tokens: Iterable[Token] = (), *, servers_token: str = "") -> None:
+    def __init__(self, tokens: Iterable[AccessToken] = (), *, servers_token: str = "") -> None:
         """`servers_token` is what other servers on the same store show; empty: there are none."""
-        self._servers_sha256 = hash_of(servers_token) if servers_token else ""
+        self._servers_sha256 = token_hash(servers_token) if servers_token else ""
         self.tokens = list(tokens)
-        self._callers = {token.sha256: Caller(token.name, token.roles) for token in self.tokens}
+        self._principals = {token.sha256: Principal(token.name, token.roles) for token in self.tokens}
 
-    def admit(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Caller:
-        sent, routed = _watched(headers), _as_routed(path)
+    def admit(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Principal:
+        sent, routed = _access_headers(headers), _normalized_path(path)
         if path.startswith(PEERS) or routed.startswith(PEERS):
-            return self._server(sent.get(b"authorization", b""))
+            return self._admit_peer(sent.get(b"authorization", b""))
         path = routed
-        if not self._callers:
-            return _local(method, sent)
-        caller = self._known(sent.get(b"authorization", b""))
+        if not self._principals:
+            return _admit_local(method, sent)
+        caller = self._principal_of(sent.get(b"authorization", b""))
         if caller is None:
-            if path in OPEN and method in _READING:
-                return _NOBODY
+            if path in OPEN_PATHS and method in _READ_METHODS:
+                return _ANONYMOUS
             if b"authorization" in sent:
                 raise Unauthorized("this server does not know that token: ask whoever runs it for one of yours")
             raise Unauthorized("this server wants a token: send it as `Authorization: Bearer TOKEN`")
-        if not may(caller.roles, method, path):
-            able = _listed(frozenset(role for role in _ROLES if may(frozenset({role}), method, path)))
-            has = _listed(caller.roles)
+        if not is_allowed(caller.roles, method, path):
+            able = _comma_list(frozenset(role for role in _ROLES if is_allowed(frozenset({role}), method, path)))
+            has = _comma_list(caller.roles)
             raise Forbidden(
                 f"the token {caller.name!r} may not do this: it has the roles {has}, and this is for {able}"
             )
         return caller
 
-    def _known(self, authorization: bytes) -> Caller | None:
-        return self._callers.get(_sha256_of(authorization))
+    def _principal_of(self, authorization: bytes) -> Principal | None:
+        return self._principals.get(_sha256_of(authorization))
 
-    def passed_on(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    def is_forwarded(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
         """Whether another server passes on what it was asked. Only a server can say so; what the caller may do is
         asked here once more, by the caller's own token."""
-        shown = _watched(headers).get(PASSED_ON)
-        return shown is not None and self._server(shown) is _A_SERVER
+        shown = _access_headers(headers).get(FORWARDED_HEADER)
+        return shown is not None and self._admit_peer(shown) is _PEER
 
-    def _server(self, authorization: bytes) -> Caller:
+    def _admit_peer(self, authorization: bytes) -> Principal:
         shown = _sha256_of(authorization)
         if not self._servers_sha256 or not secrets.compare_digest(shown, self._servers_sha256):
             raise Unauthorized("this way is for the servers on the same store, and for nobody else")
-        return _A_SERVER
+        return _PEER
 
 
 def _sha256_of(authorization: bytes) -> str:
@@ -181,23 +185,23 @@ def _sha256_of(authorization: bytes) -> str:
     return hashlib.sha256(token.strip()).hexdigest() if scheme.lower() == b"bearer" else ""
 
 
-def _watched(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+def _access_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     """The headers that decide. One that is sent twice could mean one thing to us and another to whoever stands before
     us, so it is refused."""
     sent: dict[bytes, bytes] = {}
     for name, value in headers:
-        if name in _WATCHED:
+        if name in _ACCESS_HEADERS:
             if name in sent:
-                raise Invalid(f"the header {name.decode('latin-1')} was sent twice; send it once")
+                raise InvalidRequest(f"the header {name.decode('latin-1')} was sent twice; send it once")
             sent[name] = value
     return sent
 
 
-def may(roles: frozenset[str], method: str, path: str) -> bool:
+def is_allowed(roles: frozenset[str], method: str, path: str) -> bool:
     """Whether somebody with these roles may send this request."""
-    path = _as_routed(path)
+    path = _normalized_path(path)
     below = path.removeprefix(API)
-    if ADMIN in roles or path in OPEN:
+    if ADMIN in roles or path in OPEN_PATHS:
         return True
     if below in ("/pilots/sync", "/pilots/locate", "/pilots/place"):
         return PILOT in roles
@@ -205,55 +209,57 @@ def may(roles: frozenset[str], method: str, path: str) -> bool:
         return True
     if ENGINE in roles and (below == "/engines" or below.startswith(("/engines/", SOAP_PORTS))):
         return True
-    if METRICS in roles and path in NUMBERS and method in _READING:
+    if METRICS in roles and path in METRICS_PATHS and method in _READ_METHODS:
         return True
-    if _FOR_ADMINS.fullmatch(below):
+    if _ADMIN_PATHS.fullmatch(below):
         return False
     people = roles - {PILOT, ENGINE, METRICS}
-    if method in _READING:
+    if method in _READ_METHODS:
         return bool(people)
-    if below == "/archives" or _CHANGED_BY_ADMINS.fullmatch(below):
+    if below == "/archives" or _ADMIN_WRITES.fullmatch(below):
         return False
-    if method == "DELETE" and _REMOVED_BY_ADMINS.fullmatch(below):
+    if method == "DELETE" and _ADMIN_DELETES.fullmatch(below):
         return False
     if below.startswith("/worklist/"):
         return bool(people - {READER})
     return USER in roles and not below.startswith("/engines")
 
 
-def _as_routed(path: str) -> str:
+def _normalized_path(path: str) -> str:
     """The path as whoever finds its route reads it, to whom `//engines/` is `/engines`: both must mean the same."""
     return _SLASHES.sub("/", path).rstrip("/") or "/" if "//" in path or path.endswith("/") else path
 
 
 _SLASHES = re.compile("/{2,}")
-_FOR_ADMINS = re.compile(r"/webhooks(/.*)?|/acknowledged/.*|/jobs/.*/requeue")
+_ADMIN_PATHS = re.compile(r"/webhooks(/.*)?|/acknowledged/.*|/jobs/.*/requeue")
 """An address of a webhook may be a secret; the rest changes what others see, or takes away what is running."""
-_CHANGED_BY_ADMINS = re.compile(r"/sites/.*|/data/storage(/.*)?|/data/watches/.*")
+_ADMIN_WRITES = re.compile(r"/sites/.*|/data/storage(/.*)?|/data/watches/.*")
 """Everybody may read these. Their settings are commands on other machines, where all files go, and what the
 server reads there."""
-_REMOVED_BY_ADMINS = re.compile(r"/(data|replicas)/.*")
+_ADMIN_DELETES = re.compile(r"/(data|replicas)/.*")
 """Everybody may add these; others count on what is there."""
-PASSED_ON = b"x-mendflow-passed-on"
+FORWARDED_HEADER = b"x-mendflow-passed-on"
 """The header by which a server says to another that it passes on a request; its value is the servers' own token."""
-_WATCHED = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user", PASSED_ON})
-_NOBODY = Caller("", frozenset())
-_A_SERVER = Caller("", frozenset())
+_ACCESS_HEADERS = frozenset(
+    {b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user", FORWARDED_HEADER}
+)
+_ANONYMOUS = Principal("", frozenset())
+_PEER = Principal("", frozenset())
 _ROLES = frozenset({ADMIN, USER, PILOT, READER, ENGINE, METRICS})
-_LOCAL_ROLES = frozenset({ADMIN})
+_LOOPBACK_ROLES = frozenset({ADMIN})
 
 
-def _local(method: str, sent: dict[bytes, bytes]) -> Caller:
+def _admit_local(method: str, sent: dict[bytes, bytes]) -> Principal:
     host = sent.get(b"host", b"").decode("latin-1")
     if not _names_loopback(host):
         raise Forbidden("without a token this server answers only under the name localhost, 127.0.0.1 or [::1]")
-    if method not in _READING:
+    if method not in _READ_METHODS:
         origin = sent.get(b"origin", b"").decode("latin-1")
         foreign = origin != "" and urlsplit(origin).netloc.lower() != host.lower()
         if foreign or sent.get(b"sec-fetch-site", b"") in (b"cross-site", b"same-site"):
             raise Forbidden("a page of another site may not change anything here; use a token for that")
     name = sent.get(b"x-mendflow-user", b"").decode("latin-1")
-    return Caller(name if _NAME.fullmatch(name) else "local", _LOCAL_ROLES)
+    return Principal(name if _NAME.fullmatch(name) else "local", _LOOPBACK_ROLES)
 
 
 @lru_cache(maxsize=64)
@@ -269,5 +275,5 @@ def _hostname(host: str) -> str:
         return ""
 
 
-def _listed(roles: frozenset[str]) -> str:
+def _comma_list(roles: frozenset[str]) -> str:
     return ", ".join(sorted(roles))

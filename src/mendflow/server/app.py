@@ -12,18 +12,18 @@ from litestar.di import Provide
 from litestar.enums import ScopeType
 from litestar.types import HTTPScope, LifeSpanReceive, LifeSpanScope, LifeSpanSend, Receive, Scope, Send
 
-from mendflow.core.model.problems import Mistake, Unreachable
-from mendflow.server import answers
-from mendflow.server.access import API, PEERS, Access
-from mendflow.server.body import HearingOut
-from mendflow.server.everyone import Everyone
-from mendflow.server.forwarding import Forwarding, Whereabouts
-from mendflow.server.holds import Holds
+from mendflow.core.model.errors import RequestError, Unreachable
+from mendflow.server import error_responses
+from mendflow.server.access import API, PEERS, AccessControl
+from mendflow.server.case_forwarding import CaseForwarder, CaseHomeLookup
+from mendflow.server.fan_out import FanOut
+from mendflow.server.open_requests import OpenRequests
 from mendflow.server.openapi import describe
-from mendflow.server.passing import Passing
-from mendflow.server.peers import Peer, PeerRoutes
-from mendflow.server.pilots import STOPPING, Exchange, LetGo
-from mendflow.server.questions import QUESTIONS, Questions
+from mendflow.server.peer_requests import PeerRequests
+from mendflow.server.peers import Peer, PeerEndpoint
+from mendflow.server.pilot_exchange import STOPPING, PilotExchangeHandler, ReleaseExchanges
+from mendflow.server.pilot_lookups import LOOKUP_PATHS, PilotLookups
+from mendflow.server.request_body import BodyDrain
 from mendflow.server.routes import (
     about,
     alerts,
@@ -35,19 +35,19 @@ from mendflow.server.routes import (
     events,
     files,
     flows,
-    given,
     history,
     jobs,
     metrics,
     notifications,
+    parameters,
     repairs,
     rules,
     sites,
     tasks,
 )
-from mendflow.server.soap import face as soap
+from mendflow.server.soap import handler as soap
 from mendflow.services.api.domain import Domain
-from mendflow.services.messaging.contracts import Office
+from mendflow.services.messaging.contracts import SoapGateway
 
 JSON_BYTES_MAX = 16 << 20
 ROUTES: list[Any] = [
@@ -79,14 +79,14 @@ USUAL_METRICS_PATH = "/metrics"
 class Api(Litestar):
     """The application with its gate."""
 
-    access: Access
-    exchange: Exchange
-    questions: Questions
-    holds: Holds
-    peers: PeerRoutes
-    forwarding: Forwarding | None = None
-    everyone: Everyone | None = None
-    soap_face: soap.SoapFace | None = None
+    access: AccessControl
+    exchange: PilotExchangeHandler
+    lookups: PilotLookups
+    open_requests: OpenRequests
+    peers: PeerEndpoint
+    case_forwarder: CaseForwarder | None = None
+    fan_out: FanOut | None = None
+    soap_handler: soap.SoapHandler | None = None
     stopping = False
 
     async def __call__(
@@ -102,102 +102,109 @@ class Api(Litestar):
             scope["path"] = METRICS_PATH
         try:
             caller = self.access.admit(scope["method"], scope["path"], scope["headers"])
-        except Mistake as mistake:
-            await self._turn_away(scope, send, mistake)
+        except RequestError as mistake:
+            await self._refuse(scope, send, mistake)
             return
         if scope["path"] == SYNC_PATH and scope["method"] == "POST":
             await self.exchange(scope, receive, send, caller.name)
             return
-        if scope["path"] in QUESTIONS and scope["method"] == "POST":
-            await self.questions(scope, receive, send, caller.name)
+        if scope["path"] in LOOKUP_PATHS and scope["method"] == "POST":
+            await self.lookups(scope, receive, send, caller.name)
             return
-        scope["state"] = {given.CALLER: caller}
-        hearing = HearingOut(receive, send)
+        scope["state"] = {parameters.CALLER: caller}
+        drain = BodyDrain(receive, send)
         try:
-            await self._answer(scope, hearing.receive, hearing.send)
+            await self._answer(scope, drain.receive, drain.send)
         except asyncio.CancelledError:
             if not self.stopping:
                 raise
-            if not hearing.answering:
-                await answers.send_mistake(send, Unreachable(STOPPING))
+            if not drain.is_answering:
+                await error_responses.send_mistake(send, Unreachable(STOPPING))
 
-    async def _turn_away(self, scope: HTTPScope, send: Send, mistake: Mistake) -> None:
-        if self.soap_face is not None and scope["path"].startswith(soap.SOAP):
-            await soap.tell(send, soap.refused(mistake))
+    async def _refuse(self, scope: HTTPScope, send: Send, mistake: RequestError) -> None:
+        if self.soap_handler is not None and scope["path"].startswith(soap.SOAP):
+            await soap.send_response(send, soap.refusal_response(mistake))
         else:
-            await answers.send_mistake(send, mistake)
+            await error_responses.send_mistake(send, mistake)
 
     async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         if scope["path"].startswith(PEERS):
             await self.peers(scope, receive, send)
             return
-        left = await self._here(scope, receive, send)
-        if left is not None and self.soap_face is not None and scope["path"].startswith(soap.SOAP):
-            await self.soap_face(scope, left, send, scope["state"][given.CALLER])
+        left = await self._forward_or_keep(scope, receive, send)
+        if left is not None and self.soap_handler is not None and scope["path"].startswith(soap.SOAP):
+            await self.soap_handler(scope, left, send, scope["state"][parameters.CALLER])
         elif left is not None:
             await super().__call__(scope, left, send)
 
-    async def _here(self, scope: HTTPScope, receive: Receive, send: Send) -> Receive | None:
+    async def _forward_or_keep(self, scope: HTTPScope, receive: Receive, send: Send) -> Receive | None:
         """What is left to be received of a request that this server answers itself."""
-        if self.forwarding is None:
+        if self.case_forwarder is None:
             return receive
         try:
-            again = self.access.passed_on(scope["headers"])
-            everyone = self.everyone if not again else None
-            if everyone is not None and await everyone(scope, receive, send, super().__call__):
+            again = self.access.is_forwarded(scope["headers"])
+            fan_out = self.fan_out if not again else None
+            if fan_out is not None and await fan_out(scope, receive, send, super().__call__):
                 return None
-            return await self.forwarding(scope, receive, send, again=again)
-        except answers.HungUp:
+            return await self.case_forwarder(scope, receive, send, again=again)
+        except error_responses.ClientDisconnected:
             return None
-        except Mistake as mistake:
-            await self._turn_away(scope, send, mistake)
+        except RequestError as mistake:
+            await self._refuse(scope, send, mistake)
         except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the caller gets an answer and we a log
-            await self._turn_away(scope, send, answers.unforeseen(error, scope["method"], scope["path"]))
+            await self._refuse(scope, send, error_responses.log_unforeseen(error, scope["method"], scope["path"]))
         return None
 
     async def stop(self, grace_s: float) -> None:
         """End what would stay open: event streams at once, held exchanges after a grace. Whatever else is cancelled
         from now on is told why."""
         self.stopping = True
-        self.holds.end_all()
+        self.open_requests.end_all()
         await self.exchange.stop(grace_s)
 
 
 def create_app(
     domain: Domain,
     *,
-    access: Access,
-    let_go: LetGo | None = None,
+    access: AccessControl,
+    let_go: ReleaseExchanges | None = None,
     peer: Peer | None = None,
-    where: Whereabouts | None = None,
-    passing: Passing | None = None,
-    office: Office | None = None,
+    homes: CaseHomeLookup | None = None,
+    peer_requests: PeerRequests | None = None,
+    gateway: SoapGateway | None = None,
     url: str = "",
     file_bytes_max: int = files.FILE_BYTES_MAX,
 ) -> Api:
     """`let_go` asks the domain to answer held exchanges at once: those of a pilot, or all (None). `peer` answers the
     other servers on the same store, if there may be some; `where` knows where cases live, and `passing` asks there.
     `office` serves those who come with SOAP; `url` is the address that they are told."""
-    holds = Holds()
-    provided = given.dependencies(domain, holds)
+    open_requests = OpenRequests()
+    provided = parameters.dependencies(domain, open_requests)
     described = cache(lambda: describe(ROUTES, provided))
     provided["description"] = Provide(described, sync_to_thread=False)
     provided["file_bytes_max"] = Provide(lambda: file_bytes_max, sync_to_thread=False)
     app = Api(
         route_handlers=[Router(API, route_handlers=ROUTES)],
         dependencies=provided,
-        exception_handlers=answers.HANDLERS,
+        exception_handlers=error_responses.HANDLERS,
         request_max_body_size=JSON_BYTES_MAX,
         openapi_config=None,
         logging_config=None,
         debug=False,
     )
-    app.access, app.exchange, app.holds, app.peers = access, Exchange(domain, let_go), holds, PeerRoutes(peer)
-    app.questions = Questions(domain)
-    app.soap_face = soap.SoapFace(office, holds, url) if office is not None else None
-    if where is not None and passing is not None:
-        app.everyone = Everyone(where, passing, JSON_BYTES_MAX)
-        app.forwarding = Forwarding(where, passing, partial(_newest, domain), holds, JSON_BYTES_MAX)
+    app.access, app.exchange, app.open_requests, app.peers = (
+        access,
+        PilotExchangeHandler(domain, let_go),
+        open_requests,
+        PeerEndpoint(peer),
+    )
+    app.lookups = PilotLookups(domain)
+    app.soap_handler = soap.SoapHandler(gateway, open_requests, url) if gateway is not None else None
+    if homes is not None and peer_requests is not None:
+        app.fan_out = FanOut(homes, peer_requests, JSON_BYTES_MAX)
+        app.case_forwarder = CaseForwarder(
+            homes, peer_requests, partial(_newest, domain), open_requests, JSON_BYTES_MAX
+        )
     return app
 
 

@@ -10,9 +10,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
 import msgspec
 
-from mendflow.core.model.problems import Mistake
-from mendflow.core.model.views import Happening
-from mendflow.server.holds import Holds
+from mendflow.core.model.errors import RequestError
+from mendflow.core.model.views import ChangeEvent
+from mendflow.server.open_requests import OpenRequests
 
 log = logging.getLogger("mendflow.server")
 
@@ -21,14 +21,14 @@ SILENCE_S = 15.0
 
 FRAMES_MAX = 1000
 
-BREATH_S = 0.03
+KEEP_ALIVE_S = 0.03
 """Pieces come no faster than this: no person sees the difference, and a case of many short jobs is not slowed down by
 being watched."""
 
 _encoder = msgspec.json.Encoder()
 
 
-def frame_of(happening: Happening) -> bytes:
+def event_frame(happening: ChangeEvent) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (
         happening.serial,
         happening.kind.encode(),
@@ -36,68 +36,68 @@ def frame_of(happening: Happening) -> bytes:
     )
 
 
-class Feed:
+class EventFrames:
     """One reader's stream. A pump fills `_frames`; the response empties it."""
 
-    def __init__(self, source: AsyncIterator[Happening], over: Callable[[], Awaitable[bool]]) -> None:
+    def __init__(self, source: AsyncIterator[ChangeEvent], case_is_over: Callable[[], Awaitable[bool]]) -> None:
         """`over`: whether what is told of has ended, asked when the source has."""
         self._source = source
-        self._is_over = over
+        self._has_ended = case_is_over
         self._frames: list[bytes] = []
-        self._news = asyncio.Event()
-        self._room = asyncio.Event()
+        self._has_frames = asyncio.Event()
+        self._has_room = asyncio.Event()
         self._ended = asyncio.Event()
-        self._over = False
+        self._case_is_over = False
 
     def end(self) -> None:
-        self._over = True
+        self._case_is_over = True
         self._ended.set()
-        self._news.set()
+        self._has_frames.set()
 
     async def _pump(self) -> None:
         try:
             async for happening in self._source:
-                self._frames.append(frame_of(happening))
-                self._news.set()
+                self._frames.append(event_frame(happening))
+                self._has_frames.set()
                 if len(self._frames) >= FRAMES_MAX:
-                    self._room.clear()
-                    await self._room.wait()
-            if await self._is_over():
+                    self._has_room.clear()
+                    await self._has_room.wait()
+            if await self._has_ended():
                 self._frames.append(b"event: end\ndata: {}\n\n")
-        except Mistake as mistake:
+        except RequestError as mistake:
             log.info("an event stream was cut: %s", mistake.message)
         except Exception:  # the edge of a background task: nobody else would ever see it
             log.exception("an event stream failed")
         self.end()
 
-    async def told(self, holds: Holds) -> AsyncGenerator[bytes, None]:
+    async def stream(self, open_requests: OpenRequests) -> AsyncGenerator[bytes, None]:
         pump = asyncio.create_task(self._pump())
         try:
-            with holds.held(self.end):
+            with open_requests.hold(self.end):
                 yield b": mendflow\n\n"
-                while not (self._over and not self._frames):
+                while not (self._case_is_over and not self._frames):
                     yield await self._next()
-                    await self._breathe()
+                    await self._keep_alive()
         finally:
             pump.cancel()
             await asyncio.gather(pump, return_exceptions=True)
 
-    async def _breathe(self) -> None:
+    async def _keep_alive(self) -> None:
         """Let news gather for a moment before the next piece; the end is told at once."""
-        if not self._over:
+        if not self._case_is_over:
             try:
-                await asyncio.wait_for(self._ended.wait(), BREATH_S)
+                await asyncio.wait_for(self._ended.wait(), KEEP_ALIVE_S)
             except TimeoutError:
                 pass
 
     async def _next(self) -> bytes:
         try:
-            await asyncio.wait_for(self._news.wait(), SILENCE_S)
+            await asyncio.wait_for(self._has_frames.wait(), SILENCE_S)
         except TimeoutError:
             return b": quiet\n\n"
-        self._news.clear()
+        self._has_frames.clear()
         frames, self._frames = self._frames, []
-        self._room.set()
-        if self._over:
-            self._news.set()
+        self._has_room.set()
+        if self._case_is_over:
+            self._has_frames.set()
         return b"".join(frames) or b": \n\n"

@@ -18,29 +18,29 @@ from mendflow.core.model.stats import HistogramView, StatsView
 ALERT_KINDS: tuple[str, ...] = get_args(AlertKind)
 
 
-class Exposition(NamedTuple):
+class MetricsPage(NamedTuple):
     content: bytes
     content_type: str
 
 
-class _Numbers(Collector):
+class _StatsCollector(Collector):
     """One look, as a collector."""
 
     def __init__(self, stats: StatsView) -> None:
         self._stats = stats
 
     def collect(self) -> Iterable[Metric]:
-        for part in (_server, _present, _jobs, _cases, _partners, _latencies, _store):
+        for part in (_server, _process_samples, _jobs, _cases, _partners, _latencies, _store):
             yield from part(self._stats)
 
 
-def exposed(stats: StatsView, accept: str) -> Exposition:
+def render_metrics(stats: StatsView, accept: str) -> MetricsPage:
     """The metrics in the format that whoever asks likes best: the classic text, or OpenMetrics."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    registry.register(_Numbers(stats))
+    registry.register(_StatsCollector(stats))
     encode, content_type = choose_encoder(accept)
-    return Exposition(encode(registry), content_type)
+    return MetricsPage(encode(registry), content_type)
 
 
 def _server(stats: StatsView) -> Iterator[Metric]:
@@ -53,10 +53,10 @@ def _server(stats: StatsView) -> Iterator[Metric]:
     yield _gauge("mendflow_servers", "Living servers on the store, as this one sees them.", stats.servers_alive)
     yield _counter("mendflow_servers_closed", "Servers that this one was the first to find dead.", stats.servers_closed)
     yield _counter("mendflow_takeovers", "Trees of cases that were taken over from other servers.", stats.trees_taken)
-    yield _counters("mendflow_trace_spans", "Spans for the collector of traces.", ["result"], _flat(stats.spans))
+    yield _counters("mendflow_trace_spans", "Spans for the collector of traces.", ["result"], _flatten(stats.spans))
 
 
-def _present(stats: StatsView) -> Iterator[Metric]:
+def _process_samples(stats: StatsView) -> Iterator[Metric]:
     yield _gauges(
         "mendflow_jobs",
         "Jobs that are not over, by state and site.",
@@ -81,20 +81,22 @@ def _present(stats: StatsView) -> Iterator[Metric]:
 
 def _jobs(stats: StatsView) -> Iterator[Metric]:
     yield _counter("mendflow_jobs_submitted", "Jobs that came into the queue, new ones only.", stats.jobs_submitted)
-    yield _counters("mendflow_jobs_ended", "Jobs that are over.", ["state"], _flat(stats.jobs_ended))
+    yield _counters("mendflow_jobs_ended", "Jobs that are over.", ["state"], _flatten(stats.jobs_ended))
     yield _counter("mendflow_attempts_granted", "Jobs given to pilots.", stats.attempts_granted)
     ends = (((each.end, each.site), each.attempts) for each in stats.attempts)
     yield _counters("mendflow_attempts_ended", "Attempts by how they ended.", ["end", "site"], ends)
-    yield _counters("mendflow_jobs_placed", "Jobs with inputs that pilots got, and why.", ["by"], _flat(stats.placed))
+    yield _counters(
+        "mendflow_jobs_placed", "Jobs with inputs that pilots got, and why.", ["by"], _flatten(stats.placed)
+    )
     for what, counts in (("files", stats.input_files), ("bytes", stats.input_bytes)):
         help = f"Inputs of attempts, in {what}, by where they came from."
-        yield _counters(f"mendflow_input_{what}", help, ["source"], _flat(counts))
+        yield _counters(f"mendflow_input_{what}", help, ["source"], _flatten(counts))
     yield _counter("mendflow_leases_lost", "Attempts whose pilot was silent for a lease.", stats.leases_lost)
     yield _counter("mendflow_reports_refused", "Reports under a lease that was over.", stats.reports_refused)
 
 
 def _cases(stats: StatsView) -> Iterator[Metric]:
-    yield _counters("mendflow_cases_started", "Cases that began.", ["flow"], _flat(stats.cases_started))
+    yield _counters("mendflow_cases_started", "Cases that began.", ["flow"], _flatten(stats.cases_started))
     ended = (((each.flow, each.status), each.cases) for each in stats.cases_ended)
     yield _counters("mendflow_cases_ended", "Cases that are over.", ["flow", "status"], ended)
     repairs = (((each.rules, each.rule, each.exlet, each.outcome), each.repairs) for each in stats.repairs)
@@ -107,9 +109,9 @@ def _cases(stats: StatsView) -> Iterator[Metric]:
 def _partners(stats: StatsView) -> Iterator[Metric]:
     messages = (((each.flow, each.result), each.messages) for each in stats.messages)
     yield _counters("mendflow_soap_messages", "Messages that came for flows.", ["flow", "result"], messages)
-    calls = _flat(stats.partner_calls)
+    calls = _flatten(stats.partner_calls)
     yield _counters("mendflow_partner_calls", "Calls of partners, by how they ended.", ["result"], calls)
-    sheets = _flat(stats.transforms)
+    sheets = _flatten(stats.transforms)
     yield _counters("mendflow_transforms", "Style sheets that were run, by how they ended.", ["result"], sheets)
 
 
@@ -133,14 +135,14 @@ def _store(stats: StatsView) -> Iterator[Metric]:
     errors = (((each.operation,), each.errors) for each in stats.store_calls)
     yield _counters("mendflow_store_errors", "Calls that found the store away.", ["operation"], errors)
     yield _counter("mendflow_store_retries", "How often the store was asked again.", stats.store_retries)
-    conflicts = _flat(stats.store_conflicts)
+    conflicts = _flatten(stats.store_conflicts)
     yield _counters("mendflow_store_conflicts", "Writes refused because another was faster.", ["kind"], conflicts)
 
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
 
 
-def _flat(counts: dict[str, int]) -> Samples:
+def _flatten(counts: dict[str, int]) -> Samples:
     return (((word,), count) for word, count in counts.items())
 
 

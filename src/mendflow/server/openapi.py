@@ -11,41 +11,41 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 
-from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
+from mendflow.core.model.alerts import AlertView, DeliveryResult, Notification, WebhookSpec, WebhookView
 from mendflow.core.model.data import (
     LocateAnswer,
-    Located,
     LocateRequest,
     LogicalFile,
     PlaceAnswer,
     PlaceRequest,
     Replica,
+    ReplicaLocation,
     StorageElement,
 )
-from mendflow.core.model.data_sets import BatchView, DataSetView, DataSetWish, Watch, WatchView
+from mendflow.core.model.data_sets import BatchView, DataSetSpec, DataSetView, FolderWatch, WatchView
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import Job
-from mendflow.core.model.mending import XEvent
+from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.repair_views import (
-    Applied,
+    ApplyResult,
     CompensationView,
     DecisionView,
-    Drained,
+    DrainResult,
     EngineOrder,
     EngineView,
+    EventAnswer,
     Explanation,
     FailureGroup,
     FailureView,
     HistoryEntry,
     LevelView,
-    MendWish,
-    RejectWish,
-    RuleAdded,
-    RuleChanged,
-    RuleNamed,
+    RejectRequest,
+    RepairRequest,
+    RuleAddition,
+    RuleChange,
+    RuleSelector,
     RuleSetView,
-    RuleWish,
-    Told,
+    RuleSpec,
     TrialView,
     TriggerView,
 )
@@ -56,9 +56,9 @@ from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import (
     CaseView,
-    Counts,
+    ChangeEvent,
+    CountsView,
     FlowView,
-    Happening,
     Health,
     ImportReport,
     ItemView,
@@ -69,10 +69,10 @@ from mendflow.core.model.views import (
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.server.access import API
 from mendflow.server.routes.alerts import JobRelease
-from mendflow.server.routes.cases import Removal, Rerun, Sent, Start, Which
+from mendflow.server.routes.cases import Removal, Rerun, Sent, StartRequest, Which
 from mendflow.server.routes.data import ElementWish, FileWish
 from mendflow.server.routes.data_sets import Arrived
-from mendflow.server.routes.engines import Done, Registration
+from mendflow.server.routes.engines import OrderAnswer, Registration
 from mendflow.server.routes.repairs import Raised
 from mendflow.server.routes.rules import PutRules, Restore
 from mendflow.server.routes.sites import SitePause
@@ -95,10 +95,10 @@ _TYPES = [
     *(Flow, Job, FileRef, ErrorView, SyncRequest, SyncAnswer),
     *(
         CaseView,
-        Counts,
+        CountsView,
         ImportReport,
         FlowView,
-        Happening,
+        ChangeEvent,
         Health,
         ItemView,
         PilotView,
@@ -108,27 +108,27 @@ _TYPES = [
     ),
     StatsView,
     *(Site, SiteView, SitePause),
-    *(LogicalFile, StorageElement, Replica, Located, FileWish, ElementWish),
+    *(LogicalFile, StorageElement, Replica, ReplicaLocation, FileWish, ElementWish),
     *(LocateRequest, LocateAnswer, PlaceRequest, PlaceAnswer),
-    *(DataSetView, DataSetWish, Arrived, BatchView, Watch, WatchView),
-    *(Start, Which, Removal, Rerun, Sent, Completion, Rejection),
-    *(AlertView, JobRelease, Notification, WebhookView, WebhookWish, Delivered),
-    *(RuleSet, RuleSetView, RuleWish, RuleAdded, RuleNamed, RuleChanged, TrialView, PutRules, Restore),
+    *(DataSetView, DataSetSpec, Arrived, BatchView, FolderWatch, WatchView),
+    *(StartRequest, Which, Removal, Rerun, Sent, Completion, Rejection),
+    *(AlertView, JobRelease, Notification, WebhookView, WebhookSpec, DeliveryResult),
+    *(RuleSet, RuleSetView, RuleSpec, RuleAddition, RuleSelector, RuleChange, TrialView, PutRules, Restore),
     *(
         FailureGroup,
         FailureView,
         DecisionView,
-        Applied,
-        RejectWish,
-        MendWish,
+        ApplyResult,
+        RejectRequest,
+        RepairRequest,
         Raised,
         TriggerView,
         LevelView,
         CompensationView,
-        Drained,
+        DrainResult,
         Patterns,
     ),
-    *(HistoryEntry, XEvent, Told, EngineView, EngineOrder, Registration, Done),
+    *(HistoryEntry, ExceptionEvent, EventAnswer, EngineView, EngineOrder, Registration, OrderAnswer),
 ]
 # Two types are called Job: the activity of a flow, and the document that a pilot works on.
 _RENAMED = {

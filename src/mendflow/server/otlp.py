@@ -19,28 +19,28 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Status
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Message
 
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.services.observe.tracing.spans import Span
 
 log = logging.getLogger("mendflow.traces")
 
 QUEUE_MAX: Final = 20_000
 BATCH_MAX: Final = 512
-GATHER_S: Final = 0.5
+BATCH_WAIT_S: Final = 0.5
 ANSWER_S: Final = 10.0
-WAITS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-FAREWELL_S: Final = 2.0
-TRY_AGAIN: Final = frozenset({408, 429, 502, 503, 504})
-TRACES: Final = "/v1/traces"
-_AWAY = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+RETRY_WAITS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+SHUTDOWN_S: Final = 2.0
+RETRYABLE_STATUS: Final = frozenset({408, 429, 502, 503, 504})
+TRACES_PATH: Final = "/v1/traces"
+_CONNECTION_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
 
-def address_of(url: str) -> str:
+def traces_url(url: str) -> str:
     """Where spans go: below the collector's address, unless the address says so itself."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Invalid(f"{url!r} is no address of a collector of traces; give one like http://127.0.0.1:4318")
-    return url if parts.path.endswith(TRACES) else url.rstrip("/") + TRACES
+        raise InvalidRequest(f"{url!r} is no address of a collector of traces; give one like http://127.0.0.1:4318")
+    return url if parts.path.endswith(TRACES_PATH) else url.rstrip("/") + TRACES_PATH
 
 
 def headers_of(text: str) -> dict[str, str]:
@@ -53,16 +53,16 @@ class OtlpExporter:
     """`counts` are where spans are counted that were sent, and dropped. `about` is what runs here."""
 
     def __init__(
-        self, url: str, *, about: Mapping[str, str], counts: dict[str, int], queue_max: int = QUEUE_MAX
+        self, url: str, *, attributes: Mapping[str, str], counts: dict[str, int], queue_max: int = QUEUE_MAX
     ) -> None:
-        self.url = address_of(url)
+        self.url = traces_url(url)
         self._counts = counts
         self._queue_max = queue_max
         self._queue: deque[Span] = deque()
-        self._work = asyncio.Event()
+        self._has_work = asyncio.Event()
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._resource = Resource(attributes=[_pair(name, value) for name, value in about.items()])
+        self._resource = Resource(attributes=[_attribute(name, value) for name, value in attributes.items()])
         self._headers = {
             **headers_of(os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "")),
             "Content-Type": "application/x-protobuf",
@@ -73,7 +73,7 @@ class OtlpExporter:
             self._counts["dropped"] += 1
             return
         self._queue.append(span)
-        self._work.set()
+        self._has_work.set()
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="traces")
@@ -81,28 +81,28 @@ class OtlpExporter:
     async def stop(self) -> None:
         """Send what there is, if that is quickly done."""
         self._stopping.set()
-        self._work.set()
+        self._has_work.set()
         if self._task is not None:
             try:
-                await asyncio.wait_for(self._task, FAREWELL_S)
+                await asyncio.wait_for(self._task, SHUTDOWN_S)
             except TimeoutError:
-                log.warning("the collector of traces is away: %d spans were not sent", len(self._queue))
+                log.warning("the trace collector is unreachable: %d spans were dropped", len(self._queue))
 
     async def _run(self) -> None:
         async with aiohttp.ClientSession(trust_env=False, timeout=aiohttp.ClientTimeout(total=ANSWER_S)) as http:
             while self._queue or not self._stopping.is_set():
-                await self._work.wait()
-                self._work.clear()
-                await self._rest(GATHER_S)
+                await self._has_work.wait()
+                self._has_work.clear()
+                await self._pause(BATCH_WAIT_S)
                 while self._queue:
                     await self._deliver(http, [self._queue[place] for place in range(min(BATCH_MAX, len(self._queue)))])
 
     async def _deliver(self, http: aiohttp.ClientSession, batch: list[Span]) -> None:
         """Until it is delivered, or refused for good, or the server stops. It stays in the queue meanwhile, and counts
         there."""
-        body, tries = encoded(batch, self._resource), 0
+        body, tries = encode_spans(batch, self._resource), 0
         while (accepted := await self._post(http, body)) is None and not self._stopping.is_set():
-            await self._rest(WAITS_S[min(tries, len(WAITS_S) - 1)])
+            await self._pause(RETRY_WAITS_S[min(tries, len(RETRY_WAITS_S) - 1)])
             tries += 1
         for _ in batch:
             self._queue.popleft()
@@ -113,30 +113,30 @@ class OtlpExporter:
         try:
             async with http.post(self.url, data=body, headers=self._headers, allow_redirects=False) as response:
                 await response.read()
-        except _AWAY as error:
-            log.debug("no answer from the collector of traces: %r", error)
+        except _CONNECTION_ERRORS as error:
+            log.debug("the trace collector does not answer: %r", error)
             return None
-        if response.status in TRY_AGAIN:
+        if response.status in RETRYABLE_STATUS:
             return None
         if response.status >= 300:
-            log.warning("the collector of traces refuses spans with HTTP status %d", response.status)
+            log.warning("the trace collector refuses spans with HTTP status %d", response.status)
         return response.status < 300
 
-    async def _rest(self, wait_s: float) -> None:
+    async def _pause(self, wait_s: float) -> None:
         try:
             await asyncio.wait_for(self._stopping.wait(), wait_s)
         except TimeoutError:
             pass
 
 
-def encoded(spans: list[Span], resource: Resource) -> bytes:
-    scope = ScopeSpans(scope=InstrumentationScope(name="mendflow"), spans=[_message(span) for span in spans])
+def encode_spans(spans: list[Span], resource: Resource) -> bytes:
+    scope = ScopeSpans(scope=InstrumentationScope(name="mendflow"), spans=[_span_message(span) for span in spans])
     request = ExportTraceServiceRequest(resource_spans=[ResourceSpans(resource=resource, scope_spans=[scope])])
     body: bytes = request.SerializeToString()
     return body
 
 
-def _message(span: Span) -> Message:
+def _span_message(span: Span) -> Message:
     return Message(
         trace_id=span.trace,
         span_id=span.id,
@@ -145,13 +145,13 @@ def _message(span: Span) -> Message:
         kind=Message.SPAN_KIND_INTERNAL,
         start_time_unix_nano=span.start * 1_000_000,
         end_time_unix_nano=max(span.start, span.end) * 1_000_000,
-        attributes=[_pair(name, value) for name, value in span.attributes.items() if value != ""],
+        attributes=[_attribute(name, value) for name, value in span.attributes.items() if value != ""],
         links=[Message.Link(trace_id=span.trace, span_id=link) for link in span.links],
         status=Status(code=Status.STATUS_CODE_ERROR, message=span.error) if span.error else Status(),
     )
 
 
-def _pair(name: str, value: str | int | bool) -> KeyValue:
+def _attribute(name: str, value: str | int | bool) -> KeyValue:
     if isinstance(value, bool):
         return KeyValue(key=name, value=AnyValue(bool_value=value))
     if isinstance(value, int):

@@ -12,28 +12,28 @@ import aiohttp
 import msgspec
 from litestar.types import Receive, Scope, Send
 
-from mendflow.core.model.data import CacheCard
+from mendflow.core.model.data import CacheAdvert
+from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
 from mendflow.core.model.ids import CaseId, PilotId
-from mendflow.core.model.problems import Invalid, Mistake, NotFound
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
 from mendflow.server.access import PEERS
-from mendflow.server.answers import HungUp, send_mistake, unforeseen
-from mendflow.server.body import whole
-from mendflow.services.base.cluster import NeighbourAway, ServerDocument
+from mendflow.server.error_responses import ClientDisconnected, log_unforeseen, send_mistake
+from mendflow.server.request_body import read_body
+from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
 
 T = TypeVar("T")
 
-PASSED_BYTES_MAX = 64 << 20
+FORWARDED_BYTES_MAX = 64 << 20
 ANSWER_S, CONNECT_S, NUDGE_S = 10, 2, 2
-SILENT_S = 30
+SILENCE_S_MAX = 30
 """The longest that another server may be silent while it reads a tree of cases."""
 ARCHIVE = "archive"
-_AWAY = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+_CONNECTION_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
 
-class Passed(msgspec.Struct, frozen=True, array_like=True):
+class ForwardedExchange(msgspec.Struct, frozen=True, array_like=True):
     """A pilot's exchange, and the name of the token that the pilot speaks under."""
 
     request: SyncRequest
@@ -55,12 +55,12 @@ class Peer(Protocol):
     async def sync(self, request: SyncRequest, who: str) -> SyncAnswer: ...
     def nudged(self, pilots: list[PilotId], *, work: bool, by: str) -> None: ...
     def pilots(self) -> list[PilotView]: ...
-    def cards(self) -> list[CacheCard]: ...
+    def cards(self) -> list[CacheAdvert]: ...
     async def stats(self, running: int) -> StatsView: ...
     def archive(self, root: CaseId) -> AsyncIterator[bytes]: ...
 
 
-class PeerRoutes:
+class PeerEndpoint:
     """Answers other servers."""
 
     def __init__(self, peer: Peer | None) -> None:
@@ -69,17 +69,17 @@ class PeerRoutes:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         what = scope["path"].removeprefix(PEERS)
         try:
-            body = await whole(receive, PASSED_BYTES_MAX)
+            body = await read_body(receive, FORWARDED_BYTES_MAX)
             if what == ARCHIVE and self._peer is not None:
                 await _stream(self._peer.archive(_decoded(body, CaseId)), send)
                 return
             answer = await self._answer(what, body)
-        except HungUp:
+        except ClientDisconnected:
             return
-        except Mistake as mistake:
+        except RequestError as mistake:
             await send_mistake(send, mistake)
         except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the other server gets an answer
-            await send_mistake(send, unforeseen(error, "POST", scope["path"]))
+            await send_mistake(send, log_unforeseen(error, "POST", scope["path"]))
         else:
             headers = [(b"content-type", b"application/vnd.msgpack"), (b"content-length", b"%d" % len(answer))]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -89,9 +89,9 @@ class PeerRoutes:
         if self._peer is None:
             raise NotFound("this server is alone on its store")
         if what == "sync":
-            passed = _decoded(body, Passed)
+            passed = _decoded(body, ForwardedExchange)
             if not passed.request.front:
-                raise Invalid("an exchange that is passed on must say who does so", field="front")
+                raise InvalidRequest("an exchange that is passed on must say who does so", field="front")
             return _encode(await self._peer.sync(passed.request, passed.who))
         if what == "nudge":
             nudge = _decoded(body, Nudge)
@@ -106,7 +106,7 @@ class PeerRoutes:
         raise NotFound("servers say nothing of this kind to each other")
 
 
-class HttpNeighbours:
+class HttpPeers:
     """Asks other servers. One pool of connections for all of them, opened at the first request."""
 
     def __init__(self) -> None:
@@ -124,32 +124,32 @@ class HttpNeighbours:
             self._session = None
 
     async def sync(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer:
-        return await self._ask(server, "sync", Passed(request, who), SyncAnswer, ANSWER_S)
+        return await self._ask(server, "sync", ForwardedExchange(request, who), SyncAnswer, ANSWER_S)
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
-        await _harmless(self._ask(server, "nudge", Nudge(pilots, work, by), object, NUDGE_S))
+        await _ignore_unreachable(self._ask(server, "nudge", Nudge(pilots, work, by), object, NUDGE_S))
 
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
         return await self._ask(server, "pilots", None, list[PilotView], ANSWER_S)
 
-    async def cards(self, server: ServerDocument) -> list[CacheCard]:
-        return await self._ask(server, "cards", None, list[CacheCard], ANSWER_S)
+    async def cards(self, server: ServerDocument) -> list[CacheAdvert]:
+        return await self._ask(server, "cards", None, list[CacheAdvert], ANSWER_S)
 
     async def stats(self, server: ServerDocument, running: int) -> StatsView:
         return await self._ask(server, "stats", running, StatsView, ANSWER_S)
 
     async def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENT_S)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENCE_S_MAX)
         try:
-            async with self._posted(server, ARCHIVE, root, timeout) as response:
+            async with self._post(server, ARCHIVE, root, timeout) as response:
                 if response.status != 200:
-                    raise NeighbourAway(f"server {server.id} answered {response.status}")
+                    raise PeerUnavailable(f"server {server.id} answered {response.status}")
                 async for chunk in response.content.iter_any():
                     yield chunk
-        except _AWAY as error:
-            raise NeighbourAway(f"no answer from server {server.id}: {error!r}") from error
+        except _CONNECTION_ERRORS as error:
+            raise PeerUnavailable(f"no answer from server {server.id}: {error!r}") from error
 
-    def _posted(
+    def _post(
         self, server: ServerDocument, what: str, said: object, timeout: aiohttp.ClientTimeout
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         if self._session is None:
@@ -165,16 +165,16 @@ class HttpNeighbours:
     async def _ask(self, server: ServerDocument, what: str, said: object, type: type[T], patience_s: float) -> T:
         timeout = aiohttp.ClientTimeout(total=patience_s, sock_connect=CONNECT_S)
         try:
-            async with self._posted(server, what, said, timeout) as response:
+            async with self._post(server, what, said, timeout) as response:
                 body = await response.read()
-        except _AWAY as error:
-            raise NeighbourAway(f"no answer from server {server.id}: {error!r}") from error
+        except _CONNECTION_ERRORS as error:
+            raise PeerUnavailable(f"no answer from server {server.id}: {error!r}") from error
         if response.status != 200:
-            raise NeighbourAway(f"server {server.id} answered {response.status}")
+            raise PeerUnavailable(f"server {server.id} answered {response.status}")
         try:
             return msgspec.msgpack.decode(body, type=type)
         except msgspec.MsgspecError as error:
-            raise NeighbourAway(f"server {server.id} answers what nobody understands: {error}") from error
+            raise PeerUnavailable(f"server {server.id} answers what nobody understands: {error}") from error
 
 
 async def _stream(content: AsyncIterator[bytes], send: Send) -> None:
@@ -187,17 +187,17 @@ async def _stream(content: AsyncIterator[bytes], send: Send) -> None:
         await send({"type": "http.response.body", "body": first, "more_body": True})
         async for chunk in content:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
-    except Mistake as error:
-        raise HungUp(error.message) from error
+    except RequestError as error:
+        raise ClientDisconnected(error.message) from error
     except Exception as error:  # the edge: whatever it was, the line is cut, so half an archive is never taken for one
-        raise HungUp(unforeseen(error, "POST", f"{PEERS}{ARCHIVE}").message) from error
+        raise ClientDisconnected(log_unforeseen(error, "POST", f"{PEERS}{ARCHIVE}").message) from error
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _harmless(call: Awaitable[object]) -> None:
+async def _ignore_unreachable(call: Awaitable[object]) -> None:
     try:
         await call
-    except NeighbourAway:
+    except PeerUnavailable:
         pass
 
 
@@ -205,4 +205,4 @@ def _decoded(body: bytes, type: type[T]) -> T:
     try:
         return msgspec.msgpack.decode(body, type=type)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise Invalid(f"this is not what servers say to each other: {error}") from error
+        raise InvalidRequest(f"this is not what servers say to each other: {error}") from error

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from mendflow.core.model.problems import Conflict
+from mendflow.core.model.errors import Conflict
 from mendflow.server.access import check_binding
 from mendflow.server.app import Api
-from mendflow.server.gathering import GatheringProtocol
+from mendflow.server.write_coalescing import CoalescingProtocol
 
 log = logging.getLogger("mendflow.server")
 
@@ -29,21 +29,21 @@ class _Uvicorn(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self._asked_to_stop = asyncio.Event()
+        self._stop_requested = asyncio.Event()
 
     def ask_to_stop(self) -> None:
         self.should_exit = True
-        self._asked_to_stop.set()
+        self._stop_requested.set()
 
     async def main_loop(self) -> None:
-        await self._asked_to_stop.wait()
+        await self._stop_requested.wait()
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
 
 
-class Served:
+class HttpServer:
     """A server that runs. `port` is the real one, also where 0 was asked for."""
 
     def __init__(self, app: Api, host: str, port: int, server: _Uvicorn, task: "asyncio.Task[None]") -> None:
@@ -60,7 +60,7 @@ class Served:
         return f"http://[{name}]:{self.port}" if ":" in name else f"http://{name}:{self.port}"
 
     @property
-    def url_for_others(self) -> str:
+    def public_url(self) -> str:
         """An address that other machines can use, if this one listens to them."""
         if self.host in ("0.0.0.0", "", "::"):
             return f"http://{socket.getfqdn()}:{self.port}"
@@ -80,7 +80,7 @@ class Served:
         await asyncio.shield(self._task)
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _listening_socket(host: str, port: int) -> socket.socket:
     """A listening socket, or the reason in words."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named because asyncio sends small answers without delay only on sockets that name it.
@@ -99,13 +99,13 @@ def _bound(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def serve(app: Api, host: str = "127.0.0.1", port: int = 0) -> Served:
+async def serve(app: Api, host: str = "127.0.0.1", port: int = 0) -> HttpServer:
     """Start serving; returns when the port is open. Refused where an open server would be reachable by strangers."""
     check_binding(host, app.access.tokens)
-    listener = _bound(host, port)
+    listener = _listening_socket(host, port)
     config = uvicorn.Config(
         app,
-        http=GatheringProtocol,
+        http=CoalescingProtocol,
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -127,4 +127,4 @@ async def serve(app: Api, host: str = "127.0.0.1", port: int = 0) -> Served:
             task.result()
             raise AssertionError("the HTTP server ended before it began")
         await asyncio.sleep(0.001)
-    return Served(app, host, listener.getsockname()[1], server, task)
+    return HttpServer(app, host, listener.getsockname()[1], server, task)

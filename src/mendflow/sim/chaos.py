@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from mendflow.sim.world import Scene, Verdict, play
+from mendflow.sim.world import RunVerdict, Scene, play
 
 
 def scenes(options: argparse.Namespace) -> list[Scene]:
@@ -20,7 +20,7 @@ def scenes(options: argparse.Namespace) -> list[Scene]:
             jobs=options.jobs,
             long_s=options.long_s,
             lease_ms=options.lease_ms,
-            storm_s=options.storm_s,
+            fault_period_s=options.storm_s,
             faults=options.faults,
             recovery=options.recovery,
         )
@@ -28,7 +28,7 @@ def scenes(options: argparse.Namespace) -> list[Scene]:
     ]
 
 
-def verdicts(wanted: Sequence[Scene], processes: int) -> Iterator[Verdict]:
+def run_scenes(wanted: Sequence[Scene], processes: int) -> Iterator[RunVerdict]:
     if processes == 1:
         yield from map(play, wanted)
         return
@@ -39,38 +39,38 @@ def verdicts(wanted: Sequence[Scene], processes: int) -> Iterator[Verdict]:
 def repeat(scene: Scene) -> str:
     return (
         f"python -m mendflow.sim.chaos --start {scene.seed} --seeds 1 --servers {scene.servers} --pilots {scene.pilots}"
-        f" --jobs {scene.jobs} --long-s {scene.long_s:g} --lease-ms {scene.lease_ms} --storm-s {scene.storm_s:g}"
+        f" --jobs {scene.jobs} --long-s {scene.long_s:g} --lease-ms {scene.lease_ms} --storm-s {scene.fault_period_s:g}"
         f" --faults {scene.faults}"
-        f"{_asked(scene.recovery)} --story"
+        f"{_recovery_text(scene.recovery)} --story"
     )
 
 
-def _asked(recovery: bool | None) -> str:
+def _recovery_text(recovery: bool | None) -> str:
     return "" if recovery is None else " --recovery" if recovery else " --no-recovery"
 
 
-class Summary:
+class ChaosSummary:
     def __init__(self, lease_ms: int) -> None:
         self._lease_s = lease_ms / 1000
         self.runs = 0
         self.failed: list[int] = []
         self._counts: Counter[str] = Counter()
-        self._gap_s = self._seconds = self._calm_s = 0.0
+        self._gap_s = self._seconds = self._settle_s = 0.0
 
-    def add(self, verdict: Verdict) -> None:
+    def add(self, verdict: RunVerdict) -> None:
         self.runs += 1
         self._counts.update(verdict.counts)
         self._gap_s = max([self._gap_s, *verdict.gaps_s])
         self._seconds += verdict.seconds
-        self._calm_s = max(self._calm_s, verdict.calm_s)
-        if verdict.broken:
+        self._settle_s = max(self._settle_s, verdict.settle_s)
+        if verdict.violations:
             self.failed.append(verdict.seed)
 
     def lines(self) -> Iterator[str]:
         for what, number in sorted(self._counts.items()):
             yield f"{number:>9}  {what}"
         hours = self._seconds / 3600
-        yield f"longest from the end of the storm to the end of everything: {self._calm_s / self._lease_s:.2f} leases"
+        yield f"longest from the end of the storm to the end of everything: {self._settle_s / self._lease_s:.2f} leases"
         yield f"longest from the violent end of an attempt to the next one: {self._gap_s / self._lease_s:.2f} leases"
         yield f"{self.runs} seeds, {hours:.1f} hours of virtual time, {len(self.failed)} of them broke a law"
 
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=Scene(seed=0).jobs)
     parser.add_argument("--long-s", type=float, default=Scene(seed=0).long_s, help="how long the longest jobs take")
     parser.add_argument("--lease-ms", type=int, default=Scene(seed=0).lease_ms)
-    parser.add_argument("--storm-s", type=float, default=Scene(seed=0).storm_s)
+    parser.add_argument("--storm-s", type=float, default=Scene(seed=0).fault_period_s)
     parser.add_argument("--faults", type=int, default=-1, help="how many in each run (default: drawn)")
     recovery = argparse.BooleanOptionalAction
     parser.add_argument(
@@ -94,16 +94,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--story", action="store_true", help="tell everything that happened")
     options = parser.parse_args(arguments)
     wanted = scenes(options)
-    summary = Summary(options.lease_ms)
+    summary = ChaosSummary(options.lease_ms)
     by_seed = {scene.seed: scene for scene in wanted}
-    runs = (play(scene, story=True) for scene in wanted) if options.story else verdicts(wanted, options.processes)
+    runs = (play(scene, story=True) for scene in wanted) if options.story else run_scenes(wanted, options.processes)
     for verdict in runs:
         summary.add(verdict)
         for line in verdict.story:
             print(line)
-        for law in verdict.broken[:5]:
+        for law in verdict.violations[:5]:
             print(f"seed {verdict.seed}: {law}")
-        if verdict.broken:
+        if verdict.violations:
             print(f"seed {verdict.seed}: repeat it with: {repeat(by_seed[verdict.seed])}", flush=True)
     for line in summary.lines():
         print(line)

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from mendflow.formats.wfformat import Scale, Task, Trace, TraceFlow, Work
+from mendflow.formats.wfformat import Scale, TaskWork, Trace, TraceFlow, TraceTask
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import ElementScene, GridScene, SiteScene
 from mendflow.sim.grid.world import play
@@ -25,14 +25,14 @@ PROBE_S: Final = (0.1, 0.5)
 """How long a job of the probe takes on the average, at least and at most; between them as long as the trace's jobs do.
 Each takes another time than the next, for those that begin or end at the same moment are in each other's way."""
 
-WITHIN: Final = 0.10
+TOLERANCE: Final = 0.10
 COSTS_MOST: Final = 1.5
 FITTED_S: Final = 0.0005
 EXCHANGE_S: Final = 0.002
 NO_TIME_BYTES_PER_S: Final = 1e15
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
+class MachineSize(msgspec.Struct, frozen=True, kw_only=True):
     """One pilot on one machine."""
 
     slots: int
@@ -40,14 +40,14 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int
 
 
-class Took(msgspec.Struct, frozen=True, kw_only=True):
+class MeasuredTimes(msgspec.Struct, frozen=True, kw_only=True):
     """What was measured on the machine."""
 
     probes_s: tuple[float, ...]
     real_s: float
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class TraceComparison(msgspec.Struct, frozen=True, kw_only=True):
     """What both said. A job's own time is `mean_s` on the average, and `cost_s` is what it was found to cost beside."""
 
     trace: str
@@ -61,13 +61,13 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     simulated_s: float
 
     @property
-    def off(self) -> float:
+    def deviation(self) -> float:
         """How much longer the simulated run took, as a part of the real one."""
         return self.simulated_s / self.real_s - 1 if self.real_s else 0.0
 
     @property
     def holds(self) -> bool:
-        return abs(self.off) <= WITHIN
+        return abs(self.deviation) <= TOLERANCE
 
     @property
     def of_costs(self) -> bool:
@@ -85,13 +85,13 @@ def probe_of(trace: Trace, scale: Scale, slots: int) -> Trace:
         max(1, round(fmean(map(len, files)))) for files in zip(*((t.reads, t.makes) for t in tasks), strict=True)
     )
     chance = Random(PROBE)
-    found: dict[str, Task] = {}
+    found: dict[str, TraceTask] = {}
     for chain in range(slots * CHAINS_A_SLOT):
-        before: Task | None = None
+        before: TraceTask | None = None
         for place in range(CHAIN_TASKS):
             name = f"{chain}-{place}"
             brought = {file: before.id for file in before.makes[:reads]} if before is not None else {}
-            found[name] = before = Task(
+            found[name] = before = TraceTask(
                 id=name,
                 needs=(before.id,) if before is not None else (),
                 reads=(*brought, *(f"given.{number}" for number in range(reads - len(brought)))),
@@ -104,7 +104,7 @@ def probe_of(trace: Trace, scale: Scale, slots: int) -> Trace:
     return Trace(name=PROBE, version=trace.version, tasks=found, sizes=sizes)
 
 
-def simulated(made: TraceFlow, machine: Machine, cost_s: float, seed: int = 0) -> GridResult:
+def simulate_trace(made: TraceFlow, machine: MachineSize, cost_s: float, seed: int = 0) -> GridResult:
     """The trace on such a machine, in virtual time."""
     here = SiteScene(
         name="here",
@@ -118,18 +118,20 @@ def simulated(made: TraceFlow, machine: Machine, cost_s: float, seed: int = 0) -
         overhead_s=cost_s,
     )
     scene = GridScene(seed=seed, sites=(here,), exchange_s=EXCHANGE_S)
-    return play(scene, made.flow, nature_of(made.works))
+    return play(scene, made.flow, job_model_of(made.works))
 
 
-def nature_of(works: Mapping[str, Work]) -> Guesses:
+def job_model_of(works: Mapping[str, TaskWork]) -> Guesses:
     """What the jobs of a trace do, for the simulator."""
     return Guesses({name: Guess(seconds=work.seconds, files=work.files) for name, work in works.items()})
 
 
-def compared(made: TraceFlow, probe: TraceFlow, machine: Machine, took: Took, scale: Scale, seed: int) -> Comparison:
+def compare_runs(
+    made: TraceFlow, probe: TraceFlow, machine: MachineSize, took: MeasuredTimes, scale: Scale, seed: int
+) -> TraceComparison:
     """Both beside each other, when the real one is over."""
     cost_s = fmean(fitted_cost_s(probe, machine, each) for each in took.probes_s)
-    return Comparison(
+    return TraceComparison(
         trace=str(made.flow.name),
         jobs=len(made.works),
         slots=machine.slots,
@@ -138,16 +140,16 @@ def compared(made: TraceFlow, probe: TraceFlow, machine: Machine, took: Took, sc
         probes_s=took.probes_s,
         cost_s=cost_s,
         real_s=took.real_s,
-        simulated_s=simulated(made, machine, cost_s, seed).turnaround_s,
+        simulated_s=simulate_trace(made, machine, cost_s, seed).turnaround_s,
     )
 
 
-def fitted_cost_s(probe: TraceFlow, machine: Machine, measured_s: float) -> float:
+def fitted_cost_s(probe: TraceFlow, machine: MachineSize, measured_s: float) -> float:
     """What a job costs, if the probe took so long: found by halving, because more cost never makes it quicker."""
     least, most = 0.0, measured_s
     while most - least > FITTED_S:
         middle = (least + most) / 2
-        if simulated(probe, machine, middle).turnaround_s < measured_s:
+        if simulate_trace(probe, machine, middle).turnaround_s < measured_s:
             least = middle
         else:
             most = middle

@@ -10,14 +10,14 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.engine.plan import below
-from mendflow.core.model.data import LOGICAL
-from mendflow.core.model.flow import Activity, Flow, Invoke, Job, Pick, Receive, UserTask
+from mendflow.core.engine.plan import walk_activities
+from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.flow import Activity, Flow, Invoke, JobActivity, Pick, Receive, UserTask
 from mendflow.core.model.jobs import JobSpec
-from mendflow.core.model.problems import Invalid
 from mendflow.core.model.values import Value
 from mendflow.services.cases.live_case import name_of
-from mendflow.sim.grid.nature import Doing
+from mendflow.sim.grid.job_model import SimulatedWork
 
 ANY: Final = "*"
 """The name that stands for every job of which nothing else is said."""
@@ -64,13 +64,13 @@ class Guesses:
     def __init__(self, by_name: Mapping[str, Guess]) -> None:
         self._by_name = dict(by_name)
 
-    def of(self, spec: JobSpec, chance: Random) -> Doing:
+    def of(self, spec: JobSpec, chance: Random) -> SimulatedWork:
         guess = self._guess(spec)
         files = {name: guess.files.get(name, guess.file_bytes or 0) for name in spec.files}
-        return Doing(seconds=guess.duration_s(chance), files=files, outputs=guess.outputs)
+        return SimulatedWork(seconds=guess.duration_s(chance), files=files, outputs=guess.outputs)
 
-    def knows(self, job: Job) -> bool:
-        named = (self._by_name.get(name) for name in (shown(job), ANY))
+    def knows(self, job: JobActivity) -> bool:
+        named = (self._by_name.get(name) for name in (display_name(job), ANY))
         return bool(job.expected_ms) or any(guess is not None and guess.timed for guess in named)
 
     def _guess(self, spec: JobSpec) -> Guess:
@@ -80,7 +80,7 @@ class Guesses:
         return own.over(named).over(expected).over(any)
 
 
-def layered(layers: Iterable[Mapping[str, Guess]]) -> dict[str, Guess]:
+def merge_guesses(layers: Iterable[Mapping[str, Guess]]) -> dict[str, Guess]:
     """Several sets of guesses as one; the earlier wins."""
     whole: dict[str, Guess] = {}
     for layer in layers:
@@ -89,38 +89,43 @@ def layered(layers: Iterable[Mapping[str, Guess]]) -> dict[str, Guess]:
     return whole
 
 
-def shown(activity: Activity) -> str:
+def display_name(activity: Activity) -> str:
     """The name that people know it by."""
     return activity.label or activity.name
 
 
-def jobs_of(flow: Flow) -> dict[str, Job]:
+def jobs_of(flow: Flow) -> dict[str, JobActivity]:
     """Every job that the flow and the flows that it calls may run, by the name that people know."""
-    return {shown(each): each for part in _with_called(flow) for each in below(part) if isinstance(each, Job)}
+    return {
+        display_name(each): each
+        for part in _with_called(flow)
+        for each in walk_activities(part)
+        if isinstance(each, JobActivity)
+    }
 
 
 def logical_inputs(flow: Flow) -> set[str]:
     """The logical files that jobs name as they stand, with no expression in them."""
     named = (source for job in jobs_of(flow).values() for source in job.inputs.values() if isinstance(source, str))
-    return {source for source in named if source.startswith(LOGICAL) and "${{" not in source}
+    return {source for source in named if source.startswith(LOGICAL_PREFIX) and "${{" not in source}
 
 
 def check_known(flow: Flow, guesses: Guesses) -> None:
     """Refuse what could only be played by making something up."""
     foreign = [
-        shown(each)
+        display_name(each)
         for part in _with_called(flow)
-        for each in below(part)
+        for each in walk_activities(part)
         if isinstance(each, UserTask | Receive | Invoke) or (isinstance(each, Pick) and not each.alarms)
     ]
     if foreign:
-        raise Invalid(
+        raise InvalidRequest(
             f"{_some(foreign)}: waits for a person or a message, and there is nobody in a simulated world; "
             "leave it out of the flow that you simulate"
         )
     unknown = sorted(name for name, job in jobs_of(flow).items() if not guesses.knows(job))
     if unknown:
-        raise Invalid(
+        raise InvalidRequest(
             f"nothing is known of how long these jobs take: {_some(unknown)}; say it with --runtime {unknown[0]}=60, "
             "or with `expected:` in the flow, or take it from a case that ran: --like CASE"
         )

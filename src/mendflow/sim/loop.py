@@ -21,7 +21,7 @@ STEPS_MAX = 20_000_000
 """A run that takes more than this goes round in circles."""
 
 
-class Host:
+class VirtualHost:
     """Something that a callback can belong to. The outside world is one that neither stops nor dies."""
 
     __slots__ = ("alive", "fuse", "kept", "offset_s", "rate", "stopped")
@@ -29,7 +29,7 @@ class Host:
     def __init__(self, *, rate: float = 1.0, offset_s: float = 0.0) -> None:
         self.alive = True
         self.stopped = False
-        self.kept: list[_Soon | _Timer] = []
+        self.kept: list[_Callback | _Timer] = []
         self.fuse: tuple[int, Callable[[], None]] | None = None  # after so many callbacks of it, this happens
         self.rate = rate
         self.offset_s = offset_s
@@ -41,11 +41,11 @@ class Host:
         return (local_s - self.offset_s) / self.rate
 
 
-OUTSIDE = Host()
-HOST: ContextVar[Host] = ContextVar("mendflow_sim_host", default=OUTSIDE)
+OUTSIDE = VirtualHost()
+HOST: ContextVar[VirtualHost] = ContextVar("mendflow_sim_host", default=OUTSIDE)
 
 
-class _Soon(asyncio.Handle):
+class _Callback(asyncio.Handle):
     """A callback, and whose it is."""
 
     __slots__ = ("host",)
@@ -83,7 +83,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def __init__(self, *, steps_max: int = STEPS_MAX) -> None:
         self._steps_max = steps_max or sys.maxsize
         self._now_s = 0.0
-        self._ready: deque[_Soon | _Timer] = deque()
+        self._ready: deque[_Callback | _Timer] = deque()
         self._timers: list[tuple[float, int, _Timer]] = []
         self._count = 0
         self._running = False
@@ -110,7 +110,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_soon(  # type: ignore[override]  # the library's stub names variadic types that only it can spell
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        handle = _Soon(callback, args, self, context if context is not None else copy_context())
+        handle = _Callback(callback, args, self, context if context is not None else copy_context())
         self._ready.append(handle)
         return handle
 
@@ -158,9 +158,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._closed = True
             asyncio._set_running_loop(None)
             with warnings.catch_warnings():
-                self._bury()
+                self._drop_dead_host()
 
-    def _bury(self) -> None:
+    def _drop_dead_host(self) -> None:
         """Let go of what will never end, quietly: it was meant to be lost."""
         warnings.simplefilter("ignore", RuntimeWarning)  # of what was never begun
         for task in self.tasks:
@@ -182,13 +182,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             if host.stopped:
                 host.kept.append(handle)
                 return
-            if host.fuse is not None and self._burn(host, handle):
+            if host.fuse is not None and self._run_fuse(host, handle):
                 return
         self.steps += 1
         assert self.steps < self._steps_max, "this run goes round in circles"
         handle._run()
 
-    def _burn(self, host: Host, handle: _Soon | _Timer) -> bool:
+    def _run_fuse(self, host: VirtualHost, handle: _Callback | _Timer) -> bool:
         """What was set to happen to this host in the middle of its work; True if the callback has to wait for that."""
         assert host.fuse is not None
         left, happen = host.fuse
@@ -210,7 +210,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         while timers and timers[0][0] <= due:
             self._ready.append(heapq.heappop(timers)[2])
 
-    def resume(self, host: Host) -> None:
+    def resume(self, host: VirtualHost) -> None:
         """Let a stopped host go on where it was."""
         host.stopped = False
         kept, host.kept = host.kept, []
@@ -258,14 +258,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 self.in_trouble(error)
 
 
-def within(host: Host) -> Context:
+def context_of(host: VirtualHost) -> Context:
     """A context in which everything belongs to this host."""
     context = copy_context()
     context.run(HOST.set, host)
     return context
 
 
-OUTSIDE_CONTEXT = within(OUTSIDE)
+OUTSIDE_CONTEXT = context_of(OUTSIDE)
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

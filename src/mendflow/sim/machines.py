@@ -10,7 +10,7 @@ from contextvars import Context
 from typing import Any
 
 from mendflow.core.model.ids import Instant
-from mendflow.sim.loop import Host, VirtualLoop, within
+from mendflow.sim.loop import VirtualHost, VirtualLoop, context_of
 
 BEGINNING: Instant = 1_750_000_000_000
 """The wall clock's instant when a world begins, on a machine whose clock is right."""
@@ -24,7 +24,7 @@ class Machine:
         self.name = name
         self.rate = rate
         self.skew_ms = skew_ms
-        self.processes: list[Process] = []
+        self.processes: list[VirtualProcess] = []
         self._booted_s = 0.0
 
     def boot(self) -> None:
@@ -45,8 +45,8 @@ class Machine:
         """When, in the world's time, that moment is."""
         return self._booted_s + (boot_ms - 1000) / 1000 / self.rate
 
-    def start(self, name: str) -> "Process":
-        process = Process(self, f"{self.name}/{name}")
+    def start(self, name: str) -> "VirtualProcess":
+        process = VirtualProcess(self, f"{self.name}/{name}")
         self.processes = [each for each in self.processes if each.alive]
         self.processes.append(process)
         return process
@@ -57,54 +57,54 @@ class Machine:
         self.processes = []
 
 
-class Process(Host):
+class VirtualProcess(VirtualHost):
     """`lost` are told when it dies, in the order in which they asked to be. A `snare` catches it at the most awkward
     moment: when it has made up its mind and is about to write, to add to a journal, or to answer."""
 
-    __slots__ = ("context", "lost", "machine", "name", "snare")
+    __slots__ = ("context", "machine", "name", "on_death", "trap")
 
     def __init__(self, machine: Machine, name: str) -> None:
         super().__init__(rate=machine.rate)
         self.machine = machine
         self.name = name
-        self.lost: list[Callable[[], None]] = []
-        self.snare: tuple[str, Callable[[], None]] | None = None
-        self.context: Context = within(self)
+        self.on_death: list[Callable[[], None]] = []
+        self.trap: tuple[str, Callable[[], None]] | None = None
+        self.context: Context = context_of(self)
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str = "") -> None:
         """Let it do something beside what it does already. An error that ends that ends the process."""
-        self.machine.loop.create_task(self._do(work), name=name or None, context=self._fresh())
+        self.machine.loop.create_task(self._run_work(work), name=name or None, context=self._copy_context())
 
-    async def _do(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_work(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whoever judges this world
             self.machine.loop.troubles.append(f"{self.name} ends with {error!r}\n{traceback.format_exc(limit=-4)}")
             self.kill()
 
-    def soon(self, callback: Callable[..., object], *args: object) -> None:
+    def deliver(self, callback: Callable[..., object], *args: object) -> None:
         """A message reaches it: the callback runs when the process does."""
-        self.machine.loop.call_soon(callback, *args, context=self._fresh())
+        self.machine.loop.call_soon(callback, *args, context=self._copy_context())
 
-    def later(self, seconds: float, callback: Callable[..., object], *args: object) -> None:
+    def deliver_after(self, seconds: float, callback: Callable[..., object], *args: object) -> None:
         """The same, when so much of the world's time has passed."""
         loop = self.machine.loop
-        loop.at(loop.true_s + seconds, self.soon, callback, *args)
+        loop.at(loop.true_s + seconds, self.deliver, callback, *args)
 
-    def _fresh(self) -> Context:
+    def _copy_context(self) -> Context:
         return self.context.copy()
 
-    async def tread(self, what: str) -> None:
+    async def reach_point(self, what: str) -> None:
         """It is about to do what cannot be taken back."""
-        if self.snare is not None and self.snare[0] == what:
-            (_, happen), self.snare = self.snare, None
+        if self.trap is not None and self.trap[0] == what:
+            (_, happen), self.trap = self.trap, None
             happen()
             await asyncio.sleep(0)
 
     def stop(self) -> None:
         self.stopped = True
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         if self.stopped:
             self.machine.loop.resume(self)
 
@@ -113,7 +113,7 @@ class Process(Host):
             return
         self.alive = False
         self.kept.clear()
-        for tell in self.lost:
+        for tell in self.on_death:
             tell()
 
 

@@ -9,16 +9,16 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from random import Random
 
-from mendflow.sim.counting import Counts
+from mendflow.sim.fault_counts import FaultCounts
 from mendflow.sim.loop import VirtualLoop
-from mendflow.sim.machines import Process
+from mendflow.sim.machines import VirtualProcess
 
 Answer = tuple[int, bytes]
 Handler = Callable[[str, bytes, asyncio.Event], Awaitable[Answer]]
 """Gets a path, what was sent, and an event that is set when the caller has hung up."""
 
 
-class Unreached(Exception):
+class NoAnswer(Exception):
     """No answer came. Whether the request was read is unknown."""
 
 
@@ -34,15 +34,15 @@ class LineFaults:
 
 
 class Network:
-    def __init__(self, loop: VirtualLoop, chance: Random, counts: Counts) -> None:
+    def __init__(self, loop: VirtualLoop, chance: Random, counts: FaultCounts) -> None:
         self._loop = loop
         self._chance = chance
         self._counts = counts
-        self._listening: dict[str, tuple[Process, Handler]] = {}
+        self._listening: dict[str, tuple[VirtualProcess, Handler]] = {}
         self.faults = LineFaults()
         self.cuts: set[tuple[str, str]] = set()  # from machine to machine, by name
 
-    def listen(self, address: str, process: Process, handler: Handler) -> None:
+    def listen(self, address: str, process: VirtualProcess, handler: Handler) -> None:
         self._listening[address] = (process, handler)
 
     def cut(self, one: str, other: str, *, both: bool = True) -> None:
@@ -53,7 +53,7 @@ class Network:
     def mend(self, one: str, other: str) -> None:
         self.cuts -= {(one, other), (other, one)}
 
-    async def call(self, source: Process, address: str, path: str, body: bytes, patience_s: float) -> Answer:
+    async def call(self, source: VirtualProcess, address: str, path: str, body: bytes, patience_s: float) -> Answer:
         """Raises Unreached."""
         call = _Call(self, source, address, path, body)
         call.begin()
@@ -61,11 +61,11 @@ class Network:
             async with asyncio.timeout(patience_s):
                 return await call.answered
         except TimeoutError:
-            raise Unreached(f"no answer within {patience_s:g} s") from None
+            raise NoAnswer(f"no answer within {patience_s:g} s") from None
         finally:
             call.hang_up()
 
-    def target(self, address: str) -> tuple[Process, Handler] | None:
+    def target(self, address: str) -> tuple[VirtualProcess, Handler] | None:
         found = self._listening.get(address)
         return found if found is not None and found[0].alive else None
 
@@ -98,7 +98,7 @@ class Network:
 
 
 class _Call:
-    def __init__(self, network: Network, source: Process, address: str, path: str, body: bytes) -> None:
+    def __init__(self, network: Network, source: VirtualProcess, address: str, path: str, body: bytes) -> None:
         self._network = network
         self._source = source
         self._address = address
@@ -106,7 +106,7 @@ class _Call:
         self._body = body
         self._here = source.machine.name
         self._there = network.machine_of(address)
-        self._hangups: list[tuple[Process, asyncio.Event]] = []
+        self._hangups: list[tuple[VirtualProcess, asyncio.Event]] = []
         self.answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
     def begin(self) -> None:
@@ -122,12 +122,12 @@ class _Call:
         hung_up = asyncio.Event()
         if not self.answered.done():
             self._hangups.append((process, hung_up))
-            process.lost.append(self._reset)
+            process.on_death.append(self._reset)
         process.spawn(self._serve(process, handler, hung_up))
 
-    async def _serve(self, process: Process, handler: Handler, hung_up: asyncio.Event) -> None:
+    async def _serve(self, process: VirtualProcess, handler: Handler, hung_up: asyncio.Event) -> None:
         answer = await handler(self._path, self._body, hung_up)
-        await process.tread("answer")
+        await process.reach_point("answer")
         self._network.send(self._there, self._here, lambda: self._hear(answer))
 
     def _hear(self, answer: Answer) -> None:
@@ -140,7 +140,7 @@ class _Call:
 
     def _refuse(self) -> None:
         if not self.answered.done():
-            self.answered.set_exception(Unreached("the connection was refused, or closed"))
+            self.answered.set_exception(NoAnswer("the connection was refused, or closed"))
 
     def hang_up(self) -> None:
         """The caller does not wait any more; whoever works on it may hear of that."""
@@ -148,6 +148,6 @@ class _Call:
             self.answered.cancel()
         heard = not self.answered.cancelled() and self.answered.exception() is None
         for process, event in self._hangups:
-            process.lost.remove(self._reset)
+            process.on_death.remove(self._reset)
             if not heard:
-                self._network.send(self._here, self._there, partial(process.soon, event.set), sure=True)
+                self._network.send(self._here, self._there, partial(process.deliver, event.set), sure=True)

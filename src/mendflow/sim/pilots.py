@@ -9,19 +9,19 @@ from functools import partial
 from pathlib import Path
 
 from mendflow.core.model.sync import Capacity
-from mendflow.pilot.agent import Agent
-from mendflow.pilot.crew import Crew
-from mendflow.pilot.home import Home
-from mendflow.pilot.http import Address, Exchanges, Files, ServerAway, ServerRefused
-from mendflow.pilot.link import SYNC_PATH, Link
-from mendflow.pilot.servers import Servers
-from mendflow.pilot.slots import SlotLink
-from mendflow.pilot.staging import Staging
-from mendflow.pilot.vigil import SILENT_MS
-from mendflow.pilot.wire import FromSlot
-from mendflow.sim.machines import Machine, Process
-from mendflow.sim.network import Network, Unreached
-from mendflow.sim.slots import Nature, VirtualSlot
+from mendflow.pilot.agent.agent import Agent
+from mendflow.pilot.agent.http import ExchangeClient, FileClient, ServerAddress, ServerAway, ServerRefused
+from mendflow.pilot.agent.server_link import SYNC_PATH, ServerLink
+from mendflow.pilot.agent.servers import ServerAddresses
+from mendflow.pilot.agent.slot_health import SILENT_MS
+from mendflow.pilot.agent.slot_link import SlotLink
+from mendflow.pilot.agent.slot_pool import SlotPool
+from mendflow.pilot.files.staging import FileStager
+from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.slot.messages import FromSlot
+from mendflow.sim.machines import Machine, VirtualProcess
+from mendflow.sim.network import Network, NoAnswer
+from mendflow.sim.slots import OutcomeModel, VirtualSlot
 
 LOOK_AFTER_S = 0.25
 """How often an agent looks after its slots; a real one does so a little more often."""
@@ -31,18 +31,25 @@ class VirtualPilot:
     """One machine with a pilot. `servers` are the addresses that it was given when it was set up."""
 
     def __init__(
-        self, machine: Machine, network: Network, nature: Nature, folder: Path, servers: list[str], *, slots: int
+        self,
+        machine: Machine,
+        network: Network,
+        outcomes: OutcomeModel,
+        folder: Path,
+        servers: list[str],
+        *,
+        slots: int,
     ) -> None:
         self.machine = machine
         self.network = network
-        self.nature = nature
+        self.outcomes = outcomes
         self.name = machine.name
         self.servers = servers
-        self.home = Home(folder)
-        self.home.make()
+        self.work_folder = WorkFolder(folder)
+        self.work_folder.make()
         self.capacity = Capacity(slots=slots, cpus=float(slots), memory_bytes=1 << 34, disk_bytes=1 << 34)
         self.slots: dict[int, VirtualSlot] = {}
-        self.agent: Process | None = None
+        self.agent: VirtualProcess | None = None
         self._starts = 0
 
     def start(self) -> None:
@@ -53,21 +60,23 @@ class VirtualPilot:
             self.agent.spawn(self._live(self.agent))
 
     @property
-    def processes(self) -> list[Process]:
+    def processes(self) -> list[VirtualProcess]:
         """All of its processes that live, the agent first."""
         slots = [slot.process for slot in self.slots.values() if slot.process.alive]
         return [*([self.agent] if self.agent is not None and self.agent.alive else []), *slots]
 
-    async def _live(self, process: Process) -> None:
+    async def _live(self, process: VirtualProcess) -> None:
         """What a real pilot's main does, without the processes, the signals and the sockets."""
         boot_ms = self.machine.boot_ms
-        servers = Servers(",".join(self.servers), "", self.home.servers)
-        exchanges = VirtualExchanges(self.network, process, servers.address.url)
-        servers.moved = exchanges.move
-        staging = Staging(self.home, Files(servers.address))
-        crew = partial(VirtualCrew, self, process)
-        agent = Agent(self.home, self.name, self.capacity, staging, keep=False, crew=crew, boot_ms=boot_ms)
-        link = Link(
+        servers = ServerAddresses(",".join(self.servers), "", self.work_folder.servers)
+        exchanges = VirtualExchangeClient(self.network, process, servers.address.url)
+        servers.on_move = exchanges.move
+        staging = FileStager(self.work_folder, FileClient(servers.address))
+        slot_pool = partial(VirtualSlotPool, self, process)
+        agent = Agent(
+            self.work_folder, self.name, self.capacity, staging, keep=False, slot_pool=slot_pool, boot_ms=boot_ms
+        )
+        link = ServerLink(
             agent,
             exchanges,
             pilot=self.name,
@@ -81,24 +90,24 @@ class VirtualPilot:
             wall_ms=boot_ms,
         )
         await agent.start()
-        process.spawn(self._look_after(agent))
-        await link.converse()
+        process.spawn(self._maintain(agent))
+        await link.run_exchanges()
 
-    async def _look_after(self, agent: Agent) -> None:
+    async def _maintain(self, agent: Agent) -> None:
         while True:
             await asyncio.sleep(LOOK_AFTER_S)
-            await agent.look_after()
+            await agent.maintain()
 
 
-class VirtualExchanges(Exchanges):
+class VirtualExchangeClient(ExchangeClient):
     """The pilot's connections, over the imagined line."""
 
-    def __init__(self, network: Network, process: Process, server: str) -> None:
+    def __init__(self, network: Network, process: VirtualProcess, server: str) -> None:
         self._network = network
         self._process = process
         self._server = server
 
-    def move(self, address: Address) -> None:
+    def move(self, address: ServerAddress) -> None:
         self._server = address.url
 
     def close(self) -> None: ...
@@ -106,7 +115,7 @@ class VirtualExchanges(Exchanges):
     async def post(self, body: bytes, timeout_s: float) -> bytes:
         try:
             status, answer = await self._network.call(self._process, self._server, SYNC_PATH, body, timeout_s)
-        except Unreached as error:
+        except NoAnswer as error:
             raise ServerAway(str(error)) from None
         if status in (502, 503, 504):
             raise ServerAway(f"the server answered {status}: {answer[:200].decode(errors='replace')}")
@@ -115,22 +124,24 @@ class VirtualExchanges(Exchanges):
         return answer
 
 
-class VirtualCrew(Crew):
+class VirtualSlotPool(SlotPool):
     """The same crew, whose slots are found and started in the imagined machine."""
 
     def __init__(
         self,
         pilot: VirtualPilot,
-        process: Process,
-        home: Home,
+        process: VirtualProcess,
+        work_folder: WorkFolder,
         name: str,
         slots: int,
         *,
         keep: bool,
-        hear: Callable[[SlotLink, FromSlot], None],
-        lose: Callable[[SlotLink], None],
+        on_message: Callable[[SlotLink, FromSlot], None],
+        on_lost: Callable[[SlotLink], None],
     ) -> None:
-        super().__init__(home, name, slots, keep=keep, hear=hear, lose=lose, now_ms=pilot.machine.boot_ms)
+        super().__init__(
+            work_folder, name, slots, keep=keep, on_message=on_message, on_lost=on_lost, now_ms=pilot.machine.boot_ms
+        )
         self._host = pilot
         self._process = process
 
@@ -138,10 +149,10 @@ class VirtualCrew(Crew):
         """Find the slots that an earlier agent has left. Those that stand still are told to go on."""
         for number, slot in sorted(self._host.slots.items()):
             if slot.process.alive:
-                slot.process.go_on()
-                link = SlotLink(number, self._hear, self._lost, self.now_ms)
+                slot.process.resume()
+                link = SlotLink(number, self._on_message, self._handle_lost, self.now_ms)
                 slot.connect(self._process, link)
-                if await self._greeted(link):
+                if await self._wait_for_hello(link):
                     self.links[number] = link
         return bool(self.links)
 
@@ -149,22 +160,22 @@ class VirtualCrew(Crew):
         if self.ending or number >= self._slots or number in self.links:
             return
         host = self._host
-        slot = host.slots[number] = VirtualSlot(host.machine, host.home, number, host.name, host.nature)
-        link = self.links[number] = SlotLink(number, self._hear, self._lost, self.now_ms)
+        slot = host.slots[number] = VirtualSlot(host.machine, host.work_folder, number, host.name, host.outcomes)
+        link = self.links[number] = SlotLink(number, self._on_message, self._handle_lost, self.now_ms)
         slot.connect(self._process, link)
 
-    def look_after(self) -> None:
+    def maintain(self) -> None:
         """A slot with work that stands still is told to go on."""
         now = self.now_ms()
         for number, link in self.links.items():
             slot = self._host.slots[number]
-            if link.holds and slot.process.stopped and now - link.heard_at > SILENT_MS:
-                slot.process.go_on()
+            if link.holds and slot.process.stopped and now - link.last_message_at > SILENT_MS:
+                slot.process.resume()
 
-    def _lost(self, link: SlotLink) -> None:
+    def _handle_lost(self, link: SlotLink) -> None:
         if not self.ending and self.links.get(link.number) is link:
             del self.links[link.number]
-            self._lose(link)
+            self._on_lost(link)
 
     async def end(self) -> None:
         self.ending = True

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
-from mendflow.pages.words import duration_text
-from mendflow.sim.grid.nature import Nature
+from mendflow.pages.formatting import duration_text
+from mendflow.sim.grid.job_model import JobModel
 from mendflow.sim.grid.results import GridResult, JobRecord
 from mendflow.sim.grid.scene import GridScene
 from mendflow.sim.grid.world import play
-from mendflow.sim.processes import spread
+from mendflow.sim.parallel import run_parallel
 from mendflow.sim.what_ifs import WhatIf, bottleneck, completed, what_ifs
 
 TICKS: Final = 240
@@ -37,21 +37,21 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     flow: Flow
     scene: GridScene
-    nature: Nature
+    job_model: JobModel
     inputs: Mapping[str, Value] = {}
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     what_if: bool = True
     processes: int = 1
 
 
-class Spread(msgspec.Struct, frozen=True, kw_only=True):
+class Distribution(msgspec.Struct, frozen=True, kw_only=True):
     mean: float
     deviation: float
     least: float
     most: float
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class StepForecast(msgspec.Struct, frozen=True, kw_only=True):
     """What the attempts of one job name took, over all seeds: how many of them a run had, and mean times of one."""
 
     name: str
@@ -71,7 +71,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     runs: int
     failed_runs: int
-    turnaround_s: Spread
+    turnaround_s: Distribution
     jobs: float
     attempts: float
     failed_attempts: float
@@ -83,7 +83,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     byte_hit_ratio: float
     stage_in_part: float
     stage_out_part: float
-    steps: tuple[Step, ...]
+    steps: tuple[StepForecast, ...]
     what_ifs: tuple[WhatIf, ...]
     bottleneck: str
     fault: str = ""
@@ -93,27 +93,27 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 def predict(question: Question, tell: Tell) -> Prediction:
     results: list[GridResult] = []
-    for result in _all_played(question):
+    for result in _play_all_seeds(question):
         results.append(result)
         seed, took = question.seeds[len(results) - 1], duration_text(result.turnaround_s * 1000)
         tell(f"seed {seed} ({len(results)} of {len(question.seeds)}): {result.status} after {took}")
     tried: tuple[WhatIf, ...] = ()
     if question.what_if and completed(results):
-        tried = what_ifs(question.scene, results, lambda scene: _all_played(replace(question, scene=scene)), tell)
-    return _told(question, results, tried)
+        tried = what_ifs(question.scene, results, lambda scene: _play_all_seeds(replace(question, scene=scene)), tell)
+    return _prediction(question, results, tried)
 
 
-def _all_played(question: Question) -> Iterable[GridResult]:
-    return spread(_played, [(question, seed) for seed in question.seeds], question.processes)
+def _play_all_seeds(question: Question) -> Iterable[GridResult]:
+    return run_parallel(_play_seed, [(question, seed) for seed in question.seeds], question.processes)
 
 
-def _played(task: tuple[Question, int]) -> GridResult:
+def _play_seed(task: tuple[Question, int]) -> GridResult:
     question, seed = task
     scene = replace(question.scene, seed=seed)
-    return play(scene, question.flow, question.nature, question.inputs)
+    return play(scene, question.flow, question.job_model, question.inputs)
 
 
-def _told(question: Question, every: Sequence[GridResult], tried: tuple[WhatIf, ...]) -> Prediction:
+def _prediction(question: Question, every: Sequence[GridResult], tried: tuple[WhatIf, ...]) -> Prediction:
     well = completed(every)
     failed = next((each for each in every if each.status != "completed"), None)
     results = well or every
@@ -128,7 +128,7 @@ def _told(question: Question, every: Sequence[GridResult], tried: tuple[WhatIf, 
         fault=next((case.fault for case in failed.cases if case.fault), "") if failed is not None else "",
         runs=len(every),
         failed_runs=len(every) - len(well),
-        turnaround_s=spread_of([each.turnaround_s for each in results]),
+        turnaround_s=distribution_of([each.turnaround_s for each in results]),
         jobs=_round(
             len({(at, record.case, record.item) for at, each in enumerate(results) for record in each.records}) / runs
         ),
@@ -158,14 +158,14 @@ def _read_files(record: JobRecord) -> int:
     return record.own_files + record.shared_files + record.fetched_files
 
 
-def _steps(records: Sequence[JobRecord], runs: int) -> tuple[Step, ...]:
+def _steps(records: Sequence[JobRecord], runs: int) -> tuple[StepForecast, ...]:
     """In the order in which they first began. Very many names are told by what they have in common."""
     many = len({record.step for record in records}) > NAMES_MAX
     by_name: dict[str, list[JobRecord]] = {}
     for record in sorted(records, key=lambda each: (each.granted_s, each.step)):
         by_name.setdefault(_NUMBER.sub("…", record.step) if many else record.step, []).append(record)
     return tuple(
-        Step(
+        StepForecast(
             name=name,
             attempts=_round(len(those) / runs),
             failed=_round(sum(not each.well for each in those) / runs),
@@ -177,8 +177,8 @@ def _steps(records: Sequence[JobRecord], runs: int) -> tuple[Step, ...]:
     )
 
 
-def spread_of(values: Sequence[float]) -> Spread:
-    return Spread(
+def distribution_of(values: Sequence[float]) -> Distribution:
+    return Distribution(
         mean=_round(fmean(values)),
         deviation=_round(stdev(values) if len(values) > 1 else 0.0),
         least=_round(min(values)),

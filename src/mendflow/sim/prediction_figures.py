@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from mendflow.sim.charts.model import Bars, BarSeries, Lines, Series
-from mendflow.sim.charts.pages import Figure
+from mendflow.pages.charts.model import BarChart, BarSeries, LineChart, LineSeries
+from mendflow.pages.charts.pages import Figure
 from mendflow.sim.predict import Prediction
 
 STEPS_SHOWN: Final = 8
@@ -14,9 +14,9 @@ def figures(prediction: Prediction) -> list[Figure]:
     seeds = "Mean over the seeds; the band is one standard deviation."
     line = tuple((at, count) for at, count, _ in prediction.running)
     band = tuple(deviation for _, _, deviation in prediction.running)
-    lines = Lines(
+    lines = LineChart(
         title=f"Jobs at work: {prediction.flow}",
-        series=(Series(name="at work", points=line, errors=band if any(band) else ()),),
+        series=(LineSeries(name="at work", points=line, errors=band if any(band) else ()),),
         x_label="time since the start",
         y_label="jobs",
         steps=True,
@@ -30,13 +30,13 @@ def figures(prediction: Prediction) -> list[Figure]:
     return drawings
 
 
-def _step_bars(prediction: Prediction) -> Bars:
+def _step_bars(prediction: Prediction) -> BarChart:
     steps = sorted(
         prediction.steps, key=lambda each: -each.attempts * (each.stage_in_s + each.run_s + each.stage_out_s)
     )
     shown = steps[:STEPS_SHOWN]
     more = f" The {STEPS_SHOWN} that take most are drawn." if len(steps) > STEPS_SHOWN else ""
-    return Bars(
+    return BarChart(
         title="What one attempt takes",
         groups=tuple(each.name for each in shown),
         series=(
@@ -50,12 +50,12 @@ def _step_bars(prediction: Prediction) -> Bars:
     )
 
 
-def _what_if_bars(prediction: Prediction) -> Bars:
+def _what_if_bars(prediction: Prediction) -> BarChart:
     others = [(f"with {each.name}", each.turnaround_s) for each in prediction.what_ifs]
     times: list[tuple[str, float | None]] = [("as it is", prediction.turnaround_s.mean), *others]
     fails = prediction.failed_runs or any(each.failed_runs for each in prediction.what_ifs)
     left_out = " Runs that fail are left out." if fails else ""
-    return Bars(
+    return BarChart(
         title="Turnaround if something were better",
         groups=tuple(name for name, _ in times),
         series=(BarSeries(name="turnaround", values=tuple(value for _, value in times)),),

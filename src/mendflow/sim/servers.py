@@ -8,21 +8,21 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.values import FileRef
-from mendflow.pilot.link import SYNC_PATH
+from mendflow.pilot.agent.server_link import SYNC_PATH
 from mendflow.server.access import PEERS
-from mendflow.server.peers import HttpNeighbours, PeerRoutes
-from mendflow.server.pilots import Exchange
+from mendflow.server.peers import HttpPeers, PeerEndpoint
+from mendflow.server.pilot_exchange import PilotExchangeHandler
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.api.peer_handler import Counterpart
-from mendflow.services.base.cluster import NeighbourAway, ServerDocument
-from mendflow.services.runtime.server import NO_PATTERNS, House, HouseRules, Services
-from mendflow.sim.disk import Disk, DiskLine
-from mendflow.sim.machines import Machine, Process, WallClock
-from mendflow.sim.network import Answer, Network, Unreached
-from mendflow.sim.shipped import shipped_patterns, shipped_rules
+from mendflow.services.api.peer_handler import PeerHandler
+from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
+from mendflow.services.runtime.server import NO_PATTERNS, Runtime, Server, ServerSettings
+from mendflow.sim.machines import Machine, VirtualProcess, WallClock
+from mendflow.sim.network import Answer, Network, NoAnswer
+from mendflow.sim.shipped_rules import shipped_patterns, shipped_rules
+from mendflow.sim.virtual_store import StoreConnection, VirtualStore
 
 T = TypeVar("T")
 START_PATH = "/start"
@@ -30,14 +30,14 @@ RESTART_S = 1.0
 """A server that could not start is started again after this long, as whoever keeps services running would."""
 
 
-class Start(msgspec.Struct):
+class SimStartRequest(msgspec.Struct):
     """What a client asks for: a case of this flow, once for each key."""
 
     flow: Flow
     key: str
 
 
-class NoFiles:
+class EmptyFileStore:
     """A keeper for a world without files."""
 
     async def keep(self, name: str, chunks: Any, *, sha256: str = "") -> FileRef:
@@ -57,23 +57,30 @@ class VirtualServer:
     """`alone`: no other server is on the store."""
 
     def __init__(
-        self, machine: Machine, network: Network, disk: Disk, chance: Random, rules: HouseRules, *, alone: bool
+        self,
+        machine: Machine,
+        network: Network,
+        store: VirtualStore,
+        chance: Random,
+        rules: ServerSettings,
+        *,
+        alone: bool,
     ) -> None:
         self.machine = machine
         self._alone = alone
         self.name = machine.name
         self.address = f"http://{self.name}"
         self._network = network
-        self._disk = disk
+        self._store = store
         self._chance = chance
         self._rules = rules
-        self.process: Process | None = None
-        self.house: House | None = None
+        self.process: VirtualProcess | None = None
+        self.server: Server | None = None
 
     def start(self) -> None:
         """Start the server, if it does not run."""
         if self.process is None or not self.process.alive:
-            self.house = None
+            self.server = None
             self.process = self.machine.start("server")
             self.process.spawn(self._live(self.process))
 
@@ -82,39 +89,39 @@ class VirtualServer:
         return self.process is not None and self.process.alive
 
     @property
-    def services(self) -> Services | None:
+    def runtime(self) -> Runtime | None:
         """Its living services, if it has any just now."""
         try:
-            return self.house.services if self.house is not None and self.alive else None
+            return self.server.runtime if self.server is not None and self.alive else None
         except StoreUnavailable:
             return None
 
-    async def _live(self, process: Process) -> None:
-        house = House(
-            store=DiskLine(self._disk, process),
-            keeper=NoFiles(),
+    async def _live(self, process: VirtualProcess) -> None:
+        server = Server(
+            store=StoreConnection(self._store, process),
+            file_store=EmptyFileStore(),
             clock=WallClock(self.machine),
-            rules=self._rules,
+            settings=self._rules,
             version="virtual",
             server=None if self._alone else self._document(),
             shipped=shipped_rules() if self._rules.recovery else None,
             patterns=shipped_patterns() if self._rules.recovery else NO_PATTERNS,
-            neighbours=Lines(self._network, process),
+            peers=VirtualPeers(self._network, process),
             meter=self.machine.boot_ms,
         )
         try:
-            await house.open()
+            await server.open()
         except StoreUnavailable:
-            self._again(process)
+            self._restart_later(process)
             return
-        self.house = house
-        domain = LocalDomain(house, chance=self._token)
-        self._network.listen(self.address, process, Desk(house, domain).answer)
+        self.server = server
+        domain = LocalDomain(server, chance=self._token)
+        self._network.listen(self.address, process, RequestRouter(server, domain).answer)
 
     def _document(self) -> ServerDocument:
         return ServerDocument(id=self.name, url=self.address, host=self.name, meter=self.machine.boot_name)
 
-    def _again(self, process: Process) -> None:
+    def _restart_later(self, process: VirtualProcess) -> None:
         loop = self.machine.loop
         loop.at(loop.true_s, process.kill)
         loop.at(loop.true_s + RESTART_S, self.start)
@@ -123,10 +130,10 @@ class VirtualServer:
         return self._chance.randbytes(size).hex()
 
 
-class Lines(HttpNeighbours):
+class VirtualPeers(HttpPeers):
     """The way to other servers, over the imagined lines."""
 
-    def __init__(self, network: Network, process: Process) -> None:
+    def __init__(self, network: Network, process: VirtualProcess) -> None:
         super().__init__()
         self._network = network
         self._process = process
@@ -135,36 +142,36 @@ class Lines(HttpNeighbours):
         body, path = msgspec.msgpack.encode(said), f"{PEERS}{what}"
         try:
             status, answer = await self._network.call(self._process, server.url, path, body, patience_s)
-        except Unreached as error:
-            raise NeighbourAway(str(error)) from None
+        except NoAnswer as error:
+            raise PeerUnavailable(str(error)) from None
         if status != 200:
-            raise NeighbourAway(f"it answered {status}: {answer.decode(errors='replace')}")
+            raise PeerUnavailable(f"it answered {status}: {answer.decode(errors='replace')}")
         return msgspec.msgpack.decode(answer, type=type)
 
 
-class Desk:
+class RequestRouter:
     """What comes over the line, brought to whom it is meant for."""
 
-    def __init__(self, house: House, domain: LocalDomain) -> None:
+    def __init__(self, server: Server, domain: LocalDomain) -> None:
         self._domain = domain
-        self._exchange = Exchange(domain, house.let_go)
-        self._peers = PeerRoutes(Counterpart(house))
+        self._exchange = PilotExchangeHandler(domain, server.answer_held)
+        self._peers = PeerEndpoint(PeerHandler(server))
 
     async def answer(self, path: str, body: bytes, hung_up: asyncio.Event) -> Answer:
         if path == SYNC_PATH:
-            return await _Request(path, body, hung_up).put_to(self._pilots)
+            return await _Request(path, body, hung_up).send_to(self._pilots)
         if path.startswith(PEERS):
-            return await _Request(path, body, hung_up).put_to(self._peers)
+            return await _Request(path, body, hung_up).send_to(self._peers)
         assert path == START_PATH
         try:
-            return 200, (await self._start(msgspec.json.decode(body, type=Start))).encode()
-        except Mistake as mistake:
+            return 200, (await self._start(msgspec.json.decode(body, type=SimStartRequest))).encode()
+        except RequestError as mistake:
             return mistake.status, mistake.message.encode()
 
     async def _pilots(self, scope: Any, receive: Any, send: Any) -> None:
         await self._exchange(scope, receive, send, "local")
 
-    async def _start(self, wanted: Start) -> str:
+    async def _start(self, wanted: SimStartRequest) -> str:
         await self._domain.deploy(wanted.flow)
         return (await self._domain.start(wanted.flow.name, {}, who="client", key=wanted.key)).id
 
@@ -179,7 +186,7 @@ class _Request:
         self._status = 0
         self._answer = b""
 
-    async def put_to(self, application: Callable[..., Any]) -> Answer:
+    async def send_to(self, application: Callable[..., Any]) -> Answer:
         await application(self._scope, self._receive, self._send)
         return self._status, self._answer
 

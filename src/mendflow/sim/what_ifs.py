@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from mendflow.pages.words import count_text
+from mendflow.pages.formatting import count_text
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import BatchScene, GridScene, SiteScene
 
@@ -22,7 +22,7 @@ _WIDTHS: Final = (0.0, 0.0, 12.7, 4.3, 3.2, 2.8, 2.6, 2.4, 2.4, 2.3)
 _WIDTH: Final = 2.2
 """How many standard errors 95 of 100 means stay within (Student), by how many values they are of; and for more."""
 
-Played = Callable[[GridScene], Iterable[GridResult]]
+PlayScene = Callable[[GridScene], Iterable[GridResult]]
 
 
 class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,17 +44,17 @@ def completed(results: Iterable[GridResult]) -> list[GridResult]:
 
 
 def what_ifs(
-    scene: GridScene, before: Sequence[GridResult], played: Played, tell: Callable[[str], None]
+    scene: GridScene, before: Sequence[GridResult], played: PlayScene, tell: Callable[[str], None]
 ) -> tuple[WhatIf, ...]:
     """What saves most comes first. `before` are the runs as it is, seed by seed as `played` gives them."""
     found = []
-    for what, name, better in _better(scene):
+    for what, name, better in _improvements(scene):
         tell(f"and with {name}")
-        found.append(_weighed(what, name, before, list(played(better))))
+        found.append(_evaluate(what, name, before, list(played(better))))
     return tuple(sorted(found, key=lambda each: -each.gain))
 
 
-def _weighed(what: str, name: str, before: Sequence[GridResult], after: Sequence[GridResult]) -> WhatIf:
+def _evaluate(what: str, name: str, before: Sequence[GridResult], after: Sequence[GridResult]) -> WhatIf:
     both = [pair for pair in zip(before, after, strict=True) if len(completed(pair)) == len(pair)]
     usual = fmean(was.turnaround_s for was, _ in both) if both else 0.0
     saved = [(was.turnaround_s - now.turnaround_s) / usual if usual else 0.0 for was, now in both]
@@ -95,29 +95,29 @@ def bottleneck(tried: Sequence[WhatIf]) -> str:
     return "the flow itself: its jobs wait for each other, and nothing else that was made better saves a twentieth"
 
 
-def _better(scene: GridScene) -> Iterable[tuple[str, str, GridScene]]:
+def _improvements(scene: GridScene) -> Iterable[tuple[str, str, GridScene]]:
     """The grid with one thing better at a time; what is as good as can be already is left out."""
 
     def with_sites(changed: Callable[[SiteScene], SiteScene]) -> GridScene:
         return replace(scene, sites=tuple(map(changed, scene.sites)))
 
-    yield "the number of pilots", "twice the pilots", with_sites(_twice)
-    yield "the files", "files that take no time", with_sites(_instant_files)
+    yield "the number of pilots", "twice the pilots", with_sites(_with_double_pilots)
+    yield "the files", "files that take no time", with_sites(_with_instant_files)
     if any(site.element.failure for site in scene.sites):
-        yield "failures of the storage", "storage that never fails", with_sites(_sound)
+        yield "failures of the storage", "storage that never fails", with_sites(_without_failures)
     if any(site.batch != BatchScene() and site.max_pilots > site.running for site in scene.sites):
-        yield "the batch queues", "batch queues that do not wait", with_sites(_prompt)
+        yield "the batch queues", "batch queues that do not wait", with_sites(_without_queue)
 
 
-def _sound(site: SiteScene) -> SiteScene:
+def _without_failures(site: SiteScene) -> SiteScene:
     return replace(site, element=replace(site.element, failure=0.0))
 
 
-def _prompt(site: SiteScene) -> SiteScene:
+def _without_queue(site: SiteScene) -> SiteScene:
     return replace(site, batch=BatchScene())
 
 
-def _twice(site: SiteScene) -> SiteScene:
+def _with_double_pilots(site: SiteScene) -> SiteScene:
     return replace(
         site,
         hosts=2 * site.hosts,
@@ -127,6 +127,6 @@ def _twice(site: SiteScene) -> SiteScene:
     )
 
 
-def _instant_files(site: SiteScene) -> SiteScene:
+def _with_instant_files(site: SiteScene) -> SiteScene:
     element = replace(site.element, delay=0.0, bytes_per_s=AT_ONCE_BYTES_PER_S)
     return replace(site, element=element, disk_bytes_per_s=AT_ONCE_BYTES_PER_S, site_bytes_per_s=AT_ONCE_BYTES_PER_S)

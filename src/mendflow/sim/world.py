@@ -15,18 +15,18 @@ from random import Random
 import msgspec
 
 from mendflow.core.model.ids import CaseId
-from mendflow.services.runtime.server import HouseRules
-from mendflow.sim.chronicle import Chronicle
-from mendflow.sim.counting import Counts
-from mendflow.sim.disk import Disk
-from mendflow.sim.judge import Judge
+from mendflow.services.runtime.server import ServerSettings
+from mendflow.sim.fault_counts import FaultCounts
+from mendflow.sim.fault_injection import FaultInjector
+from mendflow.sim.invariants import InvariantChecker
 from mendflow.sim.loop import VirtualLoop
 from mendflow.sim.machines import Machine
-from mendflow.sim.network import Network, Unreached
+from mendflow.sim.network import Network, NoAnswer
+from mendflow.sim.observer import Observer
 from mendflow.sim.pilots import VirtualPilot
-from mendflow.sim.servers import START_PATH, Start, VirtualServer
-from mendflow.sim.storm import Storm
-from mendflow.sim.work import LONG_S, DrawnNature, flow
+from mendflow.sim.servers import START_PATH, SimStartRequest, VirtualServer
+from mendflow.sim.virtual_store import VirtualStore
+from mendflow.sim.workload import LONG_S, RandomOutcomes, flow
 from mendflow.stores.contract import Write
 
 DRIFT_MAX = 0.01
@@ -35,10 +35,10 @@ DRIFT_MAX = 0.01
 SKEW_MS_MAX = 120_000
 """How far off a machine's wall clock may be."""
 
-CALM_LEASES_MAX = 30
+SETTLE_LEASES_MAX = 30
 """Within so many leases after the storm everything must have ended, if jobs take no longer than they usually do."""
 
-ONE_AFTER_THE_OTHER = 10
+SERIAL_JOBS_MAX = 10
 """So many of the longest jobs, or of their attempts, may have to wait for each other."""
 
 PATIENCE_S = 3.0
@@ -55,45 +55,45 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int = 60
     long_s: float = LONG_S  # the longest jobs
     lease_ms: int = 6_000
-    storm_s: float = 30.0
+    fault_period_s: float = 30.0
     faults: int = -1  # so many; -1: drawn
     kinds: tuple[str, ...] = ()  # of these only; none: drawn
     recovery: bool | None = None  # whether rules are asked when something fails; None: drawn
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a run. `broken` are the laws that were broken, and where."""
 
     seed: int
-    broken: list[str]
+    violations: list[str]
     hash: str
     counts: dict[str, int]
     gaps_s: list[float]
     seconds: float
-    calm_s: float  # from the storm's end until all was over
+    settle_s: float  # from the storm's end until all was over
     steps: int
     story: list[str] = []
 
 
-class World:
+class SimWorld:
     def __init__(self, scene: Scene, folder: Path, *, story: bool = False) -> None:
         self.scene = scene
         self.loop = VirtualLoop()  # type: ignore[abstract]  # sockets, signals and threads are not of this world
-        self.counts = Counts()
+        self.counts = FaultCounts()
         self.lease_s = scene.lease_ms / 1000
-        self.chronicle = Chronicle(lambda: self.loop.true_s, self.counts)
-        self.chronicle.story = [] if story else None
+        self.observer = Observer(lambda: self.loop.true_s, self.counts)
+        self.observer.story = [] if story else None
         self.network = Network(self.loop, self.chance("lines"), self.counts)
-        self.disk = Disk(self.loop, self.chance("disk"), self.counts, self._written)
-        self.nature = DrawnNature(self.chronicle)
+        self.store = VirtualStore(self.loop, self.chance("disk"), self.counts, self._written)
+        self.outcomes = RandomOutcomes(self.observer)
         self._machines = self.chance("machines")
         asks = scene.recovery if scene.recovery is not None else self.chance("rules").random() < 0.5
-        rules = HouseRules(lease_ms=scene.lease_ms, losses_max=1_000, recovery=asks)
+        rules = ServerSettings(lease_ms=scene.lease_ms, losses_max=1_000, recovery=asks)
         self.servers = [
             VirtualServer(
                 self._machine(f"server-{n}"),
                 self.network,
-                self.disk,
+                self.store,
                 self.chance(f"names {n}"),
                 rules,
                 alone=scene.servers == 1,
@@ -105,7 +105,7 @@ class World:
             VirtualPilot(
                 self._machine(f"pilot-{n}"),
                 self.network,
-                self.nature,
+                self.outcomes,
                 folder / str(n),
                 self._machines.sample(addresses, self._machines.randint(1, len(addresses))),
                 slots=self._machines.randint(1, 4),
@@ -113,19 +113,19 @@ class World:
             for n in range(1, scene.pilots + 1)
         ]
         self.acknowledged: dict[CaseId, str] = {}
-        self.calm_s = 0.0
-        self.judge = Judge(self)
+        self.settle_s = 0.0
+        self.invariants = InvariantChecker(self)
 
     def chance(self, what: str) -> Random:
         """A source of chance of its own for each thing, so that one does not disturb the others."""
         return Random(f"{self.scene.seed} {what}")
 
     def tell(self, line: str) -> None:
-        self.chronicle.tell(line)
+        self.observer.tell(line)
 
     def _written(self, write: Write, by: str) -> None:
-        self.chronicle.written(write, by)
-        self.judge.watch(write, by)
+        self.observer.on_write(write, by)
+        self.invariants.check_write(write, by)
 
     def _machine(self, name: str) -> Machine:
         chance = self._machines
@@ -139,13 +139,13 @@ class World:
             pilot.start()
         chance = self.chance("storm")
         faults = self.scene.faults if self.scene.faults >= 0 else chance.choice(FAULTS)
-        storm = Storm(self, chance, lasts_s=self.scene.storm_s, faults=faults, only=self.scene.kinds)
+        injector = FaultInjector(self, chance, period_s=self.scene.fault_period_s, faults=faults, only=self.scene.kinds)
         clients = self._clients()
-        visits = self.loop.create_task(self.judge.visit_now_and_then())
-        await asyncio.gather(storm.rage(), *clients)
-        await self._calm()
-        visits.cancel()
-        await self.judge.look_at_the_end()
+        checks = self.loop.create_task(self.invariants.check_memory_periodically())
+        await asyncio.gather(injector.inject_all(), *clients)
+        await self._settle()
+        checks.cancel()
+        await self.invariants.check_at_end()
 
     def _clients(self) -> list["asyncio.Task[None]"]:
         chance = self.chance("clients")
@@ -153,81 +153,83 @@ class World:
         while left:
             jobs = min(left, chance.randint(3, 15))
             left, number = left - jobs, number + 1
-            wanted = Start(flow(f"flow-{number}", jobs, chance, self.scene.long_s), f"key-{number}")
-            tasks.append(self.loop.create_task(self._client(wanted, chance.uniform(0.1, self.scene.storm_s / 2))))
+            wanted = SimStartRequest(flow(f"flow-{number}", jobs, chance, self.scene.long_s), f"key-{number}")
+            tasks.append(
+                self.loop.create_task(self._client(wanted, chance.uniform(0.1, self.scene.fault_period_s / 2)))
+            )
         return tasks
 
-    async def _client(self, wanted: Start, at_s: float) -> None:
+    async def _client(self, wanted: SimStartRequest, at_s: float) -> None:
         """Somebody who wants a case to be run, and asks until a server has said yes."""
         await asyncio.sleep(at_s)
         chance = self.chance(wanted.key)
         process = Machine(self.loop, f"client {wanted.key}").start("client")
-        until_s = self.scene.storm_s + CALM_LEASES_MAX * self.lease_s
+        until_s = self.scene.fault_period_s + SETTLE_LEASES_MAX * self.lease_s
         while self.loop.true_s < until_s:
             server = chance.choice(self.servers)
             try:
                 body = msgspec.json.encode(wanted)
                 status, answer = await self.network.call(process, server.address, START_PATH, body, PATIENCE_S)
-            except Unreached:
+            except NoAnswer:
                 status, answer = 503, b""
             if status == 200:
                 self.acknowledged[CaseId(answer.decode())] = wanted.key
                 self.tell(f"acknowledged {answer.decode()}")
                 return
             if status < 500:
-                self.chronicle.accuse("the client", f"{wanted.key} was answered {status}: {answer.decode()}")
+                self.observer.report_violation("the client", f"{wanted.key} was answered {status}: {answer.decode()}")
                 return
             await asyncio.sleep(chance.uniform(0.2, 2.0))
-        self.chronicle.accuse("liveness", f"no server takes {wanted.key}")
+        self.observer.report_violation("liveness", f"no server takes {wanted.key}")
 
-    async def _calm(self) -> None:
+    async def _settle(self) -> None:
         began_s = self.loop.true_s
-        longest_s = CALM_LEASES_MAX * self.lease_s + ONE_AFTER_THE_OTHER * max(0.0, self.scene.long_s - LONG_S)
-        while not await self.judge.all_over():
-            self.calm_s = self.loop.true_s - began_s
+        longest_s = SETTLE_LEASES_MAX * self.lease_s + SERIAL_JOBS_MAX * max(0.0, self.scene.long_s - LONG_S)
+        while not await self.invariants.all_ended():
+            self.settle_s = self.loop.true_s - began_s
             if self.loop.true_s > began_s + longest_s:
                 return  # the judge will say what is missing
             await asyncio.sleep(0.5)
 
 
-class _Ear(logging.Handler):
+class _ErrorLog(logging.Handler):
     """Hears what the product itself calls an error that ought not to be."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
-        self.heard: list[str] = []
+        self.messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info and record.exc_info[1] is not None:
             story = "".join(traceback.format_exception(record.exc_info[1], limit=-4))
-            self.heard.append(f"{record.getMessage()}\n{story}")
+            self.messages.append(f"{record.getMessage()}\n{story}")
 
 
-def play(scene: Scene, *, story: bool = False) -> Verdict:
+def play(scene: Scene, *, story: bool = False) -> RunVerdict:
     """Run the world of this seed to its end."""
-    ear, log = _Ear(), logging.getLogger("mendflow")
+    error_log, log = _ErrorLog(), logging.getLogger("mendflow")
     level, passes = log.level, log.propagate
-    log.addHandler(ear)
+    log.addHandler(error_log)
     log.propagate = False
     folder = Path(tempfile.mkdtemp(prefix="mendflow-sim-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     try:
-        world = World(scene, folder, story=story)
+        world = SimWorld(scene, folder, story=story)
         world.loop.run(world.play())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        log.removeHandler(ear)
+        log.removeHandler(error_log)
         log.setLevel(level)
         log.propagate = passes
-    chronicle = world.chronicle
-    troubles = [f"an error that nobody foresaw: {each}" for each in [*ear.heard, *world.loop.troubles]]
-    return Verdict(
+    observer = world.observer
+    troubles = [f"an error that nobody foresaw: {each}" for each in [*error_log.messages, *world.loop.troubles]]
+    return RunVerdict(
         seed=scene.seed,
-        broken=chronicle.broken + troubles,
-        hash=chronicle.hash,
+        violations=observer.violations + troubles,
+        hash=observer.hash,
         counts=dict(world.counts.of),
-        gaps_s=chronicle.gaps_s,
+        gaps_s=observer.gaps_s,
         seconds=world.loop.true_s,
-        calm_s=world.calm_s,
+        settle_s=world.settle_s,
         steps=world.loop.steps,
-        story=chronicle.story or [],
+        story=observer.story or [],
     )

@@ -13,10 +13,11 @@ old version is refused, however much has happened since. A stream only grows: it
 and writes of which it knows that they did not happen. Then it raises StoreUnavailable. Of a write that was sent, and
 whose answer was lost, nobody knows whether it happened. A store never repeats such a write blindly, because the second
 would be refused by the first, and a winner would be told that it lost. It finds out: each server-side store leaves a
-mark of the writer with what it writes, and looks for it when the connection is back. So `Done` and `Taken` are always
-true: `Done` happened, and `Taken` means that somebody else was there. What the store could not find out within its
-patience ends as StoreUnavailable: nothing of that call is acknowledged, any of it may have happened, and may even
-happen a moment later. Whoever called reads again before going on; compare-and-set makes that safe."""
+mark of the writer with what it writes, and looks for it when the connection is back. So `WriteDone` and `WriteConflict`
+are always true: `WriteDone` happened, and `WriteConflict` means that somebody else was there. What the store could not
+find out within its patience ends as StoreUnavailable: nothing of that call is acknowledged, any of it may have
+happened, and may even happen a moment later. Whoever called reads again before going on; compare-and-set makes that
+safe."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol, Union
@@ -52,13 +53,13 @@ class Append(msgspec.Struct, frozen=True):
 Write = Union[Put, Delete, Append]
 
 
-class Done(msgspec.Struct, frozen=True):
+class WriteDone(msgspec.Struct, frozen=True):
     """The write is on disk; `version` is the document's version after it (0: deleted), or the stream's length."""
 
     version: int
 
 
-class Taken(msgspec.Struct, frozen=True):
+class WriteConflict(msgspec.Struct, frozen=True):
     """Someone else was faster: the document, or the stream, is not at the expected version. Nothing was written.
     `actual` is what was found; 0 is an absent document, or an empty stream. A stream's `kind` is "stream"."""
 
@@ -68,14 +69,14 @@ class Taken(msgspec.Struct, frozen=True):
     actual: int
 
 
-class Document(msgspec.Struct, frozen=True):
+class StoredDocument(msgspec.Struct, frozen=True):
     kind: str
     id: str
     version: int
     body: bytes
 
 
-class Where(msgspec.Struct, frozen=True, omit_defaults=True):
+class FieldCondition(msgspec.Struct, frozen=True, omit_defaults=True):
     """A field of the document's JSON, by dotted path, compared with a value. `op` is one of eq ne lt le gt ge in."""
 
     field: str
@@ -83,13 +84,13 @@ class Where(msgspec.Struct, frozen=True, omit_defaults=True):
     op: str = "eq"
 
 
-class Retried:
+class RetryCounter:
     """How often stores of this process were asked again, because there was no answer or none that helps."""
 
     times = 0
 
 
-RETRIED = Retried()
+RETRIES = RetryCounter()
 
 
 class Store(Protocol):
@@ -101,26 +102,26 @@ class Store(Protocol):
 
     async def open(self) -> None: ...
     async def close(self) -> None: ...
-    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]: ...
-    async def get(self, kind: str, id: str) -> Document | None: ...
-    async def get_many(self, kind: str, ids: Sequence[str]) -> list[Document]: ...
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]: ...
+    async def get(self, kind: str, id: str) -> StoredDocument | None: ...
+    async def get_many(self, kind: str, ids: Sequence[str]) -> list[StoredDocument]: ...
     async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]: ...
     async def length(self, stream: str) -> int: ...
-    def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+    def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
         """Every document of a kind, by id; not lagging. What a server reads when it starts."""
         ...
 
     async def search(
         self,
         kind: str,
-        where: Sequence[Where] = (),
+        where: Sequence[FieldCondition] = (),
         *,
         order_by: str = "",
         descending: bool = False,
         limit: int = 100,
         offset: int = 0,
-        after: Document | None = None,
-    ) -> list[Document]:
+        after: StoredDocument | None = None,
+    ) -> list[StoredDocument]:
         """By a field, then in the same direction by id, shorter ids first; without a field, by id as text.
 
         `offset` is for the few pages that people turn. To go through everything, however much it is, give the last
@@ -128,7 +129,7 @@ class Store(Protocol):
         meanwhile."""
         ...
 
-    async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:
+    async def count(self, kind: str, where: Sequence[FieldCondition] = (), *, by: str = "") -> dict[str, int]:
         """How many documents match, by the value of a field, or all under the empty name."""
         ...
 

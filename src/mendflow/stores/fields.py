@@ -9,22 +9,22 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.values import Value
-from mendflow.stores.contract import Where
+from mendflow.stores.contract import FieldCondition
 
 OPS = ("eq", "ne", "lt", "le", "gt", "ge", "in")
 ORDERINGS = ("lt", "le", "gt", "ge")
 _PATH = re.compile(r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*\Z")
 
 
-class BadQuery(Mistake):
+class BadQuery(RequestError):
     """A search that no store can answer."""
 
     code = "bad-query"
 
 
-class BadDocument(Mistake):
+class BadDocument(RequestError):
     """Something that no store can keep, such as a body that is not JSON. The whole call is refused."""
 
     code = "bad-document"
@@ -40,7 +40,7 @@ def check_field(field: str) -> str:
     return field
 
 
-def check(where: Sequence[Where], *more: str) -> None:
+def check(where: Sequence[FieldCondition], *more: str) -> None:
     """Refuse a search whose fields, operators or values cannot be meant."""
     for field in more:
         if field:
@@ -52,7 +52,7 @@ def check(where: Sequence[Where], *more: str) -> None:
         _check_value(condition)
 
 
-def _check_value(condition: Where) -> None:
+def _check_value(condition: FieldCondition) -> None:
     value = condition.value
     if condition.op == "in":
         if isinstance(value, (list, tuple)) and all(_scalar(each) for each in value):

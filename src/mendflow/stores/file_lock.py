@@ -8,7 +8,7 @@ import os
 import socket
 from pathlib import Path
 
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.errors import StoreUnavailable
 
 
 class FileLock:
@@ -20,7 +20,7 @@ class FileLock:
         self._path = guarded.with_name(guarded.name + ".lock")
         self._fd: int | None = None
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Take the lock, or say who has it. Raises OSError if the lock file itself cannot be had."""
         assert self._fd is None, "the lock is ours already"
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -40,7 +40,7 @@ class FileLock:
         self._fd = fd
         self._sign()
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """The lock file stays: removing it would let a third process lock a file that nobody sees any more."""
         if self._fd is not None:
             os.close(self._fd)

@@ -12,14 +12,14 @@ import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from mendflow.core.model.problems import Mistake, NotFound, StoreUnavailable
+from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.values import FileRef
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CHUNK_BYTES = 1 << 20
 
 
-class FolderKeeper:
+class FolderFileStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._incoming = folder / "incoming"
@@ -46,7 +46,9 @@ class FolderKeeper:
                 await asyncio.to_thread(_make_durable, out.fileno())
             found = digest.hexdigest()
             if sha256 and found != sha256:
-                raise Mistake(f"the content of {name} has the digest {found}, not {sha256} as announced; send it again")
+                raise RequestError(
+                    f"the content of {name} has the digest {found}, not {sha256} as announced; send it again"
+                )
             return await asyncio.to_thread(self._settle, draft, found, size, name)
         except OSError as error:
             raise _unavailable(error, self._folder) from error
@@ -109,7 +111,7 @@ class FolderKeeper:
 
     def _place(self, sha256: str) -> Path:
         if not _SHA256.fullmatch(sha256):
-            raise Mistake(f"{sha256[:80]!r} is not a sha-256 digest: 64 digits, 0-9 and a-f")
+            raise RequestError(f"{sha256[:80]!r} is not a sha-256 digest: 64 digits, 0-9 and a-f")
         return self._folder / sha256[:2] / sha256
 
 

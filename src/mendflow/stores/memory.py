@@ -7,9 +7,18 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 import msgspec
 
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.values import Value
-from mendflow.stores.contract import Append, Delete, Document, Done, Put, Taken, Where, Write
+from mendflow.stores.contract import (
+    Append,
+    Delete,
+    FieldCondition,
+    Put,
+    StoredDocument,
+    Write,
+    WriteConflict,
+    WriteDone,
+)
 from mendflow.stores.fields import BadDocument, check, field_of, is_number, rank_of, text_of
 
 _JSON = msgspec.json.Decoder(msgspec.Raw)  # checks without building anything
@@ -17,7 +26,7 @@ _JSON = msgspec.json.Decoder(msgspec.Raw)  # checks without building anything
 
 class MemoryStore:
     def __init__(self) -> None:
-        self._documents: dict[str, dict[str, Document]] = {}
+        self._documents: dict[str, dict[str, StoredDocument]] = {}
         self._streams: dict[str, list[bytes]] = {}
         self._version = 0
         self._open = False
@@ -28,18 +37,18 @@ class MemoryStore:
     async def close(self) -> None:
         self._open = False
 
-    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         self._demand_open()
         for write in writes:
             if isinstance(write, Put):
                 _demand_json(write)
         return [self._apply(write) for write in writes]
 
-    async def get(self, kind: str, id: str) -> Document | None:
+    async def get(self, kind: str, id: str) -> StoredDocument | None:
         self._demand_open()
         return self._documents.get(kind, {}).get(id)
 
-    async def get_many(self, kind: str, ids: Sequence[str]) -> list[Document]:
+    async def get_many(self, kind: str, ids: Sequence[str]) -> list[StoredDocument]:
         self._demand_open()
         known = self._documents.get(kind, {})
         return [known[id] for id in dict.fromkeys(ids) if id in known]
@@ -52,7 +61,7 @@ class MemoryStore:
         self._demand_open()
         return len(self._streams.get(stream, ()))
 
-    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
         """The ids are those of the scan's beginning; each document is read when its turn comes."""
         self._demand_open()
         ids = sorted(self._documents.get(kind, ()))
@@ -66,14 +75,14 @@ class MemoryStore:
     async def search(
         self,
         kind: str,
-        where: Sequence[Where] = (),
+        where: Sequence[FieldCondition] = (),
         *,
         order_by: str = "",
         descending: bool = False,
         limit: int = 100,
         offset: int = 0,
-        after: Document | None = None,
-    ) -> list[Document]:
+        after: StoredDocument | None = None,
+    ) -> list[StoredDocument]:
         self._demand_open()
         check(where, order_by)
         if not where and not order_by:
@@ -85,7 +94,9 @@ class MemoryStore:
         found.sort(key=lambda each: each[0], reverse=descending)
         return [document for _, document in found[offset : offset + limit]]
 
-    def _by_id(self, kind: str, descending: bool, limit: int, offset: int, after: Document | None) -> list[Document]:
+    def _by_id(
+        self, kind: str, descending: bool, limit: int, offset: int, after: StoredDocument | None
+    ) -> list[StoredDocument]:
         """No body needs to be read for this, so that a great many can be gone through."""
         ids = sorted(self._documents.get(kind, ()))
         if after is not None:
@@ -94,7 +105,7 @@ class MemoryStore:
         ids = ids[::-1] if descending else ids
         return [self._documents[kind][id] for id in ids[offset : offset + limit]]
 
-    async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:
+    async def count(self, kind: str, where: Sequence[FieldCondition] = (), *, by: str = "") -> dict[str, int]:
         self._demand_open()
         check(where, by)
         counts: dict[str, int] = {} if by else {"": 0}
@@ -106,31 +117,31 @@ class MemoryStore:
     async def refresh(self) -> None:
         self._demand_open()
 
-    def _apply(self, write: Write) -> Done | Taken:
+    def _apply(self, write: Write) -> WriteDone | WriteConflict:
         if isinstance(write, Append):
             return self._append(write)
         documents = self._documents.setdefault(write.kind, {})
         present = documents.get(write.id)
         actual = 0 if present is None else present.version
         if actual != write.expected:
-            return Taken(write.kind, write.id, write.expected, actual)
+            return WriteConflict(write.kind, write.id, write.expected, actual)
         if isinstance(write, Delete):
             documents.pop(write.id, None)
-            return Done(0)
+            return WriteDone(0)
         self._version += 1
         documents[write.id] = _document(write, self._version)
-        return Done(self._version)
+        return WriteDone(self._version)
 
-    def _append(self, write: Append) -> Done | Taken:
+    def _append(self, write: Append) -> WriteDone | WriteConflict:
         entries = self._streams.get(write.stream, [])
         if len(entries) != write.expected:
-            return Taken("stream", write.stream, write.expected, len(entries))
+            return WriteConflict("stream", write.stream, write.expected, len(entries))
         if write.entries:
             entries.extend(write.entries)
             self._streams[write.stream] = entries
-        return Done(len(entries))
+        return WriteDone(len(entries))
 
-    def _matching(self, kind: str, where: Sequence[Where]) -> Iterator[tuple[Document, Value]]:
+    def _matching(self, kind: str, where: Sequence[FieldCondition]) -> Iterator[tuple[StoredDocument, Value]]:
         for document in self._documents.get(kind, {}).values():
             data = msgspec.json.decode(document.body)
             if all(_holds(field_of(data, condition.field), condition) for condition in where):
@@ -148,11 +159,11 @@ def _demand_json(write: Put) -> None:
         raise BadDocument(f"{write.kind} {write.id} cannot be stored: its body is not JSON ({error})") from None
 
 
-def _document(write: Put, version: int) -> Document:
-    return Document(write.kind, write.id, version, bytes(write.body))
+def _document(write: Put, version: int) -> StoredDocument:
+    return StoredDocument(write.kind, write.id, version, bytes(write.body))
 
 
-def _holds(value: Value, condition: Where) -> bool:
+def _holds(value: Value, condition: FieldCondition) -> bool:
     wanted = condition.value
     match condition.op:
         case "eq":

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from mendflow.core.model.problems import NotFound
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.values import FileRef
-from mendflow.stores.contract import Append, Put, Store, Taken
-from mendflow.stores.files import FolderKeeper
+from mendflow.stores.contract import Append, Put, Store, WriteConflict
+from mendflow.stores.files import FolderFileStore
 
 FILE_KIND = "file"
 PIECE_BYTES = 512 * 1024
@@ -25,10 +25,10 @@ class FileDocument(msgspec.Struct, frozen=True, kw_only=True):
     piece_bytes: int = PIECE_BYTES
 
 
-class SharedKeeper:
+class SharedFileStore:
     """`here` is the folder that files pass through on their way."""
 
-    def __init__(self, store: Store, here: FolderKeeper) -> None:
+    def __init__(self, store: Store, here: FolderFileStore) -> None:
         self._store = store
         self._here = here
 
@@ -75,7 +75,7 @@ class SharedKeeper:
             if number < there:
                 continue
             (made,) = await self._store.write([Append(stream, [piece], number)])
-            there = made.actual if isinstance(made, Taken) else made.version
+            there = made.actual if isinstance(made, WriteConflict) else made.version
         assert there == pieces, f"{stream} has {there} pieces, not {pieces}"
         document = FileDocument(bytes=ref.bytes, pieces=pieces)
         await self._store.write([Put(FILE_KIND, ref.sha256, msgspec.json.encode(document), 0)])

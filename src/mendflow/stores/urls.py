@@ -15,18 +15,18 @@ from urllib.parse import unquote
 
 import msgspec
 
-from mendflow.core.model.problems import Invalid, StoreUnavailable
-from mendflow.stores.address import Parts, split
+from mendflow.core.model.errors import InvalidRequest, StoreUnavailable
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
-from mendflow.stores.sqlite import SqliteStore
+from mendflow.stores.sqlite.store import SqliteStore
+from mendflow.stores.url_parts import UrlParts, split
 
 STORE_FILE = "store.db"
 SCHEMES = ("sqlite", "postgresql", "elasticsearch", "elasticsearch+https", "memory")
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 
 
-class Located(msgspec.Struct, frozen=True, kw_only=True):
+class StoreLocation(msgspec.Struct, frozen=True, kw_only=True):
     """`shared`: several servers may use it at once. `shown` is for people, without secrets. `file` is the store's own
     file, which is locked by whoever has it open."""
 
@@ -36,20 +36,20 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
     file: Path | None = None
 
 
-def store_at(url: str, data: Path) -> Located:
-    """The store that a URL names, not open yet; without a URL the file in the data folder. Raises Invalid with what is
-    wrong."""
+def store_at(url: str, data: Path) -> StoreLocation:
+    """The store that a URL names, not open yet; without a URL the file in the data folder. Raises InvalidRequest with
+    what is wrong."""
     if not url:
         return _sqlite_at(data / STORE_FILE)
     try:
         parts = split(url)
     except ValueError:
-        raise Invalid(
+        raise InvalidRequest(
             "the store's URL cannot be read: look at its brackets, and write special characters as %XX"
         ) from None
     found = _KNOWN.get(parts.scheme)
     if found is None:
-        raise Invalid(f"{_begin(url)} is not the URL of a store: {_advice(parts.scheme)}")
+        raise InvalidRequest(f"{_begin(url)} is not the URL of a store: {_advice(parts.scheme)}")
     return found(url, parts)
 
 
@@ -61,33 +61,35 @@ def has_password(url: str) -> bool:
         return False
 
 
-def _sqlite(url: str, parts: Parts) -> Located:
+def _sqlite(url: str, parts: UrlParts) -> StoreLocation:
     path = unquote(parts.path)
     if parts.netloc or not path.strip("/") or parts.query:
-        raise Invalid(f"{url!r} names no file: write sqlite:///absolute/path/store.db, or sqlite:relative/store.db")
+        raise InvalidRequest(
+            f"{url!r} names no file: write sqlite:///absolute/path/store.db, or sqlite:relative/store.db"
+        )
     place = Path(path).absolute()
     return _sqlite_at(place / STORE_FILE if place.is_dir() else place)
 
 
-def _sqlite_at(path: Path) -> Located:
-    return Located(store=SqliteStore(path), shown=f"sqlite://{path}", file=path)
+def _sqlite_at(path: Path) -> StoreLocation:
+    return StoreLocation(store=SqliteStore(path), shown=f"sqlite://{path}", file=path)
 
 
-def _memory(_: str, parts: Parts) -> Located:
+def _memory(_: str, parts: UrlParts) -> StoreLocation:
     if parts.netloc or parts.path or parts.query:
-        raise Invalid("a store in memory has no address: write memory://")
-    return Located(store=MemoryStore(), shown="memory://")
+        raise InvalidRequest("a store in memory has no address: write memory://")
+    return StoreLocation(store=MemoryStore(), shown="memory://")
 
 
-def _postgresql(url: str, parts: Parts) -> Located:
-    return _by_driver("mendflow.stores.postgresql", "PostgresqlStore", url, parts, "mendflow[postgresql]")
+def _postgresql(url: str, parts: UrlParts) -> StoreLocation:
+    return _by_driver("mendflow.stores.postgresql.store", "PostgresqlStore", url, parts, "mendflow[postgresql]")
 
 
-def _elastic(url: str, parts: Parts) -> Located:
-    return _by_driver("mendflow.stores.elastic", "ElasticStore", url, parts, "mendflow")
+def _elastic(url: str, parts: UrlParts) -> StoreLocation:
+    return _by_driver("mendflow.stores.elastic.store", "ElasticStore", url, parts, "mendflow")
 
 
-def _by_driver(module: str, name: str, url: str, parts: Parts, install: str) -> Located:
+def _by_driver(module: str, name: str, url: str, parts: UrlParts, install: str) -> StoreLocation:
     try:
         kind = getattr(importlib.import_module(module), name)
     except ImportError as error:
@@ -95,10 +97,10 @@ def _by_driver(module: str, name: str, url: str, parts: Parts, install: str) -> 
             f"the driver for {parts.scheme}:// is not installed ({error}): pip install '{install}'", install=install
         ) from error
     store: Store = kind.from_url(url)
-    return Located(store=store, shown=f"{parts.scheme}://{parts.places}{parts.path}", shared=True)
+    return StoreLocation(store=store, shown=f"{parts.scheme}://{parts.places}{parts.path}", shared=True)
 
 
-_KNOWN: dict[str, Callable[[str, Parts], Located]] = {
+_KNOWN: dict[str, Callable[[str, UrlParts], StoreLocation]] = {
     "sqlite": _sqlite,
     "memory": _memory,
     "postgresql": _postgresql,

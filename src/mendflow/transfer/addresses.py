@@ -8,10 +8,10 @@ import urllib.parse
 from typing import NamedTuple
 
 from mendflow.core.data.protocols import LOCAL, PROTOCOLS, WEB
-from mendflow.transfer.problems import BadPlace
+from mendflow.transfer.errors import BadFileUrl
 
 
-class Address(NamedTuple):
+class FileAddress(NamedTuple):
     """`path` of a local file is that of the system; `url` is the whole, as it was given."""
 
     protocol: str
@@ -19,32 +19,34 @@ class Address(NamedTuple):
     url: str
 
 
-def address_of(url: str) -> Address:
+def address_of(url: str) -> FileAddress:
     """What a URL, or an absolute path, says."""
     if os.path.isabs(url):
-        return Address("file", _tidy(url, url), url)
+        return FileAddress("file", _tidy(url, url), url)
     protocol, mark, _ = url.partition("://")
     if not mark or protocol not in PROTOCOLS or "::" in url:
         some = "file, http, https, s3, gs, sftp, root"
-        raise BadPlace(f"{shown(url)!r} is no place for a file: give a URL ({some}) or an absolute path")
+        raise BadFileUrl(f"{shown(url)!r} is no place for a file: give a URL ({some}) or an absolute path")
     if protocol in LOCAL:
         parts = urllib.parse.urlsplit(url)
         if parts.netloc not in ("", "localhost"):
-            raise BadPlace(f"{shown(url)!r} names a machine; a file of this one is file:///PATH")
-        return Address("file", _tidy(urllib.parse.unquote(url.partition("://")[2].removeprefix("localhost")), url), url)
+            raise BadFileUrl(f"{shown(url)!r} names a machine; a file of this one is file:///PATH")
+        return FileAddress(
+            "file", _tidy(urllib.parse.unquote(url.partition("://")[2].removeprefix("localhost")), url), url
+        )
     if protocol not in WEB:
         _tidy(url.partition("://")[2], url)
-    return Address(protocol, url, url)
+    return FileAddress(protocol, url, url)
 
 
 def _tidy(path: str, url: str) -> str:
     for text in (path, urllib.parse.unquote(path)):
         if ".." in text.split("/") or "\0" in text:
-            raise BadPlace(f"{shown(url)!r} goes up with `..`: name the place itself")
+            raise BadFileUrl(f"{shown(url)!r} goes up with `..`: name the place itself")
     return path
 
 
-def follows_out(root: str, path: str) -> bool:
+def escapes_root(root: str, path: str) -> bool:
     """Whether links on this machine lead from below a folder to somewhere else."""
     top = os.path.realpath(root)
     return os.path.commonpath([top, os.path.realpath(path)]) != top

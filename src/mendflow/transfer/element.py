@@ -12,17 +12,17 @@ import urllib.parse
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from mendflow.core.data.paths import OutsideElement, below, inside
+from mendflow.core.data.paths import OutsideElement, path_inside, place_below
 from mendflow.core.data.protocols import LOCAL, OBJECTS, WEB
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
-from mendflow.transfer.addresses import Address, address_of, follows_out, shown
-from mendflow.transfer.arriving import Origin
-from mendflow.transfer.fetching import always, bring, pause
-from mendflow.transfer.opening import file_system, options_of, redacted, told_by_url
-from mendflow.transfer.origins import LASTING_ERRORS, FarFile, LocalFile, WebFile, asked, identity_of
-from mendflow.transfer.problems import BadPlace, NotThere, Occupied, TransferFailed
-from mendflow.transfer.targets import ASIDE, ByRename, InObjects, OnDisk, Writing, publish
+from mendflow.transfer.addresses import FileAddress, address_of, escapes_root, shown
+from mendflow.transfer.errors import BadFileUrl, FileMissing, TargetOccupied, TransferFailed
+from mendflow.transfer.fetch import always, fetch_file, pause
+from mendflow.transfer.file_systems import file_system, options_from_url, options_of, redacted
+from mendflow.transfer.partial_files import TransferSource
+from mendflow.transfer.sources import LASTING_ERRORS, FsspecFile, LocalFile, WebFile, call_with_timeout, identity_of
+from mendflow.transfer.targets import ASIDE, DiskWriter, ObjectWriter, RenameWriter, TargetWriter, publish
 
 COPIES: Final = "fsspec.spec"
 """Where the rename is from that copies and removes; a file system with a real one has its own."""
@@ -37,7 +37,7 @@ NOTHING: Final = hashlib.sha256().hexdigest()
 LASTING_NAMES: Final = ("NoCredentialsError", "PartialCredentialsError", "ParamValidationError", "NoRegionError")
 
 
-class Found(NamedTuple):
+class ElementFile(NamedTuple):
     """A file of an element. `path` is below its URL; `identity` changes when the content does, as far as can be told
     without reading it."""
 
@@ -46,7 +46,7 @@ class Found(NamedTuple):
     identity: str
 
 
-class Element:
+class StorageClient:
     """Every method blocks and is meant for a thread; they may run side by side."""
 
     def __init__(self, storage: StorageElement, environment: Mapping[str, str] = os.environ) -> None:
@@ -60,11 +60,11 @@ class Element:
 
     def _opened(self, options: dict[str, Any]) -> Any:
         try:
-            said = told_by_url(self.root.protocol, self.root.url)
+            said = options_from_url(self.root.protocol, self.root.url)
             self._secrets |= {str(said[name]) for name in ("password",) if said.get(name)}
             return file_system(self.root.protocol, {**said, **options}, self.storage.timeout_ms)
-        except BadPlace as error:
-            raise BadPlace(redacted(str(error), self._secrets)) from None
+        except BadFileUrl as error:
+            raise BadFileUrl(redacted(str(error), self._secrets)) from None
         except TransferFailed as error:
             raise self._without_secrets(error) from None
 
@@ -84,7 +84,7 @@ class Element:
         a try has brought is kept beside `target`, and with `ref` the next call goes on from there."""
         place = self._place(url)
         try:
-            return bring(
+            return fetch_file(
                 lambda: self._origin(place),
                 target,
                 ref,
@@ -137,19 +137,21 @@ class Element:
                     raise TransferFailed(str(error), passing=passing) from None
             pause(each)
 
-    def _writing(self, place: Address, mark: str, turn: int) -> Writing:
+    def _writing(self, place: FileAddress, mark: str, turn: int) -> TargetWriter:
         if place.protocol in LOCAL:
-            return OnDisk(place.path, mark, turn)
+            return DiskWriter(place.path, mark, turn)
         if place.protocol in OBJECTS:
-            return InObjects(self._system, place.path, self._told, self._timeout_s)
+            return ObjectWriter(self._system, place.path, self._translate, self._timeout_s)
         if self._system is None or type(self._system).mv.__module__ == COPIES:
             raise TransferFailed(
                 f"{place.protocol}:// has no rename that is one step: files can only be read from there"
             )
         path = self._system._strip_protocol(place.path)
-        return ByRename(self._system, path, self._told, self._timeout_s, mark, turn)
+        return RenameWriter(self._system, path, self._translate, self._timeout_s, mark, turn)
 
-    def _is(self, place: Address, there: Found, ref: FileRef, replaces: Collection[str], *, overwrite: bool) -> bool:
+    def _is(
+        self, place: FileAddress, there: ElementFile, ref: FileRef, replaces: Collection[str], *, overwrite: bool
+    ) -> bool:
         """Whether the very file is there already: an attempt that was repeated has nothing to do. Raises Occupied for
         another that is not to be replaced."""
         known = there.bytes == ref.bytes or replaces
@@ -159,12 +161,12 @@ class Element:
         if overwrite or (digest and digest in replaces):
             return False
         what = f"{there.bytes} bytes" + (f", {digest[:12]}" if digest else "")
-        raise Occupied(
+        raise TargetOccupied(
             f"another file lies at {shown(place.url)} ({what}), which this job did not write, and it is left as it is; "
             "move it away, or take another name"
         )
 
-    def _digest(self, place: Address, there: Found) -> str:
+    def _digest(self, place: FileAddress, there: ElementFile) -> str:
         if place.protocol in LOCAL:
             return LocalFile(place.path).digest()
         if place.protocol in ("s3", "s3a"):
@@ -173,14 +175,14 @@ class Element:
                 return told
         return self.digest(place.url) if there.bytes else NOTHING
 
-    def _identity(self, place: Address) -> str:
+    def _identity(self, place: FileAddress) -> str:
         """Of what is there now; nothing, if nothing is."""
         there = self._look(place)
         return there.identity if there is not None else ""
 
     # about it
 
-    def stat(self, url: str) -> Found | None:
+    def stat(self, url: str) -> ElementFile | None:
         """What is at a place; None if nothing is."""
         return self._look(self._place(url))
 
@@ -196,9 +198,9 @@ class Element:
         with tempfile.TemporaryDirectory(prefix="mendflow-") as folder:
             return self.fetch(url, os.path.join(folder, "file"), resume=False)[0]
 
-    def list(self, prefix: str = "") -> Sequence[Found]:
+    def list(self, prefix: str = "") -> Sequence[ElementFile]:
         """All files below a path of the element, but none that is still being written."""
-        top = self._place(below(self.storage.url, prefix) if prefix else self.storage.url)
+        top = self._place(place_below(self.storage.url, prefix) if prefix else self.storage.url)
         if top.protocol in LOCAL:
             found = _walked(top.path, os.path.realpath(self.root.path))
         elif self._system is None:
@@ -207,15 +209,15 @@ class Element:
             found = self._listed(top)
         return sorted(each for each in found if not posixpath.basename(each.path).startswith(ASIDE))
 
-    def _listed(self, top: Address) -> Iterator[Found]:
+    def _listed(self, top: FileAddress) -> Iterator[ElementFile]:
         root = self._system._strip_protocol(self.root.path).rstrip("/") + "/"
         try:
             infos = self._ask(lambda: self._system.find(top.path, detail=True))
-        except NotThere:
+        except FileMissing:
             return
         for name, info in infos.items():
             if name.startswith(root):
-                yield Found(name.removeprefix(root), int(info["size"] or 0), identity_of(info))
+                yield ElementFile(name.removeprefix(root), int(info["size"] or 0), identity_of(info))
 
     def remove(self, url: str) -> None:
         """Remove a file; one that is not there is removed already."""
@@ -244,65 +246,65 @@ class Element:
 
     # the line to it
 
-    def _place(self, url: str) -> Address:
+    def _place(self, url: str) -> FileAddress:
         """A place within this element: by its text, and on a disk with all links followed."""
         storage = self.storage
         if url == storage.url:
             return self.root
         try:
-            inside(storage.url, url)
+            path_inside(storage.url, url)
         except OutsideElement as error:
-            raise BadPlace(redacted(error.message, self._secrets)) from None
+            raise BadFileUrl(redacted(error.message, self._secrets)) from None
         place = address_of(url)
-        if place.protocol in LOCAL and follows_out(self.root.path, place.path):
-            raise BadPlace(f"{url!r} leads out of the storage element {storage.name or storage.url} by a link")
+        if place.protocol in LOCAL and escapes_root(self.root.path, place.path):
+            raise BadFileUrl(f"{url!r} leads out of the storage element {storage.name or storage.url} by a link")
         return place
 
-    def _origin(self, place: Address) -> Origin:
+    def _origin(self, place: FileAddress) -> TransferSource:
         if place.protocol in LOCAL:
             return LocalFile(place.path)
         chunk_bytes = self.storage.chunk_bytes
         if self._system is None:
             return WebFile(place.url, timeout_s=self._timeout_s, chunk_bytes=chunk_bytes)
-        return FarFile(self._system, place.path, self._told, timeout_s=self._timeout_s, chunk_bytes=chunk_bytes)
+        return FsspecFile(self._system, place.path, self._translate, timeout_s=self._timeout_s, chunk_bytes=chunk_bytes)
 
-    def _look(self, place: Address) -> Found | None:
+    def _look(self, place: FileAddress) -> ElementFile | None:
         if place.protocol not in LOCAL and self._system is None:
             raise TransferFailed(f"{place.protocol}:// tells nothing of a file before it is read")
         path = posixpath.relpath(_path(place), _path(self.root))
         try:
             if place.protocol in LOCAL:
                 file = LocalFile(place.path)
-                return Found(path, file.size, file.identity)
+                return ElementFile(path, file.size, file.identity)
             info = self._ask(lambda: self._system.info(place.path))
-        except NotThere:
+        except FileMissing:
             return None
-        return Found(path, int(info["size"] or 0), identity_of(info)) if info.get("type") != "directory" else None
+        return ElementFile(path, int(info["size"] or 0), identity_of(info)) if info.get("type") != "directory" else None
 
     def _ask(self, call: Callable[[], Any]) -> Any:
-        return asked(call, self._told, self._timeout_s)
+        return call_with_timeout(call, self._translate, self._timeout_s)
 
     def _without_secrets(self, error: TransferFailed) -> TransferFailed:
         return type(error)(redacted(str(error), self._secrets), passing=error.passing)
 
-    def _told(self, error: Exception) -> Exception:
+    def _translate(self, error: Exception) -> Exception:
         """What a protocol raised, as a failure that says whether it may pass."""
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return error  # no room here
         lasting = isinstance(error, (*LASTING_ERRORS, ValueError, TypeError)) or type(error).__name__ in LASTING_NAMES
         text = redacted(str(error) or type(error).__name__, self._secrets)
         if isinstance(error, FileNotFoundError):
-            return NotThere(f"there is no such file: {text}")
+            return FileMissing(f"there is no such file: {text}")
         return TransferFailed(text, passing=not lasting)
 
 
-def _path(address: Address) -> str:
+def _path(address: FileAddress) -> str:
     if address.protocol in LOCAL:
         return os.path.realpath(address.path)
     return "/" + urllib.parse.urlsplit(address.path).netloc + urllib.parse.urlsplit(address.path).path
 
 
-def _walked(top: str, root: str) -> Iterator[Found]:
+def _walked(top: str, root: str) -> Iterator[ElementFile]:
     """Files of a folder and those below it; links that lead elsewhere are not followed."""
     for folder, _, names in os.walk(top):
         for name in names:
@@ -312,4 +314,4 @@ def _walked(top: str, root: str) -> Iterator[Found]:
             except TransferFailed:
                 continue  # it went away meanwhile, or is no plain file
             if os.path.commonpath([root, real := os.path.realpath(path)]) == root:
-                yield Found(os.path.relpath(real, root), file.size, file.identity)
+                yield ElementFile(os.path.relpath(real, root), file.size, file.identity)

@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol
 
 from mendflow.core.model.values import FileRef
-from mendflow.transfer.arriving import PART, arrive, discard, settle
-from mendflow.transfer.origins import LocalFile, asked
-from mendflow.transfer.problems import NoLongerOurs, TransferFailed
+from mendflow.transfer.errors import TransferFailed, WriterSuperseded
+from mendflow.transfer.partial_files import PART, arrive, discard, sync_folder
+from mendflow.transfer.sources import LocalFile, call_with_timeout
 
 ASIDE: Final = ".mendflow."
 """What the name of a file begins with that is still being written."""
@@ -35,7 +35,7 @@ def _came_between() -> TransferFailed:
     return TransferFailed("something came to lie there while it was written", passing=True)
 
 
-class Writing(Protocol):
+class TargetWriter(Protocol):
     """One file on its way to its place."""
 
     def write(self, source: str, ref: FileRef) -> None:
@@ -52,7 +52,7 @@ class Writing(Protocol):
 
 
 def publish(
-    writing: Writing,
+    writing: TargetWriter,
     source: str,
     ref: FileRef,
     may_rename: Callable[[], bool],
@@ -64,7 +64,7 @@ def publish(
     try:
         writing.write(source, ref)
         if not may_rename():
-            raise NoLongerOurs(f"{ref.name} is written, but may not be given its name any more")
+            raise WriterSuperseded(f"{ref.name} is written, but may not be given its name any more")
         if now() != over:
             raise _came_between()
         writing.show(ref, over=bool(over))
@@ -86,7 +86,7 @@ def earlier(path: str, mark: str, turn: int) -> list[str]:
     return [aside(path, mark, number) for number in range(max(0, turn - EARLIER), turn)]
 
 
-class OnDisk:
+class DiskWriter:
     def __init__(self, path: str, mark: str, turn: int) -> None:
         self._path = path
         self._aside = aside(path, mark, turn)
@@ -112,18 +112,18 @@ class OnDisk:
             if error.errno not in NO_LINKS:
                 raise
             os.replace(self._aside + PART, self._path)
-        settle(os.path.dirname(self._path))
+        sync_folder(os.path.dirname(self._path))
         discard(self._aside)
 
     def forget(self) -> None:
         discard(self._aside)
 
 
-class InObjects:
+class ObjectWriter:
     """`told` makes a failure of whatever the file system raises."""
 
-    def __init__(self, system: Any, path: str, told: Callable[[Exception], Exception], timeout_s: float) -> None:
-        self._system, self._path, self._told = system, path, told
+    def __init__(self, system: Any, path: str, translate: Callable[[Exception], Exception], timeout_s: float) -> None:
+        self._system, self._path, self._translate = system, path, translate
         self._timeout_s = timeout_s
         self._file: Any = None
 
@@ -170,16 +170,22 @@ class InObjects:
                 pass  # what was never finished is never seen
 
     def _ask(self, call: Callable[[], Any]) -> Any:
-        return asked(call, self._told, self._timeout_s)
+        return call_with_timeout(call, self._translate, self._timeout_s)
 
 
-class ByRename:
+class RenameWriter:
     """A file system whose own rename is one step: SFTP, HDFS, SMB."""
 
     def __init__(
-        self, system: Any, path: str, told: Callable[[Exception], Exception], timeout_s: float, mark: str, turn: int
+        self,
+        system: Any,
+        path: str,
+        translate: Callable[[Exception], Exception],
+        timeout_s: float,
+        mark: str,
+        turn: int,
     ) -> None:
-        self._system, self._path, self._told = system, path, told
+        self._system, self._path, self._translate = system, path, translate
         self._timeout_s = timeout_s
         self._aside = aside(path, mark, turn)
         self._earlier = earlier(path, mark, turn)
@@ -211,7 +217,7 @@ class ByRename:
             pass  # it was not there, or is litter under a name that nobody looks for
 
     def _ask(self, call: Callable[[], Any]) -> Any:
-        return asked(call, self._told, self._timeout_s)
+        return call_with_timeout(call, self._translate, self._timeout_s)
 
 
 def _linked(path: str) -> bool:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from mendflow.core.caching.policies import POLICIES, policy_named
-from mendflow.core.caching.shelf import Shelf
-from mendflow.core.model.problems import Invalid
+from mendflow.core.caching.policies import POLICIES, policy_by_name
+from mendflow.core.caching.space import CacheSpace
+from mendflow.core.model.errors import InvalidRequest
 
 
-def filled(policy: str, files: dict[str, int], size: int = 100) -> Shelf:
-    shelf = Shelf(size, policy_named(policy))
+def filled(policy: str, files: dict[str, int], size: int = 100) -> CacheSpace:
+    shelf = CacheSpace(size, policy_by_name(policy))
     for digest, bytes in files.items():
         shelf.put(digest, bytes, cost_ms=10)
     return shelf
@@ -25,10 +25,10 @@ def test_lfu_lets_go_of_what_was_used_least_often_and_of_the_older_among_equals(
     shelf.use("a")
     shelf.use("c")
     shelf.use("a")
-    assert shelf.in_order() == ["b", "c", "a"]
+    assert shelf.eviction_order() == ["b", "c", "a"]
 
 
-def after_a_pass(policy: str) -> Shelf:
+def after_a_pass(policy: str) -> CacheSpace:
     """A file that was read twice, and then many that are read once."""
     shelf = filled(policy, {"hot": 50})
     shelf.use("hot")
@@ -46,14 +46,14 @@ def test_lru_k_keeps_what_is_read_again_through_a_pass_over_many_files_that_are_
 
 
 def test_cost_keeps_small_files_that_are_dear_to_bring_before_large_ones_that_are_cheap() -> None:  # PJ-11
-    shelf = Shelf(100, POLICIES["cost"])
+    shelf = CacheSpace(100, POLICIES["cost"])
     shelf.put("small and dear", 10, cost_ms=1_000)
     shelf.put("large and cheap", 80, cost_ms=10)
     assert shelf.victims(20) == ["large and cheap"]
 
 
 def test_cost_forgets_old_fame() -> None:  # PJ-11
-    shelf = Shelf(100, POLICIES["cost"])
+    shelf = CacheSpace(100, POLICIES["cost"])
     shelf.put("famous", 50, cost_ms=100)
     for _ in range(20):
         shelf.use("famous")
@@ -76,5 +76,5 @@ def test_a_file_that_comes_back_is_not_taken_for_a_new_one() -> None:
 
 
 def test_a_policy_that_there_is_not_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(Invalid, match="lru, lfu, lru-k, cost"):
-        policy_named("fifo")
+    with pytest.raises(InvalidRequest, match="lru, lfu, lru-k, cost"):
+        policy_by_name("fifo")

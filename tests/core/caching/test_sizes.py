@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mendflow.core.caching.sizes import cache_bytes, part_of_host, within_disk
+from mendflow.core.caching.sizes import cache_bytes, limit_to_disk, share_of_host
 
 GB = 1 << 30
 spaces = st.integers(0, 20 * GB)
@@ -19,9 +19,9 @@ def test_pilots_that_share_have_the_space_of_all_and_leave_the_threshold_once() 
 
 
 def test_what_another_has_and_this_one_has_no_link_to_is_not_this_ones_to_fill() -> None:  # PJ-5
-    assert part_of_host(10 * GB, 2 * GB, pilots=2, elsewhere_bytes=0) == 18 * GB
-    assert part_of_host(10 * GB, 2 * GB, pilots=2, elsewhere_bytes=6 * GB) == 12 * GB
-    assert part_of_host(10 * GB, 2 * GB, pilots=2, elsewhere_bytes=18 * GB) == 8 * GB, "never less than alone"
+    assert share_of_host(10 * GB, 2 * GB, pilots=2, elsewhere_bytes=0) == 18 * GB
+    assert share_of_host(10 * GB, 2 * GB, pilots=2, elsewhere_bytes=6 * GB) == 12 * GB
+    assert share_of_host(10 * GB, 2 * GB, pilots=2, elsewhere_bytes=18 * GB) == 8 * GB, "never less than alone"
 
 
 @given(space=spaces, threshold=spaces, files=st.lists(st.integers(0, 60 * GB), min_size=1, max_size=5))
@@ -33,7 +33,7 @@ def test_caches_that_each_keep_to_their_part_keep_to_the_hosts_size_together(  #
     for _ in range(pilots + 1):
         for each in range(pilots):
             elsewhere = sum(files) - files[each]
-            part = part_of_host(space, threshold, pilots=pilots, elsewhere_bytes=elsewhere)
+            part = share_of_host(space, threshold, pilots=pilots, elsewhere_bytes=elsewhere)
             files[each] = min(files[each], part)
     assert sum(files) <= cache_bytes(space, threshold, pilots=pilots)
 
@@ -42,7 +42,7 @@ def test_caches_that_each_keep_to_their_part_keep_to_the_hosts_size_together(  #
 def test_growing_to_its_size_leaves_the_threshold_of_the_disk_free(  # PJ-5
     size: int, held: int, free: int, threshold: int
 ) -> None:
-    bound = within_disk(size, held_bytes=held, free_bytes=free, threshold_bytes=threshold)
+    bound = limit_to_disk(size, held_bytes=held, free_bytes=free, threshold_bytes=threshold)
     assert 0 <= bound <= size
     left = free + held - bound
     assert left >= threshold or bound == 0 or bound == size < held + free - threshold

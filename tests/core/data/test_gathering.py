@@ -4,25 +4,34 @@ from collections.abc import Iterable
 
 import pytest
 
-from mendflow.core.data.gathering import (
+from mendflow.core.data.data_set import (
     DataSet,
-    again,
-    came,
-    closing,
-    defined,
-    due,
+    add_files,
+    batch_inputs,
+    batch_key,
+    batches_due,
+    close_set,
+    define_set,
     evolve,
-    inputs_of,
-    key_of,
     may_close,
     next_due,
-    set_of_key,
+    retry_batch,
+    set_of_batch_key,
     waits_for,
 )
-from mendflow.core.data.set_wishes import check_wish, in_words
-from mendflow.core.model.data_sets import BatchStatus, DataSetWish, Ended, Gathering, Made, SetEvent, SetFact, Started
+from mendflow.core.data.set_specs import check_set_spec, describe_gathering
+from mendflow.core.model.data_sets import (
+    BatchEnded,
+    BatchMade,
+    BatchStarted,
+    BatchStatus,
+    DataSetSpec,
+    Gathering,
+    SetEvent,
+    SetFact,
+)
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.values import FileRef
 
 
@@ -36,7 +45,7 @@ class Told:
     def __init__(self, *rules: Gathering, after: tuple[str, ...] = (), name: str = "raw") -> None:
         self.state = DataSet(name=name)
         self.now = 1_000
-        self.tell(defined(self.state, DataSetWish(name=name, gatherings=rules, after=after), by="me"))
+        self.tell(define_set(self.state, DataSetSpec(name=name, gatherings=rules, after=after), by="me"))
 
     def tell(self, facts: Iterable[SetFact]) -> None:
         for fact in facts:
@@ -44,23 +53,23 @@ class Told:
 
     def come(self, *files: FileRef) -> list[tuple[int, str]]:
         """Let files come, and say which batches were made."""
-        self.tell(came(self.state, files))
+        self.tell(add_files(self.state, files))
         return self.look()
 
     def look(self, after_ms: int = 0) -> list[tuple[int, str]]:
         self.now += after_ms
-        made = due(self.state, self.now)
+        made = batches_due(self.state, self.now)
         self.tell(made)
-        return [(each.files, each.why) for each in made if isinstance(each, Made)]
+        return [(each.files, each.why) for each in made if isinstance(each, BatchMade)]
 
     def close(self) -> list[tuple[int, str]]:
-        self.tell(closing(self.state, by="me"))
+        self.tell(close_set(self.state, by="me"))
         return self.look()
 
     def end(self, gathering: str, number: int, status: BatchStatus = "completed") -> None:
         attempt = self.state.batch(gathering, number).attempt
-        self.tell([Started(gathering=gathering, number=number, attempt=attempt, case=CaseId(f"case-{number}"))])
-        self.tell([Ended(gathering=gathering, number=number, attempt=attempt, status=status)])
+        self.tell([BatchStarted(gathering=gathering, number=number, attempt=attempt, case=CaseId(f"case-{number}"))])
+        self.tell([BatchEnded(gathering=gathering, number=number, attempt=attempt, status=status)])
 
 
 EACH = Gathering(name="each", flow="f", count=1)
@@ -118,7 +127,7 @@ def test_a_set_without_files_closes_without_a_batch() -> None:
 def test_a_gathering_that_is_added_later_sees_the_files_that_are_there() -> None:
     told = Told()
     told.come(file("a"), file("b"))
-    told.tell(defined(told.state, DataSetWish(name="raw", gatherings=(EACH,)), by="me"))
+    told.tell(define_set(told.state, DataSetSpec(name="raw", gatherings=(EACH,)), by="me"))
     assert told.look() == [(1, "count"), (1, "count")]
 
 
@@ -126,17 +135,17 @@ def test_a_gathering_that_is_changed_goes_on_where_it_was() -> None:
     told = Told(THREE)
     told.come(file("a"), file("b"), file("c"), file("d"))
     two = Gathering(name="three", flow="other", count=2)
-    told.tell(defined(told.state, DataSetWish(name="raw", gatherings=(two,)), by="me"))
+    told.tell(define_set(told.state, DataSetSpec(name="raw", gatherings=(two,)), by="me"))
     assert told.come(file("e")) == [(2, "count")]
     assert told.state.batch("three", 1).rule.flow == "f", "a batch stays what it was made for"
     assert told.state.batch("three", 2).rule.flow == "other"
-    assert defined(told.state, DataSetWish(name="raw", gatherings=(two,)), by="me") == []
+    assert define_set(told.state, DataSetSpec(name="raw", gatherings=(two,)), by="me") == []
 
 
 def test_a_gathering_that_is_taken_away_makes_no_more_batches() -> None:
     told = Told(THREE)
     told.come(file("a"), file("b"))
-    told.tell(defined(told.state, DataSetWish(name="raw"), by="me"))
+    told.tell(define_set(told.state, DataSetSpec(name="raw"), by="me"))
     assert told.come(file("c")) == []
     assert told.close() == []
 
@@ -154,9 +163,9 @@ def test_a_set_closes_after_those_before_it_have_completed_what_they_started() -
     before.end("each", 1, "failed")
     [reason] = waits_for(after.state, find)
     assert reason.endswith("try it again with mendflow data sets retry raw each/1")
-    before.tell(again(before.state, "each", 1, by="me"))
+    before.tell(retry_batch(before.state, "each", 1, by="me"))
     before.end("each", 1)
-    assert before.state.drained
+    assert before.state.is_drained
     assert may_close(after.state, find)
     assert not may_close(after.state, lambda name: None), "a set that is not there yet may still get files"
 
@@ -164,21 +173,21 @@ def test_a_set_closes_after_those_before_it_have_completed_what_they_started() -
 def test_a_set_is_not_over_while_files_wait_that_the_close_hands_on() -> None:
     told = Told(ALL)
     told.come(file("a"))
-    told.tell(closing(told.state, by="me"))
-    assert not told.state.drained, "a server may be lost between the two"
+    told.tell(close_set(told.state, by="me"))
+    assert not told.state.is_drained, "a server may be lost between the two"
     assert list(waits_for(told.state, lambda name: None)) == ["1 files of data set raw wait to be handed on by all"]
     told.look()
     told.end("all", 1)
-    assert told.state.drained
+    assert told.state.is_drained
 
 
 def test_only_what_failed_can_be_tried_again() -> None:
     told = Told(EACH)
     told.come(file("a"))
     with pytest.raises(Conflict, match="is waiting"):
-        again(told.state, "each", 1, by="me")
+        retry_batch(told.state, "each", 1, by="me")
     with pytest.raises(NotFound, match="no batch each/2"):
-        again(told.state, "each", 2, by="me")
+        retry_batch(told.state, "each", 2, by="me")
 
 
 def test_the_inputs_of_a_case_say_which_batch_it_is_and_stay_the_same_when_it_is_tried_again() -> None:
@@ -186,60 +195,61 @@ def test_the_inputs_of_a_case_say_which_batch_it_is_and_stay_the_same_when_it_is
     told = Told(Gathering(name="merge", flow="f", count=2, inputs=inputs))
     told.come(file("a"), file("b"))
     batch = told.state.batch("merge", 1)
-    given = inputs_of(told.state, batch)
+    given = batch_inputs(told.state, batch)
     assert given == {
         "in": [file("a").as_value(), file("b").as_value()],
         "out": "/store/merged/raw-merge-1.dat",
         "n": 1,
         "k": 7,
     }
-    first = key_of(told.state, batch)
-    assert set_of_key(first) == "raw"
+    first = batch_key(told.state, batch)
+    assert set_of_batch_key(first) == "raw"
     told.end("merge", 1, "failed")
-    told.tell(again(told.state, "merge", 1, by="me"))
+    told.tell(retry_batch(told.state, "merge", 1, by="me"))
     batch = told.state.batch("merge", 1)
-    assert key_of(told.state, batch) != first
-    assert inputs_of(told.state, batch) == given
+    assert batch_key(told.state, batch) != first
+    assert batch_inputs(told.state, batch) == given
 
 
 def test_an_end_that_is_told_late_does_not_end_the_next_attempt() -> None:
     told = Told(EACH)
     told.come(file("a"))
     told.end("each", 1, "failed")
-    told.tell(again(told.state, "each", 1, by="me"))
-    told.tell([Started(gathering="each", number=1, attempt=2, case=CaseId("case-b"))])
-    told.tell([Ended(gathering="each", number=1, attempt=1, status="completed")])
+    told.tell(retry_batch(told.state, "each", 1, by="me"))
+    told.tell([BatchStarted(gathering="each", number=1, attempt=2, case=CaseId("case-b"))])
+    told.tell([BatchEnded(gathering="each", number=1, attempt=1, status="completed")])
     assert told.state.batch("each", 1).status == "running"
 
 
 def test_without_inputs_a_flow_gets_the_file_or_the_files() -> None:
     told = Told(EACH, THREE)
     told.come(file("a"), file("b"), file("c"))
-    assert inputs_of(told.state, told.state.batch("each", 2)) == {"file": file("b").as_value()}
-    assert inputs_of(told.state, told.state.batch("three", 1)).keys() == {"files"}
+    assert batch_inputs(told.state, told.state.batch("each", 2)) == {"file": file("b").as_value()}
+    assert batch_inputs(told.state, told.state.batch("three", 1)).keys() == {"files"}
 
 
 @pytest.mark.parametrize(
     ("wish", "reason"),
     [
-        (DataSetWish(name="a/b"), "is no name for a data set"),
-        (DataSetWish(name="a", after=("a",)), "after itself"),
-        (DataSetWish(name="a", gatherings=(EACH, EACH)), "two gatherings"),
-        (DataSetWish(name="a", gatherings=(Gathering(name="g", flow=""),)), "names no flow"),
-        (DataSetWish(name="a", gatherings=(Gathering(name="g", flow="f", count=-1),)), "count is -1"),
-        (DataSetWish(name="a", gatherings=(Gathering(name="g", flow="f", count=10_001),)), "at most 10,000"),
-        (DataSetWish(name="a", gatherings=(Gathering(name="g", flow="f", inputs={"x": "${{ jobs.a }}"}),)), "ask for"),
-        (DataSetWish(name="a", gatherings=(Gathering(name="g", flow="f", inputs={"x": "${{ 1 + }}"}),)), "gathering g"),
+        (DataSetSpec(name="a/b"), "is no name for a data set"),
+        (DataSetSpec(name="a", after=("a",)), "after itself"),
+        (DataSetSpec(name="a", gatherings=(EACH, EACH)), "two gatherings"),
+        (DataSetSpec(name="a", gatherings=(Gathering(name="g", flow=""),)), "names no flow"),
+        (DataSetSpec(name="a", gatherings=(Gathering(name="g", flow="f", count=-1),)), "count is -1"),
+        (DataSetSpec(name="a", gatherings=(Gathering(name="g", flow="f", count=10_001),)), "at most 10,000"),
+        (DataSetSpec(name="a", gatherings=(Gathering(name="g", flow="f", inputs={"x": "${{ jobs.a }}"}),)), "ask for"),
+        (DataSetSpec(name="a", gatherings=(Gathering(name="g", flow="f", inputs={"x": "${{ 1 + }}"}),)), "gathering g"),
     ],
 )
-def test_a_set_that_makes_no_sense_is_refused(wish: DataSetWish, reason: str) -> None:
-    with pytest.raises(Invalid, match=reason):
-        check_wish(wish)
+def test_a_set_that_makes_no_sense_is_refused(wish: DataSetSpec, reason: str) -> None:
+    with pytest.raises(InvalidRequest, match=reason):
+        check_set_spec(wish)
 
 
 def test_a_rule_is_told_in_words() -> None:
-    assert in_words(EACH) == "for each file"
-    assert in_words(ALL) == "the end"
+    assert describe_gathering(EACH) == "for each file"
+    assert describe_gathering(ALL) == "the end"
     assert (
-        in_words(Gathering(name="g", flow="f", count=4, wait_ms=60_000)) == "4 files or 60 s after the first or the end"
+        describe_gathering(Gathering(name="g", flow="f", count=4, wait_ms=60_000))
+        == "4 files or 60 s after the first or the end"
     )

@@ -2,7 +2,14 @@
 
 import pytest
 
-from mendflow.core.data.names import flaws, logical, name_at, physical, place_of, replica_place
+from mendflow.core.data.name_mapping import (
+    logical_name_at,
+    name_at,
+    physical_place,
+    place_of,
+    replica_place,
+    rules_flaws,
+)
 from mendflow.core.data.paths import OutsideElement
 from mendflow.core.model.data import NameRule, NameRules, Replica, StorageElement
 
@@ -34,12 +41,12 @@ def test_a_name_without_rules_lies_below_the_url() -> None:  # PJ-7
 
 
 def test_a_chained_rule_works_on_what_the_other_protocol_made() -> None:  # PJ-7
-    assert physical(CASTOR, "direct", "/store/a") == "/castor/cms/store/a"
-    assert physical(CASTOR, "srm", "/store/a") == "srm://srm.example/managerv1?SFN=/castor/cms/store/a"
+    assert physical_place(CASTOR, "direct", "/store/a") == "/castor/cms/store/a"
+    assert physical_place(CASTOR, "srm", "/store/a") == "srm://srm.example/managerv1?SFN=/castor/cms/store/a"
 
 
 def test_on_the_way_back_the_chain_comes_after_the_rule() -> None:  # PJ-7
-    assert logical(CASTOR, "srm", "srm://srm.example/managerv1?SFN=/castor/cms/store/a") == "/store/a"
+    assert logical_name_at(CASTOR, "srm", "srm://srm.example/managerv1?SFN=/castor/cms/store/a") == "/store/a"
 
 
 def test_an_element_with_chained_rules_gives_places_below_its_url_and_their_names_back() -> None:  # PJ-7
@@ -134,16 +141,16 @@ def test_a_path_that_no_name_can_be_made_of_has_none() -> None:
 )
 def test_rules_that_cannot_work_are_told(rule: NameRule, told: str) -> None:
     with pytest.raises(AssertionError, match=told):
-        raise AssertionError(" ".join(flaws(NameRules(to_physical=(rule,)), "p")))
+        raise AssertionError(" ".join(rules_flaws(NameRules(to_physical=(rule,)), "p")))
 
 
 def test_rules_of_cms_have_no_flaws() -> None:
-    assert list(flaws(CASTOR, "srm")) == []
+    assert list(rules_flaws(CASTOR, "srm")) == []
 
 
 def test_chains_in_a_circle_end_nowhere_rather_than_never() -> None:
     rules = NameRules(to_physical=(NameRule(protocol="p", match="(.*)", result="$1", chain="p"),))
-    assert physical(rules, "p", "/a") is None
+    assert physical_place(rules, "p", "/a") is None
 
 
 @pytest.mark.parametrize("pattern", ["(/(a+)+)+b", "(/a|/aa|/a*)*b", "((.*)*)*b", "(?:(?:a{0,10}){0,10}.*){0,8}b"])
@@ -151,9 +158,9 @@ def test_chains_in_a_circle_end_nowhere_rather_than_never() -> None:
 def test_no_pattern_takes_longer_than_its_name_is_long(pattern: str) -> None:  # PJ-7
     """One that goes back and tries again would need longer than there is time."""
     name = "/" + "a" * 400 + "c"
-    assert physical(one(pattern, "x"), "p", name) is None
-    assert physical(one(".*", "x", destination=pattern), "p", "/a", site=name) is None
-    assert not list(flaws(one(pattern, "x"), "p"))
+    assert physical_place(one(pattern, "x"), "p", name) is None
+    assert physical_place(one(".*", "x", destination=pattern), "p", "/a", site=name) is None
+    assert not list(rules_flaws(one(pattern, "x"), "p"))
 
 
 @pytest.mark.timeout(20)
@@ -162,19 +169,19 @@ def test_chained_rules_are_applied_once_to_a_name() -> None:
     rules = [NameRule(protocol="0", match="/other", result="x")]
     for depth in range(1, 6):
         rules += [NameRule(protocol=str(depth), chain=str(depth - 1), match=f"/{n}", result="x") for n in range(150)]
-    assert physical(NameRules(to_physical=tuple(rules)), "5", "/store/a") is None
+    assert physical_place(NameRules(to_physical=tuple(rules)), "5", "/store/a") is None
 
 
 @pytest.mark.timeout(20)
 def test_what_rules_make_does_not_grow_without_bound() -> None:
     rules = [NameRule(protocol="0", match="(.*)", result="$1")]
     rules += [NameRule(protocol=str(n), chain=str(n - 1), match="(.*)", result="$1" * 400) for n in range(1, 10)]
-    assert physical(NameRules(to_physical=tuple(rules)), "9", "/" + "a" * 400) is None
-    assert any("result has 1001" in each for each in flaws(one(".*", "x" * 1001), "p"))
+    assert physical_place(NameRules(to_physical=tuple(rules)), "9", "/" + "a" * 400) is None
+    assert any("result has 1001" in each for each in rules_flaws(one(".*", "x" * 1001), "p"))
 
 
 @pytest.mark.parametrize("pattern", ["(", "(a)\\1", "a(?=b)", "((a{100}){100}){100}"])
 def test_what_is_no_pattern_of_re2_is_refused_with_its_reason(pattern: str, capfd: pytest.CaptureFixture[str]) -> None:
-    (flaw,) = flaws(one(pattern, "x"), "p")
+    (flaw,) = rules_flaws(one(pattern, "x"), "p")
     assert "is no pattern" in flaw and "RE2" in flaw
     assert capfd.readouterr().err == ""

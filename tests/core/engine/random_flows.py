@@ -9,6 +9,7 @@ import msgspec
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
+    ActivityNode,
     Assign,
     Branch,
     Call,
@@ -21,8 +22,8 @@ from mendflow.core.model.flow import (
     Flow,
     ForEach,
     Invoke,
-    Job,
-    Node,
+    JobActivity,
+    LinkSource,
     OnAlarm,
     OnMessage,
     Parallel,
@@ -31,7 +32,6 @@ from mendflow.core.model.flow import (
     Rethrow,
     Scope,
     Sequence,
-    Source,
     Stage,
     Throw,
     Until,
@@ -93,7 +93,7 @@ class Maker:
         given = {"in": "a/path"} if self.chance(0.2) else {}
         submission = Submission.FORGET if self.chance(0.1) else Submission.NOTIFY
         when = Expr("1 > 2") if self.chance(0.1) else None
-        return Job(name=self.name("job"), command="run", inputs=given, submission=submission, when=when)
+        return JobActivity(name=self.name("job"), command="run", inputs=given, submission=submission, when=when)
 
     def task(self) -> Activity:
         return UserTask(name=self.name("task"), role="boss", deadline_ms=500 if self.chance(0.5) else 0)
@@ -146,7 +146,7 @@ class Maker:
             first, then = sorted(self.random.sample(range(len(branches)), 2))
             link = self.name("link")
             links.append(link)
-            source = Source(link, self.random.choice(self.transitions()))
+            source = LinkSource(link, self.random.choice(self.transitions()))
             branches[first] = self.add_source(branches[first], source)
             branches[then] = self.add_target(branches[then], link)
         on_fault = "finish" if self.chance(0.3) else "stop"
@@ -155,7 +155,7 @@ class Maker:
     def transitions(self) -> tuple[Expr | None, ...]:
         return (None, Expr("1 < 2"), Expr("1 > 2"), *((Expr("nobody.knows"),) if self.chance(0.1) else ()))
 
-    def add_source(self, activity: Activity, source: Source) -> Activity:
+    def add_source(self, activity: Activity, source: LinkSource) -> Activity:
         """On the activity itself, or on one inside it that is not in a loop."""
         deeper = self.chance(0.5)
         if deeper and isinstance(activity, Sequence):
@@ -172,10 +172,10 @@ class Maker:
             branch = activity.branches[0]
             branch = msgspec.structs.replace(branch, body=self.add_source(branch.body, source))
             return msgspec.structs.replace(activity, branches=(branch, *activity.branches[1:]))
-        assert isinstance(activity, Node)
+        assert isinstance(activity, ActivityNode)
         return msgspec.structs.replace(activity, sources=(*activity.sources, source))
 
-    def replace_one(self, activity: Activity, field: str, source: Source) -> Activity:
+    def replace_one(self, activity: Activity, field: str, source: LinkSource) -> Activity:
         parts = list(getattr(activity, field))
         at = self.random.randrange(len(parts))
         parts[at] = self.add_source(parts[at], source)
@@ -192,7 +192,7 @@ class Maker:
                 return msgspec.structs.replace(activity, body=tuple(body))
             if isinstance(activity, Scope) and not activity.isolated:
                 return msgspec.structs.replace(activity, body=self.add_target(activity.body, link))
-        assert isinstance(activity, Node)
+        assert isinstance(activity, ActivityNode)
         join = self.random.choice(("any", "all", Expr(f"links.{link}"), Expr(f"!links.{link}")))
         return msgspec.structs.replace(
             activity,

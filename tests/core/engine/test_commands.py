@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.core.engine import Case, Stale, decide, evolve, owed, snapshot
+from mendflow.core.engine import Case, StaleAnswer, decide, evolve, owed, snapshot
 from mendflow.core.engine.messages import (
     Cancel,
     CancelJob,
@@ -22,8 +22,9 @@ from mendflow.core.engine.messages import (
     SubmitJob,
     Suspend,
     SuspendJob,
-    staged,
+    staging_outcome,
 )
+from mendflow.core.model.errors import BadFlow, Conflict, NotFound, RequestError
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
@@ -31,16 +32,15 @@ from mendflow.core.model.flow import (
     Flow,
     ForEach,
     Input,
-    Job,
+    JobActivity,
+    LinkSource,
     Parallel,
     Receive,
     Sequence,
-    Source,
     Wait,
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import BadFlow, Conflict, Mistake, NotFound
 from mendflow.core.model.values import Value
 from tests.core.engine.world import Play, file, flow, pieces_of, started
 
@@ -48,8 +48,8 @@ A = ItemId("a")
 FAULT = Fault(name="forced", category=Category.JOB, message="by hand")
 
 
-def job(name: str, **more: object) -> Job:
-    return Job(name=name, command=name, **more)  # type: ignore[arg-type]  # the fields are the model's own
+def job(name: str, **more: object) -> JobActivity:
+    return JobActivity(name=name, command=name, **more)  # type: ignore[arg-type]  # the fields are the model's own
 
 
 def two() -> Sequence:
@@ -76,19 +76,19 @@ def with_inputs(**inputs: Input) -> Flow:
 )
 def test_inputs_that_do_not_fit_are_refused_by_name(declared: Input, given: dict[str, Value], said: str) -> None:
     case = Case.blank()
-    with pytest.raises(Mistake, match=said):
+    with pytest.raises(RequestError, match=said):
         decide(case, StartCase(case=CaseId("c"), flow=with_inputs(x=declared), inputs=given), 1)
     assert snapshot(case) == snapshot(Case.blank())
 
 
 def test_inputs_have_defaults() -> None:
-    body = Job(name="a", command="${{ inputs.x }} ${{ inputs.y }}")
+    body = JobActivity(name="a", command="${{ inputs.x }} ${{ inputs.y }}")
     flow = Flow(name=FlowName("f"), body=body, inputs={"x": Input(default=1), "y": Input(type="file")})
     assert Play(flow, {"y": "some/path"}).command("a") == "1 some/path"
 
 
-def link(name: str) -> tuple[Source, ...]:
-    return (Source(name),)
+def link(name: str) -> tuple[LinkSource, ...]:
+    return (LinkSource(name),)
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,10 @@ def test_a_flow_that_could_not_run_is_refused_whole(body: Activity, said: str) -
 @pytest.mark.parametrize(
     ("command", "mistake"),
     [
-        (FinishItem(serial=99, outcome=Outcome()), Stale),
-        (FireTimer(serial=1), Stale),
-        (Proceed(serial=1), Stale),
-        (Proceed(serial=0), Stale),
+        (FinishItem(serial=99, outcome=Outcome()), StaleAnswer),
+        (FireTimer(serial=1), StaleAnswer),
+        (Proceed(serial=1), StaleAnswer),
+        (Proceed(serial=0), StaleAnswer),
         (RestartItem(item=ItemId("b")), NotFound),
         (ForceComplete(item=ItemId("b")), NotFound),
         (ForceFail(item=ItemId("b"), fault=FAULT), NotFound),
@@ -138,7 +138,7 @@ def test_a_flow_that_could_not_run_is_refused_whole(body: Activity, said: str) -
         (StartCase(case=CaseId("c"), flow=flow(two())), Conflict),
     ],
 )
-def test_what_does_not_fit_is_refused_and_changes_nothing(command: Command, mistake: type[Mistake]) -> None:
+def test_what_does_not_fit_is_refused_and_changes_nothing(command: Command, mistake: type[RequestError]) -> None:
     play = started(two())
     before = snapshot(play.case)
     with pytest.raises(mistake):
@@ -157,7 +157,7 @@ def test_the_second_answer_to_an_order_is_stale() -> None:
     play = started(two())
     serial = play.serial("a")
     play.done("a")
-    with pytest.raises(Stale):
+    with pytest.raises(StaleAnswer):
         play.do(FinishItem(serial=serial, outcome=Outcome()))
 
 
@@ -185,7 +185,7 @@ def test_a_suspended_case_keeps_facts_and_applies_them_in_order_when_it_is_resum
     assert SuspendJob(serial=serial) in owed(play.case)
     play.done("a").send("c", 1, id="m")
     assert play.jobs == []
-    with pytest.raises(Stale):
+    with pytest.raises(StaleAnswer):
         play.do(FinishItem(serial=serial, outcome=Outcome()))
     assert decide(play.case, Deliver(id="m", channel="c"), 1) == []
     with pytest.raises(Conflict):
@@ -197,16 +197,16 @@ def test_a_suspended_case_keeps_facts_and_applies_them_in_order_when_it_is_resum
 def test_facts_that_were_kept_in_great_number_are_applied_in_pieces_and_none_is_lost() -> None:
     with pieces_of(10):
         play = started(ForEach(name="each", items=list(range(20)), body=two()))
-        while play.case.going_on:
-            play.proceed(play.case.going_on)
+        while play.case.continuation:
+            play.proceed(play.case.continuation)
         play.do(Suspend())
         play.done(*(f"a[{turn}]" for turn in range(15)))
         begun = sum(isinstance(order, SubmitJob) for order in play.do(Resume()))
         assert 0 < begun <= 10
         play.done("a[17]")
         assert "b[17]" not in play.jobs, "a later fact waits behind those that were kept"
-        while play.case.going_on:
-            play.proceed(play.case.going_on)
+        while play.case.continuation:
+            play.proceed(play.case.continuation)
     assert {f"b[{turn}]" for turn in (*range(15), 17)} <= set(play.jobs)
 
 
@@ -255,17 +255,17 @@ def test_resuming_a_case_does_not_resume_an_item_that_was_suspended_by_itself() 
 
 
 def test_a_restarted_item_runs_again_with_the_data_of_its_start() -> None:
-    play = started(Job(name="a", command="x", inputs={"in": "a/path"}))
+    play = started(JobActivity(name="a", command="x", inputs={"in": "a/path"}))
     first = play.serial("a")
-    play.finish(first, staged({"in": file("one")}))
+    play.finish(first, staging_outcome({"in": file("one")}))
     second = play.serial("a")
     orders = play.do(RestartItem(item=A))
     assert orders[0] == CancelJob(serial=second)
     assert isinstance(orders[1], StageFiles) and orders[1].files == {"in": "a/path"}
     assert orders[1].serial not in (first, second)
-    with pytest.raises(Stale):
+    with pytest.raises(StaleAnswer):
         play.do(FinishItem(serial=second, outcome=Outcome()))
-    play.finish(orders[1].serial, staged({"in": file("two")}))
+    play.finish(orders[1].serial, staging_outcome({"in": file("two")}))
     play.done("a")
     assert play.status == "completed"
 
@@ -279,7 +279,7 @@ def test_a_restarted_wait_waits_its_whole_time_again() -> None:
 
 
 def test_force_complete_ends_an_item_well_with_the_outputs_given() -> None:
-    play = started(Sequence(name="s", body=(job("a"), Job(name="b", command="${{ jobs.a.outputs }}"))))
+    play = started(Sequence(name="s", body=(job("a"), JobActivity(name="b", command="${{ jobs.a.outputs }}"))))
     play.do(ForceComplete(item=A, outputs="by hand"))
     assert (play.command("b"), play.cancelled) == ("by hand", 1)
 

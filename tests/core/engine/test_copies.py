@@ -4,18 +4,18 @@ import pytest
 
 from mendflow.core.engine.messages import StageFiles, SubmitJob
 from mendflow.core.model.data import Publication
-from mendflow.core.model.flow import Job, Publishing
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import JobActivity, PublicationTemplate
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.values import FileRef
 from tests.core.engine.world import Play, started
 
 REF = FileRef(sha256="0" * 64, bytes=3, name="a", logical="/store/a")
 
 
-def copies(source: object, logical: str = "") -> Job:
-    publish = {"a": Publishing(logical=logical, element="tape")}
-    return Job(name="c", inputs={"a": source}, files={"a": "a"}, publish=publish, link_inputs=True)
+def copies(source: object, logical: str = "") -> JobActivity:
+    publish = {"a": PublicationTemplate(logical=logical, element="tape")}
+    return JobActivity(name="c", inputs={"a": source}, files={"a": "a"}, publish=publish, link_inputs=True)
 
 
 def submitted(play: Play) -> JobSpec:
@@ -52,16 +52,16 @@ def test_an_input_by_url_is_fetched_by_the_pilot_itself() -> None:  # FM-6
 @pytest.mark.parametrize(
     "nothing",
     [
-        Job(name="c", inputs={"a": "x"}),
-        Job(name="c", inputs={"a": "x"}, files={"a": "a"}),
-        Job(name="c", inputs={"b": "x"}, files={"a": "a"}, publish={"a": Publishing(logical="/a")}),
+        JobActivity(name="c", inputs={"a": "x"}),
+        JobActivity(name="c", inputs={"a": "x"}, files={"a": "a"}),
+        JobActivity(name="c", inputs={"b": "x"}, files={"a": "a"}, publish={"a": PublicationTemplate(logical="/a")}),
     ],
 )
-def test_a_job_that_neither_runs_nor_copies_is_refused(nothing: Job) -> None:
+def test_a_job_that_neither_runs_nor_copies_is_refused(nothing: JobActivity) -> None:
     with pytest.raises(BadFlow, match="a command or a function"):
         started(nothing)
 
 
 def test_a_job_with_a_command_must_name_what_it_publishes() -> None:
     with pytest.raises(BadFlow, match="cannot be published as ''"):
-        started(Job(name="c", command="x", files={"a": "a"}, publish={"a": Publishing(logical="")}))
+        started(JobActivity(name="c", command="x", files={"a": "a"}, publish={"a": PublicationTemplate(logical="")}))

@@ -7,9 +7,9 @@ from types import FrameType
 import pytest
 
 from mendflow.core.engine import Case, decide, evolve, snapshot
-from mendflow.core.engine.messages import Command, FinishItem, GoOn, Order, Proceed, StartCase, SubmitJob
+from mendflow.core.engine.messages import Command, ContinueLater, FinishItem, Order, Proceed, StartCase, SubmitJob
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Activity, ForEach, Job, Parallel, Sequence
+from mendflow.core.model.flow import Activity, ForEach, JobActivity, Parallel, Sequence
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from tests.core.engine.world import flow
@@ -41,22 +41,26 @@ def all_begun(body: Activity) -> tuple[Case, list[SubmitJob]]:
     case = Case.blank()
     orders = give(case, StartCase(case=CaseId("c"), flow=flow(body)))
     for order in orders:
-        if isinstance(order, GoOn):
+        if isinstance(order, ContinueLater):
             orders += give(case, Proceed(serial=order.serial))
     return case, [order for order in orders if isinstance(order, SubmitJob)]
 
 
 def wide(turns: int) -> Activity:
-    work = Sequence(name="s", body=(Job(name="a", command="run ${{ item }}"), Job(name="b", command="then")))
+    work = Sequence(
+        name="s", body=(JobActivity(name="a", command="run ${{ item }}"), JobActivity(name="b", command="then"))
+    )
     return ForEach(name="each", first=1, last=turns, body=work, collect=Expr("jobs.a.outputs"))
 
 
 def bounded(turns: int) -> Activity:
-    return ForEach(name="each", items=list(range(turns)), max_parallel=50, body=Job(name="a", command="${{ item }}"))
+    return ForEach(
+        name="each", items=list(range(turns)), max_parallel=50, body=JobActivity(name="a", command="${{ item }}")
+    )
 
 
 def flat(turns: int) -> Activity:
-    return Parallel(name="p", branches=tuple(Job(name=f"a{n}", command="run") for n in range(turns)))
+    return Parallel(name="p", branches=tuple(JobActivity(name=f"a{n}", command="run") for n in range(turns)))
 
 
 @pytest.mark.full
@@ -75,7 +79,9 @@ def test_an_events_work_is_the_same_in_a_large_case_as_in_a_small_one(shape: Cal
 def test_a_case_holds_what_is_live_and_not_what_has_been() -> None:
     sizes = []
     for turns in (100, 2_000):
-        case, jobs = all_begun(ForEach(name="e", first=1, last=turns, max_parallel=10, body=Job(name="a", command="x")))
+        case, jobs = all_begun(
+            ForEach(name="e", first=1, last=turns, max_parallel=10, body=JobActivity(name="a", command="x"))
+        )
         while len(jobs) > 10 or case.position < turns - 20:
             for order in give(case, FinishItem(serial=jobs.pop(0).serial, outcome=OK)):
                 assert isinstance(order, SubmitJob)
@@ -89,4 +95,4 @@ def test_one_event_begins_a_bounded_number_of_activities() -> None:
     case = Case.blank()
     orders = give(case, StartCase(case=CaseId("c"), flow=flow(wide(100_000))))
     assert sum(isinstance(order, SubmitJob) for order in orders) <= 500
-    assert isinstance(orders[-1], GoOn)
+    assert isinstance(orders[-1], ContinueLater)

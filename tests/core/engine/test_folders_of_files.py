@@ -1,7 +1,7 @@
 """An input whose path ends with `/` takes a list of files: merge jobs do not know before how many there are."""  # PJ-9
 
 from mendflow.core.engine.messages import StageFiles, SubmitJob
-from mendflow.core.model.flow import Job
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.values import FileRef, Value
 from tests.core.engine.world import Play, started
@@ -12,7 +12,7 @@ def kept(name: str, content: str = "0") -> FileRef:
 
 
 def merging(files: list[Value]) -> Play:
-    return started(Job(name="merge", command="cat parts/*", inputs={"parts/": files}))
+    return started(JobActivity(name="merge", command="cat parts/*", inputs={"parts/": files}))
 
 
 def submitted(play: Play) -> JobSpec:
@@ -45,5 +45,5 @@ def test_an_empty_list_is_no_file() -> None:
 
 
 def test_a_list_where_one_file_is_wanted_is_refused() -> None:
-    fault = started(Job(name="merge", command="true", inputs={"parts": [kept("a").as_value()]})).ended.fault
+    fault = started(JobActivity(name="merge", command="true", inputs={"parts": [kept("a").as_value()]})).ended.fault
     assert fault is not None and "give a stored file or the path of one" in fault.message

@@ -6,10 +6,10 @@ import pytest
 
 from mendflow.core.engine.messages import SubmitJob
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Activity, Assign, Catch, Copy, Empty, ForEach, Job, Scope, Sequence
+from mendflow.core.model.flow import Activity, Assign, Catch, Copy, Empty, ForEach, JobActivity, Scope, Sequence
 from tests.core.engine.world import Play, pieces_of, started
 
-WORK = Job(name="a", command="run ${{ item }} ${{ index }}")
+WORK = JobActivity(name="a", command="run ${{ item }} ${{ index }}")
 
 
 def each(body: Activity = WORK, **more: object) -> ForEach:
@@ -22,7 +22,7 @@ def fault_of(play: Play) -> str:
 
 
 def test_a_turn_for_each_element_of_a_list_that_is_known_only_now() -> None:  # FM-1
-    first = Job(name="list", command="ls")
+    first = JobActivity(name="list", command="ls")
     play = started(Sequence(name="s", body=(first, each(items="${{ jobs.list.outputs }}"))))
     play.done("list", outputs=["x", "y", "z"])
     assert [play.command(item) for item in play.jobs] == ["run x 0", "run y 1", "run z 2"]
@@ -77,7 +77,7 @@ def test_what_turns_collect_is_in_the_order_of_turns_whatever_order_they_end_in(
 
 
 def test_turns_do_not_see_each_other() -> None:
-    body = Sequence(name="s", body=(WORK, Job(name="b", command="got ${{ jobs.a.outputs }}")))
+    body = Sequence(name="s", body=(WORK, JobActivity(name="b", command="got ${{ jobs.a.outputs }}")))
     play = started(each(body, items=[1, 2]))
     play.done("a[0]", outputs="first").done("a[1]", outputs="second")
     assert [play.command(item) for item in play.jobs] == ["got first", "got second"]
@@ -141,8 +141,8 @@ def test_one_failing_turn_stops_the_others_unless_they_may_finish() -> None:
 def test_a_long_list_is_begun_in_pieces() -> None:
     play = started(each(items=list(range(1_200))))
     begun = [len(play.jobs)]
-    while play.case.going_on:
-        play.proceed(play.case.going_on)
+    while play.case.continuation:
+        play.proceed(play.case.continuation)
         begun.append(len(play.jobs))
     assert begun[-1] == 1_200
     assert all(later - earlier <= 500 for earlier, later in zip([0, *begun], begun, strict=False))

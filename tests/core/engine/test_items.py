@@ -2,16 +2,16 @@
 
 import pytest
 
-from mendflow.core.engine import Stale, find_item, live_items, owed
+from mendflow.core.engine import StaleAnswer, find_item, live_items, owed
 from mendflow.core.engine.messages import (
     STAGED_FILE_FAULT,
     FinishItem,
     OfferTask,
     StageFiles,
-    StartCalled,
+    StartCalledCase,
     SubmitJob,
     WithdrawTask,
-    staged,
+    staging_outcome,
 )
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Category, Fault
@@ -20,8 +20,8 @@ from mendflow.core.model.flow import (
     Call,
     Catch,
     Flow,
-    Job,
-    NeededResources,
+    JobActivity,
+    ResourceTemplates,
     Scope,
     Sequence,
     Stage,
@@ -43,14 +43,14 @@ def sequence(name: str, *body: Activity) -> Sequence:
 
 
 def test_every_part_of_a_job_may_hold_expressions() -> None:
-    job = Job(
+    job = JobActivity(
         name="a",
         command="run ${{ x.n }}",
         args=("${{ x }}", 1),
         kwargs={"k": "${{ x.n }}"},
         env={"N": "${{ x.n }}", "FIXED": "1"},
         files={"out": "out-${{ x.n }}.txt"},
-        resources=NeededResources(cpus="${{ x.n }}", memory_bytes="${{ x.n * 1000 }}", site="s${{ x.n }}"),
+        resources=ResourceTemplates(cpus="${{ x.n }}", memory_bytes="${{ x.n * 1000 }}", site="s${{ x.n }}"),
         priority=3,
         retries=2,
     )
@@ -64,9 +64,9 @@ def test_every_part_of_a_job_may_hold_expressions() -> None:
 @pytest.mark.parametrize(
     "job",
     [
-        Job(name="a", command="x", resources=NeededResources(cpus="${{ 'many' }}")),
-        Job(name="a", command="x", resources=NeededResources(gpus="${{ -1 }}")),
-        Job(name="a", command="x", inputs={"in": "${{ 5 }}"}),
+        JobActivity(name="a", command="x", resources=ResourceTemplates(cpus="${{ 'many' }}")),
+        JobActivity(name="a", command="x", resources=ResourceTemplates(gpus="${{ -1 }}")),
+        JobActivity(name="a", command="x", inputs={"in": "${{ 5 }}"}),
         Stage(name="a", files={"in": 5}),
     ],
 )
@@ -76,10 +76,10 @@ def test_a_job_that_is_described_wrongly_is_a_fault_of_the_flow(job: Activity) -
 
 
 def test_outputs_files_and_exit_code_of_a_job_are_known_afterwards() -> None:
-    after = Job(
+    after = JobActivity(
         name="b", command="${{ jobs.a.outputs.n }} ${{ jobs.a.exit_code }}", inputs={"t": "${{ jobs.a.files.table }}"}
     )
-    play = started(sequence("s", Job(name="a", command="x"), after))
+    play = started(sequence("s", JobActivity(name="a", command="x"), after))
     outcome = Outcome(outputs={"n": 7}, files={"table": file("t.csv")}, exit_code=0)
     play.finish(play.serial("a"), outcome)
     spec = spec_of(play, "b")
@@ -88,24 +88,24 @@ def test_outputs_files_and_exit_code_of_a_job_are_known_afterwards() -> None:
 
 
 def test_a_job_is_submitted_only_when_all_its_data_is_there() -> None:  # FM-6
-    job = Job(name="a", command="x", inputs={"one": "data/1", "two": "data/2"}, stage_in="sequence")
+    job = JobActivity(name="a", command="x", inputs={"one": "data/1", "two": "data/2"}, stage_in="sequence")
     play = started(job)
     [stage] = play.out.values()
     assert isinstance(stage, StageFiles)
     assert (stage.files, stage.order) == ({"one": "data/1", "two": "data/2"}, "sequence")
     assert play.jobs == []
-    play.finish(stage.serial, staged({"one": file("1"), "two": file("2")}))
+    play.finish(stage.serial, staging_outcome({"one": file("1"), "two": file("2")}))
     assert spec_of(play, "a").inputs == {"one": file("1"), "two": file("2")}
     assert play.serial("a") != stage.serial
 
 
 def test_data_of_a_producing_job_needs_no_staging() -> None:  # FM-6
-    second = Job(name="b", command="x", inputs={"kept": "${{ jobs.a.files.f }}", "given": "path"})
-    play = started(sequence("s", Job(name="a", command="x"), second))
+    second = JobActivity(name="b", command="x", inputs={"kept": "${{ jobs.a.files.f }}", "given": "path"})
+    play = started(sequence("s", JobActivity(name="a", command="x"), second))
     play.finish(play.serial("a"), Outcome(files={"f": file("f")}))
     [stage] = play.out.values()
     assert isinstance(stage, StageFiles) and stage.files == {"given": "path"}
-    play.finish(stage.serial, staged({"given": file("g")}))
+    play.finish(stage.serial, staging_outcome({"given": file("g")}))
     assert spec_of(play, "b").inputs == {"kept": file("f"), "given": file("g")}
 
 
@@ -113,11 +113,11 @@ def test_data_of_a_producing_job_needs_no_staging() -> None:  # FM-6
     ("outcome", "name"),
     [
         (Outcome(fault=Fault(name=STAGED_FILE_FAULT, category=Category.DATA, message="gone")), STAGED_FILE_FAULT),
-        (staged({}), STAGED_FILE_FAULT),
+        (staging_outcome({}), STAGED_FILE_FAULT),
     ],
 )
 def test_a_job_whose_data_does_not_arrive_fails_without_being_submitted(outcome: Outcome, name: str) -> None:  # FM-7
-    play = started(Job(name="a", command="x", inputs={"one": "data/1"}))
+    play = started(JobActivity(name="a", command="x", inputs={"one": "data/1"}))
     play.finish(play.serial("a"), outcome)
     assert play.ended.fault is not None
     assert (play.ended.fault.name, play.ended.fault.category) == (name, "data")
@@ -125,17 +125,17 @@ def test_a_job_whose_data_does_not_arrive_fails_without_being_submitted(outcome:
 
 
 def test_a_job_goes_through_staging_and_submission_to_its_end() -> None:  # FM-7
-    play = started(Job(name="a", command="x", inputs={"one": "data/1"}))
+    play = started(JobActivity(name="a", command="x", inputs={"one": "data/1"}))
     phases = []
     while (item := find_item(play.case, ItemId("a"))) is not None:
         phases.append(item.phase)
-        play.finish(item.serial, staged({"one": file("1")}))
+        play.finish(item.serial, staging_outcome({"one": file("1")}))
     assert phases == ["staging", "submitted"]
     assert play.status == "completed"
 
 
 def test_live_items_tell_what_is_under_way() -> None:
-    body = sequence("s", UserTask(name="t", role="r"), Job(name="a", command="x"))
+    body = sequence("s", UserTask(name="t", role="r"), JobActivity(name="a", command="x"))
     play = started(body)
     [item] = live_items(play.case)
     assert (item.item, item.name, item.kind, item.phase, item.suspended) == ("t", "t", "user-task", "offered", False)
@@ -144,13 +144,19 @@ def test_live_items_tell_what_is_under_way() -> None:
 
 @pytest.mark.parametrize("submission", [Submission.WAIT, Submission.POLL, Submission.NOTIFY])
 def test_however_it_is_submitted_the_flow_waits_for_a_job(submission: Submission) -> None:  # FM-5
-    play = started(sequence("s", Job(name="a", command="x", submission=submission), Job(name="b", command="x")))
+    play = started(
+        sequence("s", JobActivity(name="a", command="x", submission=submission), JobActivity(name="b", command="x"))
+    )
     assert play.jobs == ["a"]
     assert spec_of(play, "a").submission is submission
 
 
 def test_a_job_that_is_forgotten_lets_the_flow_go_on_and_its_failure_touches_nothing() -> None:  # FM-5
-    play = started(sequence("s", Job(name="a", command="x", submission=Submission.FORGET), Job(name="b", command="x")))
+    play = started(
+        sequence(
+            "s", JobActivity(name="a", command="x", submission=Submission.FORGET), JobActivity(name="b", command="x")
+        )
+    )
     assert play.jobs == ["a", "b"]
     serial = play.serial("a")
     assert any(isinstance(order, SubmitJob) and order.serial == serial for order in owed(play.case))
@@ -159,7 +165,7 @@ def test_a_job_that_is_forgotten_lets_the_flow_go_on_and_its_failure_touches_not
     assert serial in play.case.posted, "a crash before the submission must not lose it"
     assert play.fail("a").status == "completed"
     assert not play.case.posted
-    with pytest.raises(Stale):
+    with pytest.raises(StaleAnswer):
         play.do(FinishItem(serial=serial, outcome=Outcome()))
 
 
@@ -171,7 +177,7 @@ def test_a_task_is_offered_and_completed_with_outputs() -> None:  # AD-6
         Scope(
             name="sc",
             variables={"x": 5},
-            body=sequence("s", task, Job(name="b", command="${{ jobs.approve.outputs.ok }}")),
+            body=sequence("s", task, JobActivity(name="b", command="${{ jobs.approve.outputs.ok }}")),
         )
     )
     offer = play.out[play.serial("approve")]
@@ -189,14 +195,18 @@ def test_a_task_is_offered_and_completed_with_outputs() -> None:  # AD-6
 
 def test_a_rejected_task_throws_rejected() -> None:  # AD-6
     task = UserTask(name="approve", role="editor")
-    play = started(Scope(name="sc", body=task, catches=(Catch(fault="rejected", body=Job(name="h", command="x")),)))
+    play = started(
+        Scope(name="sc", body=task, catches=(Catch(fault="rejected", body=JobActivity(name="h", command="x")),))
+    )
     play.fail("approve", name="rejected")
     assert play.jobs == ["h"]
 
 
 def test_a_task_past_its_deadline_is_withdrawn_and_throws_deadline() -> None:  # AD-6
     task = UserTask(name="approve", role="editor", deadline_ms=Expr("60 * 1000"))
-    play = started(Scope(name="sc", body=task, catches=(Catch(fault="deadline", body=Job(name="h", command="x")),)))
+    play = started(
+        Scope(name="sc", body=task, catches=(Catch(fault="deadline", body=JobActivity(name="h", command="x")),))
+    )
     offer = play.out[play.serial("approve")]
     assert isinstance(offer, OfferTask) and offer.deadline == 61_000
     play.ring()
@@ -205,7 +215,7 @@ def test_a_task_past_its_deadline_is_withdrawn_and_throws_deadline() -> None:  #
 
 
 def test_a_task_done_in_time_leaves_no_timer() -> None:  # AD-6
-    play = started(sequence("s", UserTask(name="t", role="r", deadline_ms=100), Job(name="b", command="x")))
+    play = started(sequence("s", UserTask(name="t", role="r", deadline_ms=100), JobActivity(name="b", command="x")))
     play.done("t")
     assert play.timers == []
 
@@ -214,27 +224,27 @@ def test_a_stage_takes_files_into_keeping() -> None:  # FM-6
     body = sequence(
         "s",
         Stage(name="st", files={"x": "a/path"}),
-        Job(name="b", command="x", inputs={"in": "${{ jobs.st.files.x }}"}),
+        JobActivity(name="b", command="x", inputs={"in": "${{ jobs.st.files.x }}"}),
     )
     play = started(body)
-    play.finish(play.serial("st"), staged({"x": file("x")}))
+    play.finish(play.serial("st"), staging_outcome({"x": file("x")}))
     assert spec_of(play, "b").inputs == {"in": file("x")}
 
 
 def test_a_call_runs_another_flow_and_takes_its_outputs() -> None:
-    other = flow(Job(name="o", command="x"))
+    other = flow(JobActivity(name="o", command="x"))
     caller = Flow(
         name=FlowName("caller"),
         calls=(Flow(name=FlowName("other"), body=other.body),),
         body=sequence(
             "s",
             Call(name="c", flow="other", inputs={"n": "${{ 1 + 1 }}"}),
-            Job(name="b", command="${{ jobs.c.outputs.r }}"),
+            JobActivity(name="b", command="${{ jobs.c.outputs.r }}"),
         ),
     )
     play = Play(caller)
     call = play.out[play.serial("c")]
-    assert isinstance(call, StartCalled)
+    assert isinstance(call, StartCalledCase)
     assert (call.name, call.inputs, call.flow) == ("other", {"n": 2}, caller.calls[0])
     play.done("c", outputs={"r": "done"})
     assert play.command("b") == "done"
@@ -244,10 +254,10 @@ def test_a_called_flow_takes_along_the_flows_that_it_calls_itself() -> None:
     loop = Flow(name=FlowName("loop"), body=Call(name="again", flow="loop"))
     play = Play(Flow(name=FlowName("caller"), calls=(loop,), body=Call(name="c", flow="loop")))
     call = play.out[play.serial("c")]
-    assert isinstance(call, StartCalled) and call.flow is not None
+    assert isinstance(call, StartCalledCase) and call.flow is not None
     assert [each.name for each in call.flow.calls] == ["loop"]
 
 
 def test_a_call_can_leave_the_choice_of_its_flow_to_the_rules() -> None:  # EX-8
     play = started(Call(name="treat", inputs={"age": 5}))
-    assert list(play.out.values()) == [StartCalled(serial=1, item=ItemId("treat"), name="", inputs={"age": 5})]
+    assert list(play.out.values()) == [StartCalledCase(serial=1, item=ItemId("treat"), name="", inputs={"age": 5})]

@@ -10,22 +10,22 @@ from mendflow.core.model.flow import (
     Catch,
     Choose,
     Empty,
-    Job,
+    JobActivity,
+    LinkSource,
     Parallel,
     Scope,
     Sequence,
-    Source,
     Throw,
 )
 from tests.core.engine.world import Play, started
 
 
-def source(link: str, when: str = "") -> Source:
-    return Source(link, Expr(when) if when else None)
+def source(link: str, when: str = "") -> LinkSource:
+    return LinkSource(link, Expr(when) if when else None)
 
 
-def job(name: str, *, after: tuple[str, ...] = (), before: tuple[Source, ...] = (), **more: object) -> Job:
-    return Job(name=name, command=name, targets=after, sources=before, **more)  # type: ignore[arg-type]  # model fields
+def job(name: str, *, after: tuple[str, ...] = (), before: tuple[LinkSource, ...] = (), **more: object) -> JobActivity:
+    return JobActivity(name=name, command=name, targets=after, sources=before, **more)  # type: ignore[arg-type]  # model fields
 
 
 def parallel(*branches: Activity, links: str, **more: object) -> Parallel:

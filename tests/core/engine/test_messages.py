@@ -3,13 +3,14 @@
 import pytest
 
 from mendflow.core.engine.messages import CallPartner, SendReply
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
     Catch,
     Empty,
     Invoke,
-    Job,
+    JobActivity,
     OnAlarm,
     OnMessage,
     Parallel,
@@ -21,7 +22,6 @@ from mendflow.core.model.flow import (
     While,
 )
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Mistake
 from tests.core.engine.world import Play, failed, started
 
 
@@ -29,8 +29,8 @@ def sequence(name: str, *body: Activity) -> Sequence:
     return Sequence(name=name, body=body)
 
 
-def look(text: str) -> Job:
-    return Job(name="look", command=text)
+def look(text: str) -> JobActivity:
+    return JobActivity(name="look", command=text)
 
 
 def fault_of(play: Play) -> str:
@@ -51,7 +51,7 @@ def test_a_receive_waits_for_its_message() -> None:
 
 def test_a_message_that_came_early_waits_for_its_receive() -> None:
     body = sequence(
-        "s", Job(name="first", command="x"), Receive(name="r", channel="in", variable="x"), look("${{ x }}")
+        "s", JobActivity(name="first", command="x"), Receive(name="r", channel="in", variable="x"), look("${{ x }}")
     )
     play = started(body)
     play.send("in", 1).send("in", 2)
@@ -69,7 +69,7 @@ def test_a_repeated_delivery_is_no_event() -> None:
 def test_a_message_goes_to_the_receive_with_its_correlation() -> None:
     first = Receive(name="r1", channel="in", correlation="${{ 1 }}", variable="x")
     second = Receive(name="r2", channel="in", correlation="${{ 2 }}", variable="x")
-    jobs = (Job(name="j1", command="x"), Job(name="j2", command="x"))
+    jobs = (JobActivity(name="j1", command="x"), JobActivity(name="j2", command="x"))
     play = started(Parallel(name="p", branches=(sequence("s1", first, jobs[0]), sequence("s2", second, jobs[1]))))
     play.send("in", correlation=2)
     assert play.jobs == ["j2"]
@@ -132,9 +132,11 @@ def test_exchanges_tell_open_requests_apart() -> None:
 
 
 def test_each_run_of_an_event_handler_has_its_own_request() -> None:
-    answer = sequence("a", Job(name="work", command="x"), Reply(name="re", channel="ev", value="${{ m }}"))
+    answer = sequence("a", JobActivity(name="work", command="x"), Reply(name="re", channel="ev", value="${{ m }}"))
     scope = Scope(
-        name="sc", body=Job(name="main", command="x"), messages=(OnMessage(channel="ev", variable="m", body=answer),)
+        name="sc",
+        body=JobActivity(name="main", command="x"),
+        messages=(OnMessage(channel="ev", variable="m", body=answer),),
     )
     play = started(scope)
     play.send("ev", 1, id="first").send("ev", 2, id="second")
@@ -144,10 +146,12 @@ def test_each_run_of_an_event_handler_has_its_own_request() -> None:
 
 def pick() -> Pick:
     messages = (
-        OnMessage(channel="yes", variable="m", body=Job(name="on-yes", command="${{ m }}")),
-        OnMessage(channel="no", body=Job(name="on-no", command="x")),
+        OnMessage(channel="yes", variable="m", body=JobActivity(name="on-yes", command="${{ m }}")),
+        OnMessage(channel="no", body=JobActivity(name="on-no", command="x")),
     )
-    return Pick(name="pick", messages=messages, alarms=(OnAlarm(duration=100, body=Job(name="late", command="x")),))
+    return Pick(
+        name="pick", messages=messages, alarms=(OnAlarm(duration=100, body=JobActivity(name="late", command="x")),)
+    )
 
 
 def test_pick_takes_what_comes_first_and_forgets_the_rest() -> None:
@@ -166,7 +170,7 @@ def test_pick_takes_an_alarm_when_no_message_comes() -> None:
 
 
 def test_pick_takes_a_message_that_had_come_already() -> None:
-    play = started(sequence("s", Job(name="first", command="x"), pick()))
+    play = started(sequence("s", JobActivity(name="first", command="x"), pick()))
     play.send("no")
     play.done("first")
     assert play.jobs == ["on-no"]
@@ -207,7 +211,9 @@ def test_invoke_without_a_variable_is_posted_and_the_flow_goes_on() -> None:
 
 def test_undelivered_messages_are_forgotten_with_the_case() -> None:
     play = started(
-        Sequence(name="s", body=(Job(name="a", command="x"), Receive(name="r", channel="news", when=Expr("false"))))
+        Sequence(
+            name="s", body=(JobActivity(name="a", command="x"), Receive(name="r", channel="news", when=Expr("false")))
+        )
     )
     play.send("news")
     assert play.case.mailbox
@@ -219,7 +225,7 @@ def test_a_message_for_a_channel_that_the_flow_has_nowhere_is_refused_with_those
     pick = Pick(name="p", messages=(OnMessage(channel="stop", body=Empty(name="e1")),))
     scope = Scope(name="sc", body=pick, messages=(OnMessage(channel="news", body=Empty(name="e2")),))
     play = started(Sequence(name="s", body=(scope, Receive(name="r", channel="orders"))))
-    with pytest.raises(Mistake, match="no channel oders; it has news, orders, stop; did you mean `orders`"):
+    with pytest.raises(RequestError, match="no channel oders; it has news, orders, stop; did you mean `orders`"):
         play.send("oders")
     for channel in ("orders", "news"):
         play.send(channel)

@@ -4,19 +4,19 @@ import pytest
 
 from mendflow.core.engine.messages import SubmitJob
 from mendflow.core.model.data import Publication
-from mendflow.core.model.flow import Job, NeededResources, Publishing, Scope, Sequence
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import JobActivity, PublicationTemplate, ResourceTemplates, Scope, Sequence
 from mendflow.core.model.jobs import Outcome, Resources
-from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.values import FileRef
 from tests.core.engine.world import Play, started
 
 
-def job(logical: str, element: str = "", data_set: str = "") -> Job:
-    published = Publishing(logical=logical, element=element, data_set=data_set)
-    return Job(name="a", command="x", files={"t": "t.csv"}, publish={"t": published}, link_inputs=True)
+def job(logical: str, element: str = "", data_set: str = "") -> JobActivity:
+    published = PublicationTemplate(logical=logical, element=element, data_set=data_set)
+    return JobActivity(name="a", command="x", files={"t": "t.csv"}, publish={"t": published}, link_inputs=True)
 
 
-def in_scope(body: Job, **variables: object) -> Play:
+def in_scope(body: JobActivity, **variables: object) -> Play:
     return started(Scope(name="s", variables=dict(variables), body=body))
 
 
@@ -36,7 +36,7 @@ def test_a_name_that_would_lead_elsewhere_is_a_fault_of_the_flow(run: str) -> No
 
 
 def test_a_published_file_is_passed_on_with_its_name() -> None:  # FM-6
-    after = Job(name="b", command="y", inputs={"in": "${{ jobs.a.files.t }}"})
+    after = JobActivity(name="b", command="y", inputs={"in": "${{ jobs.a.files.t }}"})
     play = started(Sequence(name="s", body=(job("/store/t"), after)))
     ref = FileRef(sha256="0" * 64, bytes=3, name="t", logical="/store/t")
     play.finish(play.serial("a"), Outcome(files={"t": ref}))
@@ -49,31 +49,37 @@ def test_a_published_file_is_passed_on_with_its_name() -> None:  # FM-6
     [
         (job("store/t"), "must begin with `/`"),
         (job("/store/../t"), "`..` as a part"),
-        (Job(name="a", command="x", publish={"t": Publishing(logical="/t")}), "leaves no file of that name"),
-        (Job(name="a", command="x", files={"t": "t"}, publish={"t": Publishing(logical=5)}), "must be texts"),
+        (
+            JobActivity(name="a", command="x", publish={"t": PublicationTemplate(logical="/t")}),
+            "leaves no file of that name",
+        ),
+        (
+            JobActivity(name="a", command="x", files={"t": "t"}, publish={"t": PublicationTemplate(logical=5)}),
+            "must be texts",
+        ),
         (job("/store/${{ 1 + }}"), "in the expression"),
         (
-            Job(
+            JobActivity(
                 name="a",
                 command="x",
                 files={"t": "t", "u": "u"},
-                publish={"t": Publishing(logical="/t"), "u": Publishing(logical="lfn:/t")},
+                publish={"t": PublicationTemplate(logical="/t"), "u": PublicationTemplate(logical="lfn:/t")},
             ),
             "cannot both be published as /t",
         ),
     ],
 )
-def test_a_flow_that_publishes_wrongly_is_refused(body: Job, said: str) -> None:
+def test_a_flow_that_publishes_wrongly_is_refused(body: JobActivity, said: str) -> None:
     with pytest.raises(BadFlow) as caught:
         started(body)
     assert said in caught.value.message
 
 
 def test_a_job_is_told_which_urls_its_files_go_to_and_which_machines_it_is_for() -> None:  # FM-2
-    needs = NeededResources(hosts=("${{ host }}", "n2"), system="linux", machine="${{ machine }}")
-    publish = {"t": Publishing(url="file:///${{ host }}/t", overwrite=False)}
+    needs = ResourceTemplates(hosts=("${{ host }}", "n2"), system="linux", machine="${{ machine }}")
+    publish = {"t": PublicationTemplate(url="file:///${{ host }}/t", overwrite=False)}
     play = in_scope(
-        Job(name="a", command="x", files={"t": "t"}, publish=publish, resources=needs), host="n1", machine="arm"
+        JobActivity(name="a", command="x", files={"t": "t"}, publish=publish, resources=needs), host="n1", machine="arm"
     )
     order = play.out[play.serial("a")]
     assert isinstance(order, SubmitJob)
@@ -84,17 +90,17 @@ def test_a_job_is_told_which_urls_its_files_go_to_and_which_machines_it_is_for()
 @pytest.mark.parametrize(
     ("publishing", "told"),
     [
-        (Publishing(url="file:///t", logical="/t"), "and not both"),
-        (Publishing(url="http://host/t"), "can only be read from"),
-        (Publishing(url="file:///a/../t"), "without `..`"),
+        (PublicationTemplate(url="file:///t", logical="/t"), "and not both"),
+        (PublicationTemplate(url="http://host/t"), "can only be read from"),
+        (PublicationTemplate(url="file:///a/../t"), "without `..`"),
     ],
 )
-def test_a_url_that_nothing_can_be_taken_to_is_refused(publishing: Publishing, told: str) -> None:
+def test_a_url_that_nothing_can_be_taken_to_is_refused(publishing: PublicationTemplate, told: str) -> None:
     with pytest.raises(BadFlow, match=told):
-        started(Job(name="a", command="x", files={"t": "t"}, publish={"t": publishing}))
+        started(JobActivity(name="a", command="x", files={"t": "t"}, publish={"t": publishing}))
 
 
 def test_a_url_that_turns_out_to_be_none_is_a_fault_of_the_flow() -> None:
-    publish = {"t": Publishing(url="${{ where }}")}
-    play = in_scope(Job(name="a", command="x", files={"t": "t"}, publish=publish), where="gopher://a/b")
+    publish = {"t": PublicationTemplate(url="${{ where }}")}
+    play = in_scope(JobActivity(name="a", command="x", files={"t": "t"}, publish=publish), where="gopher://a/b")
     assert play.ended.fault is not None and "cannot be taken to its place" in play.ended.fault.message

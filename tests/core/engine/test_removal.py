@@ -13,14 +13,14 @@ from mendflow.core.model.flow import (
     Compensate,
     Flow,
     ForEach,
-    Job,
+    JobActivity,
+    LinkSource,
     OnMessage,
     Parallel,
     Pick,
     Receive,
     Scope,
     Sequence,
-    Source,
     Stage,
     Until,
     While,
@@ -31,8 +31,8 @@ from tests.core.engine.world import Play, started
 A = ItemId("a")
 
 
-def job(name: str, **more: object) -> Job:
-    return Job(name=name, command=name, **more)  # type: ignore[arg-type]  # the fields are the model's own
+def job(name: str, **more: object) -> JobActivity:
+    return JobActivity(name=name, command=name, **more)  # type: ignore[arg-type]  # the fields are the model's own
 
 
 def sequence(name: str, *body: Activity) -> Sequence:
@@ -98,8 +98,8 @@ def test_an_item_that_nobody_must_be_told_to_stop_is_told_of_as_cancelled() -> N
 
 def test_links_of_a_removed_path_are_false_and_dead_paths_are_walked_to_their_end() -> None:
     branches = (
-        sequence("s", job("a", sources=(Source("l"),)), job("b", sources=(Source("m"),))),
-        job("c", targets=("l",), join="all", sources=(Source("n"),)),
+        sequence("s", job("a", sources=(LinkSource("l"),)), job("b", sources=(LinkSource("m"),))),
+        job("c", targets=("l",), join="all", sources=(LinkSource("n"),)),
         job("d", targets=("m", "n"), join="any"),
         job("e"),
     )
@@ -112,7 +112,7 @@ def test_links_of_a_removed_path_are_false_and_dead_paths_are_walked_to_their_en
 
 def test_turns_in_parallel_are_paths_of_their_own() -> None:
     each = ForEach(name="f", items=[1, 2, 3], body=sequence("t", job("a"), job("b")), collect=Expr("jobs.b.outputs"))
-    play = started(sequence("s", each, Job(name="last", command="${{ jobs.f.outputs }}")))
+    play = started(sequence("s", each, JobActivity(name="last", command="${{ jobs.f.outputs }}")))
     play.do(RemoveItem(item=ItemId("a[1]")))
     play.done("a[0]", "a[2]")
     assert play.jobs == ["b[0]", "b[2]"]

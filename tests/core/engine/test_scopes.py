@@ -10,7 +10,7 @@ from mendflow.core.model.flow import (
     Compensate,
     Copy,
     Empty,
-    Job,
+    JobActivity,
     OnAlarm,
     OnMessage,
     Parallel,
@@ -23,8 +23,8 @@ from mendflow.core.model.flow import (
 from tests.core.engine.world import Play, started
 
 
-def job(name: str, command: str = "") -> Job:
-    return Job(name=name, command=command or name)
+def job(name: str, command: str = "") -> JobActivity:
+    return JobActivity(name=name, command=command or name)
 
 
 def sequence(name: str, *body: Activity) -> Sequence:

@@ -6,6 +6,7 @@ import pytest
 
 from mendflow.core.engine import Case, compile_flow, evolve
 from mendflow.core.engine.messages import Event, StartCase
+from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
@@ -15,12 +16,12 @@ from mendflow.core.model.flow import (
     Flow,
     ForEach,
     Input,
-    Job,
-    NeededResources,
+    JobActivity,
     OnAlarm,
     OnMessage,
     Pick,
     Receive,
+    ResourceTemplates,
     Scope,
     Sequence,
     UserTask,
@@ -28,19 +29,18 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.core.model.jobs import FunctionRef, Limits
-from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.values import Value
 from tests.core.engine.world import flow
 
 YEARS_20 = 20 * 366 * 86_400_000
 
 
-def job(name: str = "a", **more: object) -> Job:
-    return Job(name=name, **{"command": "x", **more})  # type: ignore[arg-type]  # the fields are the model's own
+def job(name: str = "a", **more: object) -> JobActivity:
+    return JobActivity(name=name, **{"command": "x", **more})  # type: ignore[arg-type]  # the fields are the model's own
 
 
-def function(module: str, name: str) -> Job:
-    return Job(name="a", function=FunctionRef(module=module, name=name))
+def function(module: str, name: str) -> JobActivity:
+    return JobActivity(name="a", function=FunctionRef(module=module, name=name))
 
 
 def deep() -> Value:
@@ -80,10 +80,10 @@ def deep() -> Value:
         (job(expected_ms=YEARS_20), "expected_ms"),
         (job(priority=10**30), "priority"),
         (job(limits=Limits(open_files=-1)), "limits.open_files"),
-        (job(resources=NeededResources(cpus=-1)), "cpus"),
-        (job(resources=NeededResources(cpus=math.nan)), "cpus"),
-        (job(resources=NeededResources(memory_bytes="much")), "memory_bytes"),
-        (job(resources=NeededResources(wall_ms=YEARS_20)), "wall_ms"),
+        (job(resources=ResourceTemplates(cpus=-1)), "cpus"),
+        (job(resources=ResourceTemplates(cpus=math.nan)), "cpus"),
+        (job(resources=ResourceTemplates(memory_bytes="much")), "memory_bytes"),
+        (job(resources=ResourceTemplates(wall_ms=YEARS_20)), "wall_ms"),
         (job(args=(10**30,)), "too large"),
         (job(kwargs={"x": deep()}), "deeper"),
         (Wait(name="w", duration=-1), "duration"),
@@ -129,7 +129,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         job("step." * 30 + "1"),
         function("package.my-script", "Class.method"),
         job(files={"t": "out/${{ inputs.x }}"}, inputs={"in/x": "/given/x"}, env={"A": "${{ x }}", "b": "=1"}),
-        job(resources=NeededResources(cpus=0.5, memory_bytes="${{ inputs.m }}", site="here")),
+        job(resources=ResourceTemplates(cpus=0.5, memory_bytes="${{ inputs.m }}", site="here")),
         Wait(name="w", duration=Expr("x")),
         Assign(name="s", copies=(Copy("totals.by-name[0].x", "${{ x }}"),)),
     ],
@@ -145,11 +145,13 @@ def test_a_case_that_was_taken_is_read_again_even_if_its_flow_would_be_refused_n
 
 
 def test_what_is_wrong_in_an_expression_or_in_a_called_flow_is_found_before_anything_starts() -> None:
-    inner = Flow(name=FlowName("g"), body=Job(name="x", command="${{ 1 + }}"))
+    inner = Flow(name=FlowName("g"), body=JobActivity(name="x", command="${{ 1 + }}"))
     body = Sequence(
         name="s",
         body=(
-            Job(name="a", command="${{ nofunction(1) }}", resources=NeededResources(memory_bytes="${{ 2 * }}")),
+            JobActivity(
+                name="a", command="${{ nofunction(1) }}", resources=ResourceTemplates(memory_bytes="${{ 2 * }}")
+            ),
             job("b", when=Expr("a ==")),
             Call(name="c", flow="g", inputs={"n": ["${{ )"]}),
             job("d", when=Expr("true", "xquery")),

@@ -13,11 +13,11 @@ from mendflow.core.engine import (
     restore,
     snapshot,
 )
+from mendflow.core.engine.control import COMMANDS_MAX
 from mendflow.core.engine.messages import (
     Cancel,
     CancelJob,
     Command,
-    DoMend,
     ForceComplete,
     ForceFail,
     ItemFailed,
@@ -25,25 +25,26 @@ from mendflow.core.engine.messages import (
     RestartItem,
     Resume,
     ResumeJob,
+    RunPrimitive,
     StartCase,
     SubmitJob,
     Suspend,
     SuspendJob,
     WriteData,
 )
-from mendflow.core.engine.steering import TAKEN_MAX
+from mendflow.core.model.errors import BadFlow, Conflict
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
     Activity,
     Call,
     Flow,
     Input,
-    Job,
-    Mend,
+    JobActivity,
+    LinkSource,
     Parallel,
+    PrimitiveStep,
     Receive,
     Sequence,
-    Source,
     Stage,
     Template,
     UserTask,
@@ -51,20 +52,19 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import FunctionRef
-from mendflow.core.model.mending import Primitive
-from mendflow.core.model.problems import BadFlow, Conflict
+from mendflow.core.model.repair import Primitive
 from tests.core.engine.world import Play, flow, started
 
 A, B = ItemId("a"), ItemId("b")
 FAULT = Fault(name="forced", category=Category.JOB, message="by an exlet", exit_code=3)
 
 
-def job(name: str, **more: object) -> Job:
-    return Job(name=name, command=name, **more)  # type: ignore[arg-type]  # the fields are the model's own
+def job(name: str, **more: object) -> JobActivity:
+    return JobActivity(name=name, command=name, **more)  # type: ignore[arg-type]  # the fields are the model's own
 
 
-def function(name: str, **kwargs: Template) -> Job:
-    return Job(name=name, function=FunctionRef(module="m", name="f"), kwargs=kwargs)
+def function(name: str, **kwargs: Template) -> JobActivity:
+    return JobActivity(name=name, function=FunctionRef(module="m", name="f"), kwargs=kwargs)
 
 
 def two() -> Sequence:
@@ -80,7 +80,7 @@ def exlet(*steps: Activity) -> Flow:
 
 
 def test_a_primitive_is_an_order_with_its_settings_worked_out() -> None:  # EX-2
-    more = Mend(
+    more = PrimitiveStep(
         name="more",
         do=Primitive.RESUBMIT,
         item="${{ inputs.context.item.name }}",
@@ -88,7 +88,7 @@ def test_a_primitive_is_an_order_with_its_settings_worked_out() -> None:  # EX-2
     )
     play = Play(exlet(more), {"context": {"item": {"name": "align[3]"}, "job": {"memory_bytes": 500}}})
     assert list(play.out.values()) == [
-        DoMend(
+        RunPrimitive(
             serial=1,
             item=ItemId("more"),
             do=Primitive.RESUBMIT,
@@ -101,7 +101,8 @@ def test_a_primitive_is_an_order_with_its_settings_worked_out() -> None:  # EX-2
 
 def test_the_next_step_of_an_exlet_waits_for_the_primitive_before() -> None:  # EX-3
     play = Play(
-        exlet(Mend(name="first", do=Primitive.SUSPEND), Mend(name="then", do=Primitive.CONTINUE)), {"context": {}}
+        exlet(PrimitiveStep(name="first", do=Primitive.SUSPEND), PrimitiveStep(name="then", do=Primitive.CONTINUE)),
+        {"context": {}},
     )
     assert play.serial("first") and len(play.out) == 1
     play.done("first")
@@ -110,21 +111,21 @@ def test_the_next_step_of_an_exlet_waits_for_the_primitive_before() -> None:  # 
 
 
 def test_a_primitive_that_cannot_be_done_is_a_fault_of_the_exlet() -> None:
-    play = Play(exlet(Mend(name="first", do=Primitive.REMOVE)), {"context": {}})
+    play = Play(exlet(PrimitiveStep(name="first", do=Primitive.REMOVE)), {"context": {}})
     play.fail("first", "gone")
     assert play.ended.fault is not None and play.ended.fault.name == "gone"
 
 
 def test_a_primitive_outside_an_exlet_is_refused() -> None:
-    body = Mend(name="m", do=Primitive.SUSPEND)
+    body = PrimitiveStep(name="m", do=Primitive.SUSPEND)
     with pytest.raises(BadFlow, match="m: `suspend` makes sense only in an exlet"):
         decide(Case.blank(), StartCase(case=CaseId("c"), flow=flow(body)), 1)
 
 
 def test_an_exlet_that_is_removed_leaves_no_primitive_behind() -> None:
-    play = Play(exlet(Mend(name="first", do=Primitive.SUSPEND)), {"context": {}})
+    play = Play(exlet(PrimitiveStep(name="first", do=Primitive.SUSPEND)), {"context": {}})
     play.do(Cancel())
-    assert play.status == "cancelled" and not [each for each in owed(play.case) if isinstance(each, DoMend)]
+    assert play.status == "cancelled" and not [each for each in owed(play.case) if isinstance(each, RunPrimitive)]
 
 
 # Once for each step
@@ -165,10 +166,10 @@ def test_the_same_step_may_give_different_commands_and_each_counts_once() -> Non
 
 def test_a_case_remembers_a_bounded_number_of_commands() -> None:
     play = started(two())
-    for number in range(TAKEN_MAX + 5):
+    for number in range(COMMANDS_MAX + 5):
         evolve(play.case, decide(play.case, WriteData(values={"v": number}, by=f"x/{number}"), 1)[0])
-    assert len(play.case.taken) == TAKEN_MAX
-    assert decide(play.case, WriteData(values={"v": 1}, by=f"x/{TAKEN_MAX}"), 1) == []
+    assert len(play.case.taken) == COMMANDS_MAX
+    assert decide(play.case, WriteData(values={"v": 1}, by=f"x/{COMMANDS_MAX}"), 1) == []
 
 
 # Suspend and continue
@@ -291,13 +292,13 @@ def test_restart_can_say_what_of_the_data_is_other() -> None:
 
 
 def test_force_complete_counts_as_a_good_end_and_the_next_item_runs() -> None:  # EX-2
-    play = started(Sequence(name="s", body=(job("a"), Job(name="b", command="${{ jobs.a.outputs.n }}"))))
+    play = started(Sequence(name="s", body=(job("a"), JobActivity(name="b", command="${{ jobs.a.outputs.n }}"))))
     play.do(ForceComplete(item=A, outputs={"n": 7}, by="x/1"))
     assert (play.command("b"), play.cancelled) == ("7", 1)
 
 
 def test_force_fail_marks_the_item_as_failed_and_the_next_item_runs() -> None:  # EX-2
-    then = Job(name="b", command="${{ jobs.a.failed }} ${{ jobs.a.fault.message }} ${{ jobs.a.outputs }}")
+    then = JobActivity(name="b", command="${{ jobs.a.failed }} ${{ jobs.a.fault.message }} ${{ jobs.a.outputs }}")
     play = started(Sequence(name="s", body=(job("a"), then)))
     orders = play.do(ForceFail(item=A, fault=FAULT, proceed=True, by="x/1"))
     assert orders[:2] == [CancelJob(serial=1), ItemFailed(item=A, name="a", kind="job", fault=FAULT)]
@@ -306,7 +307,7 @@ def test_force_fail_marks_the_item_as_failed_and_the_next_item_runs() -> None:  
 
 
 def test_the_links_of_an_item_that_was_made_to_fail_are_true() -> None:  # EX-2
-    first = job("a", sources=(Source("l"),))
+    first = job("a", sources=(LinkSource("l"),))
     play = started(Parallel(name="p", links=("l",), branches=(first, job("b", targets=("l",), join="all"))))
     play.do(ForceFail(item=A, fault=FAULT, proceed=True))
     assert play.jobs == ["b"]
@@ -334,7 +335,7 @@ def test_cancel_removes_the_case() -> None:  # EX-2
         Stage(name="a", files={"f": "path"}),
         Wait(name="a", duration=10),
         Receive(name="a", channel="c"),
-        Job(name="a", command="x", inputs={"in": "a/path"}),
+        JobActivity(name="a", command="x", inputs={"in": "a/path"}),
     ],
     ids=["job", "function", "task", "call", "stage", "wait", "receive", "staging"],
 )

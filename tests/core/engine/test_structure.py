@@ -11,7 +11,7 @@ from mendflow.core.model.flow import (
     Copy,
     Empty,
     Exit,
-    Job,
+    JobActivity,
     Parallel,
     Scope,
     Sequence,
@@ -21,8 +21,8 @@ from mendflow.core.model.flow import (
 from tests.core.engine.world import started
 
 
-def job(name: str, **more: object) -> Job:
-    return Job(name=name, command=f"run {name}", **more)  # type: ignore[arg-type]  # the fields are the model's own
+def job(name: str, **more: object) -> JobActivity:
+    return JobActivity(name=name, command=f"run {name}", **more)  # type: ignore[arg-type]  # the fields are the model's own
 
 
 def sequence(name: str, *body: Activity) -> Sequence:

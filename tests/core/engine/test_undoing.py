@@ -4,6 +4,7 @@ import pytest
 
 from mendflow.core.engine import compensations, compile_flow, restore, snapshot, undoable
 from mendflow.core.engine.messages import ForceFail, MarkCompensated, StartCase, SubmitJob
+from mendflow.core.model.errors import Conflict
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
     Activity,
@@ -15,21 +16,20 @@ from mendflow.core.model.flow import (
     Flow,
     ForEach,
     Input,
-    Job,
+    JobActivity,
     Parallel,
     Scope,
     Sequence,
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Conflict
 from tests.core.engine.world import Play, World, started
 
 FAULT = Fault(name="forced", category=Category.JOB, message="by an exlet")
 
 
-def job(name: str, command: str = "") -> Job:
-    return Job(name=name, command=command or name)
+def job(name: str, command: str = "") -> JobActivity:
+    return JobActivity(name=name, command=command or name)
 
 
 def kept(name: str, undo: Activity | None = None) -> Scope:
@@ -61,7 +61,7 @@ def test_the_order_is_that_of_completion_across_branches_and_loops() -> None:  #
 
 
 def test_the_compensation_is_a_flow_that_knows_what_was_known_then() -> None:  # AD-1
-    undo = Job(name="undo", command="free ${{ jobs.a.outputs.stall }} ${{ inputs.fair }} ${{ n }}")
+    undo = JobActivity(name="undo", command="free ${{ jobs.a.outputs.stall }} ${{ inputs.fair }} ${{ n }}")
     body = Sequence(
         name="s",
         body=(
@@ -178,7 +178,7 @@ def test_items_of_remembered_tasks_are_listed_with_their_data(
         name="c.all",
         items=[1, 2],
         parallel=False,
-        body=Job(name="c.iteration", label="c", command="c", env={"N": "${{ item }}"}),
+        body=JobActivity(name="c.iteration", label="c", command="c", env={"N": "${{ item }}"}),
     )
     body = Sequence(name="s", body=(job("a"), kept("b"), each, job("z")))
     play = World()

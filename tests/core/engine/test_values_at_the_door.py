@@ -5,8 +5,9 @@ import math
 import msgspec
 import pytest
 
-from mendflow.core.engine.entry import NOT_DATA
+from mendflow.core.engine.admission import NOT_DATA
 from mendflow.core.engine.messages import Deliver, ForceComplete, ForceFail, ItemFailed, SubmitJob
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
@@ -15,15 +16,14 @@ from mendflow.core.model.flow import (
     Flow,
     ForEach,
     Input,
-    Job,
+    JobActivity,
     Receive,
     Scope,
     Sequence,
     While,
 )
 from mendflow.core.model.ids import FlowName, ItemId
-from mendflow.core.model.jobs import Measures, Outcome
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.values import FileRef, Value
 from tests.core.engine.world import Play, file, started
 
@@ -38,31 +38,31 @@ def deep() -> Value:
 NO_VALUES = [10**30, deep(), math.nan, {1: 2}, b"x"]
 
 
-def job(name: str, **more: object) -> Job:
-    return Job(name=name, command=name, **more)  # type: ignore[arg-type]  # the fields are the model's own
+def job(name: str, **more: object) -> JobActivity:
+    return JobActivity(name=name, command=name, **more)  # type: ignore[arg-type]  # the fields are the model's own
 
 
 @pytest.mark.parametrize("value", NO_VALUES)
 def test_a_case_is_not_started_with_what_is_no_value(value: Value) -> None:
-    with pytest.raises(Mistake, match="input n cannot be taken"):
+    with pytest.raises(RequestError, match="input n cannot be taken"):
         Play(Flow(name=FlowName("f"), body=job("a"), inputs={"n": Input()}), {"n": value})
 
 
 @pytest.mark.parametrize("value", NO_VALUES)
 def test_a_message_that_is_no_value_is_refused(value: Value) -> None:
     play = started(Receive(name="r", channel="news"))
-    with pytest.raises(Mistake, match="the message cannot be taken"):
+    with pytest.raises(RequestError, match="the message cannot be taken"):
         play.do(Deliver(id="m", channel="news", value=value))
-    with pytest.raises(Mistake, match="the correlation cannot be taken"):
+    with pytest.raises(RequestError, match="the correlation cannot be taken"):
         play.do(Deliver(id="m", channel="news", correlation=value))
 
 
 @pytest.mark.parametrize("value", NO_VALUES)
 def test_an_item_is_not_forced_with_what_is_no_value(value: Value) -> None:
     play = started(job("a"))
-    with pytest.raises(Mistake, match="the outputs of a"):
+    with pytest.raises(RequestError, match="the outputs of a"):
         play.do(ForceComplete(item=ItemId("a"), outputs=value))
-    with pytest.raises(Mistake, match="the fault of a"):
+    with pytest.raises(RequestError, match="the fault of a"):
         play.do(ForceFail(item=ItemId("a"), fault=Fault(name="x", category=Category.JOB, message="", data=value)))
 
 
@@ -77,8 +77,10 @@ def test_outputs_that_are_no_value_become_a_fault_and_the_journal_can_be_written
     msgspec.json.encode(play.journal)
 
 
-@pytest.mark.parametrize("measures", [Measures(), Measures(peak_bytes=5, damaged=("lfn:/a on near: it is damaged",))])
-def test_whatever_a_pilot_measures_can_be_kept(measures: Measures) -> None:
+@pytest.mark.parametrize(
+    "measures", [Measurements(), Measurements(peak_bytes=5, damaged=("lfn:/a on near: it is damaged",))]
+)
+def test_whatever_a_pilot_measures_can_be_kept(measures: Measurements) -> None:
     play = started(job("a"))
     play.finish(play.serial("a"), Outcome(measures=measures))
     assert play.status == "completed"
@@ -89,7 +91,7 @@ def test_whatever_a_pilot_measures_can_be_kept(measures: Measures) -> None:
     [
         Outcome(fault=Fault(name="x", category=Category.JOB, message="", data=10**30)),
         Outcome(exit_code=10**30),
-        Outcome(measures=Measures(peak_bytes=10**30)),
+        Outcome(measures=Measurements(peak_bytes=10**30)),
         Outcome(files={"t": FileRef(sha256="s", bytes=10**30, name="t")}),
     ],
 )
@@ -126,7 +128,7 @@ def test_resources_beyond_all_sense_are_a_fault() -> None:
 
 
 def _memory(template: str) -> Value:
-    return msgspec.structs.replace(Job(name="x").resources, memory_bytes=template)
+    return msgspec.structs.replace(JobActivity(name="x").resources, memory_bytes=template)
 
 
 def test_a_loop_that_counts_too_far_is_a_fault_that_says_so() -> None:
@@ -149,7 +151,7 @@ def test_a_long_loop_takes_room_only_for_the_turns_that_ran() -> None:
 SPILLED = {"$spilled": "sha-v", "bytes": 70_000}
 
 
-def after_spill(second: Job) -> Play:
+def after_spill(second: JobActivity) -> Play:
     return started(Sequence(name="s", body=(job("h"), second))).done("h", outputs={"v": SPILLED, "n": 1})
 
 
@@ -184,7 +186,9 @@ def failed_items(play: Play) -> list[tuple[str, str, str]]:
 
 
 def test_a_job_that_fails_before_it_is_ordered_is_told_of_with_its_name() -> None:
-    play = started(Sequence(name="s", body=(job("a"), Job(name="z", command="echo ${{ jobs.a.outputs.typo }}"))))
+    play = started(
+        Sequence(name="s", body=(job("a"), JobActivity(name="z", command="echo ${{ jobs.a.outputs.typo }}")))
+    )
     play.done("a", outputs={"type": 1})
     told = failed_items(play)
     assert told == [("z", "job", "z: `jobs.a.outputs` has no `typo`; did you mean `type`?")]
@@ -192,7 +196,7 @@ def test_a_job_that_fails_before_it_is_ordered_is_told_of_with_its_name() -> Non
 
 
 def test_a_condition_that_cannot_be_evaluated_is_told_of() -> None:
-    body = Job(name="z.iteration", label="z", command="x", when=Expr("item.typo"))
+    body = JobActivity(name="z.iteration", label="z", command="x", when=Expr("item.typo"))
     play = started(ForEach(name="z", body=body, items=[1], parallel=False))
     assert [(item, kind) for item, kind, _ in failed_items(play)] == [("z[0]", "job")]
 

@@ -9,12 +9,13 @@ from mendflow.core.engine.messages import (
     RestartItem,
     Resume,
     StageFiles,
-    StartCalled,
+    StartCalledCase,
     StartCase,
     SubmitJob,
     Suspend,
     WriteData,
 )
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.flow import (
     Activity,
     Assign,
@@ -22,7 +23,7 @@ from mendflow.core.model.flow import (
     Copy,
     Flow,
     Input,
-    Job,
+    JobActivity,
     Sequence,
     Stage,
     Template,
@@ -31,19 +32,18 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import FunctionRef, Outcome
-from mendflow.core.model.problems import Mistake
 from mendflow.core.model.values import Value
 from tests.core.engine.world import Play, World, started
 
 A = ItemId("a")
 
 
-def job(name: str) -> Job:
-    return Job(name=name, command=name)
+def job(name: str) -> JobActivity:
+    return JobActivity(name=name, command=name)
 
 
-def function(name: str, **kwargs: Template) -> Job:
-    return Job(name=name, function=FunctionRef(module="m", name="f"), kwargs=kwargs)
+def function(name: str, **kwargs: Template) -> JobActivity:
+    return JobActivity(name=name, function=FunctionRef(module="m", name="f"), kwargs=kwargs)
 
 
 def two() -> Sequence:
@@ -56,7 +56,7 @@ def test_data_goes_into_the_inputs_of_a_case_its_variables_or_new_ones() -> None
         body=(
             Assign(name="set", copies=(Copy("venue", {"seats": 10}),)),
             job("a"),
-            Job(name="b", command="${{ inputs.price }} ${{ venue.seats }} ${{ venue.name }} ${{ note }}"),
+            JobActivity(name="b", command="${{ inputs.price }} ${{ venue.seats }} ${{ venue.name }} ${{ note }}"),
         ),
     )
     play = Play(Flow(name=FlowName("f"), body=body, inputs={"price": Input(type="number", default=1)}))
@@ -67,7 +67,7 @@ def test_data_goes_into_the_inputs_of_a_case_its_variables_or_new_ones() -> None
 
 
 def test_data_can_be_written_while_the_case_is_suspended_and_before_it_begins() -> None:
-    body = Job(name="a", command="${{ inputs.n }} ${{ extra }}")
+    body = JobActivity(name="a", command="${{ inputs.n }} ${{ extra }}")
     held = Flow(name=FlowName("f"), body=body, inputs={"n": Input(default=1)})
     play = World()
     play.do(StartCase(case=CaseId("c"), flow=held, later=True))
@@ -76,7 +76,7 @@ def test_data_can_be_written_while_the_case_is_suspended_and_before_it_begins() 
     assert case_data(play.case) == {"n": 2, "extra": 3}
     play.do(Resume(holder="x", by="x/3"))
     play.crash(with_snapshot=False)
-    play.proceed(play.case.going_on)
+    play.proceed(play.case.continuation)
     (order,) = (each for each in play.out.values() if isinstance(each, SubmitJob))
     assert order.spec.command == "2 3"
 
@@ -92,7 +92,7 @@ def test_what_was_written_before_the_case_begins_lies_over_first_values_and_over
     play.do(WriteData(values={"x": 7, "y.k": 2, "n": 9}, by="x/1"))
     play.do(WriteData(values={"x": 77}, by="x/2"))
     play.crash(with_snapshot=True)
-    play.proceed(play.case.going_on)
+    play.proceed(play.case.continuation)
     assert case_data(play.case) == {"x": 77, "y": {"k": 2, "l": 77}, "n": 1}
 
 
@@ -106,11 +106,11 @@ def test_a_case_that_is_over_still_says_what_it_knew() -> None:
     ("body", "values", "after"),
     [
         (function("a", n=1), {"n": 2, "m.k": 3}, {"n": 2, "m": {"k": 3}}),
-        (Job(name="a", command="x", env={"E": "1"}), {"E": 2, "F": "x"}, {"E": "2", "F": "x"}),
+        (JobActivity(name="a", command="x", env={"E": "1"}), {"E": 2, "F": "x"}, {"E": "2", "F": "x"}),
         (UserTask(name="a", role="r", data={"seats": 5}), {"seats": 9}, {"seats": 9}),
         (UserTask(name="a", role="r"), {"seats": 9}, {"seats": 9}),
         (Call(name="a", flow="g", inputs={"x": [1, 2]}), {"x[1]": 5}, {"x": [1, 5]}),
-        (Job(name="a", command="x", inputs={"in": "a/path"}), {"F": 1}, {"F": "1"}),
+        (JobActivity(name="a", command="x", inputs={"in": "a/path"}), {"F": 1}, {"F": "1"}),
         (Stage(name="a", files={"f": "p", "g": "q"}), {"f": "other"}, {"f": "other", "g": "q"}),
     ],
     ids=["function", "command", "task", "empty-task", "call", "staging", "stage"],
@@ -124,7 +124,7 @@ def test_data_goes_into_a_live_item_and_its_order_goes_out_with_it(
     assert item_data(play.case, A) == after
     order = item_order(play.case, serial)
     assert [order] == owed(play.case), "after a crash it goes out with the new data too"
-    assert isinstance(order, (SubmitJob, StageFiles, OfferTask, StartCalled)) and order.serial == serial
+    assert isinstance(order, (SubmitJob, StageFiles, OfferTask, StartCalledCase)) and order.serial == serial
     play.crash(with_snapshot=False)
     play.do(RestartItem(item=A))
     assert item_data(play.case, A) == after, "it had not gone out: that is its data at its start"
@@ -145,9 +145,9 @@ def test_data_goes_into_a_live_item_and_its_order_goes_out_with_it(
 )
 def test_what_cannot_be_written_into_an_item_is_refused(body: Activity, values: dict[str, Value], said: str) -> None:
     play = started(body)
-    with pytest.raises(Mistake, match=said):
+    with pytest.raises(RequestError, match=said):
         play.do(WriteData(item=A, values=values))
-    with pytest.raises(Mistake, match=said):
+    with pytest.raises(RequestError, match=said):
         play.do(RestartItem(item=A, values=values))
 
 
@@ -165,7 +165,7 @@ def test_what_cannot_be_written_into_an_item_is_refused(body: Activity, values: 
 def test_what_cannot_be_written_into_a_case_is_refused(values: dict[str, Value], said: str) -> None:
     play = Play(Flow(name=FlowName("f"), body=job("a"), inputs={"n": Input(type="number", default=1)}))
     before = snapshot(play.case)
-    with pytest.raises(Mistake, match=said):
+    with pytest.raises(RequestError, match=said):
         play.do(WriteData(values=values))
     assert snapshot(play.case) == before
 
@@ -181,7 +181,7 @@ def test_what_is_written_after_a_restart_stays_although_both_wait_for_the_case()
 
 
 def test_a_job_whose_files_could_not_be_brought_is_restarted_with_other_sources() -> None:  # FM-8
-    play = started(Job(name="a", command="x", inputs={"data/in.csv": "a/path", "b": "b/path"}))
+    play = started(JobActivity(name="a", command="x", inputs={"data/in.csv": "a/path", "b": "b/path"}))
     play.do(RestartItem(item=A, values={"data/in.csv": "another/replica", "E": 1}))
     (order,) = play.out.values()
     assert isinstance(order, StageFiles) and order.files == {"data/in.csv": "another/replica", "b": "b/path"}

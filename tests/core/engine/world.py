@@ -10,26 +10,26 @@ from mendflow.core.engine import Case, decide, evolve, owed, restore, run, snaps
 from mendflow.core.engine.activities import foreach
 from mendflow.core.engine.messages import (
     CallPartner,
-    CancelCalled,
+    CancelCalledCase,
     CancelJob,
     Command,
+    ContinueLater,
     Deliver,
-    DoMend,
     DropTimer,
     EndCase,
     Event,
     FinishItem,
     FireTimer,
-    GoOn,
     ItemSkipped,
     OfferTask,
     Order,
     Proceed,
     ResumeJob,
+    RunPrimitive,
     SendReply,
     SetTimer,
     StageFiles,
-    StartCalled,
+    StartCalledCase,
     StartCase,
     SubmitJob,
     SuspendJob,
@@ -41,15 +41,35 @@ from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef, Value
 
-Asking = SubmitJob | StageFiles | OfferTask | StartCalled | CallPartner | SendReply | DoMend | SetTimer | GoOn
-ASKING = (SubmitJob, StageFiles, OfferTask, StartCalled, CallPartner, SendReply, DoMend, SetTimer, GoOn)
-TAKING_BACK = (CancelJob, CancelCalled, WithdrawTask, DropTimer)
+Asking = (
+    SubmitJob
+    | StageFiles
+    | OfferTask
+    | StartCalledCase
+    | CallPartner
+    | SendReply
+    | RunPrimitive
+    | SetTimer
+    | ContinueLater
+)
+ASKING = (
+    SubmitJob,
+    StageFiles,
+    OfferTask,
+    StartCalledCase,
+    CallPartner,
+    SendReply,
+    RunPrimitive,
+    SetTimer,
+    ContinueLater,
+)
+TAKING_BACK = (CancelJob, CancelCalledCase, WithdrawTask, DropTimer)
 
 
 @contextmanager
 def pieces_of(starts: int) -> Iterator[None]:
     """Events are cut after so many starts, so that what is usual for very large flows happens in small ones."""
-    with patch.object(run, "STARTS_MAX", starts), patch.object(foreach, "TURNS_MAX", 1 + starts // 2):
+    with patch.object(run, "STARTS_MAX", starts), patch.object(foreach, "ITERATIONS_MAX", 1 + starts // 2):
         yield
 
 
@@ -83,7 +103,7 @@ class World:
         """Some orders are not taken back when they are no longer needed; their answers would be refused as stale."""
         live = {order.serial for order in owed(self.case) if isinstance(order, ASKING)}
         for serial in [serial for serial in self.out if serial not in live]:
-            if isinstance(self.out[serial], (StageFiles, CallPartner, DoMend, GoOn)):
+            if isinstance(self.out[serial], (StageFiles, CallPartner, RunPrimitive, ContinueLater)):
                 del self.out[serial]
 
     def take(self, order: Order) -> None:
@@ -229,7 +249,7 @@ class Play(World):
             serial, order = next(iter(self.out.items()))
             if isinstance(order, SetTimer):
                 self.fire(serial)
-            elif isinstance(order, GoOn):
+            elif isinstance(order, ContinueLater):
                 self.proceed(serial)
             else:
                 self.finish(serial, answer(order))

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mendflow.core.expressions import ExpressionError
-from mendflow.core.expressions.cel import Compiled
-from mendflow.core.expressions.conditions import Condition, Known, bounded, condition_flaw
-from mendflow.core.expressions.quick import parse, paths_in
-from mendflow.core.expressions.steps import Unsure, runner
+from mendflow.core.expressions.cel import CompiledExpression
+from mendflow.core.expressions.cel_evaluator import NeedsLibrary, evaluator_of
+from mendflow.core.expressions.cel_parser import parse, paths_in
+from mendflow.core.expressions.conditions import Condition, KnownValues, condition_flaw, shorten_value
 from mendflow.core.model.values import Value
 
 ERROR = object()
@@ -74,7 +74,7 @@ EXPRESSIONS = st.recursive(st.sampled_from(PATHS + CONSTANTS), larger, max_leave
 
 def by_library(text: str, data: Mapping[str, Value]) -> Value:
     try:
-        return Compiled(text).evaluate(lambda name: data[name])
+        return CompiledExpression(text).evaluate(lambda name: data[name])
     except ExpressionError:
         return ERROR
 
@@ -83,11 +83,11 @@ def by_us(text: str, data: Mapping[str, Value]) -> Value:
     """What our functions give, or Unsure."""
     tree = parse(text)
     assert tree is not None, text
-    known = Known(lambda name: data[name])
+    known = KnownValues(lambda name: data[name])
     try:
         for path in paths_in(tree):
             known.look(path)
-        return runner(tree)(known.values)
+        return evaluator_of(tree)(known.values)
     except KeyError:
         return ERROR
 
@@ -102,7 +102,7 @@ def is_finite(value: Value) -> bool:
 def test_our_functions_answer_as_the_library_does(text: str, data: dict[str, Value]) -> None:  # EX-6
     try:
         ours = by_us(text, data)
-    except Unsure:
+    except NeedsLibrary:
         return
     if not is_finite(ours):
         return  # no condition: the library refuses to hand such numbers out
@@ -182,7 +182,7 @@ def test_each_operation_is_the_librarys(text: str) -> None:  # EX-6
 
 @given(text=EXPRESSIONS, data=DATA)
 def test_a_condition_holds_when_the_library_says_so(text: str, data: dict[str, Value]) -> None:
-    held, error = Condition(text).holds(Known(lambda name: data[name]))
+    held, error = Condition(text).holds(KnownValues(lambda name: data[name]))
     theirs = by_library(text, data)
     assert held is (theirs is True), (text, data)
     assert bool(error) is (theirs is not True and theirs is not False), (text, data)
@@ -226,7 +226,7 @@ def test_a_condition_as_long_as_they_get_neither_recurses_too_deep_nor_fails() -
         "(" * 300 + "a == 1" + ")" * 300,
         "!" * 1 + "(" * 90 + "a==2" + ")" * 90,
     ):
-        held, _ = Condition(text).holds(Known(lambda name: data[name]))
+        held, _ = Condition(text).holds(KnownValues(lambda name: data[name]))
         assert held is (by_library(text, data) is True)
 
 
@@ -266,13 +266,13 @@ def test_a_condition_may_look_through_the_items_of_the_items() -> None:
 
 
 def test_what_is_no_expression_never_holds_and_says_why() -> None:
-    held, error = Condition("a ==").holds(Known(lambda name: 1))
+    held, error = Condition("a ==").holds(KnownValues(lambda name: 1))
     assert not held
     assert "ends too early" in error
 
 
 def test_an_answer_that_is_neither_true_nor_false_does_not_hold() -> None:
-    assert Condition("a + 1").holds(Known(lambda name: 1)) == (
+    assert Condition("a + 1").holds(KnownValues(lambda name: 1)) == (
         False,
         "`a + 1` gives a number; a condition must give true or false",
     )
@@ -285,14 +285,14 @@ def test_each_path_is_read_once_for_all_conditions() -> None:
         asked.append(name)
         return {"type": "oom"}
 
-    known = Known(lookup)
+    known = KnownValues(lookup)
     for text in ('fault.type == "a"', 'fault.type == "b"', 'fault.type in ["c", "oom"]'):
         Condition(text).holds(known)
     assert asked == ["fault"]
 
 
 def test_what_is_shown_of_a_value_is_short() -> None:
-    assert bounded("x" * 1000) == "x" * 200 + "..."
-    assert bounded(list(range(100))) == "a list of 100"
-    assert bounded({"a": [1]}) == "a map of 1"
-    assert bounded({"a": 1}) == {"a": 1}
+    assert shorten_value("x" * 1000) == "x" * 200 + "..."
+    assert shorten_value(list(range(100))) == "a list of 100"
+    assert shorten_value({"a": [1]}) == "a map of 1"
+    assert shorten_value({"a": 1}) == {"a": 1}

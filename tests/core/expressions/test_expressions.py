@@ -16,7 +16,7 @@ from mendflow.core.expressions import (
     references,
     resolve,
 )
-from mendflow.core.expressions.scan import plain_reference, scan
+from mendflow.core.expressions.scanner import plain_reference, scan
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.values import Value
 

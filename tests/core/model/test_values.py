@@ -5,7 +5,7 @@ import math
 import msgspec
 import pytest
 
-from mendflow.core.model.values import LEAST, LEVELS_MAX, MOST, Value, check_value
+from mendflow.core.model.values import INT_MAX, INT_MIN, LEVELS_MAX, Value, check_value
 
 
 def nested(levels: int) -> Value:
@@ -16,7 +16,7 @@ def nested(levels: int) -> Value:
 
 
 @pytest.mark.parametrize(
-    "value", [None, True, 0, LEAST, MOST, 1.5, "", "é", [], {}, {"a": [1, {"b": None}]}, nested(LEVELS_MAX)]
+    "value", [None, True, 0, INT_MIN, INT_MAX, 1.5, "", "é", [], {}, {"a": [1, {"b": None}]}, nested(LEVELS_MAX)]
 )
 def test_what_json_can_say_is_a_value(value: Value) -> None:
     assert check_value(value) == ""
@@ -28,8 +28,8 @@ def test_what_json_can_say_is_a_value(value: Value) -> None:
     [
         (nested(LEVELS_MAX + 1), "deeper than 64 levels"),
         (nested(100_000), "deeper than 64 levels"),
-        (MOST + 1, "too large"),
-        (LEAST - 1, "too large"),
+        (INT_MAX + 1, "too large"),
+        (INT_MIN - 1, "too large"),
         ([{"a": 10**30}], "too large"),
         (math.nan, "nan is not a number"),
         ({"a": [math.inf]}, "inf is not a number"),

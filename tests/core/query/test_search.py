@@ -2,10 +2,10 @@
 
 import pytest
 
-from mendflow.core.model.problems import Mistake
-from mendflow.core.query.amounts import BadSearch
-from mendflow.core.query.names import CASES, ITEMS, JOBS
-from mendflow.core.query.search import Need, Search
+from mendflow.core.model.errors import RequestError
+from mendflow.core.query.literals import InvalidSearch
+from mendflow.core.query.search import Requirement, Search
+from mendflow.core.query.vocabulary import CASES, ITEMS, JOBS
 
 NOW = 1_700_000_000_000
 JOB = {
@@ -78,34 +78,34 @@ def test_what_cannot_be_worked_out_is_no_fulfilment() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_its_place(text: str, position: int, part: str) -> None:
-    with pytest.raises(BadSearch) as caught:
+    with pytest.raises(InvalidSearch) as caught:
         Search(JOBS, text, NOW)
     assert part in caught.value.message
     assert caught.value.fields["position"] == position
 
 
 def test_a_condition_that_turns_out_to_give_no_answer_is_a_mistake() -> None:
-    with pytest.raises(Mistake, match="must give true or false"):
+    with pytest.raises(RequestError, match="must give true or false"):
         holds("attempts > 2 ? owner : name")
 
 
 @pytest.mark.parametrize(
     ("text", "needs"),
     [
-        ("owner == 'a' && attempts > 2", [Need("spec.owner", "eq", "a"), Need("fence", "gt", 2)]),
-        ("2 < attempts", [Need("fence", "gt", 2)]),
-        ("owner == ''", [Need("spec.owner", "in", ["", None])]),
-        ("name in ['a', 'b']", [Need("name", "in", ["a", "b"])]),
-        ("state == 'available'", [Need("state", "in", ["available", "running", None])]),
-        ("fault.category == 'memory'", [Need("state", "in", ["failed"])]),
-        ("pilot != 'p'", [Need("pilot", "ne", "p")]),
+        ("owner == 'a' && attempts > 2", [Requirement("spec.owner", "eq", "a"), Requirement("fence", "gt", 2)]),
+        ("2 < attempts", [Requirement("fence", "gt", 2)]),
+        ("owner == ''", [Requirement("spec.owner", "in", ["", None])]),
+        ("name in ['a', 'b']", [Requirement("name", "in", ["a", "b"])]),
+        ("state == 'available'", [Requirement("state", "in", ["available", "running", None])]),
+        ("fault.category == 'memory'", [Requirement("state", "in", ["failed"])]),
+        ("pilot != 'p'", [Requirement("pilot", "ne", "p")]),
         ("priority < 5", []),  # documents that leave it out have 0
         ("owner == 'a' || owner == 'b'", []),
         ("name < 'b'", []),
         ("attempts > 9007199254740993", []),
     ],
 )
-def test_a_store_is_asked_only_for_what_every_find_must_have(text: str, needs: list[Need]) -> None:
+def test_a_store_is_asked_only_for_what_every_find_must_have(text: str, needs: list[Requirement]) -> None:
     assert list(Search(JOBS, text, NOW).needs) == needs
 
 
@@ -115,11 +115,11 @@ def test_the_three_vocabularies_name_their_fields_once() -> None:
 
 
 def test_a_state_is_one_of_those_that_there_are() -> None:
-    with pytest.raises(BadSearch, match=r"at character 10: `state` is never 'runing'; did you mean `running`"):
+    with pytest.raises(InvalidSearch, match=r"at character 10: `state` is never 'runing'; did you mean `running`"):
         Search(JOBS, "state == 'runing'", NOW)
-    with pytest.raises(BadSearch, match="available, running, completed, failed or waiting"):
+    with pytest.raises(InvalidSearch, match="available, running, completed, failed or waiting"):
         Search(JOBS, "'x' != state", NOW)
-    with pytest.raises(BadSearch, match="suspended"):
+    with pytest.raises(InvalidSearch, match="suspended"):
         Search(CASES, "status in ['running', 'suspendid']", NOW)
 
 
@@ -134,5 +134,5 @@ def test_what_waits_is_found_by_either_word() -> None:
 
 @pytest.mark.parametrize(("text", "place"), [("name == 'x", 9), ("'; drop table jobs; --", 1), ('owner == "it', 10)])
 def test_a_quote_that_never_ends_is_told_as_that(text: str, place: int) -> None:
-    with pytest.raises(BadSearch, match=f"at character {place}: a quote begins here that never ends"):
+    with pytest.raises(InvalidSearch, match=f"at character {place}: a quote begins here that never ends"):
         Search(JOBS, text, NOW)

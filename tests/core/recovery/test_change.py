@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import JobSpec, Resources, sources_of
-from mendflow.core.model.problems import Invalid
 from mendflow.core.model.values import FileRef
-from mendflow.core.recovery.change import changed, next_source
+from mendflow.core.recovery.resubmission import next_source, with_changes
 
 KEPT = FileRef(sha256="ab" * 32, bytes=1, name="t")
 SPEC = JobSpec(
@@ -23,7 +23,7 @@ SPEC = JobSpec(
 
 def change(**what: Any) -> JobSpec:
     nothing: dict[str, Any] = {"resources": {}, "env": {}, "avoid_hosts": (), "sources": {}, "transfer": {}}
-    return changed(SPEC, **{**nothing, **what})
+    return with_changes(SPEC, **{**nothing, **what})
 
 
 def test_nothing_changed_is_the_same_again() -> None:
@@ -39,7 +39,7 @@ def test_wanted_resources_are_those_of_the_next_try() -> None:
 def test_the_place_that_is_wanted_may_be_another_at_the_next_try() -> None:
     needs = change(resources={"hosts": ["n2", "n3"], "system": "linux", "machine": "arm64"}).resources
     assert (needs.hosts, needs.system, needs.machine) == (("n2", "n3"), "linux", "arm64")
-    with pytest.raises(Invalid, match="machine cannot be 3"):
+    with pytest.raises(InvalidRequest, match="machine cannot be 3"):
         change(resources={"machine": 3})
 
 
@@ -78,5 +78,5 @@ def test_another_replica_goes_first() -> None:
     ],
 )
 def test_a_change_that_makes_no_sense_is_refused(what: dict[str, Any], says: str) -> None:
-    with pytest.raises(Invalid, match=says):
+    with pytest.raises(InvalidRequest, match=says):
         change(**what)

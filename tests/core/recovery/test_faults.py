@@ -3,8 +3,8 @@
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.recovery.classify import BY_CATEGORY, FAMILIES, classify, recovers
-from mendflow.core.recovery.signature import normalised, signature
+from mendflow.core.recovery.classify import BY_CATEGORY, FAMILIES, classify, is_recoverable
+from mendflow.core.recovery.signature import normalize_message, signature
 
 
 def fault(category: Category, **more: object) -> Fault:
@@ -67,7 +67,7 @@ def test_no_category_is_forgotten() -> None:
     ],
 )
 def test_the_dispatcher_sends_a_fault_to_recovery_or_to_compensation(said: Fault, recoverable: bool) -> None:
-    assert recovers(said) is recoverable
+    assert is_recoverable(said) is recoverable
 
 
 def test_the_stage_that_a_fault_names_is_believed() -> None:
@@ -96,7 +96,7 @@ def test_the_stage_that_a_fault_names_is_believed() -> None:
     ],
 )
 def test_the_same_cause_has_the_same_text(one: str, other: str) -> None:
-    assert normalised(one) == normalised(other)
+    assert normalize_message(one) == normalize_message(other)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_the_same_cause_has_the_same_text(one: str, other: str) -> None:
     ],
 )
 def test_another_cause_has_another_text(one: str, other: str) -> None:
-    assert normalised(one) != normalised(other)
+    assert normalize_message(one) != normalize_message(other)
 
 
 def test_a_signature_tells_type_category_and_exit_code_apart() -> None:
@@ -126,5 +126,5 @@ def test_a_signature_tells_type_category_and_exit_code_apart() -> None:
 
 
 def test_a_message_without_end_has_a_signature_of_bounded_length() -> None:
-    assert len(normalised("word " * 10_000)) <= 300
-    assert len(normalised("'" * 100_000)) <= 300
+    assert len(normalize_message("word " * 10_000)) <= 300
+    assert len(normalize_message("'" * 100_000)) <= 300

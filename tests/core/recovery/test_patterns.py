@@ -3,17 +3,17 @@
 import pytest
 
 from mendflow.core.engine import compile_flow
-from mendflow.core.model.mending import Primitive
-from mendflow.core.model.problems import Invalid
-from mendflow.core.recovery.conversation import Message
-from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern, exlet_of, recognise
-from mendflow.formats.patterns import house_patterns, read_patterns
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.repair import Primitive
+from mendflow.core.recovery.conversation import ConversationMessage
+from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern, exlet_of, match_pattern
+from mendflow.formats.patterns import default_patterns, read_patterns
 
-HOUSE = house_patterns()
+HOUSE = default_patterns()
 
 
-def heard(words: str) -> list[Message]:
-    return [Message(word) for word in words.split()]
+def heard(words: str) -> list[ConversationMessage]:
+    return [ConversationMessage(word) for word in words.split()]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def heard(words: str) -> list[Message]:
     ],
 )
 def test_the_pattern_of_a_conversation_is_recognised_from_its_messages(said: str, pattern: str) -> None:
-    assert recognise(HOUSE, heard(said)) == pattern
+    assert match_pattern(HOUSE, heard(said)) == pattern
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_the_pattern_of_a_conversation_is_recognised_from_its_messages(said: str
 def test_the_language_of_patterns(messages: str, fits: list[str], fits_not: list[str]) -> None:
     # FM-11. The second pattern never ends, so that the first is named only when it is fulfilled.
     one = Patterns((JobPattern(name="it", messages=messages), JobPattern(name="any", messages=f"({ANY})* staged")))
-    assert [recognise(one, heard(words)) for words in fits] == ["it"] * len(fits)
-    assert all(recognise(one, heard(words)) != "it" for words in fits_not)
+    assert [match_pattern(one, heard(words)) for words in fits] == ["it"] * len(fits)
+    assert all(match_pattern(one, heard(words)) != "it" for words in fits_not)
 
 
 ANY = " | ".join(["submit", "post", "run", "poll", "subscribe", "notify", "end"])
@@ -91,10 +91,10 @@ def test_a_pattern_is_read_from_a_file_or_refused_by_its_name() -> None:
     # FM-11
     more = read_patterns("conversations: [{name: chatty, messages: submit poll poll poll end}]")
     assert HOUSE.with_more(more).conversations[-1].name == "chatty"
-    with pytest.raises(Invalid, match="chatty: 'pol'"):
+    with pytest.raises(InvalidRequest, match="chatty: 'pol'"):
         read_patterns("conversations: [{name: chatty, messages: submit pol end}]")
     for wrong in ("convs: []", "- a", "repairs: [{name: x}]", "a: ["):
-        with pytest.raises(Invalid, match="these are no patterns"):
+        with pytest.raises(InvalidRequest, match="these are no patterns"):
             read_patterns(wrong)
 
 
@@ -103,7 +103,7 @@ def test_a_pattern_takes_the_place_of_one_by_the_same_name() -> None:
     other = Patterns((JobPattern(name="synchronous", messages="run poll end"),))
     both = HOUSE.with_more(other)
     assert len(both.conversations) == len(HOUSE.conversations)
-    assert recognise(both, heard("run poll end")) == "synchronous"
+    assert match_pattern(both, heard("run poll end")) == "synchronous"
 
 
 def test_every_fault_pattern_is_there_with_a_sentence_and_is_an_exlet() -> None:

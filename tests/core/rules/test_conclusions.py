@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mendflow.core.model import mending
-from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.model import repair
+from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
-from mendflow.core.rules import compiled, looking_into, triggers, way
+from mendflow.core.rules import compile_rules, context_lookup, rules_asked, triggers
 from mendflow.core.rules.chains import LINES_MAX
 from tests.core.rules.trees import ABORT, CONTEXTS, as_the_paper_says, exlet, one_tree, row, trees
 
 # The rules for the item DoShow of the paper's figure 4.
-SHOW = Tree(
+SHOW = RuleTree(
     {
         0: Rule(id=0, condition="true", on_true=1),
         1: Rule(id=1, condition="data.TicketsSold < data.Seating * 0.75", exlet="mid-venue", on_true=2),
@@ -28,12 +28,12 @@ SHOW = Tree(
     [(900, None, []), (700, "mid-venue", [0, 1]), (400, "small-venue", [0, 1, 2]), (100, "cancel", [0, 1, 2, 3])],
 )
 def test_the_concert_moves_to_where_its_tickets_fit(sold: int, concluded: str | None, rules: list[int]) -> None:  # EX-5
-    asked = compiled(one_tree(SHOW, "DoShow", ExceptionType.ITEM_PRE))
+    asked = compile_rules(one_tree(SHOW, "DoShow", ExceptionType.ITEM_PRE))
     context: dict[str, Value] = {
         "case": {"data": {"Seating": 1000, "TicketsSold": 5000}},
         "item": {"data": {"TicketsSold": sold}},
     }
-    conclusion = asked.conclude(ExceptionType.ITEM_PRE, "DoShow", looking_into(context))
+    conclusion = asked.conclude(ExceptionType.ITEM_PRE, "DoShow", context_lookup(context))
     assert (conclusion.exlet if conclusion else None) == concluded
     if conclusion:
         assert [tested.rule for tested in conclusion.trail if tested.held] == rules
@@ -43,9 +43,9 @@ def test_the_concert_moves_to_where_its_tickets_fit(sold: int, concluded: str | 
 @settings(max_examples=300)
 @given(tree=trees(), context=CONTEXTS)
 def test_the_last_rule_that_held_decides_and_the_trail_is_the_way(
-    tree: Tree, context: dict[str, Value]
+    tree: RuleTree, context: dict[str, Value]
 ) -> None:  # EX-5
-    verdict = compiled(one_tree(tree)).judge(ABORT, "align", looking_into(context))
+    verdict = compile_rules(one_tree(tree)).judge(ABORT, "align", context_lookup(context))
     decided, asked = as_the_paper_says(tree, context)
     if decided is None or not tree.rules[decided].exlet:
         assert verdict.conclusion is None
@@ -53,7 +53,7 @@ def test_the_last_rule_that_held_decides_and_the_trail_is_the_way(
     conclusion = verdict.conclusion
     assert conclusion is not None
     assert (conclusion.rule, conclusion.exlet) == (decided, tree.rules[decided].exlet)
-    assert way(tree, conclusion) == asked
+    assert rules_asked(tree, conclusion) == asked
     in_force = [id for id in asked if not tree.rules[id].passive]
     lines = [tested.rule for tested in conclusion.trail]
     assert [id for id in in_force if id in lines] == lines, "the trail is in the order of the way"
@@ -79,7 +79,7 @@ NUMBERS: st.SearchStrategy[Value] = st.sampled_from(
 def test_in_a_long_row_the_first_that_holds_is_found_without_asking_all(conditions: list[str], number: Value) -> None:
     tree = row(*((condition, "x") for condition in conditions))
     context: dict[str, Value] = {"job": {"n": number}}
-    conclusion = compiled(one_tree(tree)).conclude(ABORT, "align", looking_into(context))
+    conclusion = compile_rules(one_tree(tree)).conclude(ABORT, "align", context_lookup(context))
     assert (conclusion.rule if conclusion else None) == as_the_paper_says(tree, context)[0]
 
 
@@ -87,24 +87,28 @@ def test_in_a_long_row_the_first_that_holds_is_found_without_asking_all(conditio
 def test_of_ten_thousand_rules_a_handful_is_asked() -> None:
     for condition in ("job.n == {}", "job.n >= {}", "job.n in [{}, -1]", "{} > job.n && job.n > 5"):
         tree = row(*((condition.format(20_000 - number), "x") for number in range(10_000)))
-        conclusion = compiled(one_tree(tree)).conclude(ABORT, "align", looking_into({"job": {"n": 15_000}}))
+        conclusion = compile_rules(one_tree(tree)).conclude(ABORT, "align", context_lookup({"job": {"n": 15_000}}))
         assert conclusion is not None
         assert len(conclusion.trail) <= 2
-        assert len(conclusion.trail) + conclusion.others == len(way(tree, conclusion))
+        assert len(conclusion.trail) + conclusion.others == len(rules_asked(tree, conclusion))
 
 
 @given(tree=trees(passive=False), context=CONTEXTS)
-def test_every_line_of_a_trail_is_true(tree: Tree, context: dict[str, Value]) -> None:
-    conclusion = compiled(one_tree(tree)).conclude(ABORT, "align", looking_into(context))
+def test_every_line_of_a_trail_is_true(tree: RuleTree, context: dict[str, Value]) -> None:
+    conclusion = compile_rules(one_tree(tree)).conclude(ABORT, "align", context_lookup(context))
     for tested in conclusion.trail if conclusion else ():
-        alone = compiled(one_tree(Tree({0: Rule(id=0, condition=tree.rules[tested.rule].condition, exlet="x")})))
-        assert (alone.conclude(ABORT, "align", looking_into(context)) is not None) is tested.held
+        alone = compile_rules(
+            one_tree(RuleTree({0: Rule(id=0, condition=tree.rules[tested.rule].condition, exlet="x")}))
+        )
+        assert (alone.conclude(ABORT, "align", context_lookup(context)) is not None) is tested.held
         assert not (tested.held and tested.error)
 
 
 @given(tree=trees(), context=CONTEXTS)
-def test_a_rule_on_trial_changes_nothing_and_tells_what_it_would_have(tree: Tree, context: dict[str, Value]) -> None:
-    verdict = compiled(one_tree(tree)).judge(ABORT, "align", looking_into(context))
+def test_a_rule_on_trial_changes_nothing_and_tells_what_it_would_have(
+    tree: RuleTree, context: dict[str, Value]
+) -> None:
+    verdict = compile_rules(one_tree(tree)).judge(ABORT, "align", context_lookup(context))
     for trial in verdict.trials:
         assert trial.passive
         path = [tested.rule for tested in trial.trail if tested.held]
@@ -121,43 +125,43 @@ def test_a_rule_on_trial_changes_nothing_and_tells_what_it_would_have(tree: Tree
             )
             for id, rule in tree.rules.items()
         }
-        decided, _ = as_the_paper_says(Tree(live, tree.root), context)
+        decided, _ = as_the_paper_says(RuleTree(live, tree.root), context)
         assert decided == trial.rule, "in force, it would have decided so"
 
 
 def test_a_task_has_its_own_tree_or_that_of_all_tasks() -> None:  # EX-5
     rules = RuleSet(
         name="flow",
-        trees={ABORT: {HOUSE: row(("true", "general")), "align": row(("true", "special"))}},
+        trees={ABORT: {DEFAULT_RULES: row(("true", "general")), "align": row(("true", "special"))}},
         exlets={"general": exlet("general"), "special": exlet("special")},
     )
-    asked = compiled(rules)
+    asked = compile_rules(rules)
     assert asked.tree_for(ABORT, "align") == "align"
-    assert asked.tree_for(ABORT, "sort") == HOUSE
-    found = [asked.conclude(ABORT, task, looking_into({})) for task in ("align", "sort")]
+    assert asked.tree_for(ABORT, "sort") == DEFAULT_RULES
+    found = [asked.conclude(ABORT, task, context_lookup({})) for task in ("align", "sort")]
     assert [conclusion.exlet for conclusion in found if conclusion] == ["special", "general"]
 
 
 def test_a_type_without_rules_concludes_nothing() -> None:  # EX-5
-    asked = compiled(one_tree(row(("true", "a"))))
+    asked = compile_rules(one_tree(row(("true", "a"))))
     assert asked.tree_for(ExceptionType.TIMEOUT, "align") is None
-    assert asked.judge(ExceptionType.TIMEOUT, "align", looking_into({})) == (None, [])
+    assert asked.judge(ExceptionType.TIMEOUT, "align", context_lookup({})) == (None, [])
 
 
 def test_an_error_counts_as_not_held_and_is_told() -> None:  # EX-6
     tree = row(("job.exit_code > 'a'", "a"), ("job.gone == 1", "b"), ("1 / job.zero == 1", "c"), ("true", "d"))
     context: dict[str, Value] = {"job": {"exit_code": 3, "zero": 0}}
-    conclusion = compiled(one_tree(tree)).conclude(ABORT, "align", looking_into(context))
+    conclusion = compile_rules(one_tree(tree)).conclude(ABORT, "align", context_lookup(context))
     assert conclusion is not None
     assert conclusion.exlet == "d"
     assert [bool(tested.error) for tested in conclusion.trail] == [True, True, True, False]
     assert "there is no `job.gone`" in conclusion.trail[1].error
-    assert conclusion.trail[0] == mending.Tested(1, False, {"job.exit_code": 3}, conclusion.trail[0].error)
+    assert conclusion.trail[0] == repair.TestedRule(1, False, {"job.exit_code": 3}, conclusion.trail[0].error)
 
 
 def test_a_missing_name_is_told_by_one_of_the_many_rules_that_ask_for_it() -> None:
     tree = row(*((f"job.gone == {number}", "a") for number in range(50)), ("true", "b"))
-    conclusion = compiled(one_tree(tree)).conclude(ABORT, "align", looking_into({"job": {}}))
+    conclusion = compile_rules(one_tree(tree)).conclude(ABORT, "align", context_lookup({"job": {}}))
     assert conclusion is not None
     assert [tested.error for tested in conclusion.trail if tested.error] == ["`job.gone == 0`: there is no `job.gone`"]
     assert conclusion.others == 49
@@ -165,11 +169,11 @@ def test_a_missing_name_is_told_by_one_of_the_many_rules_that_ask_for_it() -> No
 
 def test_a_trail_is_bounded_and_counts_the_rest() -> None:
     tree = row(*((f"job.name.contains('{number}')", "a") for number in range(500)), ("true", "b"))
-    conclusion = compiled(one_tree(tree)).conclude(ABORT, "align", looking_into({"job": {"name": "x"}}))
+    conclusion = compile_rules(one_tree(tree)).conclude(ABORT, "align", context_lookup({"job": {"name": "x"}}))
     assert conclusion is not None
     assert len(conclusion.trail) == LINES_MAX + 1
     assert conclusion.others == 500 - LINES_MAX
-    assert len(way(tree, conclusion)) == 501
+    assert len(rules_asked(tree, conclusion)) == 501
 
 
 def test_what_conditions_see() -> None:  # EX-6
@@ -185,7 +189,7 @@ def test_what_conditions_see() -> None:  # EX-6
         "case.data.samples == 3 && item.status == 'running' && items.fetch == 'failed' && site.slots_free == 0 && "
         "history.task.failed > 5 && sources.weather.rain"
     )
-    assert compiled(one_tree(row((condition, "a")))).conclude(ABORT, "align", looking_into(context))
+    assert compile_rules(one_tree(row((condition, "a")))).conclude(ABORT, "align", context_lookup(context))
 
 
 def test_rules_choose_the_repair_by_how_the_conversation_runs_and_by_what_is_known_now() -> None:  # FM-11
@@ -194,7 +198,7 @@ def test_rules_choose_the_repair_by_how_the_conversation_runs_and_by_what_is_kno
         ('pattern == "submit-and-notify" && fault.category == "network"', "re-register"),
         ('fault.category == "memory" && job.memory_bytes < site.largest.memory_bytes', "re-submit"),
     )
-    asked = compiled(one_tree(tree))
+    asked = compile_rules(one_tree(tree))
     small, large = {"memory_bytes": 1}, {"memory_bytes": 9}
     for pattern, category, job, concluded in (
         ("submit-and-poll", "network", small, "re-poll"),
@@ -208,7 +212,7 @@ def test_rules_choose_the_repair_by_how_the_conversation_runs_and_by_what_is_kno
             "job": job,
             "site": {"largest": large},
         }
-        conclusion = asked.conclude(ABORT, "align", looking_into(context))
+        conclusion = asked.conclude(ABORT, "align", context_lookup(context))
         assert (conclusion.exlet if conclusion else None) == concluded
 
 
@@ -218,8 +222,8 @@ def test_a_tree_as_deep_as_its_authors_like_is_walked() -> None:
         id: Rule(id=id, condition="true", exlet=str(id), on_true=id + 1 if id < depth - 1 else None)
         for id in range(depth)
     }
-    conclusion = compiled(RuleSet(name="flow", trees={ABORT: {HOUSE: Tree(rules)}})).conclude(
-        ABORT, "align", looking_into({})
+    conclusion = compile_rules(RuleSet(name="flow", trees={ABORT: {DEFAULT_RULES: RuleTree(rules)}})).conclude(
+        ABORT, "align", context_lookup({})
     )
     assert conclusion is not None
     assert conclusion.exlet == str(depth - 1)

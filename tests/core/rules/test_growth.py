@@ -5,24 +5,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
-from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
+from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
 from mendflow.core.rules import (
+    CornerstoneConflict,
     Draft,
-    WouldChange,
-    add,
-    compiled,
-    looking_into,
-    neighbouring,
+    add_rule,
+    compile_rules,
+    context_lookup,
+    find_passive_rule,
+    locate_rule,
+    neighbour_cornerstone,
     place,
     problems_of,
     replace_exlet,
     retire,
     set_passive,
-    standing,
-    tried_before,
     with_exlet,
 )
 from mendflow.core.rules.cornerstones import BYTES_MAX, cornerstone
@@ -36,7 +36,7 @@ def draft(condition: str, exlet: str = "more", **more: Value) -> Draft:
 
 
 def concluded(rules: RuleSet, context: dict[str, Value], task: str = "align") -> str:
-    conclusion = compiled(rules).conclude(ABORT, task, looking_into(context))
+    conclusion = compile_rules(rules).conclude(ABORT, task, context_lookup(context))
     return conclusion.exlet if conclusion else ""
 
 
@@ -46,9 +46,9 @@ DISK: dict[str, Value] = {"fault": {"type": "disk"}, "job": {"memory": 1, "attem
 
 
 def grown() -> RuleSet:
-    first = add(EMPTY, ABORT, "align", OOM, draft('fault.type == "oom"'))
-    second = add(first.rule_set, ABORT, "align", BIG, draft("job.memory > 5", "less"))
-    return add(second.rule_set, ABORT, "align", DISK, draft('fault.type == "disk"', "later")).rule_set
+    first = add_rule(EMPTY, ABORT, "align", OOM, draft('fault.type == "oom"'))
+    second = add_rule(first.rule_set, ABORT, "align", BIG, draft("job.memory > 5", "less"))
+    return add_rule(second.rule_set, ABORT, "align", DISK, draft('fault.type == "disk"', "later")).rule_set
 
 
 def test_a_rule_goes_where_the_walk_for_its_case_ends() -> None:  # EX-7
@@ -67,10 +67,10 @@ def test_the_tree_says_where_before_anything_is_added() -> None:  # EX-7
     context: dict[str, Value] = {"fault": {"type": "oom"}, "job": {"memory": 2, "attempts": 4}}
     found = place(rules, ABORT, "align", context)
     assert (found.tree, found.parent, found.side, found.neighbour) == ("align", 2, "false", 1)
-    assert neighbouring(rules, ABORT, found) == OOM
+    assert neighbour_cornerstone(rules, ABORT, found) == OOM
     unknown = place(rules, ABORT, "align", {"fault": {"type": "new"}})
     assert (unknown.parent, unknown.side, unknown.neighbour) == (3, "false", None)
-    assert neighbouring(rules, ABORT, unknown) is None
+    assert neighbour_cornerstone(rules, ABORT, unknown) is None
     assert place(rules, ExceptionType.TIMEOUT, "align", {}).parent is None
 
 
@@ -81,18 +81,18 @@ def test_the_case_is_kept_as_cornerstone() -> None:  # EX-7
 def test_a_rule_that_would_change_a_cornerstone_is_refused_by_its_name() -> None:  # EX-7
     rules = grown()
     late: dict[str, Value] = {"fault": {"type": "oom"}, "job": {"memory": 1, "attempts": 5}}
-    with pytest.raises(WouldChange) as caught:
-        add(rules, ABORT, "align", late, draft("job.attempts > 0", "later"))
+    with pytest.raises(CornerstoneConflict) as caught:
+        add_rule(rules, ABORT, "align", late, draft("job.attempts > 0", "later"))
     assert "the cornerstone of rule 1 in abort/align would conclude `later` instead of `more`" in caught.value.message
     assert (caught.value.fields["tree"], caught.value.fields["rule"]) == ("align", 1)
-    narrowed = add(rules, ABORT, "align", late, draft("job.attempts > 3", "later"))
+    narrowed = add_rule(rules, ABORT, "align", late, draft("job.attempts > 3", "later"))
     assert concluded(narrowed.rule_set, late) == "later"
     assert concluded(narrowed.rule_set, OOM) == "more"
 
 
 def test_the_same_conclusion_for_a_cornerstone_is_no_change() -> None:
     late: dict[str, Value] = {"fault": {"type": "oom"}, "job": {"memory": 1, "attempts": 5}}
-    assert add(grown(), ABORT, "align", late, draft("job.attempts > 0", "more"))
+    assert add_rule(grown(), ABORT, "align", late, draft("job.attempts > 0", "more"))
 
 
 @pytest.mark.parametrize(
@@ -107,19 +107,19 @@ def test_the_same_conclusion_for_a_cornerstone_is_no_change() -> None:
     ],
 )
 def test_a_rule_that_cannot_work_is_refused(wanted: Draft, said: str) -> None:  # EX-6
-    with pytest.raises(Invalid, match=r".*") as caught:
-        add(grown(), ABORT, "align", OOM, wanted)
+    with pytest.raises(InvalidRequest, match=r".*") as caught:
+        add_rule(grown(), ABORT, "align", OOM, wanted)
     assert said in caught.value.message
 
 
 def test_a_rule_brings_its_exlet_with_it() -> None:
-    found = add(EMPTY, ABORT, "align", OOM, draft("true", "fresh", steps=exlet("fresh")))
+    found = add_rule(EMPTY, ABORT, "align", OOM, draft("true", "fresh", steps=exlet("fresh")))
     assert found.rule_set.exlets["fresh"] == exlet("fresh")
     assert EMPTY.exlets.keys() == {"more", "less", "later"}, "the earlier version is as it was"
 
 
 def test_a_rule_without_a_case_goes_to_the_end_of_the_first_row() -> None:
-    found = add(grown(), ABORT, "align", None, draft('fault.type == "net"', "more"))
+    found = add_rule(grown(), ABORT, "align", None, draft('fault.type == "net"', "more"))
     tree = found.rule_set.trees[ABORT]["align"]
     assert tree.rules[3].on_false == found.rule
     assert tree.rules[found.rule].cornerstone is None
@@ -127,14 +127,14 @@ def test_a_rule_without_a_case_goes_to_the_end_of_the_first_row() -> None:
 
 def test_a_task_that_gets_a_tree_of_its_own_loses_nothing_of_the_common_one() -> None:
     common = one_tree(row(('fault.type == "oom"', "more")))
-    found = add(common, ABORT, "align", DISK, draft("true", "more"))
+    found = add_rule(common, ABORT, "align", DISK, draft("true", "more"))
     assert concluded(found.rule_set, OOM) == concluded(found.rule_set, DISK) == "more"
     assert concluded(found.rule_set, DISK, task="sort") == "", "other tasks know nothing of it"
-    assert found.rule_set.trees[ABORT][HOUSE] == common.trees[ABORT][HOUSE]
+    assert found.rule_set.trees[ABORT][DEFAULT_RULES] == common.trees[ABORT][DEFAULT_RULES]
 
 
 def test_a_case_level_type_has_one_tree() -> None:
-    found = add(EMPTY, ExceptionType.CASE_PRE, "", OOM, draft("true"))
+    found = add_rule(EMPTY, ExceptionType.CASE_PRE, "", OOM, draft("true"))
     assert list(found.rule_set.trees[ExceptionType.CASE_PRE]) == [""]
 
 
@@ -145,11 +145,11 @@ def test_whatever_is_added_each_case_keeps_what_was_concluded_for_it(
     rules, right = EMPTY, list[tuple[dict[str, Value], str]]()
     for context, condition, wanted in steps:
         try:
-            found = add(rules, ABORT, "align", context, draft(condition, wanted))
-        except Invalid:
+            found = add_rule(rules, ABORT, "align", context, draft(condition, wanted))
+        except InvalidRequest:
             assert not holds(condition, context)
             continue
-        except WouldChange:
+        except CornerstoneConflict:
             continue
         rules = found.rule_set
         right.append((context, wanted))
@@ -160,13 +160,13 @@ def test_whatever_is_added_each_case_keeps_what_was_concluded_for_it(
 def test_a_rule_on_trial_is_added_whatever_it_would_change_and_put_in_force_only_if_nothing() -> None:
     rules = grown()
     late: dict[str, Value] = {"fault": {"type": "oom"}, "job": {"memory": 1, "attempts": 5}}
-    wide = add(rules, ABORT, "align", late, draft("job.attempts > 0", "later", passive=True))
+    wide = add_rule(rules, ABORT, "align", late, draft("job.attempts > 0", "later", passive=True))
     assert concluded(wide.rule_set, late) == "more"
-    [trial] = compiled(wide.rule_set).judge(ABORT, "align", looking_into(late)).trials
+    [trial] = compile_rules(wide.rule_set).judge(ABORT, "align", context_lookup(late)).trials
     assert (trial.exlet, trial.rule, trial.passive) == ("later", wide.rule, True)
-    with pytest.raises(WouldChange):
+    with pytest.raises(CornerstoneConflict):
         set_passive(wide.rule_set, ABORT, "align", wide.rule, False)
-    narrow = add(rules, ABORT, "align", late, draft("job.attempts > 3", "later", passive=True))
+    narrow = add_rule(rules, ABORT, "align", late, draft("job.attempts > 3", "later", passive=True))
     live = set_passive(narrow.rule_set, ABORT, "align", narrow.rule, False, author="bea", at=9)
     assert concluded(live, late) == "later"
     assert concluded(set_passive(live, ABORT, "align", narrow.rule, True), late) == "more"
@@ -180,9 +180,9 @@ def test_a_rejected_choice_is_corrected_in_the_rule_itself_or_by_taking_it_out_o
     assert concluded(retire(rules, ABORT, "align", 2), BIG) == "more"
     whole = retire(rules, ABORT, "align", 1, exceptions=True)
     assert concluded(whole, DISK) == "later", "what was placed beside it still is"
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidRequest):
         replace_exlet(rules, ABORT, "align", 2, "nosuch")
-    with pytest.raises(Invalid, match="another name"):
+    with pytest.raises(InvalidRequest, match="another name"):
         replace_exlet(rules, ABORT, "align", 2, "more", steps=exlet("other"))
     with pytest.raises(NotFound, match="no rule 9 in abort/align"):
         retire(rules, ABORT, "align", 9)
@@ -225,33 +225,41 @@ def test_a_rule_with_exceptions_in_use_is_retired_after_them_or_with_them() -> N
 def test_a_rule_that_decides_about_the_cornerstone_of_another_is_not_retired() -> None:  # EX-7
     first = Rule(id=1, condition="job.attempts > 0", exlet="later", on_true=2, cornerstone={"job": {"attempts": 3}})
     other = Rule(id=2, condition="job.attempts > 2", exlet="more")
-    rules = RuleSet(name="f", trees={ABORT: {"align": Tree({1: first, 2: other}, 1)}})
-    with pytest.raises(WouldChange, match="rule 1 in abort/align would conclude `later` instead of `more`"):
+    rules = RuleSet(name="f", trees={ABORT: {"align": RuleTree({1: first, 2: other}, 1)}})
+    with pytest.raises(CornerstoneConflict, match="rule 1 in abort/align would conclude `later` instead of `more`"):
         retire(rules, ABORT, "align", 2)
 
 
 def test_what_is_on_trial_and_then_wished_for_in_earnest_is_the_same_rule() -> None:  # EX-7
-    tried = add(grown(), ABORT, "align", DISK, draft("job.attempts == 1", "more", passive=True))
-    assert tried_before(tried.rule_set, ABORT, "align", DISK, draft("job.attempts == 1")) is None, "3 has that case"
+    tried = add_rule(grown(), ABORT, "align", DISK, draft("job.attempts == 1", "more", passive=True))
+    assert find_passive_rule(tried.rule_set, ABORT, "align", DISK, draft("job.attempts == 1")) is None, (
+        "3 has that case"
+    )
     new: dict[str, Value] = {"fault": {"type": "new"}, "job": {"memory": 1, "attempts": 9}}
-    tried = add(grown(), ABORT, "align", new, draft("job.attempts > 8", "more", passive=True))
-    assert tried_before(tried.rule_set, ABORT, "align", new, draft("job.attempts > 8")) == (ABORT, "align", tried.rule)
-    assert tried_before(tried.rule_set, ABORT, "align", new, draft("job.attempts > 8", "less")) is None
-    assert tried_before(tried.rule_set, ABORT, "align", OOM, draft("job.attempts > 8")) is None
+    tried = add_rule(grown(), ABORT, "align", new, draft("job.attempts > 8", "more", passive=True))
+    assert find_passive_rule(tried.rule_set, ABORT, "align", new, draft("job.attempts > 8")) == (
+        ABORT,
+        "align",
+        tried.rule,
+    )
+    assert find_passive_rule(tried.rule_set, ABORT, "align", new, draft("job.attempts > 8", "less")) is None
+    assert find_passive_rule(tried.rule_set, ABORT, "align", OOM, draft("job.attempts > 8")) is None
 
 
 def test_a_rule_is_meant_by_its_number_and_where_several_have_it_by_its_tree_too() -> None:
-    tree = Tree({1: Rule(id=1, condition="true", exlet="more")}, 1)
-    rules = RuleSet(name="f", trees={ABORT: {"align": tree, HOUSE: tree}, ExceptionType.CASE_PRE: {"": tree}})
-    assert standing(rules, 1, ABORT, HOUSE) == (ABORT, HOUSE, 1)
-    assert standing(rules, 1, ExceptionType.CASE_PRE) == (ExceptionType.CASE_PRE, "", 1)
-    assert standing(rules, 1, task="align") == (ABORT, "align", 1)
-    with pytest.raises(Invalid, match=r"rule 1 in each of abort/align, abort/\*, case-pre; say the type and the task"):
-        standing(rules, 1)
+    tree = RuleTree({1: Rule(id=1, condition="true", exlet="more")}, 1)
+    rules = RuleSet(name="f", trees={ABORT: {"align": tree, DEFAULT_RULES: tree}, ExceptionType.CASE_PRE: {"": tree}})
+    assert locate_rule(rules, 1, ABORT, DEFAULT_RULES) == (ABORT, DEFAULT_RULES, 1)
+    assert locate_rule(rules, 1, ExceptionType.CASE_PRE) == (ExceptionType.CASE_PRE, "", 1)
+    assert locate_rule(rules, 1, task="align") == (ABORT, "align", 1)
+    with pytest.raises(
+        InvalidRequest, match=r"rule 1 in each of abort/align, abort/\*, case-pre; say the type and the task"
+    ):
+        locate_rule(rules, 1)
     with pytest.raises(NotFound, match="no rule 2 in abort/align of `f`"):
-        standing(rules, 2, ABORT, "align")
+        locate_rule(rules, 2, ABORT, "align")
 
 
 def test_a_condition_that_asks_for_what_no_context_has_is_refused_with_what_was_meant() -> None:
-    with pytest.raises(Invalid, match=r"a rule knows no `falt` \(did you mean `fault`\?\)"):
-        add(EMPTY, ABORT, "align", OOM, draft("falt.exit_code == 7"))
+    with pytest.raises(InvalidRequest, match=r"a rule knows no `falt` \(did you mean `fault`\?\)"):
+        add_rule(EMPTY, ABORT, "align", OOM, draft("falt.exit_code == 7"))

@@ -3,18 +3,18 @@
 import msgspec
 import pytest
 
-from mendflow.core.model.mending import Conclusion, ExceptionType
-from mendflow.core.model.problems import BadRules, Invalid
-from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.model.errors import BadRules, InvalidRequest
+from mendflow.core.model.repair import Conclusion, ExceptionType
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
 from mendflow.core.rules import (
     Draft,
-    add,
-    compiled,
+    add_rule,
+    compile_rules,
     demand_valid,
     diff,
-    play,
     problems_of,
+    replay_decisions,
     restore,
     try_in_place,
     try_rule,
@@ -24,7 +24,7 @@ from tests.core.rules.trees import ABORT, decision, exlet, one_tree, row
 RULES = RuleSet(
     name="flow",
     version=4,
-    trees={ABORT: {HOUSE: row(('fault.type == "oom"', "more"))}},
+    trees={ABORT: {DEFAULT_RULES: row(('fault.type == "oom"', "more"))}},
     exlets={"more": exlet("more"), "later": exlet("later")},
 )
 
@@ -65,39 +65,41 @@ def test_a_trial_tells_where_the_condition_errs() -> None:
 
 
 def test_what_cannot_be_a_rule_cannot_be_tried() -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidRequest):
         try_rule(RULES, ABORT, "align", Draft(condition="job.", exlet="later"), PAST)
 
 
 def test_a_rule_that_stands_is_tried_as_well() -> None:
-    tried = try_in_place(compiled(RULES), ABORT, HOUSE, 1, PAST)
+    tried = try_in_place(compile_rules(RULES), ABORT, DEFAULT_RULES, 1, PAST)
     assert (len(tried.same), len(tried.otherwise), tried.caught) == (5, 0, ())
 
 
 def test_a_rule_set_played_on_the_past_tells_what_would_be_other() -> None:
-    grown = add(RULES, ABORT, HOUSE, failed("net", 40), WISH).rule_set
-    found = play(grown, PAST)
+    grown = add_rule(RULES, ABORT, DEFAULT_RULES, failed("net", 40), WISH).rule_set
+    found = replay_decisions(grown, PAST)
     assert {each.decision for each in found if each.was == "other"} == {"other-0", "other-1", "other-2", "bad"}
     assert {each.now for each in found} == {"later"}
-    assert {each.decision for each in play(RULES, PAST)} == {
+    assert {each.decision for each in replay_decisions(RULES, PAST)} == {
         each.id for each in PAST if each.exlet in ("other", "later")
     }
 
 
 def test_what_the_house_decided_is_not_counted_as_lost_by_a_flow_without_such_a_rule() -> None:
-    by_house = Conclusion(rules=HOUSE, version=0, type=ABORT, task=HOUSE, rule=1, exlet="other")
+    by_house = Conclusion(rules=DEFAULT_RULES, version=0, type=ABORT, task=DEFAULT_RULES, rule=1, exlet="other")
     kept = msgspec.structs.replace(PAST[0], exlet="other", conclusion=by_house)
-    assert play(RULES, [kept]) == []
+    assert replay_decisions(RULES, [kept]) == []
     own = msgspec.structs.replace(by_house, rules="flow")
-    assert len(play(RULES, [msgspec.structs.replace(kept, conclusion=own)])) == 1
+    assert len(replay_decisions(RULES, [msgspec.structs.replace(kept, conclusion=own)])) == 1
 
 
 def test_two_versions_differ_by_what_was_changed() -> None:  # EX-7
-    grown = add(RULES, ABORT, HOUSE, failed("net", 40), WISH).rule_set
+    grown = add_rule(RULES, ABORT, DEFAULT_RULES, failed("net", 40), WISH).rule_set
     [added] = diff(RULES, grown)
-    assert (added.kind, added.what, added.type, added.tree, added.rule) == ("added", "rule", ABORT, HOUSE, 2)
+    assert (added.kind, added.what, added.type, added.tree, added.rule) == ("added", "rule", ABORT, DEFAULT_RULES, 2)
     assert added.now["condition"] == WISH.condition
-    changed = RuleSet(name="flow", trees={ABORT: {HOUSE: row(("true", "later"))}}, exlets={"later": exlet("new")})
+    changed = RuleSet(
+        name="flow", trees={ABORT: {DEFAULT_RULES: row(("true", "later"))}}, exlets={"later": exlet("new")}
+    )
     told = [(each.kind, each.what, each.rule or each.exlet) for each in diff(grown, changed)]
     assert told == [
         ("changed", "rule", 1),
@@ -111,7 +113,7 @@ def test_two_versions_differ_by_what_was_changed() -> None:  # EX-7
 
 
 def test_an_earlier_version_comes_back_as_the_newest() -> None:
-    grown = add(RULES, ABORT, HOUSE, failed("net", 40), WISH).rule_set
+    grown = add_rule(RULES, ABORT, DEFAULT_RULES, failed("net", 40), WISH).rule_set
     again = restore(grown, RULES, author="bea", at=11)
     assert (again.version, again.trees, again.author, again.note) == (6, RULES.trees, "bea", "version 4 again")
 
@@ -119,16 +121,16 @@ def test_an_earlier_version_comes_back_as_the_newest() -> None:
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
-        (one_tree(Tree({0: Rule(id=0, condition="true", on_true=7)})), "abort/*: rule 7 is missing"),
-        (one_tree(Tree({0: Rule(id=0, condition="true", on_true=0)})), "rule 0 hangs on two rules"),
+        (one_tree(RuleTree({0: Rule(id=0, condition="true", on_true=7)})), "abort/*: rule 7 is missing"),
+        (one_tree(RuleTree({0: Rule(id=0, condition="true", on_true=0)})), "rule 0 hangs on two rules"),
         (
-            one_tree(Tree({0: Rule(id=0, condition="true"), 1: Rule(id=1, condition="true")})),
+            one_tree(RuleTree({0: Rule(id=0, condition="true"), 1: Rule(id=1, condition="true")})),
             "rule 1 hangs on no other",
         ),
-        (one_tree(Tree({0: Rule(id=3, condition="true")})), "rule 0 calls itself 3"),
-        (one_tree(Tree({})), "it has no rules"),
+        (one_tree(RuleTree({0: Rule(id=3, condition="true")})), "rule 0 calls itself 3"),
+        (one_tree(RuleTree({})), "it has no rules"),
         (one_tree(row(("job.", "a"))), "rule 1: in the condition `job.`"),
-        (RuleSet(name="x", trees={ABORT: {HOUSE: row(("true", "gone"))}}), "there is no exlet `gone`"),
+        (RuleSet(name="x", trees={ABORT: {DEFAULT_RULES: row(("true", "gone"))}}), "there is no exlet `gone`"),
         (one_tree(row(("true", "a")), "align", ExceptionType.CASE_PRE), "case-pre/align: a type of cases has one tree"),
     ],
 )

@@ -8,8 +8,8 @@ from mendflow.core.expressions import ExpressionError, evaluate
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Empty, Flow
 from mendflow.core.model.ids import CaseId, FlowName, Instant
-from mendflow.core.model.mending import Decision, DecisionState, ExceptionType
-from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.model.repair import Decision, DecisionState, ExceptionType
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
 
 ABORT = ExceptionType.ABORT
@@ -50,7 +50,7 @@ CONTEXTS = st.fixed_dictionaries(
 
 
 @st.composite
-def trees(draw: st.DrawFn, most: int = 40, passive: bool = True) -> Tree:
+def trees(draw: st.DrawFn, most: int = 40, passive: bool = True) -> RuleTree:
     """A tree grown at random: each rule hangs on a free side of one before it, mostly the false one."""
     count = draw(st.integers(1, most))
     rules: dict[int, Rule] = {}
@@ -75,10 +75,10 @@ def trees(draw: st.DrawFn, most: int = 40, passive: bool = True) -> Tree:
                 on_false=links.get("on_false", old.on_false),
             )
         free += [(id, "on_true"), (id, "on_false")]
-    return Tree(rules)
+    return RuleTree(rules)
 
 
-def one_tree(tree: Tree, task: str = HOUSE, type: ExceptionType = ABORT) -> RuleSet:
+def one_tree(tree: RuleTree, task: str = DEFAULT_RULES, type: ExceptionType = ABORT) -> RuleSet:
     exlets = {rule.exlet: exlet(rule.exlet) for rule in tree.rules.values() if rule.exlet}
     return RuleSet(name="flow", version=3, trees={type: {task: tree}}, exlets=exlets)
 
@@ -87,13 +87,13 @@ def exlet(name: str) -> Flow:
     return Flow(name=FlowName(name), body=Empty(name="nothing"))
 
 
-def row(*rules: tuple[str, str]) -> Tree:
+def row(*rules: tuple[str, str]) -> RuleTree:
     """Alternatives in order, numbered from 1: condition and exlet each."""
     made = {
         id: Rule(id=id, condition=condition, exlet=concluded, on_false=id + 1 if id < len(rules) else None)
         for id, (condition, concluded) in enumerate(rules, 1)
     }
-    return Tree(made, 1)
+    return RuleTree(made, 1)
 
 
 def holds(condition: str, context: Mapping[str, Value]) -> bool:
@@ -104,7 +104,7 @@ def holds(condition: str, context: Mapping[str, Value]) -> bool:
         return False
 
 
-def as_the_paper_says(tree: Tree, context: Mapping[str, Value]) -> tuple[int | None, list[int]]:
+def as_the_paper_says(tree: RuleTree, context: Mapping[str, Value]) -> tuple[int | None, list[int]]:
     """The rule that decides and all rules asked: from the root along the branches, each condition evaluated."""
     asked: list[int] = []
     last: int | None = None

@@ -8,11 +8,11 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, Resources
 from mendflow.core.model.sync import Capacity
-from mendflow.core.scheduling import jobs, line
+from mendflow.core.scheduling import jobs, ready_jobs
 from mendflow.core.scheduling.explain import PilotFacts, why_waiting
-from mendflow.core.scheduling.jobs import Policy
+from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.offer import Offer
-from mendflow.core.scheduling.queue import PATIENCE_MS, Queue
+from mendflow.core.scheduling.queue import PATIENCE_MS, JobQueue
 
 GB = 1 << 30
 NOW = 1_700_000_000_000
@@ -39,7 +39,7 @@ def avoiding(*hosts: str, cpus: float = 1) -> Resources:
 
 
 def test_a_job_does_not_go_to_a_host_that_it_avoids() -> None:
-    queue = Queue()
+    queue = JobQueue()
     queue.add(JobId("shy"), avoiding("n1", "n2"), 0, NOW)
     queue.add(JobId("any"), Resources(), 0, NOW + 1)
     assert queue.take(pilot("n1"), 10, NOW) == ["any"]
@@ -48,27 +48,27 @@ def test_a_job_does_not_go_to_a_host_that_it_avoids() -> None:
 
 
 def test_no_pilot_is_kept_free_for_a_job_that_avoids_it() -> None:
-    queue = Queue()
+    queue = JobQueue()
     queue.add(JobId("large"), avoiding("n1", cpus=8), 0, NOW)
     queue.add(JobId("small"), Resources(), 0, NOW + 1)
     late = NOW + 2 * PATIENCE_MS
     assert queue.take(pilot("n1", free=4), 10, late) == ["small"]
-    assert queue.kept_for(PilotId("p-n1")) is None
+    assert queue.reserved_for(PilotId("p-n1")) is None
     queue.add(JobId("other"), Resources(), 0, NOW + 2)
     assert queue.take(pilot("n2", free=4), 10, late) == []
-    assert queue.kept_for(PilotId("p-n2")) == "large"
+    assert queue.reserved_for(PilotId("p-n2")) == "large"
 
 
 def test_jobs_that_avoid_all_sorts_of_hosts_are_all_taken_and_none_where_it_does_not_want() -> None:
     # more kinds of needs than there may be exact shapes
-    dice, queue = random.Random(3), Queue()
+    dice, queue = random.Random(3), JobQueue()
     hosts = [f"n{number}" for number in range(40)]
     needs = {}
-    for number in range(3 * line.EXACT_MAX):
+    for number in range(3 * ready_jobs.EXACT_MAX):
         id = JobId(f"j{number}")
         needs[id] = Resources(memory_bytes=number, avoid_hosts=tuple(dice.sample(hosts, dice.randrange(1, 6))))
         queue.add(id, needs[id], 0, NOW + number)
-    assert sum(len(place.shapes) for place in queue._line.places.values()) <= line.EXACT_MAX + 540
+    assert sum(len(place.shapes) for place in queue._line.places.values()) <= ready_jobs.EXACT_MAX + 540
     turn = 0
     while len(queue) and turn < 20_000:
         host = hosts[turn % len(hosts)]
@@ -79,7 +79,7 @@ def test_jobs_that_avoid_all_sorts_of_hosts_are_all_taken_and_none_where_it_does
 
 
 def test_what_waits_is_told_by_what_it_needs_and_whether_anybody_could_take_it() -> None:
-    queue = Queue()
+    queue = JobQueue()
     for number in range(5):
         queue.add(JobId(f"big{number}"), Resources(cpus=64), 0, NOW + number)
     queue.add(JobId("shy"), avoiding("n1"), 0, NOW)
@@ -89,7 +89,7 @@ def test_what_waits_is_told_by_what_it_needs_and_whether_anybody_could_take_it()
     queue.add(JobId("later"), Resources(cpus=99), 0, NOW, NOW + 5)
 
     def unable(*offers: Offer) -> set[str]:
-        return {each.first for each in queue.waiting(offers) if not each.able}
+        return {each.first for each in queue.waiting(offers) if not each.has_pilot}
 
     assert unable() == {"big0", "shy", "south", "long", "plain"}
     assert unable(pilot("n1", free=0, ttl_ms=5_000)) == {"big0", "shy", "south", "long"}
@@ -97,18 +97,18 @@ def test_what_waits_is_told_by_what_it_needs_and_whether_anybody_could_take_it()
     assert unable(pilot("n1", cpus=64), pilot("n2", site="south")) == set()
     [big] = [each for each in queue.waiting(()) if each.first == "big0"]
     assert (big.jobs, big.since, big.needs.cpus) == (5, NOW, 64)
-    assert sorted(queue.like(JobId("big0"), 10)) == [f"big{number}" for number in range(5)]
-    assert len(queue.like(JobId("big0"), 2)) == 2 and queue.like(JobId("nobody"), 2) == []
+    assert sorted(queue.similar_jobs(JobId("big0"), 10)) == [f"big{number}" for number in range(5)]
+    assert len(queue.similar_jobs(JobId("big0"), 2)) == 2 and queue.similar_jobs(JobId("nobody"), 2) == []
 
 
 def test_jobs_that_are_gone_are_not_told_of() -> None:
-    queue = Queue()
+    queue = JobQueue()
     for number in range(4):
         queue.add(JobId(f"j{number}"), Resources(cpus=64), 0, NOW + number)
     for id in ("j0", "j2"):
         queue.remove(JobId(id))
     [left] = queue.waiting(())
-    assert (left.first, left.jobs, sorted(queue.like(left.first, 9))) == ("j1", 2, ["j1", "j3"])
+    assert (left.first, left.jobs, sorted(queue.similar_jobs(left.first, 9))) == ("j1", 2, ["j1", "j3"])
 
 
 def job(needs: Resources, *, retries: int = 0, not_before: int = 0) -> Job:
@@ -140,7 +140,7 @@ def test_an_attempt_knows_where_it_ran() -> None:
     mine = job(Resources())
     for event in jobs.grant(mine, PilotId("p"), now=NOW, host="n1", site="south"):
         jobs.evolve(mine, event)
-    for event in jobs.report(mine, PilotId("p"), 1, FAILED, now=NOW, policy=Policy()).events:
+    for event in jobs.report(mine, PilotId("p"), 1, FAILED, now=NOW, policy=RetryPolicy()).events:
         jobs.evolve(mine, event)
     assert [(each.host, each.site, each.end) for each in mine.history] == [("n1", "south", "failed")]
 
@@ -152,9 +152,9 @@ def test_a_job_can_end_where_it_would_be_tried_again(outcome: Outcome, own: bool
     mine = job(Resources(), retries=3)
     for event in jobs.grant(mine, PilotId("p"), now=NOW):
         jobs.evolve(mine, event)
-    put_back = jobs.would_try_again(jobs.report(mine, PilotId("p"), 1, outcome, now=NOW, policy=Policy()).events)
+    put_back = jobs.pending_retry(jobs.report(mine, PilotId("p"), 1, outcome, now=NOW, policy=RetryPolicy()).events)
     assert put_back is not None and put_back.own is own
-    jobs.evolve(mine, jobs.no_more(put_back, outcome))
+    jobs.evolve(mine, jobs.give_up(put_back, outcome))
     jobs.validate(mine)
     assert (mine.state, mine.outcome) == (JobState.FAILED, outcome)
     assert (mine.failures, mine.losses) == counted
@@ -164,7 +164,7 @@ def test_only_a_failed_attempt_would_be_followed_by_another() -> None:
     mine = job(Resources())
     for event in jobs.grant(mine, PilotId("p"), now=NOW):
         jobs.evolve(mine, event)
-    assert jobs.would_try_again(jobs.release(mine, 1, now=NOW)) is None
-    assert jobs.would_try_again(jobs.report(mine, PilotId("p"), 1, FAILED, now=NOW, policy=Policy()).events) is None
-    assert jobs.would_try_again([]) is None
-    assert jobs.would_try_again(jobs.lose(mine, now=NOW, policy=Policy())) is not None
+    assert jobs.pending_retry(jobs.release(mine, 1, now=NOW)) is None
+    assert jobs.pending_retry(jobs.report(mine, PilotId("p"), 1, FAILED, now=NOW, policy=RetryPolicy()).events) is None
+    assert jobs.pending_retry([]) is None
+    assert jobs.pending_retry(jobs.lose(mine, now=NOW, policy=RetryPolicy())) is not None

@@ -9,7 +9,7 @@ from mendflow.core.model.sync import Capacity
 from mendflow.core.scheduling import jobs
 from mendflow.core.scheduling.amounts import clock, duration, size
 from mendflow.core.scheduling.explain import PilotFacts, why_failed, why_waiting
-from mendflow.core.scheduling.jobs import Policy
+from mendflow.core.scheduling.jobs import RetryPolicy
 
 GB = 10**9
 NOW = 1_700_000_000_000
@@ -44,7 +44,7 @@ def pilot(
         disk_free_bytes=100 * GB,
         gpus_free=gpus,
         ttl_ms=ttl_ms,
-        kept_for=kept,
+        reserved_for=kept,
     )
 
 
@@ -140,7 +140,7 @@ def test_a_suspended_job_says_so_before_anything_else() -> None:
     why = why_waiting(suspended, [], 0, NOW)
     assert (why.state, why.sentence) == (
         "suspended",
-        "align[3]: it is suspended; `mendflow resume` lets it go on",
+        "align[3]: it is suspended; `mendflow resume` resumes it",
     )
 
 
@@ -148,7 +148,7 @@ def failed_once(fault: Fault, *, retries: int = 0) -> Job:
     tried = job(retries=retries)
     for event in jobs.grant(tried, PilotId("p-1"), now=NOW):
         jobs.evolve(tried, event)
-    verdict = jobs.report(tried, PilotId("p-1"), 1, Outcome(fault=fault), now=NOW + 5000, policy=Policy())
+    verdict = jobs.report(tried, PilotId("p-1"), 1, Outcome(fault=fault), now=NOW + 5000, policy=RetryPolicy())
     for event in verdict.events:
         jobs.evolve(tried, event)
     return tried
@@ -168,7 +168,7 @@ def test_a_wait_after_a_loss_says_that_no_retry_is_spent() -> None:
     for _ in range(2):
         for event in jobs.grant(lost, PilotId("p-1"), now=NOW):
             jobs.evolve(lost, event)
-        for event in jobs.lose(lost, now=NOW, policy=Policy(loss_wait_ms=1000)):
+        for event in jobs.lose(lost, now=NOW, policy=RetryPolicy(loss_wait_ms=1000)):
             jobs.evolve(lost, event)
     assert said(lost) == (
         f"align[3]: it waits until {clock(NOW + 1000)}, 1 s from now, for the next attempt, which does not spend a "

@@ -5,12 +5,12 @@ import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measures, Outcome, Resources
+from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measurements, Outcome, Resources
 from mendflow.core.scheduling import jobs
-from mendflow.core.scheduling.jobs import Event, Policy, Verdict
+from mendflow.core.scheduling.jobs import JobEvent, ReportVerdict, RetryPolicy
 
 P1, P2 = PilotId("p-1"), PilotId("p-2")
-POLICY = Policy(losses_max=3, loss_wait_ms=1_000, wait_max_ms=10_000)
+POLICY = RetryPolicy(losses_max=3, loss_wait_ms=1_000, wait_max_ms=10_000)
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1", exit_code=1))
 NODE_DIED = Outcome(fault=Fault(name="disk", category=Category.RESOURCE, message="the pilot's disk is full"))
 
@@ -21,7 +21,7 @@ def new(*, retries: int = 0, retry_wait_ms: int = 0, wall_ms: int = 0) -> Job:
     return jobs.create(JobId("align-7/3"), CaseId("align-7"), spec, now=1000)
 
 
-def happen(job: Job, events: list[Event] | tuple[Event, ...]) -> Job:
+def happen(job: Job, events: list[JobEvent] | tuple[JobEvent, ...]) -> Job:
     assert events, "nothing happened"
     for event in events:
         jobs.evolve(job, event)
@@ -33,7 +33,7 @@ def granted(job: Job, pilot: PilotId = P1, now: int = 1000) -> Job:
     return happen(job, jobs.grant(job, pilot, now=max(now, job.available_at)))
 
 
-def told(job: Job, outcome: Outcome, *, now: int = 2000, fence: int = 0, pilot: PilotId = P1) -> Verdict:
+def told(job: Job, outcome: Outcome, *, now: int = 2000, fence: int = 0, pilot: PilotId = P1) -> ReportVerdict:
     return jobs.report(job, pilot, fence or job.fence, outcome, now=now, policy=POLICY)
 
 
@@ -61,7 +61,7 @@ def test_deciding_changes_nothing() -> None:
 
 def test_a_report_by_the_holder_completes_the_job() -> None:  # JS-2 FM-7
     job = granted(new())
-    done = Outcome(outputs=42, measures=Measures(cpu_ms=5))
+    done = Outcome(outputs=42, measures=Measurements(cpu_ms=5))
     verdict = told(job, done)
     assert verdict.accepted and verdict.final
     happen(job, verdict.events)
@@ -74,30 +74,30 @@ def test_a_report_under_an_old_fence_is_refused() -> None:  # JS-7
     happen(job, jobs.lose(job, now=2000, policy=POLICY))
     granted(job, P2, 3000)
     verdict = told(job, Outcome(outputs=1), fence=1)
-    assert verdict == Verdict(False, "job align-7/3: lease 1 is over (latest is 2)")
+    assert verdict == ReportVerdict(False, "job align-7/3: lease 1 is over (latest is 2)")
 
 
 def test_a_report_after_its_lease_ended_is_refused_though_nobody_else_has_the_job() -> None:  # JS-7
     job = granted(new())
     happen(job, jobs.lose(job, now=2000, policy=POLICY))
-    assert told(job, Outcome(outputs=1), fence=1) == Verdict(False, "job align-7/3: lease 1 is over (lost)")
+    assert told(job, Outcome(outputs=1), fence=1) == ReportVerdict(False, "job align-7/3: lease 1 is over (lost)")
 
 
 def test_a_job_that_outlived_its_pilot_wants_one_that_stays_longer_unless_it_says_how_long_it_takes() -> None:
     silent, open_about_it = granted(new()), granted(new(wall_ms=50))
     for job in (silent, open_about_it):
-        assert jobs.needs_of(job) == job.spec.resources
+        assert jobs.effective_needs(job) == job.spec.resources
         happen(job, jobs.cut_short(job, "time", now=job.history[0].granted_at + 1_000, policy=POLICY))
-    assert jobs.needs_of(silent).wall_ms == 1_050
-    assert jobs.needs_of(open_about_it).wall_ms == 50
+    assert jobs.effective_needs(silent).wall_ms == 1_050
+    assert jobs.effective_needs(open_about_it).wall_ms == 50
     asked = granted(new())
     happen(asked, jobs.cut_short(asked, "told", now=9_000, policy=POLICY))
-    assert jobs.needs_of(asked).wall_ms == 0, "that says nothing of how long it takes"
+    assert jobs.effective_needs(asked).wall_ms == 0, "that says nothing of how long it takes"
 
 
 def test_a_report_by_another_than_the_holder_is_refused() -> None:  # JS-7
     verdict = told(granted(new()), Outcome(outputs=1), pilot=P2)
-    assert verdict == Verdict(False, "job align-7/3: lease 1 is held by p-1, not by p-2")
+    assert verdict == ReportVerdict(False, "job align-7/3: lease 1 is held by p-1, not by p-2")
 
 
 def test_a_report_under_a_fence_that_was_never_granted_is_refused() -> None:  # JS-7
@@ -110,7 +110,7 @@ def test_a_report_under_a_fence_that_was_never_granted_is_refused() -> None:  # 
 def test_a_report_that_is_repeated_is_accepted_again_and_changes_nothing() -> None:
     job = granted(new(retries=1))
     happen(job, told(job, FAILED).events)
-    assert told(job, FAILED) == Verdict(True, "job align-7/3: lease 1 was reported before (failed)")
+    assert told(job, FAILED) == ReportVerdict(True, "job align-7/3: lease 1 was reported before (failed)")
     granted(job)
     happen(job, told(job, Outcome(outputs=1)).events)
     again = told(job, Outcome(outputs=1))
@@ -204,7 +204,7 @@ def test_an_attempt_of_a_document_that_has_no_numbers_is_known_by_its_fence() ->
 
 def test_one_that_was_taken_from_its_pilot_before_it_began_was_no_try() -> None:
     job = granted(new())
-    happen(job, jobs.take_away(job, by="ada", reason="", now=1500))
+    happen(job, jobs.release_attempt(job, by="ada", reason="", now=1500))
     happen(job, jobs.release(job, 1, now=2000))
     assert job.tries == 0 and job.history[0].release is not None
 
@@ -258,4 +258,4 @@ def test_nothing_leaves_an_end() -> None:  # JS-2
     job = granted(new())
     happen(job, told(job, Outcome(outputs=1)).events)
     with pytest.raises(AssertionError, match="cannot go from completed to running"):
-        jobs.evolve(job, jobs.Granted(P2, 2, 3000))
+        jobs.evolve(job, jobs.AttemptGranted(P2, 2, 3000))

@@ -1,25 +1,25 @@
 """Who holds what, and until when."""
 
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import JobSpec, Measures
-from mendflow.core.model.sync import AttemptRef, Beat
+from mendflow.core.model.jobs import JobSpec, Measurements
+from mendflow.core.model.sync import AttemptRef, AttemptStatus
 from mendflow.core.scheduling import jobs
-from mendflow.core.scheduling.leases import Expired, Leases
+from mendflow.core.scheduling.leases import ExpiredLease, Leases
 
 P, Q = PilotId("p"), PilotId("q")
 A, B = JobId("c/1"), JobId("c/2")
 
 
-def beat(job: JobId, fence: int = 1) -> Beat:
-    return Beat(job, fence, "running", Measures())
+def beat(job: JobId, fence: int = 1) -> AttemptStatus:
+    return AttemptStatus(job, fence, "running", Measurements())
 
 
 def test_an_attempt_that_is_not_renewed_runs_out() -> None:  # JS-7
     leases = Leases(1000)
     leases.grant(P, A, 1, now=0)
-    assert leases.expired(now=999) == [] and leases.holder(P, A, 1)
-    assert leases.expired(now=1000) == [Expired(P, A, 1)]
-    assert leases.expired(now=1000) == [] and not leases.holder(P, A, 1)
+    assert leases.expired_attempts(now=999) == [] and leases.is_holder(P, A, 1)
+    assert leases.expired_attempts(now=1000) == [ExpiredLease(P, A, 1)]
+    assert leases.expired_attempts(now=1000) == [] and not leases.is_holder(P, A, 1)
 
 
 def test_a_pilot_renews_all_that_it_names_at_once() -> None:  # JS-7
@@ -27,8 +27,8 @@ def test_a_pilot_renews_all_that_it_names_at_once() -> None:  # JS-7
     leases.grant(P, A, 1, now=0)
     leases.grant(P, B, 4, now=0)
     assert leases.renew(P, [beat(A), beat(B, 4)], now=900) == []
-    assert leases.expired(now=1899) == []
-    assert {each.job for each in leases.expired(now=1900)} == {A, B}
+    assert leases.expired_attempts(now=1899) == []
+    assert {each.job for each in leases.expired_attempts(now=1900)} == {A, B}
 
 
 def test_an_attempt_that_its_pilot_does_not_name_is_not_renewed() -> None:
@@ -36,7 +36,7 @@ def test_an_attempt_that_its_pilot_does_not_name_is_not_renewed() -> None:
     leases.grant(P, A, 1, now=0)
     leases.grant(P, B, 1, now=0)
     leases.renew(P, [beat(A)], now=900)
-    assert leases.expired(now=1000) == [Expired(P, B, 1)]
+    assert leases.expired_attempts(now=1000) == [ExpiredLease(P, B, 1)]
 
 
 def test_what_a_pilot_names_and_does_not_hold_is_lost_to_it() -> None:  # JS-7
@@ -44,13 +44,13 @@ def test_what_a_pilot_names_and_does_not_hold_is_lost_to_it() -> None:  # JS-7
     leases.grant(P, A, 2, now=0)
     leases.grant(Q, B, 1, now=0)
     assert leases.renew(P, [beat(A, 1), beat(A, 2), beat(B, 1)], now=1) == [AttemptRef(A, 1), AttemptRef(B, 1)]
-    assert leases.holder(P, A, 2) and leases.holder(Q, B, 1) and not leases.holder(P, B, 1)
+    assert leases.is_holder(P, A, 2) and leases.is_holder(Q, B, 1) and not leases.is_holder(P, B, 1)
 
 
 def test_an_attempt_that_ran_out_cannot_be_renewed() -> None:  # JS-7
     leases = Leases(1000)
     leases.grant(P, A, 1, now=0)
-    leases.expired(now=1000)
+    leases.expired_attempts(now=1000)
     assert leases.renew(P, [beat(A)], now=1001) == [AttemptRef(A, 1)]
 
 
@@ -59,7 +59,7 @@ def test_what_is_dropped_does_not_run_out() -> None:
     leases.grant(P, A, 1, now=0)
     leases.drop(P, A)
     leases.drop(Q, A)
-    assert leases.expired(now=5000) == []
+    assert leases.expired_attempts(now=5000) == []
 
 
 def test_after_a_start_every_running_attempt_gets_a_full_term() -> None:
@@ -69,41 +69,41 @@ def test_after_a_start_every_running_attempt_gets_a_full_term() -> None:
         jobs.evolve(running, event)
     leases = Leases(1000)
     leases.restore([running, waiting], now=50_000)
-    assert leases.holder(P, A, 1) and not leases.holder(P, B, 1)
-    assert leases.expired(now=50_999) == []
-    assert leases.expired(now=51_000) == [Expired(P, A, 1)]
+    assert leases.is_holder(P, A, 1) and not leases.is_holder(P, B, 1)
+    assert leases.expired_attempts(now=50_999) == []
+    assert leases.expired_attempts(now=51_000) == [ExpiredLease(P, A, 1)]
 
 
 def test_a_silent_pilot_is_gone_when_it_holds_nothing_any_more() -> None:
     leases = Leases(1000)
-    leases.hear(P, now=0)
+    leases.touch(P, now=0)
     leases.grant(Q, A, 1, now=0)
     assert leases.gone(now=999) == []
     assert leases.gone(now=1000) == [P]
-    leases.expired(now=1000)
-    assert leases.gone(now=1000) == [Q] and leases.of(Q) is None
+    leases.expired_attempts(now=1000)
+    assert leases.gone(now=1000) == [Q] and leases.lease_of(Q) is None
 
 
 def test_a_pilot_that_leaves_is_forgotten_at_once() -> None:
     leases = Leases(1000)
-    leases.hear(P, now=0)
+    leases.touch(P, now=0)
     leases.leave(P)
-    assert leases.of(P) is None and leases.gone(now=9999) == []
+    assert leases.lease_of(P) is None and leases.gone(now=9999) == []
 
 
 def test_a_term_that_began_in_the_past_ends_before_those_that_were_looked_at() -> None:
     leases = Leases(1000)
     leases.grant(P, A, 1, now=5000)
-    assert leases.expired(now=5500) == []
+    assert leases.expired_attempts(now=5500) == []
     leases.grant(Q, B, 1, now=4600)  # as of one who takes over from another
-    assert leases.expired(now=5600) == [Expired(Q, B, 1)]
-    assert leases.expired(now=6000) == [Expired(P, A, 1)]
+    assert leases.expired_attempts(now=5600) == [ExpiredLease(Q, B, 1)]
+    assert leases.expired_attempts(now=6000) == [ExpiredLease(P, A, 1)]
 
 
 def test_what_was_renewed_since_the_last_look_is_seen_to_end_later() -> None:
     leases = Leases(1000)
     leases.grant(P, A, 1, now=0)
     leases.renew(P, [beat(A)], now=900)
-    assert leases.expired(now=1000) == [] and leases.gone(now=1000) == []
-    assert leases.expired(now=1900) == [Expired(P, A, 1)]
+    assert leases.expired_attempts(now=1000) == [] and leases.gone(now=1000) == []
+    assert leases.expired_attempts(now=1900) == [ExpiredLease(P, A, 1)]
     assert leases.gone(now=1900) == [P]

@@ -5,13 +5,13 @@ import pytest
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, Resources
 from mendflow.core.model.platforms import MACHINES, machine_of, suits
-from mendflow.core.model.sites import BatchSettings, Offered, Site
+from mendflow.core.model.sites import BatchSettings, PilotOffer, Site
 from mendflow.core.model.sync import Capacity
-from mendflow.core.scheduling import line
+from mendflow.core.scheduling import ready_jobs
 from mendflow.core.scheduling.explain import PilotFacts, why_waiting
 from mendflow.core.scheduling.offer import Offer
-from mendflow.core.scheduling.queue import Queue
-from mendflow.core.scheduling.site_fit import could_run, lacking
+from mendflow.core.scheduling.queue import JobQueue
+from mendflow.core.scheduling.site_fit import could_run, missing_for
 
 NOW = 1_700_000_000_000
 
@@ -46,22 +46,22 @@ PICKY = {
     ],
 )
 def test_a_job_goes_only_to_machines_that_it_may_go_to(offer: Offer, taken: set[str]) -> None:  # FM-2
-    queue = Queue()
+    queue = JobQueue()
     for name, needs in PICKY.items():
         queue.add(JobId(name), needs, 0, NOW)
-    assert {each.first for each in queue.waiting([offer]) if each.able} == taken
+    assert {each.first for each in queue.waiting([offer]) if each.has_pilot} == taken
     assert set(queue.take(offer, 10, NOW)) == taken
 
 
 def test_machines_count_too_where_jobs_are_gathered_roughly() -> None:
-    queue = Queue()
-    for number in range(2 * line.EXACT_MAX):
+    queue = JobQueue()
+    for number in range(2 * ready_jobs.EXACT_MAX):
         queue.add(JobId(f"j{number}"), Resources(memory_bytes=0, wall_ms=number + 1, hosts=("n1",)), 0, NOW + number)
     assert queue.take(pilot("n2"), 1000, NOW) == []
     taken: list[JobId] = []
     while got := queue.take(pilot("n1"), 8, NOW):
         taken += got
-    assert len(taken) == 2 * line.EXACT_MAX
+    assert len(taken) == 2 * ready_jobs.EXACT_MAX
 
 
 def facts(host: str, system: str, machine: str) -> PilotFacts:
@@ -91,10 +91,10 @@ def test_it_is_told_why_no_machine_suits_a_job(needs: Resources, said: str) -> N
 
 
 def test_a_site_is_asked_for_no_pilots_of_another_kind() -> None:
-    came = [Offered(at=1, capacity=capacity("linux", "x86_64"), host="n1")]
+    came = [PilotOffer(at=1, capacity=capacity("linux", "x86_64"), host="n1")]
     here, cluster = Site(name="a"), Site(name="b", batch=BatchSettings(kind="slurm"))
-    assert "it needs darwin" in lacking(here, Resources(system="darwin"), came)
-    assert "it is bound to n7" in lacking(here, Resources(hosts=("n7",)), came)
+    assert "it needs darwin" in missing_for(here, Resources(system="darwin"), came)
+    assert "it is bound to n7" in missing_for(here, Resources(hosts=("n7",)), came)
     assert could_run(cluster, Resources(hosts=("n7",)), came), "the next pilot may come to that host"
     assert not could_run(cluster, Resources(machine="ia64"), came)
 

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.core.model.jobs import Resources
-from mendflow.core.model.sites import BatchSettings, Offered, PilotSettings, Site
+from mendflow.core.model.sites import BatchSettings, PilotOffer, PilotSettings, Site
 from mendflow.core.model.sync import Capacity
-from mendflow.core.scheduling.provision import SETTLE_MS, Group, Standing, plan
-from mendflow.core.scheduling.site_fit import could_run, lacking
+from mendflow.core.scheduling.provision import SETTLE_MS, JobGroup, SitePilots, plan
+from mendflow.core.scheduling.site_fit import could_run, missing_for
 
 ANY = Resources()
 LONG = SETTLE_MS
@@ -18,67 +18,67 @@ def site(*, least: int = 0, most: int = 10, idle: int = 0, slots: int = 1, name:
     return Site(name=name, min_pilots=least, max_pilots=most, min_idle=idle, pilots=PilotSettings(slots=slots))
 
 
-def waiting(jobs: int, waited_ms: int = LONG) -> list[Group]:
-    return [Group(ANY, jobs, waited_ms)]
+def waiting(jobs: int, waited_ms: int = LONG) -> list[JobGroup]:
+    return [JobGroup(ANY, jobs, waited_ms)]
 
 
 @pytest.mark.parametrize(  # PJ-8: the steps of the paper's algorithm, one after the other
     ("thresholds", "standing", "jobs", "sent"),
     [
-        (site(most=10), Standing(inactive=4, busy=6), 50, 0),  # 3, 4: no slots are available
-        (site(most=10), Standing(inactive=4), 3, 0),  # 7, 8: inactive pilots are enough for the jobs
-        (site(most=10), Standing(inactive=4), 4, 0),
-        (site(most=10), Standing(), 3, 3),  # 9, 10: more pilots for them
-        (site(most=10), Standing(inactive=2), 5, 3),
-        (site(most=10), Standing(busy=8), 5, 2),  # ... as far as there is room
-        (site(idle=2), Standing(busy=3), 0, 2),  # 11, 12: too few are idle
-        (site(idle=2), Standing(idle=1, busy=3), 0, 1),
-        (site(idle=2), Standing(idle=2), 0, 0),
-        (site(least=5), Standing(busy=2), 0, 3),  # 13, 14: too few are there
-        (site(least=5), Standing(inactive=5), 0, 0),
-        (site(most=6, least=5, idle=4), Standing(busy=4), 9, 2),  # all of them, and never too many
+        (site(most=10), SitePilots(inactive=4, busy=6), 50, 0),  # 3, 4: no slots are available
+        (site(most=10), SitePilots(inactive=4), 3, 0),  # 7, 8: inactive pilots are enough for the jobs
+        (site(most=10), SitePilots(inactive=4), 4, 0),
+        (site(most=10), SitePilots(), 3, 3),  # 9, 10: more pilots for them
+        (site(most=10), SitePilots(inactive=2), 5, 3),
+        (site(most=10), SitePilots(busy=8), 5, 2),  # ... as far as there is room
+        (site(idle=2), SitePilots(busy=3), 0, 2),  # 11, 12: too few are idle
+        (site(idle=2), SitePilots(idle=1, busy=3), 0, 1),
+        (site(idle=2), SitePilots(idle=2), 0, 0),
+        (site(least=5), SitePilots(busy=2), 0, 3),  # 13, 14: too few are there
+        (site(least=5), SitePilots(inactive=5), 0, 0),
+        (site(most=6, least=5, idle=4), SitePilots(busy=4), 9, 2),  # all of them, and never too many
     ],
 )
 def test_as_many_pilots_are_sent_as_the_algorithm_says(
-    thresholds: Site, standing: Standing, jobs: int, sent: int
+    thresholds: Site, standing: SitePilots, jobs: int, sent: int
 ) -> None:
     assert plan(thresholds, standing, waiting(jobs) if jobs else []).pilots == sent
 
 
 def test_an_inactive_pilot_covers_jobs_once() -> None:
-    groups = [Group(Resources(cpus=1), 3, LONG), Group(Resources(cpus=0.5), 3, LONG)]
-    assert plan(site(), Standing(inactive=4), groups).for_jobs == 2
+    groups = [JobGroup(Resources(cpus=1), 3, LONG), JobGroup(Resources(cpus=0.5), 3, LONG)]
+    assert plan(site(), SitePilots(inactive=4), groups).for_jobs == 2
 
 
 def test_a_pilot_with_several_slots_covers_as_many_jobs() -> None:
-    assert plan(site(slots=4), Standing(), waiting(9)).for_jobs == 3
-    assert plan(site(slots=4), Standing(inactive=2), waiting(9)).for_jobs == 1
+    assert plan(site(slots=4), SitePilots(), waiting(9)).for_jobs == 3
+    assert plan(site(slots=4), SitePilots(inactive=2), waiting(9)).for_jobs == 1
 
 
 def test_the_slots_that_one_group_leaves_are_for_the_next() -> None:
-    groups = [Group(Resources(cpus=1), 1, LONG), Group(Resources(cpus=0.5), 3, LONG)]
-    assert plan(site(slots=4), Standing(), groups).for_jobs == 1
+    groups = [JobGroup(Resources(cpus=1), 1, LONG), JobGroup(Resources(cpus=0.5), 3, LONG)]
+    assert plan(site(slots=4), SitePilots(), groups).for_jobs == 1
 
 
 def test_a_pilot_that_is_coming_for_jobs_will_not_be_idle() -> None:
-    assert plan(site(idle=1), Standing(inactive=2), waiting(2)).ready == 1
-    assert plan(site(idle=1), Standing(inactive=3), waiting(2)).ready == 0
+    assert plan(site(idle=1), SitePilots(inactive=2), waiting(2)).ready == 1
+    assert plan(site(idle=1), SitePilots(inactive=3), waiting(2)).ready == 0
 
 
 def test_a_free_slot_covers_a_job_that_has_just_come_and_none_that_it_has_passed_over() -> None:
-    idle = Standing(idle=3, free_slots=3)
+    idle = SitePilots(idle=3, free_slots=3)
     assert plan(site(), idle, waiting(3, waited_ms=0)).pilots == 0
     assert plan(site(), idle, waiting(3)).pilots == 3
 
 
 def test_a_job_that_any_site_may_run_is_covered_once() -> None:
-    first = plan(site(name="a", most=2), Standing(), waiting(5))
-    second = plan(site(name="b"), Standing(), first.uncovered)
+    first = plan(site(name="a", most=2), SitePilots(), waiting(5))
+    second = plan(site(name="b"), SitePilots(), first.uncovered)
     assert (first.pilots, second.pilots, second.uncovered) == (2, 3, ())
 
 
 def test_a_site_that_may_get_no_pilots_leaves_the_jobs_to_others_but_for_those_that_pilots_are_coming_for() -> None:
-    held = plan(site(), Standing(inactive=2), waiting(5), most=0)
+    held = plan(site(), SitePilots(inactive=2), waiting(5), most=0)
     assert held.pilots == 0 and [group.jobs for group in held.uncovered] == [3]
 
 
@@ -104,26 +104,26 @@ def test_no_pilot_is_sent_for_a_job_that_it_could_not_take(needs: Resources, fit
         pilots=PilotSettings(cpus=2, memory_bytes=2 << 30),
     )
     assert could_run(small, needs) is fits
-    assert bool(plan(small, Standing(), [Group(needs, 1, LONG)]).pilots) is fits
+    assert bool(plan(small, SitePilots(), [JobGroup(needs, 1, LONG)]).pilots) is fits
 
 
 def test_the_plan_says_why() -> None:
-    reasons = " ".join(plan(site(least=3, idle=1), Standing(busy=1), waiting(1)).reasons)
+    reasons = " ".join(plan(site(least=3, idle=1), SitePilots(busy=1), waiting(1)).reasons)
     assert "1 job waits" in reasons and "should" in reasons
-    assert "at most 2" in plan(site(most=2), Standing(busy=2), waiting(1)).reasons[-1]
-    assert plan(site(), Standing(), []).reasons == ("nothing waits that its pilots are not enough for",)
+    assert "at most 2" in plan(site(most=2), SitePilots(busy=2), waiting(1)).reasons[-1]
+    assert plan(site(), SitePilots(), []).reasons == ("nothing waits that its pilots are not enough for",)
 
 
 def test_what_may_not_be_sent_now_is_told_as_waiting_all_the_same() -> None:
-    assert plan(site(), Standing(), waiting(2), most=0).reasons == ("2 jobs wait that no pilot is coming for",)
-    assert "nothing waits" in plan(site(), Standing(inactive=2), waiting(2), most=0).reasons[0]
-    few = plan(site(least=3, idle=1), Standing(busy=1), [], most=0).reasons
+    assert plan(site(), SitePilots(), waiting(2), most=0).reasons == ("2 jobs wait that no pilot is coming for",)
+    assert "nothing waits" in plan(site(), SitePilots(inactive=2), waiting(2), most=0).reasons[0]
+    few = plan(site(least=3, idle=1), SitePilots(busy=1), [], most=0).reasons
     assert few == ("0 pilots are or will be idle, and 1 should", "1 pilots are there or coming, and 3 should")
 
 
-def offered(*, memory: int = 8 << 30, disk: int = 1 << 40, ttl_ms: int = 0, host: str = "node") -> Offered:
+def offered(*, memory: int = 8 << 30, disk: int = 1 << 40, ttl_ms: int = 0, host: str = "node") -> PilotOffer:
     has = Capacity(slots=1, cpus=1.0, memory_bytes=memory, disk_bytes=disk)
-    return Offered(at=1, capacity=has, ttl_ms=ttl_ms, host=host)
+    return PilotOffer(at=1, capacity=has, ttl_ms=ttl_ms, host=host)
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def offered(*, memory: int = 8 << 30, disk: int = 1 << 40, ttl_ms: int = 0, host
 )
 def test_jobs_that_no_pilot_could_take_that_came_bring_no_more(needs: Resources, lacks: str) -> None:
     came = [offered(disk=1 << 30, ttl_ms=50_000), offered(memory=1 << 30, ttl_ms=40_000)]
-    assert lacks in lacking(site(), needs, came) and bool(lacking(site(), needs, came)) is bool(lacks)
-    assert not lacking(site(), needs), "before one has come nobody knows"
-    decided = plan(site(), Standing(), [Group(needs, 3, LONG)], offered=came)
+    assert lacks in missing_for(site(), needs, came) and bool(missing_for(site(), needs, came)) is bool(lacks)
+    assert not missing_for(site(), needs), "before one has come nobody knows"
+    decided = plan(site(), SitePilots(), [JobGroup(needs, 3, LONG)], offered=came)
     assert bool(decided.pilots) is not bool(lacks) and lacks in decided.reasons[0]
     assert len(decided.uncovered) == bool(lacks), "another site may have larger ones"
 
@@ -154,15 +154,15 @@ def test_a_batch_system_may_send_the_next_pilot_to_another_host() -> None:
 
 
 counts = st.integers(0, 30)
-groups = st.lists(st.builds(Group, st.just(ANY), st.integers(1, 40), st.sampled_from([0, LONG])), max_size=5)
+groups = st.lists(st.builds(JobGroup, st.just(ANY), st.integers(1, 40), st.sampled_from([0, LONG])), max_size=5)
 
 
 @given(least=counts, most=counts, idle=counts, slots=st.integers(1, 8), numbers=st.tuples(*[counts] * 4), jobs=groups)
 def test_the_thresholds_hold_whatever_waits(
-    least: int, most: int, idle: int, slots: int, numbers: tuple[int, ...], jobs: list[Group]
+    least: int, most: int, idle: int, slots: int, numbers: tuple[int, ...], jobs: list[JobGroup]
 ) -> None:  # PJ-8
     inactive, idling, busy, free = numbers
-    standing = Standing(inactive=inactive, idle=idling, busy=busy, free_slots=free)
+    standing = SitePilots(inactive=inactive, idle=idling, busy=busy, free_slots=free)
     thresholds = site(least=least, most=most, idle=idle, slots=slots)
     made = plan(thresholds, standing, jobs)
     after = standing.submitted + made.pilots
@@ -179,9 +179,9 @@ def test_the_thresholds_hold_whatever_waits(
 
 
 @given(jobs=groups, numbers=st.tuples(*[counts] * 4), most=counts)
-def test_what_was_sent_need_not_be_sent_again(jobs: list[Group], numbers: tuple[int, ...], most: int) -> None:
+def test_what_was_sent_need_not_be_sent_again(jobs: list[JobGroup], numbers: tuple[int, ...], most: int) -> None:
     inactive, idle, busy, free = numbers
-    before = Standing(inactive=inactive, idle=idle, busy=busy, free_slots=free)
+    before = SitePilots(inactive=inactive, idle=idle, busy=busy, free_slots=free)
     first = plan(site(most=most, idle=2, least=3), before, jobs)
-    after = Standing(inactive=inactive + first.pilots, idle=idle, busy=busy, free_slots=free)
+    after = SitePilots(inactive=inactive + first.pilots, idle=idle, busy=busy, free_slots=free)
     assert plan(site(most=most, idle=2, least=3), after, jobs).pilots == 0

@@ -7,9 +7,9 @@ import pytest
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import Capacity
-from mendflow.core.scheduling import line
+from mendflow.core.scheduling import ready_jobs
 from mendflow.core.scheduling.offer import Offer
-from mendflow.core.scheduling.queue import KEPT_SILENT_MS, Queue
+from mendflow.core.scheduling.queue import RESERVATION_SILENT_MS, JobQueue
 
 GB = 1 << 30
 NOW = 1_700_000_000_000
@@ -39,7 +39,7 @@ def pilot(name: str, *, free: float, whole: float = 8) -> Offer:
 
 
 def test_higher_priority_goes_first_then_the_older() -> None:
-    queue = Queue()
+    queue = JobQueue()
     for id, priority, since in (("young", 0, 30), ("old", 0, 10), ("urgent", 5, 40), ("idle", -1, 1), ("same", 0, 10)):
         queue.add(a(id), Resources(), priority, NOW + since)
     assert queue.take(room(), 10, NOW) == ["urgent", "old", "same", "young", "idle"]
@@ -47,14 +47,14 @@ def test_higher_priority_goes_first_then_the_older() -> None:
 
 
 def test_the_order_holds_across_different_needs() -> None:
-    queue = Queue()
+    queue = JobQueue()
     for number in range(30):
         queue.add(a(str(number)), Resources(cpus=1 + number % 5, memory_bytes=number % 7), 0, NOW + number)
     assert queue.take(room(cpus=1000), 100, NOW) == [str(number) for number in range(30)]
 
 
 def test_no_more_are_taken_than_asked_for_and_none_twice() -> None:
-    queue = Queue()
+    queue = JobQueue()
     for number in range(100):
         queue.add(a(str(number)), Resources(), 0, NOW)
     assert queue.take(room(), 0, NOW) == []
@@ -76,14 +76,14 @@ def test_no_more_are_taken_than_asked_for_and_none_twice() -> None:
     ],
 )
 def test_a_job_goes_only_where_it_fits(needs: Resources, fitting: Offer, lacking: Offer) -> None:
-    queue = Queue()
+    queue = JobQueue()
     queue.add(a("x"), needs, 0, NOW)
     assert queue.take(lacking, 1, NOW) == []
     assert queue.take(fitting, 1, NOW) == ["x"]
 
 
 def test_a_job_without_a_site_goes_anywhere_in_its_turn() -> None:
-    queue = Queue()
+    queue = JobQueue()
     queue.add(a("anywhere"), Resources(), 0, NOW)
     queue.add(a("here"), Resources(site="cern"), 1, NOW)
     queue.add(a("there"), Resources(site="fnal"), 2, NOW)
@@ -91,7 +91,7 @@ def test_a_job_without_a_site_goes_anywhere_in_its_turn() -> None:
 
 
 def test_what_is_taken_together_fits_together() -> None:
-    queue = Queue()
+    queue = JobQueue()
     for number in range(10):
         queue.add(a(str(number)), Resources(cpus=1.5, memory_bytes=GB), 0, NOW)
     assert queue.take(room(cpus=4), 10, NOW) == ["0", "1"]
@@ -99,14 +99,14 @@ def test_what_is_taken_together_fits_together() -> None:
 
 
 def test_tenths_of_a_cpu_add_up_to_one() -> None:
-    queue = Queue()
+    queue = JobQueue()
     for number in range(10):
         queue.add(a(str(number)), Resources(cpus=0.1), 0, NOW)
     assert len(queue.take(room(cpus=1), 20, NOW)) == 10
 
 
 def test_jobs_fetched_ahead_share_the_room_in_rounds_but_each_fits_into_it() -> None:
-    queue = Queue()
+    queue = JobQueue()
     queue.add(a("large"), Resources(cpus=3), 9, NOW)
     for number in range(10):
         queue.add(a(str(number)), Resources(cpus=1), 0, NOW)
@@ -114,7 +114,7 @@ def test_jobs_fetched_ahead_share_the_room_in_rounds_but_each_fits_into_it() -> 
 
 
 def test_a_small_job_may_go_past_a_large_one_that_does_not_fit() -> None:
-    queue = Queue()
+    queue = JobQueue()
     queue.add(a("large"), Resources(cpus=8), 0, NOW)
     queue.add(a("small"), Resources(cpus=1), 0, NOW + 1)
     assert queue.take(room(cpus=2), 5, NOW) == ["small"]
@@ -122,7 +122,7 @@ def test_a_small_job_may_go_past_a_large_one_that_does_not_fit() -> None:
 
 
 def test_a_removed_job_is_not_taken() -> None:
-    queue = Queue()
+    queue = JobQueue()
     for id in "abc":
         queue.add(a(id), Resources(), 0, NOW)
     assert queue.remove(a("a")) and queue.remove(a("b")) and not queue.remove(a("b"))
@@ -132,7 +132,7 @@ def test_a_removed_job_is_not_taken() -> None:
 
 
 def test_a_queue_from_which_most_is_removed_shrinks() -> None:
-    queue = Queue()
+    queue = JobQueue()
     queue.add(a("head"), Resources(), 9, NOW)
     for number in range(1000):
         queue.add(a(str(number)), Resources(), 0, NOW)
@@ -145,7 +145,7 @@ def test_a_queue_from_which_most_is_removed_shrinks() -> None:
 
 
 def test_a_job_waits_for_its_time_and_keeps_its_place() -> None:
-    queue = Queue()
+    queue = JobQueue()
     queue.add(a("young"), Resources(), 0, NOW + 50)
     queue.add(a("retried"), Resources(), 0, NOW, NOW + 100)
     assert queue.next_wake() == NOW + 100 and len(queue) == 2
@@ -156,7 +156,7 @@ def test_a_job_waits_for_its_time_and_keeps_its_place() -> None:
 
 
 def test_a_job_whose_time_has_come_is_seen_to_wait_though_no_pilot_asks() -> None:  # PJ-8
-    queue = Queue()
+    queue = JobQueue()
     queue.add(a("lost"), Resources(), 0, NOW, NOW + 100)
     queue.wake(NOW + 99)
     assert not queue.waiting(()) and queue.depths_later() == {"": 1}
@@ -165,7 +165,7 @@ def test_a_job_whose_time_has_come_is_seen_to_wait_though_no_pilot_asks() -> Non
 
 
 def test_a_job_removed_while_it_waits_for_its_time_never_comes() -> None:
-    queue = Queue()
+    queue = JobQueue()
     queue.add(a("x"), Resources(), 0, NOW, NOW + 100)
     assert queue.remove(a("x")) and queue.next_wake() is None
     queue.add(a("x"), Resources(), 0, NOW, NOW + 200)
@@ -174,20 +174,20 @@ def test_a_job_removed_while_it_waits_for_its_time_never_comes() -> None:
 
 
 def test_how_many_stand_before_a_job() -> None:
-    queue = Queue()
+    queue = JobQueue()
     for number in range(5):
         queue.add(a(str(number)), Resources(cpus=number), 0, NOW + number)
-    assert [queue.ahead(a(str(number))) for number in range(5)] == [0, 1, 2, 3, 4]
+    assert [queue.jobs_ahead(a(str(number))) for number in range(5)] == [0, 1, 2, 3, 4]
     queue.add(a("later"), Resources(), 0, NOW, NOW + 100)
-    assert queue.ahead(a("later")) == 5
+    assert queue.jobs_ahead(a("later")) == 5
 
 
 # A large job must not starve
 
 
-def busy_queue() -> Queue:
+def busy_queue() -> JobQueue:
     """A large job, and small ones behind it without end."""
-    queue = Queue(patience_ms=1000)
+    queue = JobQueue(patience_ms=1000)
     queue.add(a("large"), Resources(cpus=8), 0, NOW)
     for number in range(100):
         queue.add(a(f"s{number}"), Resources(cpus=1), 0, NOW + 1 + number)
@@ -198,10 +198,10 @@ def test_a_pilot_is_kept_for_a_large_job_that_waited_too_long() -> None:
     queue = busy_queue()
     assert queue.take(pilot("p", free=1), 1, NOW + 999) == ["s0"], "within the queue's patience small ones pass"
     assert queue.take(pilot("p", free=1), 1, NOW + 1000) == []
-    assert queue.kept_for(PilotId("p")) == "large"
+    assert queue.reserved_for(PilotId("p")) == "large"
     assert queue.take(pilot("p", free=7), 9, NOW + 2000) == []
     assert queue.take(pilot("p", free=8), 9, NOW + 3000) == ["large"]
-    assert queue.kept_for(PilotId("p")) is None
+    assert queue.reserved_for(PilotId("p")) is None
     assert queue.take(pilot("p", free=2), 9, NOW + 3000) == ["s1", "s2"]
 
 
@@ -237,9 +237,9 @@ def test_a_pilot_that_is_gone_is_kept_no_longer(how: str) -> None:
     if how == "forgotten":
         queue.forget(PilotId("p"))
     else:
-        later += KEPT_SILENT_MS
+        later += RESERVATION_SILENT_MS
     assert queue.take(pilot("q", free=1), 1, later) == []
-    assert queue.kept_for(PilotId("q")) == "large"
+    assert queue.reserved_for(PilotId("q")) == "large"
 
 
 # Needs without number
@@ -247,7 +247,7 @@ def test_a_pilot_that_is_gone_is_kept_no_longer(how: str) -> None:
 
 def test_jobs_of_ever_different_needs_are_all_found_and_fit() -> None:
     dice = random.Random(3)
-    queue = Queue()
+    queue = JobQueue()
     needs = {
         a(str(n)): Resources(
             cpus=dice.randrange(1, 40), memory_bytes=dice.randrange(1, 10**12), wall_ms=dice.randrange(10**9)
@@ -257,7 +257,7 @@ def test_jobs_of_ever_different_needs_are_all_found_and_fit() -> None:
     for id, each in needs.items():
         queue.add(id, each, 0, NOW)
     (place,) = queue._line.places.values()
-    assert len(place.shapes) <= line.EXACT_MAX + 540
+    assert len(place.shapes) <= ready_jobs.EXACT_MAX + 540
     small = Offer(cpus=4, memory_bytes=10**11, disk_bytes=0, ttl_ms=10**8)
     fitting = {id for id, r in needs.items() if r.cpus <= 4 and r.memory_bytes <= 10**11 and r.wall_ms <= 10**8}
     found: set[JobId] = set()
@@ -273,8 +273,8 @@ def test_jobs_of_ever_different_needs_are_all_found_and_fit() -> None:
 def test_a_fitting_job_behind_heads_that_never_fit_is_found_while_others_keep_coming(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(line, "EXACT_MAX", 1)
-    queue = Queue()
+    monkeypatch.setattr(ready_jobs, "EXACT_MAX", 1)
+    queue = JobQueue()
     queue.add(a("plain"), Resources(), 0, NOW)
     for number in range(50):
         queue.add(a(f"huge{number}"), Resources(memory_bytes=900 * GB + number), 0, NOW)

@@ -9,11 +9,18 @@ from mendflow.core.soap.envelope import (
     element_of,
     header,
     read_envelope,
-    text,
     write_envelope,
     write_fault,
+    xml_text,
 )
-from mendflow.core.soap.references import address_of, headers_of, outward, own_link, own_reference, service_reference
+from mendflow.core.soap.references import (
+    address_of,
+    headers_of,
+    own_link,
+    own_reference,
+    service_reference,
+    with_public_references,
+)
 
 
 def around(body: str, head: str = "") -> bytes:
@@ -86,7 +93,7 @@ def test_what_xml_cannot_say_does_not_break_an_envelope() -> None:
     fault = read_envelope(write_fault("bell \x07, half \ud800")).fault()
     assert fault is not None
     assert fault.string == "bell ?, half ?"
-    assert text('"<&>') == "&quot;&lt;&amp;&gt;"
+    assert xml_text('"<&>') == "&quot;&lt;&amp;&gt;"
 
 
 @pytest.mark.parametrize(
@@ -130,5 +137,5 @@ def test_what_a_reference_wants_to_be_sent_along_becomes_headers() -> None:
 def test_a_flows_own_reference_is_an_address_only_where_it_leaves() -> None:
     reference = own_reference("order", "client")
     assert own_link(address_of(reference)) == ("order", "client")
-    left = outward(write_envelope([str(reference["$xml"])]), "https://grid.example:8443/")
+    left = with_public_references(write_envelope([str(reference["$xml"])]), "https://grid.example:8443/")
     assert b"<wsa:Address>https://grid.example:8443/soap/flows/order/client</wsa:Address>" in left

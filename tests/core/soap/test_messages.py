@@ -4,31 +4,31 @@ import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import Bound, Operation, Part, Port, XmlWorld
+from mendflow.core.model.xml import MessagePart, Operation, ServicePort, SoapBinding, XmlDefinitions
 from mendflow.core.soap import BPEL, XSI
-from mendflow.core.soap.envelope import BadEnvelope, SaidFault, read_envelope, write_envelope, write_fault
+from mendflow.core.soap.envelope import BadEnvelope, SoapFault, read_envelope, write_envelope, write_fault
 from mendflow.core.soap.messages import (
     answer_body,
-    answered,
-    asked,
+    bind_operation,
     fault_detail,
     fault_of,
     fault_words,
+    read_answer,
+    read_request,
     request_body,
-    spoken,
 )
 
 XSD = "{http://www.w3.org/2001/XMLSchema}"
-WORLD = XmlWorld(
+WORLD = XmlDefinitions(
     namespace="urn:t",
     messages={
-        "{urn:t}in": (Part(name="body", element="{urn:t}order"),),
-        "{urn:t}out": (Part(name="body", element="{urn:t}receipt"),),
-        "{urn:t}bad": (Part(name="why", element="{urn:t}reason"),),
+        "{urn:t}in": (MessagePart(name="body", element="{urn:t}order"),),
+        "{urn:t}out": (MessagePart(name="body", element="{urn:t}receipt"),),
+        "{urn:t}bad": (MessagePart(name="why", element="{urn:t}reason"),),
         "{urn:t}nothing": (),
-        "{urn:t}sum": (Part(name="a", type=XSD + "int"), Part(name="b", type=XSD + "double")),
-        "{urn:t}total": (Part(name="result", type=XSD + "double"),),
-        "{urn:t}deep": (Part(name="tree", type="{urn:t}tree"),),
+        "{urn:t}sum": (MessagePart(name="a", type=XSD + "int"), MessagePart(name="b", type=XSD + "double")),
+        "{urn:t}total": (MessagePart(name="result", type=XSD + "double"),),
+        "{urn:t}deep": (MessagePart(name="tree", type="{urn:t}tree"),),
     },
     port_types={
         "{urn:t}Shop": {
@@ -42,50 +42,54 @@ WORLD = XmlWorld(
         },
     },
     ports=(
-        Port(
+        ServicePort(
             service="s",
             name="p",
             port_type="{urn:t}Shop",
             address="http://shop",
-            operations={"buy": Bound(action="urn:buy"), "peek": Bound(action="urn:peek"), "ping": Bound()},
+            operations={
+                "buy": SoapBinding(action="urn:buy"),
+                "peek": SoapBinding(action="urn:peek"),
+                "ping": SoapBinding(),
+            },
         ),
     ),
 )
-SHOP = [spoken(WORLD, "{urn:t}Shop", name) for name in ("buy", "peek", "ping")]
+SHOP = [bind_operation(WORLD, "{urn:t}Shop", name) for name in ("buy", "peek", "ping")]
 BUY, PEEK, PING = SHOP
-ADD = spoken(WORLD, "{urn:t}Sums", "add")
+ADD = bind_operation(WORLD, "{urn:t}Sums", "add")
 ORDER: dict[str, Value] = {"body": {"$xml": '<order xmlns="urn:t">5</order>'}}
 
 
 def test_a_document_goes_into_the_body_as_it_is_and_comes_out_again() -> None:
     envelope = read_envelope(write_envelope(request_body(WORLD, BUY, ORDER)))
-    said, message = asked(WORLD, [BUY], envelope, "")
+    said, message = read_request(WORLD, [BUY], envelope, "")
     assert (said, message) == (BUY, ORDER)
 
 
 def test_where_a_body_fits_several_operations_the_action_decides() -> None:
     envelope = read_envelope(write_envelope(request_body(WORLD, BUY, ORDER)))
-    assert asked(WORLD, SHOP, envelope, "urn:peek")[0] is PEEK
-    assert asked(WORLD, SHOP, envelope, "urn:t/Shop/peek")[0] is PEEK
-    assert asked(WORLD, SHOP, envelope, "")[0] is BUY
+    assert read_request(WORLD, SHOP, envelope, "urn:peek")[0] is PEEK
+    assert read_request(WORLD, SHOP, envelope, "urn:t/Shop/peek")[0] is PEEK
+    assert read_request(WORLD, SHOP, envelope, "")[0] is BUY
 
 
 def test_a_message_without_parts_is_an_empty_body() -> None:
-    assert asked(WORLD, SHOP, read_envelope(write_envelope([])), "") == (PING, {})
+    assert read_request(WORLD, SHOP, read_envelope(write_envelope([])), "") == (PING, {})
 
 
 def test_a_body_that_fits_no_operation_is_refused() -> None:
     with pytest.raises(BadEnvelope, match=r"takes other; they take \{urn:t\}order"):
-        asked(WORLD, SHOP, read_envelope(write_envelope(["<other/>"])), "urn:buy")
+        read_request(WORLD, SHOP, read_envelope(write_envelope(["<other/>"])), "urn:buy")
 
 
 def test_parts_of_simple_types_are_spoken_in_rpc_style_and_are_plain_values() -> None:
     message: dict[str, Value] = {"a": 2, "b": 0.5}
     body = request_body(WORLD, ADD, message)
     assert body == ['<rpc:add xmlns:rpc="urn:t"><a>2</a><b>0.5</b></rpc:add>']
-    assert asked(WORLD, [ADD], read_envelope(write_envelope(body)), "") == (ADD, message)
+    assert read_request(WORLD, [ADD], read_envelope(write_envelope(body)), "") == (ADD, message)
     answer = answer_body(WORLD, ADD, {"result": 2.5})
-    assert answered(WORLD, ADD, read_envelope(write_envelope(answer))) == {"result": 2.5}
+    assert read_answer(WORLD, ADD, read_envelope(write_envelope(answer))) == {"result": 2.5}
 
 
 @pytest.mark.parametrize(
@@ -95,17 +99,17 @@ def test_parts_of_simple_types_are_spoken_in_rpc_style_and_are_plain_values() ->
 def test_an_rpc_message_has_each_of_its_parts_once_and_no_others(inside: str) -> None:
     body = f'<rpc:add xmlns:rpc="urn:t">{inside}</rpc:add>'
     with pytest.raises(BadEnvelope):
-        asked(WORLD, [ADD], read_envelope(write_envelope([body])), "")
+        read_request(WORLD, [ADD], read_envelope(write_envelope([body])), "")
 
 
 def test_a_part_of_a_complex_type_takes_the_parts_name_whatever_it_was_called() -> None:
-    grow = spoken(WORLD, "{urn:t}Sums", "grow")
+    grow = bind_operation(WORLD, "{urn:t}Sums", "grow")
     body = request_body(WORLD, grow, {"tree": {"$xml": '<x xmlns:t="urn:t" t:a="1"><t:leaf/></x>'}})
-    _, message = asked(WORLD, [grow], read_envelope(write_envelope(body)), "")
+    _, message = read_request(WORLD, [grow], read_envelope(write_envelope(body)), "")
     assert message["tree"] == {"$xml": '<tree xmlns:t="urn:t" xmlns:rpc="urn:t" t:a="1"><t:leaf/></tree>'}
 
 
-def told(data: bytes) -> SaidFault:
+def told(data: bytes) -> SoapFault:
     found = read_envelope(data).fault()
     assert found is not None
     return found

@@ -3,27 +3,27 @@
 import pytest
 from lxml import etree
 
-from mendflow.core.model.problems import NotFound
-from mendflow.core.model.xml import Bound, Operation, Part, Port, SchemaText, XmlWorld
-from mendflow.core.soap import WSDL, WSDL_SOAP, XSD, joined
-from mendflow.core.soap.wsdl import Served, at_address, schema_of, wsdl_of
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.xml import MessagePart, Operation, SchemaText, ServicePort, SoapBinding, XmlDefinitions
+from mendflow.core.soap import WSDL, WSDL_SOAP, XSD, qualified_name
+from mendflow.core.soap.wsdl import ServedPort, at_address, schema_of, wsdl_of
 
 URL = "http://grid.example/soap/flows/order"
 MAIN = f"""<x:schema xmlns:x="{XSD}" targetNamespace="urn:a"><x:include schemaLocation="types/more.xsd"/>
 <x:import namespace="urn:b" schemaLocation="http://elsewhere.example/b.xsd"/></x:schema>"""
-WORLD = XmlWorld(
+WORLD = XmlDefinitions(
     namespace="urn:p",
     messages={
-        "{urn:b}in": (Part(name="a", type=f"{{{XSD}}}int"),),
-        "{urn:b}out": (Part(name="b", element="{urn:c}b"),),
+        "{urn:b}in": (MessagePart(name="a", type=f"{{{XSD}}}int"),),
+        "{urn:b}out": (MessagePart(name="b", element="{urn:c}b"),),
     },
     port_types={"{urn:a}Sums": {"add": Operation(name="add", input="{urn:b}in", output="{urn:b}out")}},
     ports=(
-        Port(
+        ServicePort(
             service="s",
             name="p",
             port_type="{urn:a}Sums",
-            operations={"add": Bound(action="urn:add", style="rpc", namespace="urn:rpc")},
+            operations={"add": SoapBinding(action="urn:add", style="rpc", namespace="urn:rpc")},
         ),
     ),
     schemas=(
@@ -31,7 +31,7 @@ WORLD = XmlWorld(
         SchemaText(location="types/more.xsd", namespace="urn:a", text=f'<x:schema xmlns:x="{XSD}"/>'),
     ),
 )
-SERVED = [Served("customer", "{urn:a}Sums", URL)]
+SERVED = [ServedPort("customer", "{urn:a}Sums", URL)]
 
 
 def document(number: int) -> etree._Element:
@@ -39,7 +39,7 @@ def document(number: int) -> etree._Element:
 
 
 def found(root: etree._Element, name: str, namespace: str = WSDL) -> list[etree._Element]:
-    return list(root.iter(joined(namespace, name)))
+    return list(root.iter(qualified_name(namespace, name)))
 
 
 def test_each_namespace_has_a_document_and_the_first_imports_the_others() -> None:

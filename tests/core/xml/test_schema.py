@@ -3,7 +3,7 @@
 import pytest
 
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import Part, SchemaText, XmlType, XmlWorld, element_value
+from mendflow.core.model.xml import MessagePart, SchemaText, XmlDefinitions, XmlType, element_value
 from mendflow.core.xml.schema import (
     builtin_of,
     builtin_of_content,
@@ -29,13 +29,13 @@ ORDERS = f"""<xs:schema {HEAD}>
 </xs:schema>"""
 
 
-def world(*texts: str, places: tuple[str, ...] = ()) -> XmlWorld:
+def world(*texts: str, places: tuple[str, ...] = ()) -> XmlDefinitions:
     names = places or tuple(f"schema{at}.xsd" for at in range(len(texts)))
     schemas = tuple(
         SchemaText(location=place, namespace="urn:orders", text=text) for place, text in zip(names, texts, strict=True)
     )
-    ask = (Part(name="order", element="{urn:orders}order"), Part(name="n", type=xsd("int")))
-    return XmlWorld(namespace="urn:flow", schemas=schemas, messages={"{urn:orders}ask": ask})
+    ask = (MessagePart(name="order", element="{urn:orders}order"), MessagePart(name="n", type=xsd("int")))
+    return XmlDefinitions(namespace="urn:flow", schemas=schemas, messages={"{urn:orders}ask": ask})
 
 
 def xsd(local: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_value
-from mendflow.core.xml.sheets import SheetFailed, SheetMissing, transformed
+from mendflow.core.xml.style_sheets import StyleSheetFailed, StyleSheetNotFound, transform
 
 HEAD = 'xmlns:xsl="http://www.w3.org/1999/XSL/Transform" version="1.0"'
 ECHO = f"""<xsl:stylesheet {HEAD}><xsl:template match="@*|node()"><xsl:copy>
@@ -18,7 +18,7 @@ def sheet(inner: str, top: str = "") -> str:
 
 
 def ran(text: str, source: str = "<a/>", params: tuple[tuple[str, Value], ...] = (), **others: str) -> Value:
-    return transformed({"main.xsl": text, **others}, "main.xsl", source, params)
+    return transform({"main.xsl": text, **others}, "main.xsl", source, params)
 
 
 def test_a_sheet_that_copies_gives_the_element_again() -> None:
@@ -37,7 +37,7 @@ def test_where_no_element_is_made_the_text_is_the_result() -> None:
 
 @pytest.mark.parametrize("inner", ["<a/><b/>", "<!--c--><a/><b/><c/>"])
 def test_several_elements_side_by_side_are_no_document(inner: str) -> None:
-    with pytest.raises(SheetFailed, match="elements side by side"):
+    with pytest.raises(StyleSheetFailed, match="elements side by side"):
         ran(sheet(inner.replace("<!--c-->", "<xsl:comment>c</xsl:comment>")))
     assert ran(sheet("<xsl:comment>c</xsl:comment><a/>")) == element_value("<a/>")
 
@@ -62,13 +62,13 @@ def test_an_element_can_be_a_parameter() -> None:
 
 def test_a_sheet_draws_in_others_of_the_flow() -> None:
     outer = f'<xsl:stylesheet {HEAD}><xsl:import href="../common/echo.xsl"/></xsl:stylesheet>'
-    made = transformed({"sheets/main.xsl": outer, "common/echo.xsl": ECHO}, "sheets/main.xsl", "<a/>", ())
+    made = transform({"sheets/main.xsl": outer, "common/echo.xsl": ECHO}, "sheets/main.xsl", "<a/>", ())
     assert made == element_value("<a/>")
 
 
 def test_a_sheet_that_the_flow_does_not_have_is_missing() -> None:
-    with pytest.raises(SheetMissing):
-        transformed({}, "main.xsl", "<a/>", ())
+    with pytest.raises(StyleSheetNotFound):
+        transform({}, "main.xsl", "<a/>", ())
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_sheet_that_the_flow_does_not_have_is_missing() -> None:
     ],
 )
 def test_a_sheet_that_cannot_be_used_fails_with_a_sentence(text: str) -> None:
-    with pytest.raises(SheetFailed) as failed:
+    with pytest.raises(StyleSheetFailed) as failed:
         ran(text)
     assert str(failed.value)
 
@@ -94,7 +94,7 @@ def test_a_sheet_reads_no_file(tmp_path: Path, scheme: str) -> None:  # XML atta
     secret = tmp_path / "secret.xml"
     secret.write_text("<secret>42</secret>")
     text = sheet(f"<r><xsl:copy-of select=\"document('{scheme}{secret}')\"/></r>")
-    with pytest.raises(SheetFailed):
+    with pytest.raises(StyleSheetFailed):
         ran(text)
 
 
@@ -102,7 +102,7 @@ def test_a_sheet_reads_no_file(tmp_path: Path, scheme: str) -> None:  # XML atta
 def test_a_sheet_draws_in_no_file(tmp_path: Path, word: str) -> None:  # XML attacks
     other = tmp_path / "other.xsl"
     other.write_text(ECHO)
-    with pytest.raises(SheetFailed, match="no such sheet"):
+    with pytest.raises(StyleSheetFailed, match="no such sheet"):
         ran(f'<xsl:stylesheet {HEAD}><xsl:{word} href="{other}"/></xsl:stylesheet>')
 
 
@@ -112,6 +112,6 @@ def test_a_sheet_writes_no_file(tmp_path: Path) -> None:  # XML attacks
     text = sheet(inner).replace(
         "<xsl:stylesheet", '<xsl:stylesheet extension-element-prefixes="exsl" xmlns:exsl="http://exslt.org/common"'
     )
-    with pytest.raises(SheetFailed):
+    with pytest.raises(StyleSheetFailed):
         ran(text)
     assert not target.exists()

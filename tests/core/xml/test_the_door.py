@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from mendflow.core.model.problems import BadFlow, BadRules
-from mendflow.core.xml import Bounds, parse
+from mendflow.core.model.errors import BadFlow, BadRules
+from mendflow.core.xml import XmlBounds, parse
 
-SMALL = Bounds(bytes=2000, depth=5, elements=20, attributes=3, attribute_chars=50, name_chars=30, text_chars=100)
+SMALL = XmlBounds(bytes=2000, depth=5, elements=20, attributes=3, attribute_chars=50, name_chars=30, text_chars=100)
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 
 
-def refusal(data: bytes | str, bounds: Bounds = SMALL) -> str:
+def refusal(data: bytes | str, bounds: XmlBounds = SMALL) -> str:
     with pytest.raises(BadFlow) as caught:
         parse(data, "doc.xml", bounds)
     return str(caught.value)
@@ -36,28 +36,28 @@ def refusal(data: bytes | str, bounds: Bounds = SMALL) -> str:
     ],
 )
 def test_a_document_type_is_refused_before_it_is_read(attack: str, line: int) -> None:  # FM-2
-    said = refusal(attack, Bounds())
+    said = refusal(attack, XmlBounds())
     assert said.startswith(f"doc.xml:{line}:")
     assert "a document type is not taken" in said
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "utf-32", "utf-7", "cp037"])
 def test_no_encoding_leads_a_document_type_past_the_door(encoding: str) -> None:
-    refusal('<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>'.encode(encoding), Bounds())
+    refusal('<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>'.encode(encoding), XmlBounds())
 
 
 def test_an_external_document_type_makes_nobody_call_anywhere() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         port = listener.getsockname()[1]
-        refusal(f'<!DOCTYPE a SYSTEM "http://127.0.0.1:{port}/x.dtd"><a/>', Bounds())
+        refusal(f'<!DOCTYPE a SYSTEM "http://127.0.0.1:{port}/x.dtd"><a/>', XmlBounds())
         with pytest.raises(BlockingIOError):
             listener.accept()
 
 
 def test_a_file_of_the_disk_is_not_read_into_a_document(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("the secret")
-    said = refusal(f'<!DOCTYPE a [<!ENTITY x SYSTEM "file://{tmp_path}/secret">]><a>&x;</a>', Bounds())
+    said = refusal(f'<!DOCTYPE a [<!ENTITY x SYSTEM "file://{tmp_path}/secret">]><a>&x;</a>', XmlBounds())
     assert "the secret" not in said
 
 
@@ -91,11 +91,11 @@ def test_what_is_beyond_its_bounds_is_refused(document: str, said: str) -> None:
 
 @pytest.mark.parametrize("attack", ["<a>" * 1_000_000, "<a b='" + "x" * 9_000_000 + "'/>", "<" + "a" * 9_000_000])
 def test_what_is_huge_is_refused_with_the_usual_bounds(attack: str) -> None:
-    refusal(attack, Bounds())
+    refusal(attack, XmlBounds())
 
 
 def test_many_elements_end_the_reading_long_before_the_end() -> None:
-    said = refusal("<a>\n" + "<b/>\n" * 1_000_000 + "</a", Bounds(elements=1000))
+    said = refusal("<a>\n" + "<b/>\n" * 1_000_000 + "</a", XmlBounds(elements=1000))
     assert "more than 1,000 elements" in said  # and not that the end is missing
 
 

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from mendflow.core.xml import BadXml, Bounds
-from mendflow.core.xml.reading import Kept, read, shared
-from mendflow.core.xml.tree import Comment, Element, Instruction, Text, cut, position, replace, rooted
-from mendflow.core.xml.writing import copied, write
+from mendflow.core.xml import BadXml, XmlBounds
+from mendflow.core.xml.reader import TreeCache, read, read_shared
+from mendflow.core.xml.tree import Comment, Element, Instruction, Text, cut, in_own_document, position, replace
+from mendflow.core.xml.writer import copy_element, write
 
 ORDER = (
     '<o:order xmlns:o="urn:o" xmlns:x="urn:x" xmlns:t="urn:t" xmlns="urn:d">'
@@ -46,7 +46,7 @@ def shape(element: Element) -> object:
 
 @given(elements())
 def test_what_is_written_means_the_same_when_it_is_read(made: Element) -> None:  # FM-1
-    text = write(rooted(made))
+    text = write(in_own_document(made))
     assert shape(read(text)) == shape(made)
     again = write(read(text))
     assert write(read(again)) == again
@@ -55,9 +55,9 @@ def test_what_is_written_means_the_same_when_it_is_read(made: Element) -> None: 
 
 @given(elements())
 def test_a_copy_of_any_part_means_the_same_and_is_its_own(made: Element) -> None:
-    rooted(made)
+    in_own_document(made)
     for part in [made, *(node for node in made.descendants() if isinstance(node, Element))]:
-        again = copied(part)
+        again = copy_element(part)
         assert shape(again) == shape(part)
         assert again.document is not part.document
         assert write(again) == write(part)
@@ -110,8 +110,8 @@ def test_nodes_are_cut_replaced_and_put_in() -> None:
 
 def test_a_tree_that_is_shared_is_not_changed() -> None:
     text = "<a x='1'><b/></a>"
-    assert shared(text) is shared(text)
-    root = shared(text)
+    assert read_shared(text) is read_shared(text)
+    root = read_shared(text)
     for change in (
         root.clear,
         lambda: root.set("", "x", "2"),
@@ -125,7 +125,7 @@ def test_a_tree_that_is_shared_is_not_changed() -> None:
 
 
 def test_texts_are_kept_as_far_as_there_is_room() -> None:
-    kept = Kept(room=40)
+    kept = TreeCache(room=40)
     texts = [f"<a>{'<b/>' * 9}{number}</a>" for number in range(6)]
     first, *_ = trees = [kept.tree(text) for text in texts]
     assert kept.tree(texts[5]) is trees[5]
@@ -136,7 +136,7 @@ def test_texts_are_kept_as_far_as_there_is_room() -> None:
 
 @pytest.mark.parametrize("large", ["<b/>" * 99, "x" * 99_999, "<b x='1'/>" * 40])
 def test_the_last_text_is_kept_however_large_and_makes_room_for_the_next(large: str) -> None:
-    kept, large = Kept(room=40), f"<a>{large}</a>"
+    kept, large = TreeCache(room=40), f"<a>{large}</a>"
     small, tree = kept.tree("<a/>"), kept.tree(large)
     assert kept.tree(large) is tree
     assert kept.tree("<a/>") is not small
@@ -189,7 +189,7 @@ def test_what_does_not_pass_the_door_is_refused(text: str, said: str) -> None:
 
 def test_nothing_is_written_that_could_not_be_read_again() -> None:
     """A value that is put into itself again and again must not become one that nobody can look at any more."""
-    small = Bounds(bytes=200, depth=4, elements=6, attributes=2, attribute_chars=10, text_chars=20)
+    small = XmlBounds(bytes=200, depth=4, elements=6, attributes=2, attribute_chars=10, text_chars=20)
     deep = read("<a><a><a><a><a/></a></a></a></a>")
     many = read("<a><b/><b/><b/><b/><b/><b/></a>")
     attributes = read("<a x='1' y='2' z='3'/>")

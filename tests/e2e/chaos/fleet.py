@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from mendflow.client import SyncClient
-from mendflow.pilot.home import Identity
+from mendflow.pilot.files.work_folder import PilotIdentity
 from mendflow.server.access import new_token
 from tests.e2e.site import Site
 from tests.servers.line import Switchboard, opened
@@ -94,7 +94,7 @@ class Fleet(Site):
         self._start(name, "pilot", *place, "--jobs", str(SLOTS), "--cpus", str(SLOTS), **token)
 
     def pilot_id(self, name: str) -> str:
-        return msgspec.json.decode((self.folder / name / "pilot.json").read_bytes(), type=Identity).pilot
+        return msgspec.json.decode((self.folder / name / "pilot.json").read_bytes(), type=PilotIdentity).pilot
 
     def _seen(self, client: SyncClient) -> dict[str, str]:
         """Our names of the servers, by their ids. One that is just starting has not said yet where it can be asked."""

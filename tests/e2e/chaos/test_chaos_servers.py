@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from mendflow.client import SyncClient
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.jobs import Job
-from mendflow.core.model.problems import Mistake
 from mendflow.core.model.views import CaseView, JobQuery
 from mendflow.formats import load
 from tests.e2e.chaos import tick
@@ -182,7 +182,7 @@ class Work:
                     self.homes.see(now_us(), {case.id: case.server})
                     self.cases.append(case.id)
                     break
-                except Mistake:
+                except RequestError:
                     self._ended.wait(0.2)
             if number >= CASES // 2:
                 self._ended.wait(2)
@@ -191,7 +191,7 @@ class Work:
         while not self._ended.wait(0.4):
             try:
                 seen = self._client.cases(flow="chaos")
-            except Mistake:
+            except RequestError:
                 continue
             self.homes.see(now_us(), {case.id: case.server for case in seen})
             self.over = len(self.cases) == CASES and all(case.status != "running" for case in seen)

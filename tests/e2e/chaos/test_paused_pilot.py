@@ -95,4 +95,4 @@ def _jobs(client: SyncClient, case: str) -> list[Job]:
 def _running(made: Fleet, pilot: str) -> set[int]:
     """The processes of a pilot that run its jobs, or might."""
     commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in made.processes_of(pilot)}
-    return {pid for pid, text in commands.items() if b"tick.py" in text or b"mendflow.pilot.worker" in text}
+    return {pid for pid, text in commands.items() if b"tick.py" in text or b"mendflow.pilot.worker.process" in text}

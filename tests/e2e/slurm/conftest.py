@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sites import BatchSettings, PilotSettings, Site, SiteView
 from mendflow.core.model.views import JobQuery, JobView
 from mendflow.formats import load
@@ -112,7 +112,7 @@ class Farm:
             unfinished = [job for job in self.client.jobs(JobQuery(limit=1000)) if not job.finished_at]
             why = [self.client.why(job.id) for job in unfinished[:3]]
             return "\n".join(map(repr, [*unfinished[:3], *why, *self.client.pilots(), *self.client.sites()]))
-        except Mistake as error:
+        except RequestError as error:
             return f"the server does not say what it knows: {error}"
 
 

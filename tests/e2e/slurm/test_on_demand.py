@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.core.model.checks import Checks
+from mendflow.core.model.checks import PilotChecks
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.sites import PilotSettings
 from tests.e2e.slurm.conftest import Farm
@@ -39,7 +39,7 @@ def test_a_site_has_its_least_its_idle_and_never_more_than_its_most(farm: Farm) 
 
 def test_a_site_whose_pilots_cannot_work_is_paused_and_no_job_goes_there(farm: Farm) -> None:  # PJ-2, PJ-8
     farm.client.put_element(StorageElement(name="disk", url=f"file://{farm.folder}/no-such-disk"))
-    lacks = Checks(executables=("no-such-program",))
+    lacks = PilotChecks(executables=("no-such-program",))
     farm.put(max_pilots=2, failures_max=2, pilots=PilotSettings(checks=lacks, storage="disk"))
     case = farm.start(2, seconds=0.1)
     farm.until(lambda: farm.view().state == "paused", "the site to be paused", 90)

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, Flow, Scope, Sequence
-from mendflow.core.model.problems import BadFlow
 from mendflow.formats.bpel import Definitions, load_bpel, parse_bpel
 from mendflow.formats.bpel.process import flow_of
 

@@ -14,6 +14,7 @@ from mendflow.core.model.flow import (
     Flow,
     ForEach,
     Invoke,
+    LinkSource,
     Parallel,
     Pick,
     Receive,
@@ -21,7 +22,6 @@ from mendflow.core.model.flow import (
     Rethrow,
     Scope,
     Sequence,
-    Source,
     Throw,
     Until,
     Validate,
@@ -199,7 +199,7 @@ def test_a_flow_has_links_with_conditions(tmp_path: Path) -> None:
     )
     assert isinstance(read, Parallel) and read.links == ("a",)
     one, two = read.branches
-    assert one.sources == (Source(link="a", when=xpath("$number > 1")),) and not one.suppress_join_failure
+    assert one.sources == (LinkSource(link="a", when=xpath("$number > 1")),) and not one.suppress_join_failure
     assert two.targets == ("a",) and two.join == xpath("$a") and two.suppress_join_failure
 
 
@@ -326,7 +326,7 @@ def test_an_activity_of_others_does_nothing_and_keeps_its_links(tmp_path: Path) 
         '<empty><targets><target linkName="a"/></targets></empty></flow>',
     )
     assert isinstance(read, Parallel)
-    assert read.branches[0] == Empty(name="p", sources=(Source(link="a"),), suppress_join_failure=False)
+    assert read.branches[0] == Empty(name="p", sources=(LinkSource(link="a"),), suppress_join_failure=False)
 
 
 def test_what_stands_in_literals_and_activities_of_others_is_no_activity(tmp_path: Path) -> None:

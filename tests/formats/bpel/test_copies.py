@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.flow import Assign
-from mendflow.core.model.xml import XmlCopy, XmlPlace, XmlSource
+from mendflow.core.model.xml import XmlCopy, XmlSource, XmlTarget
 from tests.formats.bpel.documents import HEAD, RECEIVE, REPLY, body, flow, process, sequence, step, xpath
 
 SOURCES = [
@@ -28,19 +28,19 @@ SOURCES = [
 @pytest.mark.parametrize(("text", "source"), SOURCES)
 def test_a_copy_comes_from_wherever_it_may(tmp_path: Path, text: str, source: XmlSource) -> None:  # FM-6
     read = step(tmp_path, f'<assign><copy>{text}<to variable="number"/></copy></assign>')
-    assert isinstance(read, Assign) and read.xml == (XmlCopy(source=source, target=XmlPlace(variable="number")),)
+    assert isinstance(read, Assign) and read.xml == (XmlCopy(source=source, target=XmlTarget(variable="number")),)
 
 
 PLACES = [
-    ('<to variable="order" part="order"/>', XmlPlace(variable="order", part="order")),
-    ('<to variable="order" property="o:number"/>', XmlPlace(variable="order", property="{urn:orders}number")),
-    ('<to partnerLink="shop"/>', XmlPlace(partner_link="shop")),
-    ("<to>$paper/o:number</to>", XmlPlace(expression=xpath("$paper/o:number", ("o", "urn:orders")))),
+    ('<to variable="order" part="order"/>', XmlTarget(variable="order", part="order")),
+    ('<to variable="order" property="o:number"/>', XmlTarget(variable="order", property="{urn:orders}number")),
+    ('<to partnerLink="shop"/>', XmlTarget(partner_link="shop")),
+    ("<to>$paper/o:number</to>", XmlTarget(expression=xpath("$paper/o:number", ("o", "urn:orders")))),
 ]
 
 
 @pytest.mark.parametrize(("text", "place"), PLACES)
-def test_a_copy_goes_wherever_it_may(tmp_path: Path, text: str, place: XmlPlace) -> None:  # FM-6
+def test_a_copy_goes_wherever_it_may(tmp_path: Path, text: str, place: XmlTarget) -> None:  # FM-6
     read = step(tmp_path, f"<assign><copy><from>1</from>{text}</copy></assign>")
     assert isinstance(read, Assign) and read.xml[0].target == place
 
@@ -80,7 +80,7 @@ def test_a_variable_may_begin_with_a_value(tmp_path: Path) -> None:
         ),
     ).declared
     assert declared is not None
-    assert declared.first == (XmlCopy(source=XmlSource(expression=xpath("10")), target=XmlPlace(variable="number")),)
+    assert declared.first == (XmlCopy(source=XmlSource(expression=xpath("10")), target=XmlTarget(variable="number")),)
 
 
 def test_style_sheets_come_along_with_those_that_they_draw_in(tmp_path: Path) -> None:  # FM-6

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import BadFlow
-from mendflow.core.model.xml import Alias, Bound, Operation, Part, Port, XmlType
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.xml import MessagePart, Operation, PropertyAlias, ServicePort, SoapBinding, XmlType
 from mendflow.formats.bpel import load_bpel
 from tests.formats.bpel.documents import (
     HEAD,
@@ -37,10 +37,10 @@ def schema_import(location: str, namespace: str = "urn:months") -> str:
 
 def test_messages_and_port_types_are_known_by_their_full_names(tmp_path: Path) -> None:  # FM-1
     found = definitions(tmp_path, sequence())
-    assert found.messages["{urn:orders}orderMessage"] == (Part(name="order", element="{urn:orders}order"),)
+    assert found.messages["{urn:orders}orderMessage"] == (MessagePart(name="order", element="{urn:orders}order"),)
     assert found.messages["{urn:orders}countMessage"] == (
-        Part(name="count", type=f"{XSD}int"),
-        Part(name="of", type=f"{XSD}string"),
+        MessagePart(name="count", type=f"{XSD}int"),
+        MessagePart(name="of", type=f"{XSD}string"),
     )
     assert found.port_types["{urn:orders}Shop"]["buy"] == Operation(
         name="buy",
@@ -59,7 +59,7 @@ def test_properties_and_their_aliases_are_known(tmp_path: Path) -> None:  # FM-1
     found = definitions(tmp_path, sequence())
     assert found.properties == {"{urn:orders}number": f"{XSD}int"}
     alias = found.aliases[0]
-    assert alias == Alias(
+    assert alias == PropertyAlias(
         property="{urn:orders}number",
         of=XmlType(message="{urn:orders}orderMessage"),
         part="order",
@@ -78,15 +78,15 @@ def test_a_property_of_an_element_has_the_type_of_what_stands_in_it(tmp_path: Pa
 
 def test_ports_say_how_each_operation_is_spoken_and_where(tmp_path: Path) -> None:  # FM-8
     assert definitions(tmp_path, sequence()).ports == [
-        Port(
+        ServicePort(
             service="{urn:orders}ShopService",
             name="ShopPort",
             port_type="{urn:orders}Shop",
             address="http://127.0.0.1:1/shop",
             operations={
-                "buy": Bound(action="urn:buy"),
-                "tell": Bound(),
-                "count": Bound(style="rpc", namespace="urn:rpc"),
+                "buy": SoapBinding(action="urn:buy"),
+                "tell": SoapBinding(),
+                "count": SoapBinding(style="rpc", namespace="urn:rpc"),
             },
         )
     ]

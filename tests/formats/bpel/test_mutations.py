@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mendflow.core.engine.plan import compile_flow
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.errors import BadFlow
 from mendflow.formats.bpel import load_bpel
 from tests.formats.bpel.documents import WSDL, put, sequence
 

@@ -1,7 +1,7 @@
 """Documents for tests, put together from their parts."""
 
-from mendflow.core.model.flow import Flow, Job
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.formats.jsdl import read_jsdl
 
 JSDL = "http://schemas.ggf.org/jsdl/2005/11/jsdl"
@@ -42,9 +42,9 @@ def flow(*parts: str) -> Flow:
     return read_jsdl(document(*parts), "/nowhere/doc.jsdl")
 
 
-def job(*parts: str) -> Job:
+def job(*parts: str) -> JobActivity:
     body = flow(*parts).body
-    assert isinstance(body, Job)
+    assert isinstance(body, JobActivity)
     return body
 
 

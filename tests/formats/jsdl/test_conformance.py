@@ -4,8 +4,8 @@ import warnings
 from pathlib import Path
 
 from mendflow.core.engine.plan import compile_flow
-from mendflow.core.model.flow import Job
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import JobActivity
 from mendflow.formats import load
 from mendflow.formats.jsdl import read_jsdl, write_jsdl
 
@@ -43,7 +43,7 @@ def test_every_document_of_others_is_a_job_or_refused_with_the_reason() -> None:
         else:
             assert path.name not in BROKEN, path.name
             compile_flow(flow)
-            assert isinstance(flow.body, Job) and flow.body.command, path.name
+            assert isinstance(flow.body, JobActivity) and flow.body.command, path.name
 
 
 def test_every_good_document_of_others_says_the_same_when_it_is_written_again() -> None:  # FM-2

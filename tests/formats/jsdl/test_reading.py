@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.flow import NeededResources, Publishing
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import Limits
-from mendflow.core.model.problems import BadFlow
 from mendflow.formats import load
 from tests.formats.jsdl.documents import HPC, SPMD, document, flow, job, posix, program, resources, staging
 
@@ -65,7 +65,7 @@ def test_all_limits_are_limits_of_the_job() -> None:  # FM-2
         "VirtualMemoryLimit": 9,
     }  # fmt: skip
     found = job(program("a", more="".join(f"<{name}>{number}</{name}>" for name, number in limits.items())))
-    assert found.resources == NeededResources(wall_ms=60_000, memory_bytes=4)
+    assert found.resources == ResourceTemplates(wall_ms=60_000, memory_bytes=4)
     assert found.limits == Limits(
         file_bytes=1, core_bytes=0, data_bytes=2, locked_bytes=3, open_files=5, stack_bytes=6, cpu_ms=7000, processes=8,
         virtual_bytes=9,
@@ -84,7 +84,7 @@ def test_the_machines_that_a_job_may_go_to_are_honoured() -> None:  # FM-2
             "<TotalResourceCount><LowerBoundedRange>1</LowerBoundedRange></TotalResourceCount>",
         ),
     )
-    assert found.resources == NeededResources(hosts=("n1", "n2"), system="linux", machine="x86_64")
+    assert found.resources == ResourceTemplates(hosts=("n1", "n2"), system="linux", machine="x86_64")
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_files_are_brought_and_taken_away() -> None:  # FM-2, FM-6
     assert sorted(found.files.values()) == ["log", "out.txt", "table"]
     published = {found.files[name]: each for name, each in found.publish.items()}
     assert published == {
-        "out.txt": Publishing(url="ftp://me:pw@host:2121/out.txt"),
-        "log": Publishing(url="file:///tmp/log", overwrite=False),
-        "table": Publishing(logical="lfn:/store/table"),
+        "out.txt": PublicationTemplate(url="ftp://me:pw@host:2121/out.txt"),
+        "log": PublicationTemplate(url="file:///tmp/log", overwrite=False),
+        "table": PublicationTemplate(logical="lfn:/store/table"),
     }
     assert found.command == "chmod u+x -- ./run || exit 125\nexec ./run x > out.txt"  # what came was no program yet
 

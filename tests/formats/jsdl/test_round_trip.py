@@ -11,13 +11,13 @@ from lxml import etree
 from msgspec.structs import replace
 
 from mendflow.core.expressions import literal
-from mendflow.core.model.flow import Empty, Flow, Job, NeededResources, Publishing, Sequence
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import Empty, Flow, JobActivity, PublicationTemplate, ResourceTemplates, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Limits, Submission
-from mendflow.core.model.problems import BadFlow
 from mendflow.formats.jsdl import read_jsdl, write_jsdl
 from mendflow.formats.jsdl.program import Program, command_of, program_of
-from mendflow.formats.jsdl.ranges import Interval, Range, chosen, holds
+from mendflow.formats.jsdl.ranges import Interval, Range, choose_amount, contains
 from mendflow.formats.jsdl.vocabulary import MACHINES, SYSTEMS
 from tests.formats.jsdl.documents import document, flow, posix, program, resources, staging
 
@@ -54,17 +54,17 @@ def commands(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def jobs(draw: st.DrawFn) -> Job:
+def jobs(draw: st.DrawFn) -> JobActivity:
     outputs = draw(st.dictionaries(NAMES.filter(lambda name: name not in ("output", "error")), PATHS, max_size=3))
     outputs = {name: path for name, path in outputs.items() if list(outputs.values()).count(path) == 1}
-    return Job(
+    return JobActivity(
         name=draw(NAMES),
         command=literal(draw(commands())),
         env={name: literal(value) for name, value in draw(st.dictionaries(NAMES, TEXTS, max_size=3)).items()},
         inputs=draw(st.dictionaries(PATHS, URLS, max_size=3)),
         files=outputs,
-        publish={name: Publishing(url=draw(TARGETS), overwrite=draw(st.booleans())) for name in outputs},
-        resources=NeededResources(
+        publish={name: PublicationTemplate(url=draw(TARGETS), overwrite=draw(st.booleans())) for name in outputs},
+        resources=ResourceTemplates(
             cpus=float(draw(st.integers(1, 64))),
             memory_bytes=draw(st.just(0) | AMOUNTS),
             disk_bytes=draw(st.just(0) | AMOUNTS),
@@ -87,12 +87,12 @@ def jobs(draw: st.DrawFn) -> Job:
     )
 
 
-def as_flow(job: Job) -> Flow:
+def as_flow(job: JobActivity) -> Flow:
     return Flow(name=FlowName("trip"), body=job, description="there\nand back", folder="/nowhere")
 
 
 @given(jobs())
-def test_a_job_that_is_written_is_the_same_when_it_is_read(job: Job) -> None:  # FM-2
+def test_a_job_that_is_written_is_the_same_when_it_is_read(job: JobActivity) -> None:  # FM-2
     text = write_jsdl(as_flow(job))
     again = read_jsdl(text, "/nowhere/trip.jsdl")
     assert again.body == job
@@ -124,30 +124,32 @@ def test_a_document_that_is_read_and_written_says_the_same(parts: list[str]) -> 
 
 
 def test_a_program_is_written_as_a_program_and_a_line_as_a_shells() -> None:
-    job = Job(name="a", command="exec /bin/echo 'a b' > out", files={"output": "out"})
+    job = JobActivity(name="a", command="exec /bin/echo 'a b' > out", files={"output": "out"})
     assert "<jsdl-posix:Executable>/bin/echo</jsdl-posix:Executable>" in write_jsdl(as_flow(job))
-    line = write_jsdl(as_flow(Job(name="a", command="echo a | wc -c")))
+    line = write_jsdl(as_flow(JobActivity(name="a", command="echo a | wc -c")))
     assert "<jsdl-posix:Argument>echo a | wc -c</jsdl-posix:Argument>" in line
-    lines = write_jsdl(as_flow(Job(name="a", command="echo a\necho b")))
+    lines = write_jsdl(as_flow(JobActivity(name="a", command="echo a\necho b")))
     assert '<jsdl-posix:Environment name="MENDFLOW_SCRIPT">echo a\necho b</jsdl-posix:Environment>' in lines
 
 
 def test_lines_in_an_environment_run_wherever_such_a_document_is_understood() -> None:
     """Another program that reads JSDL runs what it says: a shell, its arguments, and its environment."""
-    root = etree.fromstring(write_jsdl(as_flow(Job(name="a", command="for i in 1 2; do\n echo $i\ndone"))).encode())
+    root = etree.fromstring(
+        write_jsdl(as_flow(JobActivity(name="a", command="for i in 1 2; do\n echo $i\ndone"))).encode()
+    )
     words = [str(each.text) for each in root.iter("{*}Executable", "{*}Argument")]
     env = {str(each.get("name")): str(each.text) for each in root.iter("{*}Environment")}
     assert subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout == "1\n2\n"
 
 
 def test_a_flow_that_is_nothing_but_its_job_is_written() -> None:
-    body = Sequence(name="all", body=(Job(name="a", command="b", label="c"),))
-    assert read_jsdl(write_jsdl(replace(as_flow(Job(name="x", command="y")), body=body))).body == Job(
+    body = Sequence(name="all", body=(JobActivity(name="a", command="b", label="c"),))
+    assert read_jsdl(write_jsdl(replace(as_flow(JobActivity(name="x", command="y")), body=body))).body == JobActivity(
         name="a", command="b"
     )
 
 
-JOB = Job(name="a", command="b")
+JOB = JobActivity(name="a", command="b")
 
 
 @pytest.mark.parametrize(
@@ -157,21 +159,21 @@ JOB = Job(name="a", command="b")
         (replace(JOB, priority=3), "a priority"),
         (replace(JOB, retries=3, owner="me"), "an owner"),
         (replace(JOB, submission=Submission.FORGET), "how it is submitted"),
-        (replace(JOB, resources=NeededResources(gpus=1)), "gpus"),
-        (replace(JOB, resources=NeededResources(site="t0")), "a site"),
-        (replace(JOB, resources=NeededResources(cpus=0.5)), "no whole number"),
-        (replace(JOB, resources=NeededResources(wall_ms=1500)), "no whole number of seconds"),
-        (replace(JOB, resources=NeededResources(machine="riscv64")), "the machine riscv64"),
+        (replace(JOB, resources=ResourceTemplates(gpus=1)), "gpus"),
+        (replace(JOB, resources=ResourceTemplates(site="t0")), "a site"),
+        (replace(JOB, resources=ResourceTemplates(cpus=0.5)), "no whole number"),
+        (replace(JOB, resources=ResourceTemplates(wall_ms=1500)), "no whole number of seconds"),
+        (replace(JOB, resources=ResourceTemplates(machine="riscv64")), "the machine riscv64"),
         (replace(JOB, files={"t": "t"}), "that t is kept by the server"),
         (
-            replace(JOB, files={"t": "t"}, publish={"t": Publishing(logical="/t", element="e")}),
+            replace(JOB, files={"t": "t"}, publish={"t": PublicationTemplate(logical="/t", element="e")}),
             "on which storage element",
         ),
         (replace(JOB, command="echo \x01"), "its texts as they are"),
         (replace(JOB, inputs={"all/": "http://h/a"}), "its files"),
     ],
 )
-def test_what_jsdl_cannot_say_is_told(job: Job, told: str) -> None:  # FM-2
+def test_what_jsdl_cannot_say_is_told(job: JobActivity, told: str) -> None:  # FM-2
     with pytest.raises(BadFlow, match=told):
         write_jsdl(as_flow(job))
 
@@ -205,12 +207,12 @@ RANGES = st.lists(intervals(), min_size=1, max_size=3).map(tuple)
 
 @given(st.lists(RANGES, min_size=1, max_size=2), st.none() | st.integers(1, 3))
 def test_the_amount_that_is_chosen_is_one_that_all_ranges_allow(ranges: list[Range], usual: int | None) -> None:  # FM-2
-    found = chosen(ranges, usual)
-    possible = [number for number in range(1, 200) if holds(ranges, number)]
+    found = choose_amount(ranges, usual)
+    possible = [number for number in range(1, 200) if contains(ranges, number)]
     if found is None:
         assert not possible or all(math.isinf(each.low) or each.low < 1 for one in ranges for each in one if 1 in each)
     else:
-        assert found >= 1 and holds(ranges, found)
+        assert found >= 1 and contains(ranges, found)
         assert usual not in possible or found == usual
 
 

@@ -3,10 +3,10 @@
 from hypothesis import strategies as st
 
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Activity, Call, Empty, Flow, Job, Mend, Wait
+from mendflow.core.model.flow import Activity, Call, Empty, Flow, JobActivity, PrimitiveStep, Wait
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.mending import CASE_LEVEL, ExceptionType, Primitive
-from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.model.repair import CASE_LEVEL, ExceptionType, Primitive
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.formats.yaml.exlets import context_of, exlet_flow
 from tests.core.rules.trees import CONDITIONS, trees
 
@@ -64,13 +64,13 @@ def exlets(draw: st.DrawFn, name: str) -> Flow:
         called = draw(st.sampled_from([f"step-{count}", f"named-{count}"]))
         kind = draw(st.integers(0, 5))
         if kind <= 1:
-            steps.append(Mend(name=called, **draw(AIMED)))
+            steps.append(PrimitiveStep(name=called, **draw(AIMED)))
         elif kind == 2:
-            steps.append(Mend(name=called, **draw(CHANGING)))
+            steps.append(PrimitiveStep(name=called, **draw(CHANGING)))
         elif kind == 3:
             steps.append(Call(name=called, flow="worklet", inputs=draw(st.dictionaries(st.just("n"), VALUES))))
         elif kind == 4:
-            steps.append(Job(name=called, command="echo hi", when=Expr("true")))
+            steps.append(JobActivity(name=called, command="echo hi", when=Expr("true")))
         else:
             steps.append(Wait(name=called, duration=3) if draw(st.booleans()) else Empty(name=called))
     variables = context_of(draw(st.sets(st.sampled_from(["job", "fault"]))))
@@ -78,7 +78,7 @@ def exlets(draw: st.DrawFn, name: str) -> Flow:
 
 
 @st.composite
-def rules_in(draw: st.DrawFn, type: ExceptionType, names: list[str]) -> Tree:
+def rules_in(draw: st.DrawFn, type: ExceptionType, names: list[str]) -> RuleTree:
     tree = draw(trees(most=10))
     shift = draw(st.sampled_from([0, 0, 1, 7]))
     moved = {
@@ -97,7 +97,7 @@ def rules_in(draw: st.DrawFn, type: ExceptionType, names: list[str]) -> Tree:
         )
         for id, rule in tree.rules.items()
     }
-    return Tree(moved, tree.root + shift)
+    return RuleTree(moved, tree.root + shift)
 
 
 FLOWS = st.sampled_from(["", "flow-a", "UID_1-2"])
@@ -107,16 +107,16 @@ FLOWS = st.sampled_from(["", "flow-a", "UID_1-2"])
 def rule_sets(draw: st.DrawFn) -> RuleSet:
     names = draw(st.lists(st.sampled_from(["more", "abort.1", "case-pre.2", "less memory"]), unique=True))
     made = {name: draw(exlets(name)) for name in names}
-    found: dict[ExceptionType, dict[str, Tree]] = {}
+    found: dict[ExceptionType, dict[str, RuleTree]] = {}
     for type in draw(st.lists(st.sampled_from(list(ExceptionType)), unique=True, max_size=3)):
         tasks = (
             [""]
             if type in CASE_LEVEL
-            else draw(st.lists(st.sampled_from([HOUSE, "align", "Do Show", "1"]), min_size=1, unique=True))
+            else draw(st.lists(st.sampled_from([DEFAULT_RULES, "align", "Do Show", "1"]), min_size=1, unique=True))
         )
         found[type] = {task: draw(rules_in(type, names)) for task in tasks}
     return RuleSet(
-        name=draw(st.sampled_from(["flow", HOUSE, "odd name"])),
+        name=draw(st.sampled_from(["flow", DEFAULT_RULES, "odd name"])),
         version=draw(st.integers(0, 99)),
         trees=found,
         exlets=made,

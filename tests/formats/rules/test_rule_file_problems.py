@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.core.model.problems import BadRules
+from mendflow.core.model.errors import BadRules
 from mendflow.formats.rules import read_rules
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mendflow.core.model.flow import Call, Job, Mend, Scope, Sequence
-from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.core.model.problems import BadRules
-from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.model.errors import BadRules
+from mendflow.core.model.flow import Call, JobActivity, PrimitiveStep, Scope, Sequence
+from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
-from mendflow.core.rules import compiled, looking_into, problems_of
+from mendflow.core.rules import compile_rules, context_lookup, problems_of
 from mendflow.formats.rules import load_rules, read_rules, rules_text, write_rules
 from tests.formats.rules.rule_sets import rule_sets
 
@@ -75,7 +75,7 @@ def test_a_rule_file_is_a_rule_set() -> None:  # EX-5
     assert (tree.rules[2].passive, tree.rules[3].exlet, tree.rules[1].note) == (True, "", "samples grow")
     assert tree.rules[4].cornerstone == {"sources": {"weather": {"storm": True}}}
     assert rules.trees[ExceptionType.SELECTION]["treat"].rules[1].exlet == "treat-fever"
-    assert set(rules.trees[ExceptionType.ABORT]) == {"align", HOUSE}
+    assert set(rules.trees[ExceptionType.ABORT]) == {"align", DEFAULT_RULES}
     assert not problems_of(rules)
 
 
@@ -86,19 +86,19 @@ def test_steps_that_stand_in_a_rule_are_an_exlet_with_a_name_of_its_own() -> Non
     body = rules.exlets[rule.exlet].body
     assert isinstance(body, Sequence)
     suspend, compensate, remove = body.body
-    assert isinstance(suspend, Mend)
+    assert isinstance(suspend, PrimitiveStep)
     assert (suspend.do, suspend.target) == (Primitive.SUSPEND, "case")
     assert isinstance(compensate, Sequence)
     assert isinstance(compensate.body[0], Call)
     assert compensate.body[0].flow == "CancelShow"
-    assert isinstance(remove, Mend)
+    assert isinstance(remove, PrimitiveStep)
 
 
 def test_an_exlet_may_do_what_flows_do() -> None:
     body = read_rules(FILE, "align.rules.yaml").exlets["give-up"].body
     assert isinstance(body, Scope)
     assert isinstance(body.body, Sequence)
-    assert isinstance(body.body.body[0], Job)
+    assert isinstance(body.body.body[0], JobActivity)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_an_exlet_may_do_what_flows_do() -> None:
 def test_rows_are_asked_from_the_top_and_exceptions_only_where_their_rule_holds(
     context: dict[str, Value], concluded: str | None
 ) -> None:
-    rules = compiled(read_rules(FILE, "align.rules.yaml"))
-    conclusion = rules.conclude(ExceptionType.ABORT, "align", looking_into(context))
+    rules = compile_rules(read_rules(FILE, "align.rules.yaml"))
+    conclusion = rules.conclude(ExceptionType.ABORT, "align", context_lookup(context))
     assert (conclusion.exlet if conclusion else None) == concluded
 
 
 def test_a_list_alone_is_for_all_tasks() -> None:
     rules = read_rules("abort:\n  - if: true\n    do:\n      - restart:\n", "x.yaml")
-    assert list(rules.trees[ExceptionType.ABORT]) == [HOUSE]
+    assert list(rules.trees[ExceptionType.ABORT]) == [DEFAULT_RULES]
     assert rules.name == "x"
     assert "abort:\n  - if: true\n    do:\n      - restart:" in write_rules(rules)
 
@@ -143,7 +143,7 @@ def test_whatever_is_written_is_read_again(rules: RuleSet) -> None:  # EX-12
 
 def test_a_tree_too_deep_for_a_file_is_written_rule_by_rule() -> None:
     depth = 300
-    tree = Tree(
+    tree = RuleTree(
         {id: Rule(id=id, condition="true", on_true=id + 1 if id < depth else None) for id in range(1, depth + 1)}, 1
     )
     rules = RuleSet(name="deep", trees={ExceptionType.ABORT: {"align": tree}})
@@ -155,7 +155,7 @@ def test_a_tree_too_deep_for_a_file_is_written_rule_by_rule() -> None:
 @pytest.mark.full
 def test_many_rules_fit_into_a_file() -> None:
     count = 10_000
-    tree = Tree(
+    tree = RuleTree(
         {
             id: Rule(
                 id=id,

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mendflow.core.model.flow import Call, Mend, Parallel, Sequence
-from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.core.model.problems import BadRules
+from mendflow.core.model.errors import BadRules
+from mendflow.core.model.flow import Call, Parallel, PrimitiveStep, Sequence
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
-from mendflow.core.rules import Draft, add, compiled, looking_into, problems_of, replace_exlet, triggers
+from mendflow.core.rules import Draft, add_rule, compile_rules, context_lookup, problems_of, replace_exlet, triggers
 from mendflow.formats.rules import load_xrs, read_rules, read_xrs, write_rules, write_xrs
 from tests.formats.rules.rule_sets import rule_sets
 
@@ -102,17 +102,17 @@ def test_a_conclusion_becomes_an_exlet_that_does_the_same() -> None:  # EX-12
     body = rules.exlets["item-pre.Do-Show.1"].body
     assert isinstance(body, Sequence)
     suspend, compensate, go_on = body.body
-    assert isinstance(suspend, Mend)
-    assert isinstance(go_on, Mend)
+    assert isinstance(suspend, PrimitiveStep)
+    assert isinstance(go_on, PrimitiveStep)
     assert (suspend.do, suspend.target, go_on.do) == (Primitive.SUSPEND, "item", Primitive.CONTINUE)
     assert isinstance(compensate, Sequence)
     together, *writes = compensate.body
     assert isinstance(together, Parallel)
     assert [call.flow for call in together.branches if isinstance(call, Call)] == ["ChangeVenue", "TellFans"]
-    assert [write.do for write in writes if isinstance(write, Mend)] == [Primitive.WRITE, Primitive.WRITE]
+    assert [write.do for write in writes if isinstance(write, PrimitiveStep)] == [Primitive.WRITE, Primitive.WRITE]
     old = rules.exlets["item-post.B.0"].body
     assert isinstance(old, Sequence)
-    assert [(step.do, step.target) for step in old.body if isinstance(step, Mend)] == [
+    assert [(step.do, step.target) for step in old.body if isinstance(step, PrimitiveStep)] == [
         (Primitive.REMOVE, "ancestors"),
         (Primitive.COMPLETE, "item"),
         (Primitive.FAIL, "item"),
@@ -123,16 +123,16 @@ def test_a_conclusion_becomes_an_exlet_that_does_the_same() -> None:  # EX-12
 def test_a_selection_concludes_its_worklet() -> None:
     rules = read_xrs(EVERYTHING).rule_set
     context: dict[str, Value] = {"item": {"data": {"Fever": True}}}
-    chosen = compiled(rules).conclude(ExceptionType.SELECTION, "Treat", looking_into(context))
+    chosen = compile_rules(rules).conclude(ExceptionType.SELECTION, "Treat", context_lookup(context))
     assert chosen is not None
     assert chosen.exlet == "UID_6c-1"
 
 
 def test_a_case_is_judged_by_its_data_as_there() -> None:
-    rules = compiled(read_xrs(EVERYTHING).rule_set)
+    rules = compile_rules(read_xrs(EVERYTHING).rule_set)
     for sold, concluded in ((20_000, "item-pre.Do-Show.1"), (29_000, None)):
         context: dict[str, Value] = {"case": {"data": {"Seating": 30_000}}, "item": {"data": {"Sold": sold}}}
-        conclusion = rules.conclude(ExceptionType.ITEM_PRE, "Do Show", looking_into(context))
+        conclusion = rules.conclude(ExceptionType.ITEM_PRE, "Do Show", context_lookup(context))
         assert (conclusion.exlet if conclusion else None) == concluded
 
 
@@ -140,7 +140,7 @@ def test_cornerstones_conclude_what_they_did() -> None:
     rules = read_xrs(EVERYTHING).rule_set
     stone = rules.trees[ExceptionType.ITEM_PRE]["Do Show"].rules[1].cornerstone
     assert stone == {"data": {"Sold": 20_000, "Seating": 30_000}}
-    assert compiled(rules).conclude(ExceptionType.ITEM_PRE, "Do Show", looking_into(stone))
+    assert compile_rules(rules).conclude(ExceptionType.ITEM_PRE, "Do Show", context_lookup(stone))
 
 
 def test_what_cannot_be_translated_is_told_with_its_place_and_kept() -> None:  # EX-12
@@ -161,7 +161,7 @@ def test_a_rule_that_was_changed_here_is_written_anew_and_the_others_as_they_wer
     rules = read_xrs(EVERYTHING).rule_set
     changed = replace_exlet(rules, ExceptionType.CASE_PRE, "", 0, "case-post.0")
     context: dict[str, Value] = {"item": {"data": {"Sold": 5, "Seating": 30_000}}}
-    grown = add(
+    grown = add_rule(
         changed, ExceptionType.ITEM_PRE, "Do Show", context, Draft(condition="data.Sold < 10", exlet="case-pre.0")
     ).rule_set
     written = write_xrs(grown)

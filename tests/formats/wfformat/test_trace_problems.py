@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.errors import BadFlow
 from mendflow.formats import wfformat
 from mendflow.formats.wfformat import load_trace, read_trace
 from tests.formats.wfformat.traces import OURS, OURS_1_4, document

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from mendflow.core.engine.plan import compile_flow
-from mendflow.core.model.flow import Job, Parallel
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.flow import JobActivity, Parallel
 from mendflow.core.model.values import file_of
 from mendflow.formats import load
 from mendflow.formats.check import check
@@ -19,10 +19,10 @@ from mendflow.formats.wfformat.program import command_for, content_of, digest_of
 from tests.formats.wfformat.traces import ABSENT, CONFORMANCE, OURS, OURS_1_4, REAL, made_up
 
 
-def jobs(trace: Trace, scale: Scale | None = None) -> dict[str, Job]:
+def jobs(trace: Trace, scale: Scale | None = None) -> dict[str, JobActivity]:
     body = as_flow(trace, scale or Scale()).flow.body
     assert isinstance(body, Parallel)
-    found = {each.name: each for each in body.branches if isinstance(each, Job)}
+    found = {each.name: each for each in body.branches if isinstance(each, JobActivity)}
     assert len(found) == len(trace.tasks)
     return found
 
@@ -115,7 +115,7 @@ def test_what_is_there_at_all_is_never_scaled_to_nothing() -> None:
 
 @pytest.mark.parametrize("scale", [Scale(time=-1), Scale(size=-0.1), Scale(time=float("nan")), Scale(size=1e9)])
 def test_a_scale_that_makes_no_sense_is_refused(scale: Scale) -> None:
-    with pytest.raises(Invalid, match=r"the scale of (time|size)s is .*; give a number from 0 to"):
+    with pytest.raises(InvalidRequest, match=r"the scale of (time|size)s is .*; give a number from 0 to"):
         as_flow(load_trace(OURS), scale)
 
 

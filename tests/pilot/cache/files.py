@@ -39,7 +39,7 @@ def read(cache: DiskCache, digest: str) -> bytes | None:
     """What a job would be given now, from this cache alone."""
     cache.pin(digest)
     try:
-        entry = cache.at_hand(digest)
+        entry = cache.lookup(digest)
         return None if entry is None else Path(entry.path).read_bytes()
     finally:
         cache.release([digest])
@@ -67,5 +67,5 @@ def pilots_of_a_host(tmp_path: Path, count: int, options: CacheOptions) -> list[
             for other, folder in enumerate(folders)
             if other != number
         ]
-        cache.hear(others, mark=1)
+        cache.set_neighbours(others, mark=1)
     return caches

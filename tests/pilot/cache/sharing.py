@@ -6,9 +6,9 @@ from collections import Counter
 import msgspec
 from aiohttp import web
 
-from mendflow.core.model.data import CacheNews, Neighbour
+from mendflow.core.model.data import CacheUpdate, Neighbour
 from mendflow.core.model.ids import PilotId
-from mendflow.core.model.sync import SyncAnswer, SyncRequest, mark_of
+from mendflow.core.model.sync import SyncAnswer, SyncRequest, servers_mark
 from tests.pilot.conftest import Server
 
 
@@ -17,7 +17,7 @@ class SharingServer(Server):
 
     def __init__(self) -> None:
         super().__init__()
-        self.news: dict[PilotId, CacheNews] = {}
+        self.news: dict[PilotId, CacheUpdate] = {}
         self.hosts: dict[PilotId, str] = {}
         self.held: dict[str, dict[str, int]] = {}
         self.given: Counter[str] = Counter()
@@ -65,4 +65,4 @@ class SharingServer(Server):
             for other, news in sorted(self.news.items())
             if other != pilot
         ]
-        return others, mark_of([repr(other) for other in others])
+        return others, servers_mark([repr(other) for other in others])

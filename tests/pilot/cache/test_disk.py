@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.pilot.cache.contract import Cache, Origin
+from mendflow.pilot.cache.contract import Cache, CacheOrigin
 from mendflow.pilot.cache.disk import DiskCache
-from mendflow.pilot.cache.entries import REST, Damaged, seal_of
+from mendflow.pilot.cache.entries import REST, DamagedEntry, seal_of
 from tests.pilot.cache.files import bringing, digest_of, fill, never, read
 
 
@@ -31,15 +31,15 @@ def forge(path: Path, content: bytes) -> None:
 
 def test_it_is_what_staging_asks_for(cache: DiskCache) -> None:
     asked: Cache = cache
-    assert asked.at_hand(digest_of(b"x")) is None
+    assert asked.lookup(digest_of(b"x")) is None
 
 
 def test_a_file_is_fetched_once_and_its_origin_told(cache: DiskCache) -> None:  # FM-6
     digest = digest_of(b"one")
     cache.pin(digest)
-    assert cache.take_in(digest, bringing(b"one")).origin is Origin.FETCHED
+    assert cache.take_in(digest, bringing(b"one")).origin is CacheOrigin.FETCHED
     entry = cache.take_in(digest, never)
-    assert entry.origin is Origin.OWN and entry.bytes == 3 and Path(entry.path).read_bytes() == b"one"
+    assert entry.origin is CacheOrigin.OWN and entry.bytes == 3 and Path(entry.path).read_bytes() == b"one"
 
 
 def test_asked_by_many_at_a_time_a_file_is_fetched_once(cache: DiskCache) -> None:
@@ -105,7 +105,7 @@ def test_a_copy_is_the_jobs_own_and_a_link_is_the_file_itself(cache: DiskCache, 
     cache.give(digest, str(tmp_path / "link"), link=True)
     (tmp_path / "copy").write_bytes(b"mine now")
     assert read(cache, digest) == b"content"
-    entry = cache.at_hand(digest)
+    entry = cache.lookup(digest)
     assert entry is not None and os.path.samefile(entry.path, tmp_path / "link")
     assert not os.stat(tmp_path / "link").st_mode & 0o222
 
@@ -117,8 +117,8 @@ def test_a_job_that_writes_into_a_linked_input_spoils_it_for_nobody_else(cache: 
     forge(tmp_path / "link", b"c0ntent")
     cache.look_at_links()
     assert cache.news_since(0)[1] == [], "it is told that the file is gone"
-    assert cache.at_hand(digest) is None
-    assert cache.take_in(digest, bringing(b"content")).origin is Origin.FETCHED
+    assert cache.lookup(digest) is None
+    assert cache.take_in(digest, bringing(b"content")).origin is CacheOrigin.FETCHED
 
 
 def test_a_linked_input_that_has_gone_with_its_job_is_not_taken_for_changed(
@@ -140,7 +140,7 @@ def test_a_changed_file_is_never_given(cache: DiskCache, tmp_path: Path) -> None
     digest = fill(cache, b"content")
     forge(tmp_path / "cache" / digest, b"c0ntent")
     cache.pin(digest)
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedEntry):
         cache.give(digest, str(tmp_path / "input"), link=False)
     assert not (tmp_path / "input").exists() and read(cache, digest) is None
 

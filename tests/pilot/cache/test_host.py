@@ -9,9 +9,9 @@ import pytest
 from mendflow.core.caching.sizes import cache_bytes
 from mendflow.core.model.data import Neighbour
 from mendflow.core.model.ids import PilotId
-from mendflow.pilot.cache.contract import Origin
+from mendflow.pilot.cache.contract import CacheOrigin
 from mendflow.pilot.cache.entries import seal_of
-from mendflow.pilot.cache.host import LINGER_S, Host
+from mendflow.pilot.cache.host_sharing import LINGER_S, HostSharing
 from mendflow.pilot.cache.shared import CacheOptions, SharedCache
 from tests.pilot.cache.files import bringing, digest_of, fill, folder_bytes, never, pilots_of_a_host, read
 
@@ -23,14 +23,14 @@ def test_a_job_finds_what_another_pilot_of_the_host_has_by_a_link(tmp_path: Path
     digest = fill(one.disk, b"shared")
     two.disk.pin(digest)
     entry = two.disk.take_in(digest, never, size=6)
-    assert entry.origin is Origin.SHARED
+    assert entry.origin is CacheOrigin.SHARED
     assert os.path.samefile(tmp_path / "p0" / digest, entry.path)
 
 
 def test_what_is_new_with_a_neighbour_is_linked_before_anybody_asks(tmp_path: Path) -> None:  # PJ-6
     one, two = pilots_of_a_host(tmp_path, 2, SPACE)
     digest = fill(one.disk, b"shared")
-    two.look_around()
+    two.rebalance()
     assert os.path.samefile(tmp_path / "p0" / digest, tmp_path / "p1" / digest)
     news = two.news(0)
     assert news is not None and [file.sha256 for file in news.added] == [digest], "and told"
@@ -40,7 +40,7 @@ def test_a_file_lives_until_its_last_link_goes_and_each_removal_is_told(tmp_path
     caches = pilots_of_a_host(tmp_path, 3, SPACE)
     digest = fill(caches[0].disk, b"shared")
     for cache in caches:
-        cache.look_around()
+        cache.rebalance()
     seen = [cache.version for cache in caches]
     for number, cache in enumerate(caches):
         assert read(cache.disk, digest) == b"shared"
@@ -64,11 +64,11 @@ def test_what_two_pilots_have_fetched_at_once_is_soon_on_the_disk_once(tmp_path:
     assert folder_bytes(tmp_path / "p0", tmp_path / "p1") == 12
     two.disk.pin(digest)
     for cache in (one, two):
-        cache.look_around()
+        cache.rebalance()
     assert folder_bytes(tmp_path / "p0", tmp_path / "p1") == 12, "what is in use is left as it is"
     two.disk.release([digest])
     for cache in (one, two):
-        cache.look_around()
+        cache.rebalance()
     assert folder_bytes(tmp_path / "p0", tmp_path / "p1") == 6
     assert read(one.disk, digest) == read(two.disk, digest) == b"shared"
 
@@ -77,7 +77,7 @@ def test_what_a_neighbour_let_go_and_has_again_as_another_file_takes_room_again(
     """It was a link to ours when it was last looked at, and has the same name now."""
     one, two = pilots_of_a_host(tmp_path, 2, SPACE)
     digest = fill(one.disk, b"shared")
-    two.look_around()
+    two.rebalance()
     assert two.room({digest}) == (1_900, 900), "one file, which both have"
     one.disk.resize(0)
     one.disk.resize(900)
@@ -85,19 +85,19 @@ def test_what_a_neighbour_let_go_and_has_again_as_another_file_takes_room_again(
     one.disk.adopt(str(tmp_path / "made"), digest)
     assert not os.path.samefile(tmp_path / "p0" / digest, tmp_path / "p1" / digest)
     assert two.room({digest}) == (1_900 - len(b"shared"), 900), "the disk has it twice"
-    two.look_around()
+    two.rebalance()
     assert os.path.samefile(tmp_path / "p0" / digest, tmp_path / "p1" / digest), "and soon once"
     assert two.room({digest}) == (1_900, 900)
 
 
 def test_what_two_neighbours_have_takes_room_twice_until_it_is_one_file(tmp_path: Path) -> None:  # PJ-5
-    name, host = digest_of(b"xyz"), Host()
+    name, host = digest_of(b"xyz"), HostSharing()
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
         folder.mkdir()
         (folder / name).write_bytes(b"xyz")
         os.utime(folder / name, (0, seal_of(name)))
-    host.hear([Neighbour(PilotId(folder.name), "here", str(folder)) for folder in folders])
+    host.set_neighbours([Neighbour(PilotId(folder.name), "here", str(folder)) for folder in folders])
     host.look()
     assert host.elsewhere_bytes(set(), "") == 6
     (folders[1] / name).unlink()
@@ -111,14 +111,14 @@ def test_a_file_that_is_being_fetched_holds_up_nobody_who_looks_around(tmp_path:
 
     def fetch(target: str) -> None:
         fill(two.disk, b"shared")
-        looking = threading.Thread(target=one.look_around)
+        looking = threading.Thread(target=one.rebalance)
         looking.start()
         looking.join(10)
         assert not looking.is_alive()
         Path(target).write_bytes(b"shared")
 
     one.disk.pin(digest_of(b"shared"))
-    assert one.disk.take_in(digest_of(b"shared"), fetch).origin is Origin.FETCHED
+    assert one.disk.take_in(digest_of(b"shared"), fetch).origin is CacheOrigin.FETCHED
 
 
 def test_what_was_brought_in_part_goes_when_a_neighbour_has_the_whole(tmp_path: Path) -> None:
@@ -133,29 +133,29 @@ def test_what_was_brought_in_part_goes_when_a_neighbour_has_the_whole(tmp_path: 
     with pytest.raises(ConnectionError):
         two.disk.take_in(digest, broken, size=6)
     fill(one.disk, b"shared")
-    assert two.disk.take_in(digest, never, size=6).origin is Origin.SHARED
+    assert two.disk.take_in(digest, never, size=6).origin is CacheOrigin.SHARED
     assert os.listdir(tmp_path / "p1") == [digest]
 
 
 def test_a_file_that_this_pilot_let_go_is_not_linked_again_unless_a_job_wants_it(tmp_path: Path) -> None:
     one, two = pilots_of_a_host(tmp_path, 2, SPACE)
     digest = fill(one.disk, b"shared")
-    two.look_around()
+    two.rebalance()
     two.disk.resize(0)
-    two.look_around()
+    two.rebalance()
     assert two.disk.digests() == set()
     two.disk.pin(digest)
-    assert two.disk.take_in(digest, never).origin is Origin.SHARED
+    assert two.disk.take_in(digest, never).origin is CacheOrigin.SHARED
 
 
 def test_pilots_that_share_have_the_room_of_all_of_them(tmp_path: Path) -> None:  # PJ-5
     caches = pilots_of_a_host(tmp_path, 3, SPACE)
     for cache in caches:
-        cache.look_around()
+        cache.rebalance()
     digests = [fill(caches[0].disk, bytes([number]) * 290) for number in range(10)]
     assert caches[0].disk.digests() == set(digests), "more than one pilot's space"
     for cache in caches[1:]:
-        cache.look_around()
+        cache.rebalance()
         assert cache.disk.digests() == set(digests)
     assert folder_bytes(tmp_path / "p0", tmp_path / "p1", tmp_path / "p2") == 2_900
     assert cache_bytes(1_000, 100, pilots=3) == 2_900
@@ -167,21 +167,21 @@ def test_together_they_keep_to_the_size_of_the_host_whoever_has_what(tmp_path: P
         for number, cache in enumerate(caches):
             fill(cache.disk, bytes([number, turn]) * 100)
         for cache in caches:
-            cache.look_around()
+            cache.rebalance()
     for _ in range(3):
         for cache in caches:
-            cache.look_around()
+            cache.rebalance()
     assert 900 <= folder_bytes(*(tmp_path / f"p{number}" for number in range(3))) <= 2_900
 
 
 def test_a_neighbour_that_is_gone_does_not_count(tmp_path: Path) -> None:  # PJ-5, PJ-6
     one, _ = pilots_of_a_host(tmp_path, 2, SPACE)
-    one.look_around()
+    one.rebalance()
     for number in range(9):
         fill(one.disk, bytes([number]) * 200)
     assert one.disk.held_bytes == 1_800
     (tmp_path / "p1").rmdir()
-    one.look_around()
+    one.rebalance()
     assert one.disk.held_bytes <= 900
 
 
@@ -190,10 +190,10 @@ def test_a_server_that_knows_nobody_yet_costs_no_file(tmp_path: Path) -> None:
     moment = [0.0]
     (theirs := tmp_path / "theirs").mkdir()
     known = [Neighbour(PilotId("p"), "here", str(theirs))]
-    host = Host(clock=lambda: moment[0])
-    host.hear(known)
+    host = HostSharing(clock=lambda: moment[0])
+    host.set_neighbours(known)
     assert host.look() == 1
-    host.hear([])
+    host.set_neighbours([])
     (theirs / digest_of(b"x")).write_bytes(b"x")
     os.utime(theirs / digest_of(b"x"), (0, seal_of(digest_of(b"x"))))
     assert host.look() == 1, "it counts for a while"
@@ -201,7 +201,7 @@ def test_a_server_that_knows_nobody_yet_costs_no_file(tmp_path: Path) -> None:
     assert host.bring(digest_of(b"x"), str(tmp_path / "target")) is None, "but nothing is taken from it"
     moment[0] = LINGER_S
     assert host.look() == 0
-    host.hear(known)
+    host.set_neighbours(known)
     assert host.look() == 1
 
 
@@ -215,26 +215,26 @@ def test_a_pilot_that_comes_back_has_room_for_what_it_shared(tmp_path: Path) -> 
         return SharedCache(tmp_path / "one", options, host="here", first_version=1, memory=tmp_path)
 
     cache = started()
-    cache.hear(known, mark=1)
-    cache.look_around()
+    cache.set_neighbours(known, mark=1)
+    cache.rebalance()
     for number in range(9):
         fill(cache.disk, bytes([number]) * 200)
     assert cache.disk.held_bytes == 1_800
     again = started()
-    again.look_around()
+    again.rebalance()
     assert again.disk.held_bytes == 1_800
 
 
 def test_a_neighbours_file_that_was_changed_is_neither_linked_nor_given(tmp_path: Path) -> None:
     one, two = pilots_of_a_host(tmp_path, 2, SPACE)
     digest = fill(one.disk, b"shared")
-    two.look_around()
+    two.rebalance()
     path = tmp_path / "p0" / digest
     path.chmod(0o644)
     path.write_bytes(b"shar3d")
     assert read(two.disk, digest) is None, "its link was changed with it"
     two.disk.pin(digest)
-    assert two.disk.take_in(digest, bringing(b"shared")).origin is Origin.FETCHED
+    assert two.disk.take_in(digest, bringing(b"shared")).origin is CacheOrigin.FETCHED
     assert (tmp_path / "p1" / digest).read_bytes() == b"shared"
 
 
@@ -257,7 +257,7 @@ def test_a_neighbours_file_with_a_forged_seal_is_found_out_by_its_content(tmp_pa
     (tmp_path / "p0" / digest).write_bytes(b"forged")
     os.utime(tmp_path / "p0" / digest, (0, seal_of(digest)))
     two.disk.pin(digest)
-    assert two.disk.take_in(digest, bringing(b"shared")).origin is Origin.FETCHED
+    assert two.disk.take_in(digest, bringing(b"shared")).origin is CacheOrigin.FETCHED
     assert read(two.disk, digest) == b"shared"
 
 
@@ -271,8 +271,8 @@ def test_only_plain_files_are_linked(tmp_path: Path, kind: str) -> None:
         path.mkdir()
     else:
         os.mkfifo(path)
-    host = Host()
-    host.hear([Neighbour(PilotId("p"), "here", str(theirs))])
+    host = HostSharing()
+    host.set_neighbours([Neighbour(PilotId("p"), "here", str(theirs))])
     assert host.bring(digest_of(b"x"), str(tmp_path / "target")) is None
     assert host.look() == 1 and not (tmp_path / "target").exists()
 
@@ -283,7 +283,7 @@ def test_files_of_other_users_are_not_linked(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(os, "geteuid", lambda: 54_321)
     monkeypatch.setattr(os, "getegid", lambda: 54_321)
     monkeypatch.setattr(os, "getgroups", list)
-    two.look_around()
+    two.rebalance()
     assert two.disk.digests() == set()
     two.disk.pin(digest)
     assert not two.disk._sharers[0].bring(digest, str(tmp_path / "target"))
@@ -297,12 +297,12 @@ def test_files_on_another_disk_are_copied_and_hashed_on_the_way(tmp_path: Path) 
     try:
         theirs = SharedCache(other, SPACE, host="here", first_version=1)
         (one,) = pilots_of_a_host(tmp_path, 1, SPACE)
-        one.hear([Neighbour(PilotId("p"), "here", str(other))], mark=1)
+        one.set_neighbours([Neighbour(PilotId("p"), "here", str(other))], mark=1)
         digest = fill(theirs.disk, b"far away")
-        one.look_around()
+        one.rebalance()
         assert one.disk.digests() == set(), "a copy takes room, so it is not made before somebody asks"
         one.disk.pin(digest)
-        assert one.disk.take_in(digest, never).origin is Origin.SHARED
+        assert one.disk.take_in(digest, never).origin is CacheOrigin.SHARED
         assert read(one.disk, digest) == b"far away"
     finally:
         for path in other.iterdir():
@@ -314,7 +314,7 @@ def test_a_pilot_that_does_not_share_neither_tells_its_folder_nor_looks_into_oth
     options = CacheOptions(space_bytes=1_000, threshold_bytes=100, share="none")
     one, two = pilots_of_a_host(tmp_path, 2, options)
     digest = fill(one.disk, b"own")
-    two.look_around()
+    two.rebalance()
     news = one.news(0)
     assert news is not None and (news.folder, news.address, news.key) == ("", "", "")
     assert digest not in two.disk.digests()

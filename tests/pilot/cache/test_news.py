@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.core.model.data import CachedFile
-from mendflow.pilot.cache import news as module
-from mendflow.pilot.cache.news import News
+from mendflow.pilot.cache import changes as module
+from mendflow.pilot.cache.changes import ChangeLog
 
 names = st.sampled_from("abcdef")
 steps = st.lists(
@@ -26,7 +26,7 @@ class Believing:
         self.version = 0
         self.files: dict[str, int] = {}
 
-    def hear(self, version: int, base: int, added: list[CachedFile], gone: list[str]) -> None:
+    def set_neighbours(self, version: int, base: int, added: list[CachedFile], gone: list[str]) -> None:
         if base and base != self.version:
             return
         if not base:
@@ -42,7 +42,7 @@ def test_whoever_knows_the_version_knows_the_files(steps: list[tuple[str, object
     module.CHANGES_MAX, usual = remembered, module.CHANGES_MAX
     try:
         server, files, starts = Believing(), dict[str, int](), 1
-        news = News(starts << 32)
+        news = ChangeLog(starts << 32)
         for step, detail in steps:
             if step == "change":
                 name = str(detail)
@@ -55,23 +55,23 @@ def test_whoever_knows_the_version_knows_the_files(steps: list[tuple[str, object
             elif step == "tell":
                 told = news.since(server.version)
                 if detail:
-                    server.hear(news.version, *told)
+                    server.set_neighbours(news.version, *told)
             elif step == "server restarts":
                 server = Believing()
             else:
                 starts += 1
-                news = News(starts << 32)
+                news = ChangeLog(starts << 32)
                 for name, size in files.items():
                     news.added(name, size)
             assert server.version != news.version or server.files == files
-        server.hear(news.version, *news.since(server.version))
+        server.set_neighbours(news.version, *news.since(server.version))
         assert server.version == news.version and server.files == files, "one exchange is enough"
     finally:
         module.CHANGES_MAX = usual
 
 
 def test_changes_of_one_file_are_told_as_what_came_of_them() -> None:
-    news = News(1)
+    news = ChangeLog(1)
     news.added("a", 1)
     seen = news.version
     news.gone("a")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.ids import JobId
-from mendflow.pilot.cache.contract import Origin
+from mendflow.pilot.cache.contract import CacheOrigin
 from mendflow.pilot.cache.disk import DiskCache
 from mendflow.pilot.cache.shared import CacheOptions
 from tests.pilot.cache.files import bringing, digest_of, fill, folder_bytes, pilots_of_a_host
@@ -76,7 +76,7 @@ async def test_pilots_that_share_keep_to_their_size_together_while_all_of_them_f
 def test_pilots_that_all_found_the_host_empty_do_not_each_take_all_its_room(tmp_path: Path) -> None:  # PJ-5
     caches = pilots_of_a_host(tmp_path, 3, CacheOptions(space_bytes=100, threshold_bytes=20))
     for cache in caches:
-        cache.look_around()
+        cache.rebalance()
     for turn in range(12):
         for number, cache in enumerate(caches):
             fill(cache.disk, bytes([turn, number]) * 15)
@@ -132,7 +132,7 @@ def test_what_is_in_use_for_long_is_not_waited_for_and_the_file_goes_past_the_ca
     content = b"2" * 60
     with cache.using(digest_of(content)):
         entry = cache.take_in(digest_of(content), bringing(content), size=60)
-        assert entry.origin is Origin.FETCHED and Path(entry.path).read_bytes() == content
+        assert entry.origin is CacheOrigin.FETCHED and Path(entry.path).read_bytes() == content
         assert os.listdir(tmp_path / "cache") == [kept]
     assert not os.path.exists(entry.path)
 

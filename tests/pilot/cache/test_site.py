@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.data import Neighbour
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.ids import PilotId
-from mendflow.core.model.problems import Invalid
-from mendflow.pilot.cache.contract import Origin
-from mendflow.pilot.cache.serving import Serving
+from mendflow.pilot.cache.contract import CacheOrigin
+from mendflow.pilot.cache.server import CacheServer
 from mendflow.pilot.cache.shared import CacheOptions, SharedCache
-from mendflow.pilot.cache.signing import signature
-from mendflow.pilot.cache.site import Site
+from mendflow.pilot.cache.signatures import signature
+from mendflow.pilot.cache.site_sharing import SiteSharing
 from tests.pilot.cache.files import bringing, digest_of, fill, never, read
 
 SITE = CacheOptions(space_bytes=1 << 24, threshold_bytes=0, share="site", address="127.0.0.1")
@@ -29,7 +29,7 @@ def pilots(tmp_path: Path) -> Iterator[list[SharedCache]]:
         made.append(SharedCache(tmp_path / name, SITE, host=name, first_version=1))
         made[-1].serve("http://127.0.0.1:1")
     for cache, other in ((made[0], made[1]), (made[1], made[0])):
-        cache.hear([neighbour(other)], mark=1)
+        cache.set_neighbours([neighbour(other)], mark=1)
     yield made
     for cache in made:
         cache.close()
@@ -41,17 +41,17 @@ def neighbour(cache: SharedCache, *, key: str = "") -> Neighbour:
     return Neighbour(PilotId("other"), "elsewhere", "", news.address, key or news.key)
 
 
-def ask(address: str, digest: str, sign: str | None) -> tuple[int, bytes]:
+def ask(address: str, digest: str, tag_process: str | None) -> tuple[int, bytes]:
     host, _, port = address.rpartition(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=5)
     try:
         connection.request("GET", f"/cache/{digest}")
         challenged = connection.getresponse()
         challenged.read()
-        if sign is None:
+        if tag_process is None:
             return challenged.status, b""
         challenge = challenged.headers["WWW-Authenticate"].removeprefix("Mendflow ")
-        headers = {"Authorization": f"Mendflow {signature(sign, challenge, digest)}"}
+        headers = {"Authorization": f"Mendflow {signature(tag_process, challenge, digest)}"}
         connection.request("GET", f"/cache/{digest}", headers=headers)
         answer = connection.getresponse()
         first = (answer.status, answer.read())
@@ -67,14 +67,14 @@ def test_a_file_comes_from_another_host_of_the_site(pilots: list[SharedCache]) -
     digest = fill(pilots[0].disk, content)
     pilots[1].disk.pin(digest)
     entry = pilots[1].disk.take_in(digest, never, size=len(content))
-    assert entry.origin is Origin.SHARED and Path(entry.path).read_bytes() == content
+    assert entry.origin is CacheOrigin.SHARED and Path(entry.path).read_bytes() == content
     assert read(pilots[1].disk, digest) == content
 
 
 def test_what_no_neighbour_has_is_fetched(pilots: list[SharedCache]) -> None:
     digest = digest_of(b"new")
     pilots[1].disk.pin(digest)
-    assert pilots[1].disk.take_in(digest, bringing(b"new")).origin is Origin.FETCHED
+    assert pilots[1].disk.take_in(digest, bringing(b"new")).origin is CacheOrigin.FETCHED
 
 
 def test_pilots_that_want_the_same_file_at_once_do_not_wait_for_each_other(pilots: list[SharedCache]) -> None:
@@ -94,7 +94,7 @@ def test_pilots_that_want_the_same_file_at_once_do_not_wait_for_each_other(pilot
         thread.start()
     for thread in threads:
         thread.join(15)
-    assert origins == [Origin.FETCHED] * 2
+    assert origins == [CacheOrigin.FETCHED] * 2
 
 
 def test_who_cannot_sign_gets_nothing(pilots: list[SharedCache]) -> None:
@@ -104,9 +104,9 @@ def test_who_cannot_sign_gets_nothing(pilots: list[SharedCache]) -> None:
     assert ask(news.address, digest, news.key) == (200, b"secret")
     assert ask(news.address, digest, None) == (401, b"")
     assert ask(news.address, digest, "guessed") == (401, b"")
-    pilots[1].hear([neighbour(pilots[0], key="guessed")], mark=2)
+    pilots[1].set_neighbours([neighbour(pilots[0], key="guessed")], mark=2)
     pilots[1].disk.pin(digest)
-    assert pilots[1].disk.take_in(digest, bringing(b"secret")).origin is Origin.FETCHED
+    assert pilots[1].disk.take_in(digest, bringing(b"secret")).origin is CacheOrigin.FETCHED
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_what_a_neighbour_sends_is_hashed_and_one_that_sends_wrong_is_left_alone
 ) -> None:
     listening, address = liar(answer)
     with listening:
-        pilots[1].hear([Neighbour(PilotId("liar"), "elsewhere", "", address, "key")], mark=2)
+        pilots[1].set_neighbours([Neighbour(PilotId("liar"), "elsewhere", "", address, "key")], mark=2)
         digest = digest_of(b"content")
         pilots[1].disk.pin(digest)
-        assert pilots[1].disk.take_in(digest, bringing(b"content")).origin is Origin.FETCHED
+        assert pilots[1].disk.take_in(digest, bringing(b"content")).origin is CacheOrigin.FETCHED
     assert read(pilots[1].disk, digest) == b"content"
     site = pilots[1].disk._sharers[1]
-    assert isinstance(site, Site) and site._asking.worth_asking() == []
+    assert isinstance(site, SiteSharing) and site._asking.worth_asking() == []
     assert [path.name for path in (tmp_path / "two").iterdir()] == [digest]
 
 
@@ -183,13 +183,15 @@ def test_a_file_that_is_being_sent_is_not_evicted(tmp_path: Path) -> None:
     cache = SharedCache(folder, CacheOptions(space_bytes=1 << 26, threshold_bytes=0), host="h", first_version=1)
     content = bytes(1 << 25)
     digest = fill(cache.disk, content)
-    serving = Serving(cache.disk, "127.0.0.1")
+    serving = CacheServer(cache.disk, "127.0.0.1")
     try:
         with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as line:
             line.sendall(f"GET /cache/{digest} HTTP/1.1\r\n\r\n".encode())
             challenge = line.recv(4096).decode().partition("Mendflow ")[2].split()[0]
-            signed = signature(serving.key, challenge, digest)
-            line.sendall(f"GET /cache/{digest} HTTP/1.1\r\nAuthorization: Mendflow {signed}\r\n\r\n".encode())
+            is_signature_valid = signature(serving.key, challenge, digest)
+            line.sendall(
+                f"GET /cache/{digest} HTTP/1.1\r\nAuthorization: Mendflow {is_signature_valid}\r\n\r\n".encode()
+            )
             received = line.recv(1000)
             cache.disk.resize(0)
             assert cache.disk.digests() == {digest}
@@ -212,5 +214,5 @@ def test_only_one_that_shares_with_its_site_listens(tmp_path: Path) -> None:
 def test_an_address_that_is_not_this_machines_is_refused_with_advice(tmp_path: Path) -> None:
     for address in ("192.0.2.1", "127.0.0.1:none", ":80"):
         cache = SharedCache(tmp_path, CacheOptions(share="site", address=address), host="h", first_version=1)
-        with pytest.raises(Invalid, match="--share-address"):
+        with pytest.raises(InvalidRequest, match="--share-address"):
             cache.serve("http://127.0.0.1:1")

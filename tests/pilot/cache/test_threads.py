@@ -35,7 +35,7 @@ def work(seed: int, cache: SharedCache, folder: Path, wrong: list[str]) -> None:
             finally:
                 cache.disk.release([digest])
             if turn % 10 == seed % 10:
-                cache.look_around()
+                cache.rebalance()
     except BaseException as error:
         wrong.append(f"{seed}: {error!r}")
         raise
@@ -53,7 +53,7 @@ def test_threads_of_pilots_that_share_get_right_files_and_leave_a_cache_of_its_s
         caches[-1].serve("http://127.0.0.1:1")
     known = [(cache, cache.news(0)) for cache in caches]
     for number, cache in enumerate(caches):
-        cache.hear(
+        cache.set_neighbours(
             [
                 Neighbour(PilotId(f"p{other}"), "h2" if other == 2 else "h1", news.folder, news.address, news.key)
                 for other, (_, news) in enumerate(known)
@@ -71,7 +71,7 @@ def test_threads_of_pilots_that_share_get_right_files_and_leave_a_cache_of_its_s
     assert not wrong and not any(thread.is_alive() for thread in threads)
     assert "changed" not in caplog.text, "nobody writes into a file, and none is taken for one that somebody wrote into"
     for cache in [*caches, *caches]:
-        cache.look_around()
+        cache.rebalance()
     for cache in caches:
         cache.close()
     assert folder_bytes(tmp_path / "one", tmp_path / "two") <= 22_000

@@ -47,7 +47,7 @@ async def test_what_was_deployed_is_called_wherever_it_is() -> None:
 async def test_a_partner_link_that_was_assigned_is_guarded_and_one_that_was_deployed_is_not(
     server: RunningServer, client: Client, tmp_path: Path, private: bool, status: int
 ) -> None:
-    server.house.caller._private = private  # type: ignore[attr-defined]  # as on a server that others reach
+    server.server.caller._private = private  # type: ignore[attr-defined]  # as on a server that others reach
     async with partner(lambda _: told(RECEIPT)) as (address, heard):
         body = f"<sequence>{RECEIVE}{{}}{INVOKE}{REPLY}</sequence>"
         await client.deploy(process(tmp_path, "deployed", body.format(""), address))

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from mendflow.client import Client
+from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.xml import SchemaText
 from mendflow.formats import load
 from mendflow.services.messaging.ports.job_messages import JOBS

@@ -11,7 +11,7 @@ from mendflow.client import Client
 from mendflow.core.soap import ADDRESSING
 from mendflow.core.soap.envelope import header, read_envelope, write_envelope
 from mendflow.formats.bpel import parse_bpel
-from mendflow.server.access import Token
+from mendflow.server.access import AccessToken
 from mendflow.wiring import RunningServer, ServerOptions, running_server
 from tests.server.soap.shop import ECHO, PROCESS, RECEIVE, REPLY, SHOP, number_in, order, process
 
@@ -196,7 +196,7 @@ async def test_whatever_is_wrong_is_told_as_a_fault(
 
 async def test_a_server_with_tokens_takes_messages_of_those_who_may(tmp_path: Path) -> None:
     tokens = tuple(
-        Token(name, frozenset({role}), hashlib.sha256(name.encode()).hexdigest())
+        AccessToken(name, frozenset({role}), hashlib.sha256(name.encode()).hexdigest())
         for name, role in (("ann", "user"), ("grid", "engine"), ("node", "pilot"), ("bob", "reader"))
     )
     options = ServerOptions(data=tmp_path / "data", announce=False, tokens=tokens)

@@ -11,21 +11,21 @@ from mendflow.core.model.data import (
     LogicalFile,
     NameRule,
     NameRules,
+    OutputPlacement,
     PlaceAnswer,
     PlaceRequest,
-    Placing,
     Publication,
     Replica,
     StorageElement,
 )
-from mendflow.core.model.flow import Flow, Job, Publishing
+from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from mendflow.core.model.flow import Flow, JobActivity, PublicationTemplate
 from mendflow.core.model.ids import FlowName, JobId, PilotId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Conflict, Forbidden, Invalid, NotFound
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CaseView
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.runtime.server import House
+from mendflow.services.runtime.server import Server
 from tests.services.conftest import HandPilot
 
 A, B = "a" * 64, "b" * 64
@@ -105,7 +105,7 @@ async def test_the_last_replica_cannot_be_forgotten_but_the_file_can(data: Local
     ],
 )
 async def test_what_cannot_be_a_file_is_refused(data: LocalDomain, given: LogicalFile) -> None:
-    with pytest.raises((Invalid, NotFound, OutsideElement)):
+    with pytest.raises((InvalidRequest, NotFound, OutsideElement)):
         await data.add_data(given, who=WHO)
     assert await data.data(every=True) == []
 
@@ -185,17 +185,17 @@ async def test_rules_that_lead_out_of_their_element_give_no_place(data: LocalDom
 
 # Jobs that publish
 
-PUBLISHED = Publishing(logical="lfn:/store/out", data_set="outs")
+PUBLISHED = PublicationTemplate(logical="lfn:/store/out", data_set="outs")
 FLOW = Flow(
     name=FlowName("make"),
-    body=Job(name="make", command="x", files={"out": "out.dat"}, publish={"out": PUBLISHED}),
+    body=JobActivity(name="make", command="x", files={"out": "out.dat"}, publish={"out": PUBLISHED}),
     outputs={"out": "${{ jobs.make.files.out }}"},
 )
 
 
 async def over(domain: LocalDomain, case: str) -> CaseView:
     """The case, when it has ended."""
-    async for _ in domain.happenings(case):
+    async for _ in domain.events(case):
         pass
     return await domain.case(case)
 
@@ -220,7 +220,7 @@ class Making:
         self, sha256: str = A, *, site: str = "S", pilot: str = "", avoid: tuple[str, ...] = (), **more: str
     ) -> PlaceAnswer:
         publication = Publication(logical=more.get("logical", "/store/out"), data_set=more.get("data_set", "outs"))
-        placing = Placing(publication=publication, file=ref(sha256, ""))
+        placing = OutputPlacement(publication=publication, file=ref(sha256, ""))
         return await self.domain.place(
             PlaceRequest(
                 pilot=PilotId(pilot) if pilot else self.pilot.name,
@@ -254,12 +254,12 @@ async def test_a_published_file_is_in_the_catalogue_before_its_case_hears_of_it(
     assert view.outputs["out"]["logical"] == "/store/out"
 
 
-async def test_what_was_published_twice_is_published_once(making: Making, house: House) -> None:
+async def test_what_was_published_twice_is_published_once(making: Making, server: Server) -> None:
     await making.place()
     outcome = Outcome(files={"out": ref()})
-    first = await house.services.catalogue.published(making.job, outcome)
+    first = await server.runtime.catalogue.published(making.job, outcome)
     known = await making.domain.datum("/store/out")
-    assert await house.services.catalogue.published(making.job, outcome) == first == outcome
+    assert await server.runtime.catalogue.published(making.job, outcome) == first == outcome
     assert await making.domain.datum("/store/out") == known
 
 
@@ -271,12 +271,12 @@ async def test_an_outcome_publishes_nothing_that_its_job_asked_no_place_for(maki
     assert await making.domain.data(every=True) == []
 
 
-async def test_a_failed_job_publishes_nothing(making: Making, house: House) -> None:
+async def test_a_failed_job_publishes_nothing(making: Making, server: Server) -> None:
     await making.place()
     await making.domain.cancel(making.case, who=WHO)
     assert await making.domain.data() == []
     with pytest.raises(NotFound, match="lies nowhere yet"):
-        await house.services.catalogue.resolve("/store/out")
+        await server.runtime.catalogue.resolve("/store/out")
 
 
 async def test_the_second_of_two_jobs_is_told_before_it_writes(making: Making, data: LocalDomain) -> None:
@@ -326,7 +326,9 @@ async def test_a_file_goes_near_its_pilot_and_never_where_only_is_read(making: M
     assert "has nowhere to go" in (await making.place(site="T")).wrong["out"]
 
 
-async def test_a_crash_between_the_catalogue_and_the_case_publishes_once(making: Making, house: House) -> None:  # FM-6
+async def test_a_crash_between_the_catalogue_and_the_case_publishes_once(
+    making: Making, server: Server
+) -> None:  # FM-6
     await making.place()
     told: list[LogicalFile] = []
 
@@ -335,11 +337,11 @@ async def test_a_crash_between_the_catalogue_and_the_case_publishes_once(making:
         if len(told) == 1:
             raise RuntimeError("the process died here")
 
-    house.services.data_sets.added = heard  # type: ignore[method-assign]  # it dies in there
+    server.runtime.data_sets.added = heard  # type: ignore[method-assign]  # it dies in there
     with pytest.raises(RuntimeError):
         await making.pilot.exchange({"make": Outcome(files={"out": ref()})})
-    while house.health().status != "ok":
-        await house.clock.sleep(20)
+    while server.health().status != "ok":
+        await server.clock.sleep(20)
     assert (await making.domain.datum("/store/out")).replicas  # that much had happened
     await making.pilot.exchange({"make": Outcome(files={"out": ref()})})  # as pilots do until there is a verdict
     assert (await over(making.domain, making.case)).status == "completed"
@@ -351,7 +353,7 @@ async def test_a_crash_between_the_catalogue_and_the_case_publishes_once(making:
 
 async def test_a_job_reads_a_logical_file_by_its_content(data: LocalDomain, pilot: HandPilot) -> None:  # FM-6, PJ-7
     await data.add_data(file(), who=WHO)
-    flow = Flow(name=FlowName("read"), body=Job(name="read", command="x", inputs={"in": "lfn:/store/a"}))
+    flow = Flow(name=FlowName("read"), body=JobActivity(name="read", command="x", inputs={"in": "lfn:/store/a"}))
     await data.deploy(flow)
     case = await data.start("read", {}, who=WHO)
     while not pilot.held:
@@ -362,7 +364,7 @@ async def test_a_job_reads_a_logical_file_by_its_content(data: LocalDomain, pilo
 
 
 async def test_a_logical_file_that_is_not_there_is_a_fault_of_the_data(data: LocalDomain) -> None:  # FM-6
-    flow = Flow(name=FlowName("read"), body=Job(name="read", command="x", inputs={"in": "lfn:/store/none"}))
+    flow = Flow(name=FlowName("read"), body=JobActivity(name="read", command="x", inputs={"in": "lfn:/store/none"}))
     await data.deploy(flow)
     case = await data.start("read", {}, who=WHO)
     view = await over(data, case.id)

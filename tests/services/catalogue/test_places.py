@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from mendflow.core.model.data import NameRule, NameRules, Replica
-from mendflow.core.model.flow import Flow, Job, Publishing
+from mendflow.core.model.errors import Conflict
+from mendflow.core.model.flow import Flow, JobActivity, PublicationTemplate
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Conflict
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.data.catalogue.holds import PLACE_KIND, Hold, Spot
-from mendflow.services.runtime.server import House
+from mendflow.services.data.catalogue.holds import PLACE_KIND, PlaceDocument, StoragePlace
+from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import Put
 from tests.services.catalogue.test_catalogue import WHO, A, B, Making, element, file, over
 from tests.services.conftest import HandPilot
@@ -32,7 +32,9 @@ async def add(domain: LocalDomain, name: str, sha256: str = A) -> None:
 
 
 def publishes(name: str, logical: str) -> Flow:
-    job = Job(name="make", command="x", files={"out": "o"}, publish={"out": Publishing(logical=logical)})
+    job = JobActivity(
+        name="make", command="x", files={"out": "o"}, publish={"out": PublicationTemplate(logical=logical)}
+    )
     return Flow(name=FlowName(name), body=job)
 
 
@@ -54,10 +56,10 @@ async def test_rules_that_make_one_place_of_two_names_lose_no_file(domain: Local
     assert "flat/f on flat" in wrong and "mend the element's rules" in wrong
 
 
-async def test_a_place_is_free_when_its_file_is_forgotten(making: Making, house: House) -> None:
+async def test_a_place_is_free_when_its_file_is_forgotten(making: Making, server: Server) -> None:
     await add(making.domain, "/logical/a")
     await making.domain.remove_data("/logical/a", who=WHO)
-    store = house.services.catalogue.files._store
+    store = server.runtime.catalogue.files._store
     assert [each async for each in store.scan(PLACE_KIND)] == []
     answer = await making.place(B)
     assert answer.files and not answer.replaces, "what was the file lies there, and is not a job's to replace"
@@ -102,32 +104,32 @@ async def test_a_job_that_tries_again_may_replace_what_it_left_and_nothing_else(
     assert (await other.place(B)).replaces == {}, "that was published"
 
 
-async def test_the_places_of_files_that_are_older_than_places_are_known(making: Making, house: House) -> None:
-    store = house.services.catalogue.files._store
+async def test_the_places_of_files_that_are_older_than_places_are_known(making: Making, server: Server) -> None:
+    store = server.runtime.catalogue.files._store
     old = msgspec.structs.replace(file("/logical/a"), replicas=(HERE,))
     await store.write([Put("file", old.name, msgspec.json.encode(old), 0)])
     assert "where /logical/a lies already" in (await making.place(B)).wrong["out"]
 
 
-async def test_what_a_kill_left_between_a_file_and_its_place_holds_nothing_up(making: Making, house: House) -> None:
-    store = house.services.catalogue.files._store
-    spot = Spot("here", "store/out")
-    ghost = Hold(element=spot.element, path=spot.path, name="/ghost")
+async def test_what_a_kill_left_between_a_file_and_its_place_holds_nothing_up(making: Making, server: Server) -> None:
+    store = server.runtime.catalogue.files._store
+    spot = StoragePlace("here", "store/out")
+    ghost = PlaceDocument(element=spot.element, path=spot.path, name="/ghost")
     await store.write([Put(PLACE_KIND, spot.id, msgspec.json.encode(ghost), 0)])
     assert (await making.place(A)).files
     await making.pilot.exchange({})
     found = await store.get(PLACE_KIND, spot.id)
-    assert found is not None and msgspec.json.decode(found.body, type=Hold).name == "/store/out"
+    assert found is not None and msgspec.json.decode(found.body, type=PlaceDocument).name == "/store/out"
 
 
-async def test_a_job_whose_place_went_to_another_meanwhile_publishes_nothing(making: Making, house: House) -> None:
+async def test_a_job_whose_place_went_to_another_meanwhile_publishes_nothing(making: Making, server: Server) -> None:
     await making.place(A)
-    store = house.services.catalogue.files._store
-    spot = Spot("here", "store/out")
+    store = server.runtime.catalogue.files._store
+    spot = StoragePlace("here", "store/out")
     found = await store.get(PLACE_KIND, spot.id)
     assert found is not None
     other = msgspec.structs.replace(file("/logical/a", B), replicas=(HERE,))
-    hold = Hold(element=spot.element, path=spot.path, name=other.name)
+    hold = PlaceDocument(element=spot.element, path=spot.path, name=other.name)
     await store.write([Put("file", other.name, msgspec.json.encode(other), 0)])
     await store.write([Put(PLACE_KIND, spot.id, msgspec.json.encode(hold), found.version)])
     assert await making.end(A) == "failed"
@@ -143,14 +145,14 @@ async def test_what_one_element_did_not_take_goes_to_the_next_and_is_known_there
     assert (await making.domain.datum("/store/out")).replicas == (Replica(element="all"),)
 
 
-async def test_no_file_is_sent_to_what_cannot_be_written(making: Making, house: House) -> None:
+async def test_no_file_is_sent_to_what_cannot_be_written(making: Making, server: Server) -> None:
     """Also if it was added when that was not looked at."""
     old = element("a-web", "http://host/data", sites=("S",))
     await making.domain.put_element(old, who=WHO, replace=True)
-    store = house.services.catalogue.files._store
+    store = server.runtime.catalogue.files._store
     found = await store.get("storage", "a-web")
     assert found is not None
     await store.write([Put("storage", "a-web", msgspec.json.encode(old), found.version)])
-    await house.services.catalogue.elements.start()
+    await server.runtime.catalogue.elements.start()
     assert (await making.domain.element("a-web")) == old
     assert (await making.place(site="S")).files["out"].element.name == "here"

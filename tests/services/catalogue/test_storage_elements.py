@@ -2,9 +2,9 @@
 
 import pytest
 
-from mendflow.core.data.elements import overlap
+from mendflow.core.data.elements import elements_overlap
 from mendflow.core.model.data import NameRule, NameRules, StorageElement
-from mendflow.core.model.problems import Conflict, Invalid
+from mendflow.core.model.errors import Conflict, InvalidRequest
 from mendflow.services.api.local_domain import LocalDomain
 from tests.services.catalogue.test_catalogue import WHO, element
 
@@ -33,7 +33,7 @@ from tests.services.catalogue.test_catalogue import WHO, element
     ],
 )
 async def test_what_cannot_be_an_element_is_refused(domain: LocalDomain, given: StorageElement, told: str) -> None:
-    with pytest.raises(Invalid, match=told):
+    with pytest.raises(InvalidRequest, match=told):
         await domain.put_element(given, who=WHO)
 
 
@@ -57,7 +57,7 @@ async def test_what_cannot_be_an_element_is_refused(domain: LocalDomain, given: 
 def test_elements_overlap_where_one_place_could_be_written_through_both(
     one: StorageElement, other: StorageElement, told: bool
 ) -> None:  # PJ-7
-    assert overlap(one, other) is overlap(other, one) is told
+    assert elements_overlap(one, other) is elements_overlap(other, one) is told
 
 
 async def test_an_element_that_overlaps_with_another_is_refused_with_what_to_do(domain: LocalDomain) -> None:  # PJ-7

@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from mendflow.core.model.data import LogicalFile, Publication, Replica
+from mendflow.core.model.errors import Conflict, Forbidden, NotFound
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState
-from mendflow.core.model.problems import Conflict, Forbidden, NotFound
 from mendflow.core.model.values import FileRef
-from mendflow.services.data.catalogue.writers import Writers
+from mendflow.services.data.catalogue.writers import WritingJobs
 from mendflow.stores.contract import Put
 from mendflow.stores.memory import MemoryStore
 
@@ -28,9 +28,9 @@ async def store() -> MemoryStore:
     return store
 
 
-async def put(store: MemoryStore, *jobs: Job) -> Writers:
+async def put(store: MemoryStore, *jobs: Job) -> WritingJobs:
     await store.write([Put("job", each.id, msgspec.json.encode(each), 0) for each in jobs])
-    return Writers(store)
+    return WritingJobs(store)
 
 
 async def test_only_under_the_token_that_has_the_job(store: MemoryStore) -> None:

@@ -10,21 +10,21 @@ from typing import Any, TypeVar
 import msgspec
 
 from mendflow.core.engine.messages import Event
-from mendflow.core.model.data import CacheCard
+from mendflow.core.model.data import CacheAdvert
+from mendflow.core.model.errors import RequestError, StoreUnavailable, Unreachable
 from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.jobs import Job, JobState
-from mendflow.core.model.problems import Mistake, StoreUnavailable, Unreachable
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.base.cluster import HOME_KIND, HomeDocument, NeighbourAway, ServerDocument
+from mendflow.services.base.cluster import HOME_KIND, HomeDocument, PeerUnavailable, ServerDocument
 from mendflow.services.cases.live_case import CaseDocument, journal_of
-from mendflow.services.runtime.server import House, HouseRules, Services
+from mendflow.services.runtime.server import Runtime, Server, ServerSettings
 from mendflow.sim.loop import VirtualLoop
-from mendflow.sim.machines import Machine, Process, WallClock
-from mendflow.sim.servers import NoFiles
-from mendflow.stores.contract import Document, Done, Store, Taken, Where, Write
+from mendflow.sim.machines import Machine, VirtualProcess, WallClock
+from mendflow.sim.servers import EmptyFileStore
+from mendflow.stores.contract import FieldCondition, Store, StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 from tests.services.conftest import HandPilot
 
@@ -44,7 +44,7 @@ class Line:
     async def open(self) -> None: ...
     async def close(self) -> None: ...
 
-    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         if self.before is not None:
             await self.before(writes)
         await asyncio.sleep(TRAVEL_S)
@@ -52,11 +52,11 @@ class Line:
         await asyncio.sleep(TRAVEL_S)
         return results
 
-    async def get(self, kind: str, id: str) -> Document | None:
+    async def get(self, kind: str, id: str) -> StoredDocument | None:
         await asyncio.sleep(TRAVEL_S)
         return await self._store.get(kind, id)
 
-    async def get_many(self, kind: str, ids: Sequence[str]) -> list[Document]:
+    async def get_many(self, kind: str, ids: Sequence[str]) -> list[StoredDocument]:
         await asyncio.sleep(TRAVEL_S)
         return await self._store.get_many(kind, ids)
 
@@ -67,23 +67,23 @@ class Line:
     async def length(self, stream: str) -> int:
         return await self._store.length(stream)
 
-    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
         await asyncio.sleep(TRAVEL_S)
         async for found in self._store.scan(kind, prefix):
             yield found
 
-    async def search(self, kind: str, where: Sequence[Where] = (), **how: Any) -> list[Document]:
+    async def search(self, kind: str, where: Sequence[FieldCondition] = (), **how: Any) -> list[StoredDocument]:
         await asyncio.sleep(TRAVEL_S)
         return await self._store.search(kind, where, **how)
 
-    async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:
+    async def count(self, kind: str, where: Sequence[FieldCondition] = (), *, by: str = "") -> dict[str, int]:
         return await self._store.count(kind, where, by=by)
 
     async def refresh(self) -> None:
         await self._store.refresh()
 
 
-class Server:
+class ServerProcess:
     """One house, in a process of its own."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Server:
         name: str,
         *,
         shipped: RuleSet | None,
-        rules: HouseRules,
+        settings: ServerSettings,
         alone: bool = False,
         rebooted: bool = False,
     ) -> None:
@@ -101,24 +101,24 @@ class Server:
         machine = Machine(cluster.loop, name)
         if rebooted:
             machine.boot()
-        self.process: Process = machine.start("server")
+        self.process: VirtualProcess = machine.start("server")
         self.line = Line(cluster.store)
-        self.house = House(
+        self.server = Server(
             store=self.line,
-            keeper=NoFiles(),
+            file_store=EmptyFileStore(),
             clock=WallClock(machine),
-            rules=rules,
+            settings=settings,
             version="test",
             shipped=shipped,
             server=None if alone else ServerDocument(id=name, url=f"http://{name}", meter=machine.boot_name),
-            neighbours=cluster,
+            peers=cluster,
             meter=machine.boot_ms,
         )
-        self.domain = LocalDomain(self.house)
+        self.domain = LocalDomain(self.server)
 
     @property
-    def services(self) -> Services:
-        return self.house.services
+    def runtime(self) -> Runtime:
+        return self.server.runtime
 
     async def do(self, work: Coroutine[Any, Any, T], *, patience_s: float = 60.0) -> T:
         """Let the process do something, and wait for that."""
@@ -146,7 +146,7 @@ class Server:
 
     async def close(self) -> None:
         """Stop it as an administrator does."""
-        await self.do(self.house.close())
+        await self.do(self.server.close())
         self.process.kill()
 
 
@@ -156,7 +156,7 @@ class Cluster:
     def __init__(self, loop: VirtualLoop, store: Store | None = None) -> None:
         self.loop = loop
         self.store = store if store is not None else MemoryStore()
-        self.servers: dict[str, Server] = {}
+        self.servers: dict[str, ServerProcess] = {}
 
     async def start(
         self,
@@ -166,15 +166,15 @@ class Cluster:
         levels_ms: tuple[int, ...] = (500,),
         alone: bool = False,
         rebooted: bool = False,
-    ) -> list[Server]:
+    ) -> list[ServerProcess]:
         await self.store.open()
         started = []
         for name in names:
-            rules = HouseRules(lease_ms=lease_ms, files_roots=None, levels_ms=levels_ms, check_ms=1_000)
-            self.servers[name] = server = Server(
-                self, name, shipped=shipped, rules=rules, alone=alone, rebooted=rebooted
+            settings = ServerSettings(lease_ms=lease_ms, files_roots=None, levels_ms=levels_ms, check_ms=1_000)
+            self.servers[name] = server = ServerProcess(
+                self, name, shipped=shipped, settings=settings, alone=alone, rebooted=rebooted
             )
-            await server.do(server.house.open())
+            await server.do(server.server.open())
             started.append(server)
         return started
 
@@ -184,21 +184,21 @@ class Cluster:
         there = self.servers[server.id]
         try:
             return await there.do(there.domain.sync(request, who=who), patience_s=AWAY_S)
-        except (TimeoutError, Mistake) as error:
-            raise NeighbourAway(f"{server.id}: {error!r}") from error
+        except (TimeoutError, RequestError) as error:
+            raise PeerUnavailable(f"{server.id}: {error!r}") from error
 
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
         return []
 
-    async def cards(self, server: ServerDocument) -> list[CacheCard]:
+    async def cards(self, server: ServerDocument) -> list[CacheAdvert]:
         return []
 
     def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
-        raise NeighbourAway
+        raise PeerUnavailable
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
         there = self.servers[server.id]
-        there.process.soon(lambda: there.services.exchange.nudged(pilots, work=work, by=by))
+        there.process.deliver(lambda: there.runtime.exchange.on_nudge(pilots, work=work, by=by))
 
     # Looking
 
@@ -234,7 +234,7 @@ class Cluster:
             home = await self.home(case)
             there = self.servers.get(home)
             try:
-                up = home in servers and there is not None and there.services.homes.mine(CaseId(case))
+                up = home in servers and there is not None and there.runtime.homes.mine(CaseId(case))
             except StoreUnavailable:
                 return ""
             return home if up else ""
@@ -261,7 +261,7 @@ class Front:
             try:
                 if server.process.alive:
                     return await server.do(server.domain.sync(request, who=who), patience_s=AWAY_S)
-            except (TimeoutError, Mistake):
+            except (TimeoutError, RequestError):
                 pass
             self.names.append(self.names.pop(0))
         raise Unreachable("no server answers")
@@ -279,7 +279,7 @@ async def keep_running(pilot: HandPilot, seconds: float, *, every_s: float = 0.2
     while loop.time() < until:
         try:
             await pilot.sync()
-        except Mistake:
+        except RequestError:
             pass
         await asyncio.sleep(every_s)
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
-from mendflow.core.model.data import CachedFile, CacheNews
+from mendflow.core.model.data import CachedFile, CacheUpdate
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.sync import SyncAnswer
@@ -42,7 +42,7 @@ async def begin(world: World, server: str, case: str = "align", **reads: str) ->
 async def say(pilot: Hand, *names: str, want: int = 0, version: int = 2, folder: str = "") -> SyncAnswer:
     """An exchange in which the pilot tells all of its cache."""
     added = [CachedFile(digest(name), 1_000) for name in names]
-    news = CacheNews(version=version, base=0, added=added, folder=folder)
+    news = CacheUpdate(version=version, base=0, added=added, folder=folder)
     request = msgspec.structs.replace(pilot.request(want=want), cache=news, cache_version=version)
     answer = await pilot.world.servers[pilot.front].exchange.sync(request, "token")
     pilot.hear(answer)

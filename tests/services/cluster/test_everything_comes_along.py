@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from mendflow.core.engine.messages import FinishItem, FireTimer
-from mendflow.core.model.flow import Job, Sequence, UserTask, Wait
+from mendflow.core.model.errors import RequestError
+from mendflow.core.model.flow import JobActivity, Sequence, UserTask, Wait
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job as JobDocument
 from mendflow.core.model.jobs import Outcome, Submission
-from mendflow.core.model.problems import Mistake
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.stores.contract import Write
 from mendflow.stores.memory import MemoryStore
-from tests.services.cluster.kit import LEASE_MS, Cluster, Server, completed, pilot_of, run
+from tests.services.cluster.kit import LEASE_MS, Cluster, ServerProcess, completed, pilot_of, run
 from tests.services.conftest import HandPilot
 from tests.services.exceptions.kit import FAILED, flow
 from tests.services.exceptions.test_crashes import RULES, STORY, WORKLET, check
@@ -30,7 +30,7 @@ STORY_WRITES = 110
 class Doom:
     """Kills a server in the middle of whatever batch its n-th write is in; beats do not count."""
 
-    def __init__(self, server: Server, at: int) -> None:
+    def __init__(self, server: ServerProcess, at: int) -> None:
         self._server = server
         self._left = at
         server.line.before = self._count
@@ -58,7 +58,7 @@ async def work(pilot: HandPilot) -> None:
         reports = {str(each.spec.item): outcome_of(str(each.spec.item), each.job) for each in pilot.held}
         if reports:
             await pilot.exchange(reports)
-    except Mistake:
+    except RequestError:
         await asyncio.sleep(0.2)
 
 
@@ -95,15 +95,15 @@ async def _nobodys(cluster: Cluster, case: str) -> bool:
     return await cluster.home(case) == ""
 
 
-async def _put_rules(server: Server) -> None:
-    await server.services.administration.put_rules(RULES, who="test")
-    await server.services.ledger.settled()
+async def _put_rules(server: ServerProcess) -> None:
+    await server.runtime.administration.put_rules(RULES, who="test")
+    await server.runtime.ledger.settled()
 
 
 def test_a_timer_goes_off_at_the_next_server_once() -> None:
     async def story(cluster: Cluster) -> None:
         one, _ = await cluster.start("one", "two")
-        waits = flow(Sequence(name="s", body=(Wait(name="w", duration=30_000), Job(name="a", command="true"))))
+        waits = flow(Sequence(name="s", body=(Wait(name="w", duration=30_000), JobActivity(name="a", command="true"))))
         await one.do(one.domain.deploy(waits))
         case = (await one.do(one.domain.start("f", {}, who="me"))).id
         begun_s = cluster.loop.true_s
@@ -142,7 +142,7 @@ def test_a_task_that_a_person_has_claimed_is_completed_at_the_next_server() -> N
 def test_jobs_of_all_four_ways_of_submission_end_at_the_next_server() -> None:
     async def story(cluster: Cluster) -> None:
         one, _ = await cluster.start("one", "two")
-        ways = tuple(Job(name=way.value, command="true", submission=way) for way in Submission)
+        ways = tuple(JobActivity(name=way.value, command="true", submission=way) for way in Submission)
         await one.do(one.domain.deploy(flow(Sequence(name="s", body=ways))))
         case = (await one.do(one.domain.start("f", {}, who="me"))).id
         one.kill()
@@ -158,7 +158,7 @@ def test_jobs_of_all_four_ways_of_submission_end_at_the_next_server() -> None:
 def test_a_lease_of_a_pilot_that_lives_is_renewed_by_whoever_took_over() -> None:
     async def story(cluster: Cluster) -> None:
         one, two = await cluster.start("one", "two")
-        await one.do(one.domain.deploy(flow(Job(name="a", command="true"))))
+        await one.do(one.domain.deploy(flow(JobActivity(name="a", command="true"))))
         case = (await one.do(one.domain.start("f", {}, who="me"))).id
         pilot = pilot_of(cluster, "one", "two")
         await pilot.sync(want=1)
@@ -167,13 +167,13 @@ def test_a_lease_of_a_pilot_that_lives_is_renewed_by_whoever_took_over() -> None
         while cluster.loop.true_s < until:
             try:
                 await pilot.sync()
-            except Mistake:
+            except RequestError:
                 pass
             await asyncio.sleep(0.5)
         [job] = await cluster.jobs(case)
         assert (job.fence, job.losses) == (1, 0)
         assert [each.job for each in pilot.held] == [job.id]
-        assert two.services.homes.mine(CaseId(case))
+        assert two.runtime.homes.mine(CaseId(case))
 
     run(story)
 
@@ -182,7 +182,7 @@ class Fool:
     """Makes a server believe, from its n-th write on, that it may promise whatever happens; it beats no longer, and
     sleeps for a while in the middle of that write."""
 
-    def __init__(self, server: Server, at: int, sleep_s: float) -> None:
+    def __init__(self, server: ServerProcess, at: int, sleep_s: float) -> None:
         self._server = server
         self._left = at
         self._sleep_s = sleep_s
@@ -194,12 +194,12 @@ class Fool:
             return
         server, loop = self._server, self._server.cluster.loop
         server.line.before = None
-        membership = server.house.membership
+        membership = server.server.membership
         assert isinstance(membership, ServerMembership)
         membership.may_promise = lambda: True  # type: ignore[method-assign]  # the mutant
         membership.beat = asyncio.Event().wait  # type: ignore[assignment,method-assign]  # for ever
         server.process.stop()
-        loop.at(loop.true_s + self._sleep_s, server.process.go_on)
+        loop.at(loop.true_s + self._sleep_s, server.process.resume)
 
 
 @pytest.mark.parametrize("sleep_s", [0.01, 5.0])

@@ -7,26 +7,26 @@ from collections.abc import Sequence as Many
 import pytest
 
 from mendflow.core.engine import Case, evolve
-from mendflow.core.engine.messages import FinishItem, Moved
-from mendflow.core.model.flow import Job, Sequence
+from mendflow.core.engine.messages import CaseMoved, FinishItem
+from mendflow.core.model.errors import RequestError, StoreUnavailable
+from mendflow.core.model.flow import JobActivity, Sequence
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.services.base.cluster import HOME_KIND, SERVER_KIND
-from mendflow.services.base.cluster_terms import terms_of
+from mendflow.services.base.cluster_terms import cluster_terms
 from mendflow.services.cluster.membership import ServerMembership
-from mendflow.sim.disk import at_once
+from mendflow.sim.virtual_store import run_synchronously
 from mendflow.stores.contract import Append, Write
-from tests.services.cluster.kit import LEASE_MS, TRAVEL_S, Cluster, Server, completed, pilot_of, run
+from tests.services.cluster.kit import LEASE_MS, TRAVEL_S, Cluster, ServerProcess, completed, pilot_of, run
 from tests.services.conftest import HandPilot
 from tests.services.exceptions.kit import flow
 
-FIVE = flow(Sequence(name="s", body=tuple(Job(name=name, command="true") for name in "abcde")))
-TERMS = terms_of(LEASE_MS)
+FIVE = flow(Sequence(name="s", body=tuple(JobActivity(name=name, command="true") for name in "abcde")))
+TERMS = cluster_terms(LEASE_MS)
 LONG_S = 4 * TERMS.takeover_ms / 1000
 
 
-async def begun(server: Server) -> str:
+async def begun(server: ServerProcess) -> str:
     await server.do(server.domain.deploy(FIVE))
     return (await server.do(server.domain.start("f", {}, who="me"))).id
 
@@ -36,7 +36,7 @@ async def work(pilot: HandPilot) -> None:
     try:
         await pilot.sync(want=1, wait_ms=100)
         await pilot.exchange({str(each.spec.item): Outcome() for each in pilot.held})
-    except Mistake:
+    except RequestError:
         await asyncio.sleep(0.3)
 
 
@@ -61,7 +61,7 @@ async def demand_told_once(cluster: Cluster, case: str) -> None:
     assert rebuilt.status == "completed"
 
 
-def stop_before(server: Server, wanted: type[Write], kind: str = "") -> asyncio.Event:
+def stop_before(server: ServerProcess, wanted: type[Write], kind: str = "") -> asyncio.Event:
     """Let the process be stopped when it has checked everything, and just before such a write leaves it."""
     stopped = asyncio.Event()
 
@@ -87,9 +87,9 @@ def test_an_append_that_was_on_its_way_when_others_took_over_is_refused() -> Non
         assert stopped.is_set()
         await cluster.until_home(case, "two")
         length = len(await cluster.journal(case))
-        one.process.go_on()
+        one.process.resume()
         await asyncio.sleep(1)
-        assert isinstance((await cluster.journal(case))[length - 1].fact, Moved)
+        assert isinstance((await cluster.journal(case))[length - 1].fact, CaseMoved)
         await until_ended(cluster, case, pilot)
         await demand_told_once(cluster, case)
         assert await cluster.home(case) in ("", "two")
@@ -103,16 +103,16 @@ def test_a_server_that_slept_registers_anew_and_serves_again() -> None:
         case = await begun(one)
         one.process.stop()
         await cluster.until_home(case, "two")
-        one.process.go_on()
+        one.process.resume()
 
         async def serves() -> bool:
             try:
                 return bool(await one.do(one.domain.start("f", {}, who="me"), patience_s=1.0))
-            except (Mistake, TimeoutError):
+            except (RequestError, TimeoutError):
                 return False
 
         await cluster.until(serves, "one serves again")
-        assert case not in one.services.manager.live
+        assert case not in one.runtime.manager.live
         assert {found.id async for found in cluster.store.scan(SERVER_KIND)} == {"one", "two"}
 
     run(story)
@@ -122,11 +122,11 @@ def test_a_server_that_may_not_promise_answers_nobody() -> None:
     async def story(cluster: Cluster) -> None:
         one, _ = await cluster.start("one", "two")
         await begun(one)
-        membership = one.house.membership
+        membership = one.server.membership
         assert isinstance(membership, ServerMembership)
         await membership.drop()
         await asyncio.sleep(TERMS.promise_ms / 1000 + 0.1)
-        with pytest.raises((TimeoutError, Mistake)):
+        with pytest.raises((TimeoutError, RequestError)):
             await one.do(one.domain.start("f", {}, who="me"), patience_s=1.0)
 
     run(story)
@@ -142,7 +142,7 @@ def test_a_server_without_any_check_of_its_promise_changes_nothing_once_others_t
         case = await begun(one)
         fooled, other = pilot_of(cluster, "one"), pilot_of(cluster, "two", "three", pilot="p-2")
         await fooled.sync(want=1)
-        membership = one.house.membership
+        membership = one.server.membership
         assert isinstance(membership, ServerMembership)
         await membership.drop()
         membership.may_promise = lambda: True  # type: ignore[method-assign]  # the mutant
@@ -151,7 +151,7 @@ def test_a_server_without_any_check_of_its_promise_changes_nothing_once_others_t
         await cluster.until_home(case, "two", "three")
         if asleep_s:
             await asyncio.sleep(asleep_s)
-            one.process.go_on()
+            one.process.resume()
         await until_ended(cluster, case, fooled, other)
         await demand_told_once(cluster, case)
 
@@ -165,7 +165,7 @@ def test_two_who_take_the_same_case_at_the_same_moment_are_one_winner_and_one_wh
         both = asyncio.Event()
         waiting: list[str] = []
 
-        async def together(server: Server, writes: Many[Write]) -> None:
+        async def together(server: ServerProcess, writes: Many[Write]) -> None:
             if any(getattr(write, "kind", "") == HOME_KIND for write in writes) and not both.is_set():
                 waiting.append(server.name)
                 if len(waiting) == 2:
@@ -179,7 +179,7 @@ def test_two_who_take_the_same_case_at_the_same_moment_are_one_winner_and_one_wh
         assert sorted(waiting) == ["three", "two"]
         loser = cluster.servers["three" if winner == "two" else "two"]
         await asyncio.sleep(1)
-        assert not loser.services.homes.mine(CaseId(case)) and case not in loser.services.manager.live
+        assert not loser.runtime.homes.mine(CaseId(case)) and case not in loser.runtime.manager.live
         await until_ended(cluster, case, pilot_of(cluster, "two", "three"))
         await demand_told_once(cluster, case)
 
@@ -239,7 +239,7 @@ def test_a_taker_that_slept_between_home_and_journal_does_not_pass_the_next_take
         await cluster.start("three")
         await cluster.until_home(case, "three")
         length = len(await cluster.journal(case))
-        two.process.go_on()
+        two.process.resume()
         await asyncio.sleep(1)
         assert len(await cluster.journal(case)) == length
         assert await cluster.home(case) == "three"
@@ -259,13 +259,13 @@ def test_what_a_server_gave_up_to_write_changes_nothing_when_it_comes_through_la
         async def give_up(writes: Many[Write]) -> None:
             if any(isinstance(write, Append) for write in writes):
                 one.line.before = None
-                cluster.loop.at(cluster.loop.true_s + 2, lambda: at_once(cluster.store.write(writes)))
+                cluster.loop.at(cluster.loop.true_s + 2, lambda: run_synchronously(cluster.store.write(writes)))
                 raise StoreUnavailable("it does not answer")
 
         one.line.before = give_up
         await work(pilot)
         await asyncio.sleep(3)
-        assert one.services.manager.live[CaseId(case)].position == len(await cluster.journal(case))
+        assert one.runtime.manager.live[CaseId(case)].position == len(await cluster.journal(case))
         await until_ended(cluster, case, pilot)
         await demand_told_once(cluster, case)
         assert all(job.finished for job in await cluster.jobs(case))

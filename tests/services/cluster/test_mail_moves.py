@@ -6,20 +6,20 @@ from contextlib import suppress
 
 import pytest
 
+from mendflow.core.model.errors import WrongServer
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import Elsewhere
 from mendflow.services.base.cluster import SERVER_KIND
-from mendflow.services.messaging.message_router import Answer, Posted
+from mendflow.services.messaging.message_router import MessageReply, PostReceipt
 from mendflow.stores.contract import Write
 from tests.core.engine.xml.conversations import said
-from tests.services.cluster.kit import Cluster, Server, run
+from tests.services.cluster.kit import Cluster, ServerProcess, run
 from tests.services.partners.test_mailroom import QUESTIONS, YES
 
 HOME = "talks-soap"
 
 
-async def post(server: Server, operation: str, id: int, name: str) -> Posted:
-    room = server.services.mailroom
+async def post(server: ServerProcess, operation: str, id: int, name: str) -> PostReceipt:
+    room = server.runtime.message_router
     return await server.do(room.post("talks", f"link.{operation}", said(id), id=name, who="ada"))
 
 
@@ -29,9 +29,9 @@ def test_of_several_servers_one_takes_the_messages_of_a_flow() -> None:
         await one.do(one.domain.deploy(QUESTIONS))
         posted = await post(one, "begin", 1, "m")
         assert await cluster.home(CaseId(HOME)) == "one"
-        with pytest.raises(Elsewhere, match="another server takes the messages of flow talks"):
+        with pytest.raises(WrongServer, match="another server takes the messages of flow talks"):
             await post(two, "ask", 1, "n")
-        assert (await one.do(one.services.mailroom.answer(posted.id))).value == YES
+        assert (await one.do(one.runtime.message_router.answer(posted.id))).value == YES
 
     run(story)
 
@@ -41,7 +41,7 @@ def test_of_several_servers_that_are_asked_at_once_one_begins_a_case() -> None:
         one, two = await cluster.start("one", "two")
         await one.do(one.domain.deploy(QUESTIONS))
         found = await asyncio.gather(post(one, "begin", 1, "m"), post(two, "begin", 1, "m"), return_exceptions=True)
-        assert sorted(type(each).__name__ for each in found) == ["Elsewhere", "Posted"]
+        assert sorted(type(each).__name__ for each in found) == ["PostReceipt", "WrongServer"]
         cases = await one.do(one.domain.cases(flow="talks"))
         assert [case.id for case in cases] == ["talks-soap.1"]
 
@@ -56,22 +56,22 @@ def test_messages_and_conversations_go_on_where_the_home_moves_to() -> None:
         early = await post(one, "ask", 2, "early")
         one.kill()
         await cluster.until_home(CaseId(HOME), "two")
-        room = two.services.mailroom
+        room = two.runtime.message_router
         assert (await two.do(room.answer(begun.id))).value == YES
         assert (await post(two, "begin", 1, "begin")).repeated
         told = await post(two, "ask", 1, "ask")
-        assert await two.do(room.answer(told.id)) == Answer(value=YES, case=CaseId("talks-soap.1"))
+        assert await two.do(room.answer(told.id)) == MessageReply(value=YES, case=CaseId("talks-soap.1"))
         await post(two, "begin", 2, "other")
         assert (await two.do(room.answer(early.id))).case == "talks-soap.2"
 
     run(story)
 
 
-async def converse(server: Server) -> None:
+async def converse(server: ServerProcess) -> None:
     """A whole conversation. Who sends says the same again if unsure."""
     early = await post(server, "ask", 1, "early")
     begun = await post(server, "begin", 1, "begin")
-    answers = [await server.do(server.services.mailroom.answer(each.id)) for each in (begun, early)]
+    answers = [await server.do(server.runtime.message_router.answer(each.id)) for each in (begun, early)]
     assert [each.value for each in answers] == [YES, YES] and answers[0].case == answers[1].case
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import JobState, Outcome
-from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sync import SyncAnswer
-from tests.services.cluster.world import LEASE_MS, Hand, Line, Server, World, spin
+from tests.services.cluster.world import LEASE_MS, Hand, Line, ServerProcess, World, spin
 
 JOBS = 10
 PROMISE_MS, TAKEOVER_MS = LEASE_MS // 10, LEASE_MS // 3
@@ -139,10 +139,12 @@ class Storm:
         else:
             pilot.answers.append(answer)
 
-    async def call(self, name: str, ask: Callable[[Server], Coroutine[Any, Any, SyncAnswer]]) -> SyncAnswer | None:
+    async def call(
+        self, name: str, ask: Callable[[ServerProcess], Coroutine[Any, Any, SyncAnswer]]
+    ) -> SyncAnswer | None:
         try:
             return await ask(self.world.servers[name])
-        except Mistake:
+        except RequestError:
             return None
 
     async def arrivals(self) -> None:

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from mendflow.core.model.errors import Unreachable
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import JobState, Outcome, Resources
-from mendflow.core.model.problems import Unreachable
-from mendflow.core.model.sync import AttemptRef, Control
+from mendflow.core.model.sync import AttemptControl, AttemptRef
 from tests.services.cluster.world import LEASE_MS, Hand, Line, World, spin
 
 
@@ -64,8 +64,8 @@ async def test_a_lease_is_renewed_when_all_homes_have_answered(world: World) -> 
     await pilot.sync(want=1)
     await world.time.pass_by(LEASE_MS // 2)
     answer = await pilot.sync()
-    assert not answer.strange and pilot.stop_at == world.time.at + LEASE_MS
-    lease = world.servers["a"].meta.leases.of(pilot.name)
+    assert not answer.unclaimed and pilot.stop_at == world.time.at + LEASE_MS
+    lease = world.servers["a"].meta.leases.lease_of(pilot.name)
     assert lease is not None and [each.until for each in lease.attempts.values()] == [pilot.stop_at]
 
 
@@ -78,7 +78,7 @@ async def test_a_lease_is_not_renewed_while_one_home_does_not_answer(world: Worl
     await world.time.pass_by(LEASE_MS // 4)
     world.fate = lambda one, other: fate if other == "a" else Line.FINE
     answer = await pilot.sync()
-    assert [ref.job for ref in answer.strange] == ["align/0"]
+    assert [ref.job for ref in answer.unclaimed] == ["align/0"]
     assert pilot.stop_at == promised and len(pilot.held) == 2
 
 
@@ -100,7 +100,7 @@ async def test_a_server_that_is_asked_by_mistake_takes_nothing_and_says_nothing_
     await world.servers["c"].begin("other", 1)
     world.servers["b"].believed[CaseId("align")] = "c"
     answer = await pilot.sync()
-    assert (answer.strange, answer.lost) == ([], []), "the right one was asked after it"
+    assert (answer.unclaimed, answer.lost) == ([], []), "the right one was asked after it"
     assert [other for _, other, _ in world.passed[-2:]] == ["c", "a"]
     pilot.end(id)
     answer = await pilot.sync()
@@ -128,10 +128,10 @@ async def test_an_attempt_goes_on_when_its_case_moves_to_another_server(world: W
     [id] = pilot.held
     await world.kill("a")
     answer = await pilot.sync()
-    assert [ref.job for ref in answer.strange] == [id]
+    assert [ref.job for ref in answer.unclaimed] == [id]
     await world.servers["c"].take_up(CaseId("align"))
     answer = await pilot.sync()
-    assert (answer.strange, answer.lost) == ([], [])
+    assert (answer.unclaimed, answer.lost) == ([], [])
     pilot.end(id)
     assert (await pilot.sync()).accepted
     assert [attempt.end for attempt in (await world.job(id)).history] == ["completed"]
@@ -142,7 +142,7 @@ async def test_a_case_that_is_read_just_now_costs_no_pilot_its_attempt(world: Wo
     await world.kill("a")
     world.homes[CaseId("align")] = "c"
     answer = await pilot.sync()
-    assert [ref.job for ref in answer.strange] == ["align/0"] and not answer.lost
+    assert [ref.job for ref in answer.unclaimed] == ["align/0"] and not answer.lost
 
 
 async def test_a_pilot_comes_to_another_front_with_what_it_holds(world: World) -> None:
@@ -151,7 +151,7 @@ async def test_a_pilot_comes_to_another_front_with_what_it_holds(world: World) -
     await pilot.sync(want=1)
     pilot.front = "c"
     answer = await pilot.sync()
-    assert not answer.strange and pilot.stop_at == world.time.at + LEASE_MS
+    assert not answer.unclaimed and pilot.stop_at == world.time.at + LEASE_MS
     pilot.end(next(iter(pilot.held)))
     assert (await pilot.sync()).accepted
 
@@ -191,7 +191,7 @@ async def test_an_order_for_a_lent_pilot_is_answered_through_its_front(world: Wo
     await asyncio.wait_for(held, 5)
     assert world.nudges[-1] == ("a", "b", ["p"], False)
     answer = await pilot.sync()
-    assert [(order.job, order.control) for order in answer.orders] == [("align/0", Control.SUSPEND)]
+    assert [(order.job, order.control) for order in answer.orders] == [("align/0", AttemptControl.SUSPEND)]
 
 
 async def test_idle_pilots_elsewhere_hear_of_work_that_nobody_here_takes(world: World) -> None:  # JS-6
@@ -233,7 +233,7 @@ async def test_an_attempt_of_a_case_that_is_over_is_nobodys(world: World) -> Non
     pilot = await lent(world)
     world.over("align")
     answer = await pilot.sync()
-    assert [ref.job for ref in answer.lost] == ["align/0"] and not answer.strange
+    assert [ref.job for ref in answer.lost] == ["align/0"] and not answer.unclaimed
 
 
 async def test_any_server_judges_a_report_of_a_case_that_is_over(world: World) -> None:
@@ -268,7 +268,7 @@ async def test_a_server_that_may_not_promise_answers_no_pilot(world: World) -> N
     pilot.front = "c"
     world.servers["a"].promises = False
     answer = await pilot.sync()
-    assert [ref.job for ref in answer.strange] == ["align/0"]
+    assert [ref.job for ref in answer.unclaimed] == ["align/0"]
 
 
 async def test_a_pilot_that_leaves_takes_leave_of_all(world: World) -> None:
@@ -291,17 +291,17 @@ async def test_pilots_are_told_which_servers_there_are_and_not_again(world: Worl
 async def test_a_server_knows_which_pilots_of_others_could_take_its_jobs(world: World) -> None:
     large = Resources(cpus=4.0)
     await world.servers["a"].begin("align", 1, large)
-    assert not world.servers["a"].meta.waiting()[0].able
+    assert not world.servers["a"].meta.waiting()[0].has_pilot
     pilot = Hand(world, "p", "b")
     await pilot.sync()
     await world.time.pass_by(LEASE_MS)
     await pilot.sync()
     await world.time.pass_by(LEASE_MS // 2)
-    assert world.servers["a"].meta.waiting()[0].able
+    assert world.servers["a"].meta.waiting()[0].has_pilot
     [known] = world.servers["a"].meta.pilots.values()
-    assert (known.front, known.want, world.servers["a"].meta.pilots_here()) == ("b", 0, [])
+    assert (known.front, known.want, world.servers["a"].meta.own_pilots()) == ("b", 0, [])
     await world.time.pass_by(2 * LEASE_MS)
-    assert not world.servers["a"].meta.waiting()[0].able, "it is gone"
+    assert not world.servers["a"].meta.waiting()[0].has_pilot, "it is gone"
 
 
 async def test_a_home_that_has_heard_a_newer_request_promises_nothing_for_an_older_one(world: World) -> None:
@@ -309,7 +309,7 @@ async def test_a_home_that_has_heard_a_newer_request_promises_nothing_for_an_old
     older, newer = pilot.request(), pilot.request()
     await world.servers["c"].exchange.sync(newer, "token")
     answer = await world.servers["b"].exchange.sync(older, "token")
-    assert [ref.job for ref in answer.strange] == ["align/0"]
+    assert [ref.job for ref in answer.unclaimed] == ["align/0"]
 
 
 async def test_requests_that_are_older_than_a_grant_do_not_give_it_up_at_a_server_that_starts_anew(

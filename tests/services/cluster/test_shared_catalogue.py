@@ -5,25 +5,29 @@ import asyncio
 from mendflow.core.model.data import (
     LocateRequest,
     LogicalFile,
+    OutputPlacement,
     PlaceRequest,
-    Placing,
     Publication,
     Replica,
     StorageElement,
 )
-from mendflow.core.model.flow import Job, Publishing
+from mendflow.core.model.errors import Conflict, Unreachable
+from mendflow.core.model.flow import JobActivity, PublicationTemplate
 from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Conflict, Unreachable
 from mendflow.core.model.values import FileRef
-from mendflow.services.base.cluster_terms import terms_of
-from tests.services.cluster.kit import LEASE_MS, Cluster, Server, pilot_of, run
+from mendflow.services.base.cluster_terms import cluster_terms
+from tests.services.cluster.kit import LEASE_MS, Cluster, ServerProcess, pilot_of, run
 from tests.services.exceptions.kit import flow
 
-TERMS = terms_of(LEASE_MS)
+TERMS = cluster_terms(LEASE_MS)
 A = "a" * 64
 NEAR = StorageElement(name="near", url="file:///near")
-MAKES = flow(Job(name="make", command="x", files={"out": "o"}, publish={"out": Publishing(logical="/store/out")}))
+MAKES = flow(
+    JobActivity(
+        name="make", command="x", files={"out": "o"}, publish={"out": PublicationTemplate(logical="/store/out")}
+    )
+)
 REF = FileRef(sha256=A, bytes=3, name="out", logical="/store/out")
 
 
@@ -31,7 +35,7 @@ def file(name: str, sha256: str = A) -> LogicalFile:
     return LogicalFile(name=name, sha256=sha256, bytes=3, replicas=(Replica(element="near"),))
 
 
-async def added(server: Server, name: str, sha256: str) -> bool:
+async def added(server: ServerProcess, name: str, sha256: str) -> bool:
     try:
         await server.do(server.domain.add_data(file(name, sha256), who="me"))
     except Conflict:
@@ -63,7 +67,7 @@ def test_an_element_that_changed_is_known_to_the_others_after_two_beats() -> Non
         assert (await two.do(two.domain.places("/store/a")))[0].url == "file:///moved/store/a"
         await one.do(one.domain.remove_element("near", who="me"))
         await asyncio.sleep(3 * TERMS.beat_ms / 1000)
-        assert two.services.catalogue.elements.known() == []
+        assert two.runtime.catalogue.elements.known() == []
 
     run(story)
 
@@ -85,7 +89,7 @@ def test_of_two_names_at_one_place_on_two_servers_one_wins() -> None:  # PJ-7
         one, two = await cluster.start("one", "two")
         await one.do(one.domain.put_element(NEAR, who="me"))
 
-        async def lies(server: Server, name: str, sha256: str, path: str) -> bool:
+        async def lies(server: ServerProcess, name: str, sha256: str, path: str) -> bool:
             lying = LogicalFile(name=name, sha256=sha256, bytes=3, replicas=(Replica(element="near", path=path),))
             try:
                 await server.do(server.domain.add_data(lying, who="me"))
@@ -110,7 +114,7 @@ def test_a_pilot_asks_one_server_for_the_place_of_a_file_and_another_takes_its_r
         case = CaseId((await two.do(two.domain.start("f", {}, who="me"))).id)
         pilot = pilot_of(cluster, "two")
         await pilot.sync(want=1)
-        placing = Placing(publication=Publication(logical="/store/out"), file=REF)
+        placing = OutputPlacement(publication=Publication(logical="/store/out"), file=REF)
         asked = PlaceRequest(pilot=pilot.name, job=pilot.held[0].job, files={"out": placing})
         answer = await one.do(one.domain.place(asked))
         assert answer.files["out"].url == "file:///near/store/out"
@@ -134,7 +138,7 @@ def test_a_server_that_dies_when_it_has_told_the_catalogue_leaves_the_case_to_an
         assert await cluster.home(case) == "two"
         pilot = pilot_of(cluster, "two", "one")
         await pilot.sync(want=1)
-        placing = Placing(publication=Publication(logical="/store/out"), file=REF)
+        placing = OutputPlacement(publication=Publication(logical="/store/out"), file=REF)
         asked = PlaceRequest(pilot=pilot.name, job=pilot.held[0].job, files={"out": placing})
         assert (await two.do(two.domain.place(asked))).files  # though the element was added on the other a moment ago
         told = asyncio.Event()
@@ -143,7 +147,7 @@ def test_a_server_that_dies_when_it_has_told_the_catalogue_leaves_the_case_to_an
             told.set()
             await asyncio.Event().wait()
 
-        two.services.data_sets.added = hears  # type: ignore[method-assign]  # it hangs in there
+        two.runtime.data_sets.added = hears  # type: ignore[method-assign]  # it hangs in there
         reporting = asyncio.create_task(pilot.sync(make=Outcome(files={"out": REF})))
         await told.wait()
         two.kill()

@@ -5,24 +5,24 @@ import asyncio
 
 import pytest
 
-from mendflow.core.model.flow import Job, Sequence
+from mendflow.core.model.errors import Unreachable
+from mendflow.core.model.flow import JobActivity, Sequence
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
-from mendflow.core.model.problems import Unreachable
-from mendflow.services.base.cluster_terms import terms_of
-from mendflow.services.cluster.progress import EVERY_MS
-from tests.services.cluster.kit import LEASE_MS, Cluster, Server, pilot_of, run
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType, Primitive
+from mendflow.services.base.cluster_terms import cluster_terms
+from mendflow.services.cluster.progress import INTERVAL_MS
+from tests.services.cluster.kit import LEASE_MS, Cluster, ServerProcess, pilot_of, run
 from tests.services.exceptions.kit import FAILED, exlet, flow, mend, rule_set
 
-TERMS = terms_of(LEASE_MS)
-TWO = flow(Sequence(name="s", body=(Job(name="a", command="true"), Job(name="b", command="true"))))
+TERMS = cluster_terms(LEASE_MS)
+TWO = flow(Sequence(name="s", body=(JobActivity(name="a", command="true"), JobActivity(name="b", command="true"))))
 FORCE = exlet("force", mend(Primitive.COMPLETE, outputs={"n": 1}))
 
 
-async def put(server: Server, type: ExceptionType) -> None:
-    await server.services.administration.put_rules(rule_set("f", type, ("true", "force"), exlets=[FORCE]), who="test")
-    await server.services.ledger.settled()
+async def put(server: ServerProcess, type: ExceptionType) -> None:
+    await server.runtime.administration.put_rules(rule_set("f", type, ("true", "force"), exlets=[FORCE]), who="test")
+    await server.runtime.ledger.settled()
 
 
 def test_a_rule_that_is_added_on_one_server_decides_about_the_next_failure_on_another() -> None:
@@ -50,7 +50,7 @@ def test_a_rule_of_any_type_holds_on_other_servers_after_two_beats() -> None:
         one, two = await cluster.start("one", "two")
         await one.do(put(one, ExceptionType.ITEM_PRE))
         await asyncio.sleep(3 * TERMS.beat_ms / 1000)
-        assert ExceptionType.ITEM_PRE in two.services.exceptions.rules.watched["f"]
+        assert ExceptionType.ITEM_PRE in two.runtime.exceptions.rules.types_by_flow["f"]
 
     run(story)
 
@@ -74,11 +74,11 @@ def test_how_far_a_case_has_come_is_seen_on_other_servers_after_a_few_seconds() 
         pilot = pilot_of(cluster, "one")
         await pilot.sync(want=1)
         await pilot.sync(a=Outcome())
-        await asyncio.sleep(2 * EVERY_MS / 1000)
+        await asyncio.sleep(2 * INTERVAL_MS / 1000)
         seen = {each.name: each.done for each in (await two.do(two.domain.case(case))).counts}
         assert seen["a"] == 1
         before = await cluster.store.get("case", case)
-        await asyncio.sleep(4 * EVERY_MS / 1000)
+        await asyncio.sleep(4 * INTERVAL_MS / 1000)
         assert await cluster.store.get("case", case) == before  # nothing moved, so nothing is written
 
     run(story)
@@ -88,8 +88,8 @@ def test_notices_of_all_servers_are_in_one_list() -> None:
     async def story(cluster: Cluster) -> None:
         one, two = await cluster.start("one", "two")
         for server, words in ((one, "first"), (two, "second"), (one, "third"), (two, "fourth")):
-            server.services.notices.post(words)
-            await server.do(server.services.ledger.settled())
+            server.runtime.notices.post(words)
+            await server.do(server.runtime.ledger.settled())
         told = await one.do(one.domain.notices())
         assert [each.message for each in told] == ["fourth", "third", "second", "first"]
         assert [each.serial for each in told] == [4, 3, 2, 1]
@@ -100,14 +100,14 @@ def test_notices_of_all_servers_are_in_one_list() -> None:
 def test_a_foreign_engine_is_served_where_it_is_at_home_and_by_the_next_when_that_is_dead() -> None:
     async def story(cluster: Cluster) -> None:
         one, two = await cluster.start("one", "two")
-        await one.do(one.services.engines.register("other", who="them"))
-        await one.do(one.services.ledger.settled())
+        await one.do(one.runtime.engines.register("other", who="them"))
+        await one.do(one.runtime.ledger.settled())
         await asyncio.sleep(3 * TERMS.beat_ms / 1000)
-        event = XEvent(id="e-1", type=ExceptionType.ABORT, case=CaseId("their case"), flow="theirs")
+        event = ExceptionEvent(id="e-1", type=ExceptionType.ABORT, case=CaseId("their case"), flow="theirs")
         with pytest.raises(Unreachable):
-            await two.do(two.services.engines.tell("other", event, who="them"))
+            await two.do(two.runtime.engines.tell("other", event, who="them"))
         one.kill()
         await cluster.until_home("other", "two")
-        assert await two.do(two.services.engines.tell("other", event, who="them")) is False
+        assert await two.do(two.runtime.engines.tell("other", event, who="them")) is False
 
     run(story)

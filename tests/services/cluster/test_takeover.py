@@ -3,16 +3,16 @@ stopped."""
 
 import asyncio
 
-from mendflow.core.engine.messages import Moved
-from mendflow.core.model.flow import Job, Sequence
+from mendflow.core.engine.messages import CaseMoved
+from mendflow.core.model.flow import JobActivity, Sequence
 from mendflow.core.model.jobs import JobState, Outcome
 from mendflow.services.base.cluster import SERVER_KIND
-from mendflow.services.base.cluster_terms import terms_of
+from mendflow.services.base.cluster_terms import cluster_terms
 from tests.services.cluster.kit import LEASE_MS, Cluster, completed, keep_running, pilot_of, run
 from tests.services.exceptions.kit import flow
 
-TWO = flow(Sequence(name="s", body=(Job(name="a", command="true"), Job(name="b", command="true"))))
-TERMS = terms_of(LEASE_MS)
+TWO = flow(Sequence(name="s", body=(JobActivity(name="a", command="true"), JobActivity(name="b", command="true"))))
+TERMS = cluster_terms(LEASE_MS)
 
 
 async def begun(cluster: Cluster, server: str = "one") -> str:
@@ -40,9 +40,9 @@ def test_a_case_of_a_killed_server_goes_on_at_another_and_ends_once() -> None:  
         await cluster.until_status(case, "completed")
         assert completed(await cluster.jobs(case)) == {"a": 1, "b": 1}
         assert {job.fence for job in await cluster.jobs(case)} == {1}
-        moved = [event.fact for event in await cluster.journal(case) if isinstance(event.fact, Moved)]
+        moved = [event.fact for event in await cluster.journal(case) if isinstance(event.fact, CaseMoved)]
         assert [fact.server for fact in moved] == ["two"]
-        await cluster.servers["two"].do(cluster.servers["two"].services.ledger.settled())
+        await cluster.servers["two"].do(cluster.servers["two"].runtime.ledger.settled())
         assert await cluster.home(case) == ""
 
     run(story)
@@ -94,7 +94,7 @@ def test_three_servers_share_what_a_fourth_has_left() -> None:  # JS-4
         homes = [await cluster.until_home(case, "two", "three", "four") for case in cases]
         assert {homes.count(name) > 0 for name in ("two", "three", "four")} == {True}
         for case in cases:
-            moved = [event for event in await cluster.journal(case) if isinstance(event.fact, Moved)]
+            moved = [event for event in await cluster.journal(case) if isinstance(event.fact, CaseMoved)]
             assert len(moved) == 1
 
     run(story)
@@ -109,7 +109,7 @@ def test_a_server_that_starts_again_in_its_folder_goes_on_with_its_own_cases_at_
         await cluster.until_home(case, "one", within_s=0.1)
         await asyncio.sleep(3 * TERMS.takeover_ms / 1000)
         assert await cluster.home(case) == "one"
-        moved = [event.fact for event in await cluster.journal(case) if isinstance(event.fact, Moved)]
+        moved = [event.fact for event in await cluster.journal(case) if isinstance(event.fact, CaseMoved)]
         assert [fact.server for fact in moved] == ["one"]  # it has fenced out what it wrote before it was killed
 
     run(story)
@@ -122,8 +122,8 @@ def test_nobody_is_found_dead_because_the_store_was_away_for_all() -> None:
         one.process.stop()
         two.process.stop()
         await asyncio.sleep(4 * TERMS.takeover_ms / 1000)
-        one.process.go_on()
-        two.process.go_on()
+        one.process.resume()
+        two.process.resume()
         await asyncio.sleep(2 * TERMS.takeover_ms / 1000)
         assert await cluster.home(case) == "one"
 

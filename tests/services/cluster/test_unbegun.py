@@ -8,22 +8,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import Job
+from mendflow.core.model.errors import Conflict, NotFound, RequestError, StoreUnavailable, TemporarilyUnavailable
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Conflict, Mistake, NotFound, NotNow, StoreUnavailable
 from mendflow.services.base.cluster import CASE_KIND, HOME_KIND
-from mendflow.services.base.cluster_terms import terms_of
+from mendflow.services.base.cluster_terms import cluster_terms
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.cluster.takeover import LOOK_AT_ALL_TERMS
-from mendflow.stores.contract import Append, Done, Put, Taken, Write
-from tests.services.cluster.kit import LEASE_MS, TRAVEL_S, Cluster, Server, pilot_of, run
+from mendflow.services.cluster.takeover import FULL_SCAN_TERMS
+from mendflow.stores.contract import Append, Put, Write, WriteConflict, WriteDone
+from tests.services.cluster.kit import LEASE_MS, TRAVEL_S, Cluster, ServerProcess, pilot_of, run
 from tests.services.exceptions.kit import flow
 
-ONE = flow(Job(name="a", command="true"))
+ONE = flow(JobActivity(name="a", command="true"))
 KEY = "monday"
-TERMS = terms_of(LEASE_MS)
+TERMS = cluster_terms(LEASE_MS)
 LONG_S = 4 * TERMS.takeover_ms / 1000
-FOUND_S = (LOOK_AT_ALL_TERMS + 2) * TERMS.takeover_ms / 1000
+FOUND_S = (FULL_SCAN_TERMS + 2) * TERMS.takeover_ms / 1000
 """Within this time somebody has looked at all homes."""
 
 PIECES = ("its home", "its document", "its first entry", "the answer")
@@ -34,14 +34,14 @@ def of_beginning(write: Write) -> bool:
     return is_journal or (isinstance(write, Put) and write.kind in (HOME_KIND, CASE_KIND))
 
 
-def piece_by_piece(server: Server, cluster: Cluster, happen: Callable[[], None], at: int) -> asyncio.Event:
+def piece_by_piece(server: ServerProcess, cluster: Cluster, happen: Callable[[], None], at: int) -> asyncio.Event:
     """Let what this server writes of a new case reach the store one by one, and let something happen when it has
     decided to write the piece of this number and has not done so."""
     happened, passed = asyncio.Event(), 0
 
-    async def write(writes: Many[Write]) -> list[Done | Taken]:
+    async def write(writes: Many[Write]) -> list[WriteDone | WriteConflict]:
         nonlocal passed
-        results: list[Done | Taken] = []
+        results: list[WriteDone | WriteConflict] = []
         for each in writes:
             if of_beginning(each):
                 if passed == at and not happened.is_set():
@@ -61,15 +61,15 @@ def piece_by_piece(server: Server, cluster: Cluster, happen: Callable[[], None],
     return happened
 
 
-async def told(server: Server) -> str:
+async def told(server: ServerProcess) -> str:
     """The case that this server says is the client's; empty if it says nothing of the kind."""
     try:
         return str((await server.do(server.domain.start("f", {}, who="me", key=KEY), patience_s=120)).id)
-    except (Mistake, TimeoutError):
+    except (RequestError, TimeoutError):
         return ""
 
 
-async def until_told(cluster: Cluster, server: Server, within_s: float = FOUND_S) -> str:
+async def until_told(cluster: Cluster, server: ServerProcess, within_s: float = FOUND_S) -> str:
     async def asked() -> str:
         return await told(server)
 
@@ -119,7 +119,7 @@ def test_a_server_that_sleeps_before_any_write_of_a_beginning_says_yes_only_to_w
         asking = asyncio.get_running_loop().create_task(told(one))
         await asleep.wait()
         await asyncio.sleep(LONG_S)
-        one.process.go_on()
+        one.process.resume()
         yes = await asking
         case = await until_told(cluster, two)
         assert yes in ("", case)
@@ -158,9 +158,9 @@ def test_a_taker_that_dies_while_it_settles_what_never_began_leaves_that_to_the_
 
         two.line.before = doomed
         await asyncio.sleep(LONG_S)
-        three.process.go_on()
+        three.process.resume()
         await asyncio.sleep(LONG_S)
-        one.process.go_on()
+        one.process.resume()
         yes, case = await asking, await until_told(cluster, three)
         assert yes in ("", case)
         await demand_one_case(cluster, case, "three", "one")
@@ -183,10 +183,10 @@ def test_a_name_that_is_asked_for_while_its_home_is_being_taken_is_not_claimed_b
                         await asyncio.wait([asyncio.ensure_future(claiming.wait())], timeout=20 * TRAVEL_S)
 
         two.line.before = together
-        services = two.services
+        runtime = two.runtime
         await taking.wait()
         case = await until_told(cluster, two)
-        assert two.services is services  # and nothing had to be read again
+        assert two.runtime is runtime  # and nothing had to be read again
         await demand_one_case(cluster, case, "two")
         assert await asking == ""
 
@@ -203,7 +203,7 @@ def test_a_case_that_is_being_begun_elsewhere_is_told_only_when_its_journal_has_
         before = asyncio.get_running_loop().create_task(two.do(two.domain.start("f", {}, who="me", key=KEY)))
         await asyncio.sleep(0.5)
         assert not before.done()  # it waits for what becomes of it
-        one.process.go_on()
+        one.process.resume()
         assert await before is not None and (await before).id == await asking == half.id
 
 
@@ -253,7 +253,7 @@ def test_a_case_that_is_at_home_here_and_not_in_memory_is_told_only_when_it_is_t
             if each is twin:
                 assert await told(one)
         wanted = [write for write in given_up if not isinstance(write, Put) or not write.expected]
-        assert {type(result) for result in await cluster.store.write(wanted)} == {Done}
+        assert {type(result) for result in await cluster.store.write(wanted)} == {WriteDone}
         await demand_one_case(cluster, await until_told(cluster, one), "one")
 
     run(story)
@@ -276,5 +276,5 @@ def test_whoever_looks_at_a_case_that_never_began_is_told_so() -> None:
         assert (await two.do(two.domain.case("last"))).id == case
         with pytest.raises(NotFound, match="never began"):
             await two.do(two.domain.rerun(void, who="me"))
-        with pytest.raises((Conflict, NotFound, NotNow)):
+        with pytest.raises((Conflict, NotFound, TemporarilyUnavailable)):
             await two.do(two.domain.suspend(void, who="me"))

@@ -7,25 +7,25 @@ from typing import Any
 
 import msgspec
 
-from mendflow.core.model.data import CacheCard
+from mendflow.core.model.data import CacheAdvert
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobSpec, Measures, Outcome, Resources
-from mendflow.core.model.problems import Mistake
-from mendflow.core.model.sync import Beat, Capacity, Report, SyncAnswer, SyncRequest, Taken
+from mendflow.core.model.jobs import Job, JobSpec, Measurements, Outcome, Resources
+from mendflow.core.model.sync import AttemptReport, AttemptStatus, Capacity, ResourcesInUse, SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
-from mendflow.core.scheduling.jobs import Policy
-from mendflow.core.scheduling.queue import Queue
-from mendflow.services.base.cluster import JOB_KIND, NeighbourAway, ServerDocument, root_of
+from mendflow.core.scheduling.jobs import RetryPolicy
+from mendflow.core.scheduling.queue import JobQueue
+from mendflow.services.base.cluster import JOB_KIND, PeerUnavailable, ServerDocument, root_of
 from mendflow.services.base.contracts import NewJob
-from mendflow.services.base.events import Happenings
+from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.cluster.relay import Relay
-from mendflow.services.cluster.remote_pilots import Acquaintance
+from mendflow.services.cluster.remote_pilots import RemotePilots
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.scheduling.exchange import Exchange
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.memory import MemoryStore
 
 LEASE_MS = 3_000
@@ -75,8 +75,8 @@ class Line:
     FINE, LOST, DEAF, LATE, TWICE = "fine", "lost", "deaf", "late", "twice"
 
 
-class Server:
-    """One server: what `Membership`, `Homes` and `Neighbours` promise, from what the world knows."""
+class ServerProcess:
+    """One server: what `Membership`, `Homes` and `Peers` promise, from what the world knows."""
 
     def __init__(self, world: "World", name: str) -> None:
         self.world = world
@@ -92,14 +92,14 @@ class Server:
         self.loaded: set[CaseId] = set()
         self.believed: dict[CaseId, str] = {}  # where it takes cases to live
         self.ledger = Ledger(world.store, self._broke)
-        notices = Notices(world.store, self.ledger, world.time, Happenings(0))
-        queue = Queue(data_wait_ms=DATA_WAIT_MS)
+        notices = Notices(world.store, self.ledger, world.time, EventStream(0))
+        queue = JobQueue(data_wait_ms=DATA_WAIT_MS)
         self.nudges = Nudges(self, self, queue, world.time)
-        self.meta = QueueAndPilots(
+        self.meta = PilotScheduler(
             store=world.store,
             ledger=self.ledger,
             clock=world.time,
-            policy=Policy(loss_wait_ms=0, losses_max=1_000),
+            policy=RetryPolicy(loss_wait_ms=0, losses_max=1_000),
             lease_ms=LEASE_MS,
             queue=queue,
             signals=self.nudges,
@@ -107,11 +107,11 @@ class Server:
         self.relay = Relay(
             membership=self,
             homes=self,
-            neighbours=self,
+            peers=self,
             clock=world.time,
             lease_ms=LEASE_MS,
             caches=self.meta.caches,
-            remote_pilots=Acquaintance(self, self, world.time, self.meta),
+            remote_pilots=RemotePilots(self, self, world.time, self.meta),
         )
         self.exchange = Exchange(
             meta=self.meta,
@@ -188,35 +188,35 @@ class Server:
         if fate == Line.LATE:
             world.late.append(lambda: world.quietly(world.servers[server.id].exchange.sync(request, who)))
         if fate in (Line.LOST, Line.LATE):
-            raise NeighbourAway
+            raise PeerUnavailable
         try:
             answer = await other.exchange.sync(request, who)
-        except Mistake as mistake:
-            raise NeighbourAway from mistake
+        except RequestError as mistake:
+            raise PeerUnavailable from mistake
         if fate == Line.TWICE:
             await world.quietly(other.exchange.sync(request, who))
         if fate == Line.DEAF:
-            raise NeighbourAway
+            raise PeerUnavailable
         return answer
 
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
         if self.world.fate(self.id, server.id) != Line.FINE:
-            raise NeighbourAway
+            raise PeerUnavailable
         return self.world.servers[server.id].meta.pilot_views()
 
-    async def cards(self, server: ServerDocument) -> list[CacheCard]:
+    async def cards(self, server: ServerDocument) -> list[CacheAdvert]:
         if self.world.fate(self.id, server.id) != Line.FINE:
-            raise NeighbourAway
+            raise PeerUnavailable
         meta = self.world.servers[server.id].meta
-        return meta.caches.cards(meta.pilots_here())
+        return meta.caches.cards(meta.own_pilots())
 
     def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
-        raise NeighbourAway
+        raise PeerUnavailable
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
         self.world.nudges.append((self.id, server.id, pilots, work))
         if self.world.fate(self.id, server.id) == Line.FINE:
-            self.world.servers[server.id].exchange.nudged(pilots, work=work, by=by)
+            self.world.servers[server.id].exchange.on_nudge(pilots, work=work, by=by)
 
 
 class World:
@@ -235,11 +235,11 @@ class World:
         self.up = set(names)
         self.closed: set[str] = set()  # found dead by the others, whether they know it or not
         self.names = names
-        self.servers: dict[str, Server] = {}
+        self.servers: dict[str, ServerProcess] = {}
 
     async def __aenter__(self) -> "World":
         await self.store.open()
-        self.servers = {name: Server(self, name) for name in self.names}
+        self.servers = {name: ServerProcess(self, name) for name in self.names}
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -271,7 +271,7 @@ class World:
         """Nobody hears what comes of it."""
         try:
             await call
-        except Mistake:
+        except RequestError:
             pass
 
 
@@ -303,9 +303,11 @@ class Hand:
             want=want,
             wait_ms=wait_ms,
             leaving=leaving,
-            running=[Beat(job, fence, "running", Measures()) for job, fence in self.held.items()],
-            reports=[Report(job, fence, outcome) for job, (fence, outcome) in self.results.items()],
-            taken=Taken(len(needs), sum(each.cpus for each in needs), sum(each.memory_bytes for each in needs), 0, 0),
+            running=[AttemptStatus(job, fence, "running", Measurements()) for job, fence in self.held.items()],
+            reports=[AttemptReport(job, fence, outcome) for job, (fence, outcome) in self.results.items()],
+            taken=ResourcesInUse(
+                len(needs), sum(each.cpus for each in needs), sum(each.memory_bytes for each in needs), 0, 0
+            ),
         )
 
     async def sync(self, *, want: int = 0, wait_ms: int = 0, leaving: bool = False) -> SyncAnswer:
@@ -328,7 +330,7 @@ class Hand:
         if answer.serial < self.heard or not answer.lease_ms:
             return
         self.heard = answer.serial
-        if not answer.strange:
+        if not answer.unclaimed:
             self.stop_at = max(self.stop_at, counts_from + answer.lease_ms)
         if answer.jobs:  # what is on its way does not name them
             self.flights = {serial: min(at, counts_from) for serial, at in self.flights.items()}

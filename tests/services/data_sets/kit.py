@@ -5,14 +5,16 @@ import hashlib
 import msgspec
 
 from mendflow.core.model.data import LogicalFile, Replica
-from mendflow.core.model.data_sets import DataSetWish, Gathering
-from mendflow.core.model.flow import Flow, Input, Job
+from mendflow.core.model.data_sets import DataSetSpec, Gathering
+from mendflow.core.model.flow import Flow, Input, JobActivity
 from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.stores.contract import Put, Store, Where
+from mendflow.stores.contract import FieldCondition, Put, Store
 
-EACH = Flow(name=FlowName("each"), inputs={"file": Input(required=True)}, body=Job(name="work", command="true"))
-MERGE = Flow(name=FlowName("merge"), inputs={"files": Input(required=True)}, body=Job(name="work", command="true"))
+EACH = Flow(name=FlowName("each"), inputs={"file": Input(required=True)}, body=JobActivity(name="work", command="true"))
+MERGE = Flow(
+    name=FlowName("merge"), inputs={"files": Input(required=True)}, body=JobActivity(name="work", command="true")
+)
 
 
 def logical(name: str, data_set: str = "raw", size: int = 10) -> LogicalFile:
@@ -28,14 +30,16 @@ async def catalogued(store: Store, *files: LogicalFile) -> None:
     await store.write([Put("file", file.name, msgspec.json.encode(file), 0) for file in files])
 
 
-def wish(*rules: Gathering, name: str = "raw", after: tuple[str, ...] = ()) -> DataSetWish:
-    return DataSetWish(name=name, gatherings=rules, after=after)
+def wish(*rules: Gathering, name: str = "raw", after: tuple[str, ...] = ()) -> DataSetSpec:
+    return DataSetSpec(name=name, gatherings=rules, after=after)
 
 
 async def cases_of(store: Store, flow: str = "") -> list[CaseDocument]:
     """The cases that data sets have started."""
     await store.refresh()
-    found = await store.search("case", [Where("flow", flow)] if flow else [], order_by="started_at", limit=1000)
+    found = await store.search(
+        "case", [FieldCondition("flow", flow)] if flow else [], order_by="started_at", limit=1000
+    )
     cases = [msgspec.json.decode(each.body, type=CaseDocument) for each in found]
     return [case for case in cases if not case.void and case.key.startswith("set/")]
 

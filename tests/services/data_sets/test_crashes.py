@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mendflow.core.model.data_sets import Gathering
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import StoreUnavailable
-from mendflow.services.runtime.server import House, HouseRules
+from mendflow.services.runtime.server import Server, ServerSettings
 from tests.services.data_sets.kit import EACH, MERGE, cases_of, catalogued, logical, names_in, wish
 from tests.services.exceptions.kit import World
 from tests.services.exceptions.test_crashes import FailingStore, HastyClock
@@ -34,12 +34,16 @@ class Story:
 
     def __init__(self, folder: Path, crashes: list[int]) -> None:
         self.store = FailingStore(crashes)
-        rules = HouseRules(files_roots=None)
+        rules = ServerSettings(files_roots=None)
         self.world = World(self.store, folder, rules)
-        self.world.house = House(
-            store=self.store, keeper=self.world.house.keeper, clock=HastyClock(), rules=rules, version="test"
+        self.world.server = Server(
+            store=self.store,
+            file_store=self.world.server.file_store,
+            clock=HastyClock(),
+            settings=rules,
+            version="test",
         )
-        self.world.domain = type(self.world.domain)(self.world.house)
+        self.world.domain = type(self.world.domain)(self.world.server)
         self.world.pilot.domain = self.world.domain
 
     async def again(self, do: Callable[[], Awaitable[T]]) -> T:
@@ -53,29 +57,29 @@ class Story:
 
     async def tell(self) -> None:
         world = self.world
-        await self.again(world.house.open)
+        await self.again(world.server.open)
         for flow in (EACH, MERGE):
             await self.again(partial(world.domain.deploy, flow))
         raw = wish(Gathering(name="each", flow="each", count=1))
         merged = wish(Gathering(name="merge", flow="merge", count=2), name="merged", after=("raw",))
-        await self.again(lambda: world.services.data_sets.define(raw, who="me"))
-        await self.again(lambda: world.services.data_sets.define(merged, who="me"))
+        await self.again(lambda: world.runtime.data_sets.define(raw, who="me"))
+        await self.again(lambda: world.runtime.data_sets.define(merged, who="me"))
         for name in FILES:
             await self.again(partial(self._publish, name, "raw"))
-        await self.again(lambda: world.services.data_sets.close("raw", who="me"))
+        await self.again(lambda: world.runtime.data_sets.close("raw", who="me"))
         for _ in range(3_000):
             if await self.again(self._over):
                 return
             await self.again(self._work)
-        raise AssertionError(f"the story has no end: {await world.services.data_sets.all(every=True)}")
+        raise AssertionError(f"the story has no end: {await world.runtime.data_sets.all(every=True)}")
 
     async def _publish(self, name: str, data_set: str) -> None:
         """As the catalogue does, which is told again if it did not come to the end."""
         await catalogued(self.store, logical(name, data_set))
-        await self.world.services.data_sets.added(logical(name, data_set))
+        await self.world.runtime.data_sets.added(logical(name, data_set))
 
     async def _over(self) -> bool:
-        return (await self.world.services.data_sets.view("merged")).state == "over"
+        return (await self.world.runtime.data_sets.view("merged")).state == "over"
 
     async def _work(self) -> None:
         pilot = self.world.pilot
@@ -92,13 +96,13 @@ async def play(crashes: list[int]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         story = Story(Path(folder), crashes)
         await story.tell()
-        await story.world.services.ledger.settled()
+        await story.world.runtime.ledger.settled()
         each, merge = await cases_of(story.store, "each"), await cases_of(story.store, "merge")
         assert sorted(map(names_in, each)) == [[name] for name in FILES]
         assert Counter(name for case in merge for name in names_in(case)) == Counter(f"of-{name}" for name in FILES)
         assert sorted(len(names_in(case)) for case in merge) == [1, 2]
         assert {case.status for case in (*each, *merge)} == {"completed"}
-        await story.world.house.close()
+        await story.world.server.close()
         return story.store.written
 
 

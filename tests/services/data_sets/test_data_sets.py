@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from mendflow.core.model.data_sets import Gathering
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow, Input
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.values import FileRef
 from mendflow.services.cases.live_case import CaseDocument
 from tests.services.data_sets.kit import EACH, MERGE, cases_of, catalogued, logical, names_in, wish
@@ -26,7 +26,7 @@ async def deployed(world: World) -> None:
 
 async def started(world: World, count: int, flow: str = "") -> list[CaseDocument]:
     async def enough() -> list[CaseDocument]:
-        await world.services.ledger.settled()
+        await world.runtime.ledger.settled()
         found = await cases_of(world.store, flow)
         return found if len(found) >= count else []
 
@@ -39,34 +39,34 @@ async def started(world: World, count: int, flow: str = "") -> list[CaseDocument
 
 async def until_state(world: World, name: str, state: str) -> None:
     async def reached() -> bool:
-        return (await world.services.data_sets.view(name)).state == state
+        return (await world.runtime.data_sets.view(name)).state == state
 
     await world.until(reached, f"{name} {state}")
 
 
 async def test_a_file_in_the_catalogue_starts_a_case_at_once(world: World) -> None:  # PJ-9
     await deployed(world)
-    await world.services.data_sets.define(wish(FOR_EACH), who="me")
-    await world.services.data_sets.added(logical("a"))
-    await world.services.data_sets.added(logical("a"))
+    await world.runtime.data_sets.define(wish(FOR_EACH), who="me")
+    await world.runtime.data_sets.added(logical("a"))
+    await world.runtime.data_sets.added(logical("a"))
     [case] = await started(world, 1)
     assert (case.flow, case.owner, names_in(case)) == ("each", "me", ["a"])
-    [batch] = await world.services.data_sets.batches("raw")
+    [batch] = await world.runtime.data_sets.batches("raw")
     assert (batch.case, batch.status, batch.why) == (case.id, "running", "count")
 
 
 async def test_a_file_that_nobody_told_of_is_found_in_the_catalogue(world: World) -> None:  # PJ-9
     await deployed(world)
     await catalogued(world.store, logical("a"), logical("elsewhere", "other"))
-    await world.services.data_sets.define(wish(AT_END), who="me")
-    await world.services.data_sets.close("raw", who="me")
+    await world.runtime.data_sets.define(wish(AT_END), who="me")
+    await world.runtime.data_sets.close("raw", who="me")
     [case] = await started(world, 1)
     assert names_in(case) == ["a"]
 
 
 async def test_files_are_gathered_and_the_rest_goes_with_the_close(world: World) -> None:  # PJ-9
     await deployed(world)
-    sets = world.services.data_sets
+    sets = world.runtime.data_sets
     await sets.define(wish(BY_TWO), who="me")
     for name in "abc":
         await sets.added(logical(name))
@@ -83,17 +83,17 @@ async def test_files_are_gathered_and_the_rest_goes_with_the_close(world: World)
 
 async def test_what_waits_too_long_is_handed_on(world: World) -> None:
     await deployed(world)
-    await world.services.data_sets.define(wish(Gathering(name="soon", flow="merge", wait_ms=50)), who="me")
-    await world.services.data_sets.added(logical("a"))
+    await world.runtime.data_sets.define(wish(Gathering(name="soon", flow="merge", wait_ms=50)), who="me")
+    await world.runtime.data_sets.added(logical("a"))
     [case] = await started(world, 1)
     assert names_in(case) == ["a"]
-    [batch] = await world.services.data_sets.batches("raw")
+    [batch] = await world.runtime.data_sets.batches("raw")
     assert batch.why == "time"
 
 
 async def test_a_set_closes_by_itself_when_all_before_it_is_done(world: World) -> None:  # PJ-9
     await deployed(world)
-    sets = world.services.data_sets
+    sets = world.runtime.data_sets
     await sets.define(wish(FOR_EACH), who="me")
     await sets.define(wish(AT_END, name="merged", after=("raw",)), who="me")
     await sets.added(logical("a"))
@@ -113,7 +113,7 @@ async def test_a_set_closes_by_itself_when_all_before_it_is_done(world: World) -
 
 async def test_a_batch_that_failed_keeps_those_after_it_open_until_it_is_tried_again(world: World) -> None:
     await deployed(world)
-    sets = world.services.data_sets
+    sets = world.runtime.data_sets
     await sets.define(wish(FOR_EACH), who="me")
     await sets.define(wish(AT_END, name="merged", after=("raw",)), who="me")
     await sets.added(logical("a"))
@@ -139,7 +139,7 @@ async def test_a_batch_that_failed_keeps_those_after_it_open_until_it_is_tried_a
 
 
 async def test_files_that_come_after_the_close_are_told_of(world: World) -> None:
-    sets = world.services.data_sets
+    sets = world.runtime.data_sets
     await sets.define(wish(), who="me")
     await sets.close("raw", who="me")
     await sets.added(logical("late"))
@@ -150,7 +150,7 @@ async def test_files_that_come_after_the_close_are_told_of(world: World) -> None
 
 async def test_files_in_keeping_and_in_the_catalogue_can_be_told_by_a_call(world: World) -> None:
     await deployed(world)
-    sets = world.services.data_sets
+    sets = world.runtime.data_sets
     await sets.define(wish(FOR_EACH), who="me")
     await catalogued(world.store, logical("a"))
     with pytest.raises(NotFound, match="no file"):
@@ -168,15 +168,15 @@ async def _chunks() -> AsyncIterator[bytes]:
 
 
 async def test_a_gathering_for_a_flow_that_it_does_not_fit_is_refused(world: World) -> None:
-    sets = world.services.data_sets
+    sets = world.runtime.data_sets
     with pytest.raises(NotFound):
         await sets.define(wish(FOR_EACH), who="me")
     await deployed(world)
-    with pytest.raises(Invalid, match="has no input 'files'"):
+    with pytest.raises(InvalidRequest, match="has no input 'files'"):
         await sets.define(wish(Gathering(name="g", flow="each", count=2)), who="me")
     both = Flow(name=FlowName("both"), inputs={"file": Input(required=True), "n": Input(required=True)}, body=EACH.body)
     await world.domain.deploy(both)
-    with pytest.raises(Invalid, match="wants the input 'n'"):
+    with pytest.raises(InvalidRequest, match="wants the input 'n'"):
         await sets.define(wish(Gathering(name="g", flow="both", count=1)), who="me")
     with pytest.raises(NotFound, match="no data set"):
         await sets.view("raw")
@@ -184,7 +184,7 @@ async def test_a_gathering_for_a_flow_that_it_does_not_fit_is_refused(world: Wor
 
 async def test_a_batch_that_cannot_become_a_case_says_why(world: World) -> None:
     await deployed(world)
-    sets = world.services.data_sets
+    sets = world.runtime.data_sets
     rule = Gathering(name="g", flow="each", count=1, inputs={"file": "${{ batch.nothing }}"})
     await sets.define(wish(rule), who="me")
     await sets.added(logical("a"))
@@ -198,18 +198,18 @@ async def test_a_batch_that_cannot_become_a_case_says_why(world: World) -> None:
 
 async def test_sets_go_on_when_the_house_was_built_anew(world: World) -> None:
     await deployed(world)
-    await world.services.data_sets.define(wish(BY_TWO), who="me")
-    await world.services.data_sets.added(logical("a"))
+    await world.runtime.data_sets.define(wish(BY_TWO), who="me")
+    await world.runtime.data_sets.added(logical("a"))
     await world.restart()
-    await world.services.data_sets.added(logical("b"))
+    await world.runtime.data_sets.added(logical("b"))
     [case] = await started(world, 1)
     assert names_in(case) == ["a", "b"]
 
 
 async def test_sets_that_come_after_each_other_in_a_circle_are_refused(world: World) -> None:
-    sets = world.services.data_sets
+    sets = world.runtime.data_sets
     await sets.define(wish(name="x", after=("y",)), who="me")
     await sets.define(wish(name="y", after=("z",)), who="me")
-    with pytest.raises(Invalid, match="in a circle: z after x after y after z"):
+    with pytest.raises(InvalidRequest, match="in a circle: z after x after y after z"):
         await sets.define(wish(name="z", after=("x",)), who="me")
     await sets.define(wish(name="z"), who="me")

@@ -12,7 +12,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.data.sets.store import journal_of
 from mendflow.stores.contract import Append, Write
-from tests.services.cluster.kit import Cluster, Server, pilot_of, run
+from tests.services.cluster.kit import Cluster, ServerProcess, pilot_of, run
 from tests.services.data_sets.kit import EACH, MERGE, cases_of, logical, names_in, wish
 
 NAMES = ("A", "B", "C")
@@ -32,15 +32,15 @@ async def started(cluster: Cluster, count: int, flow: str = "") -> list[CaseDocu
     return found
 
 
-def tell(server: Server, name: str, data_set: str = "raw") -> asyncio.Task[None]:
-    return asyncio.create_task(server.do(server.services.data_sets.added(logical(name, data_set))))
+def tell(server: ServerProcess, name: str, data_set: str = "raw") -> asyncio.Task[None]:
+    return asyncio.create_task(server.do(server.runtime.data_sets.added(logical(name, data_set))))
 
 
 def test_a_file_that_several_servers_tell_of_at_once_starts_one_case() -> None:  # PJ-9
     async def story(cluster: Cluster) -> None:
         first, *others = await cluster.start(*NAMES)
         await first.do(first.domain.deploy(EACH))
-        await first.do(first.services.data_sets.define(wish(FOR_EACH), who="me"))
+        await first.do(first.runtime.data_sets.define(wish(FOR_EACH), who="me"))
         servers = [first, *others]
         await asyncio.gather(*(tell(server, name) for name in ("a", "b", "c") for server in servers))
         found = await started(cluster, 3)
@@ -53,11 +53,11 @@ def test_files_that_come_to_several_servers_are_gathered_together() -> None:  # 
     async def story(cluster: Cluster) -> None:
         first, *others = await cluster.start(*NAMES)
         await first.do(first.domain.deploy(MERGE))
-        await first.do(first.services.data_sets.define(wish(BY_TWO), who="me"))
+        await first.do(first.runtime.data_sets.define(wish(BY_TWO), who="me"))
         servers = [first, *others]
         await asyncio.gather(*(tell(servers[number % 3], f"f{number}") for number in range(9)))
         last = others[-1]
-        await last.do(last.services.data_sets.close("raw", who="me"))
+        await last.do(last.runtime.data_sets.close("raw", who="me"))
         found = await started(cluster, 5)
         assert Counter(name for case in found for name in names_in(case)) == Counter(f"f{n}" for n in range(9))
         assert sorted(len(names_in(case)) for case in found) == [1, 2, 2, 2, 2]
@@ -81,7 +81,7 @@ def test_a_batch_whose_maker_is_lost_is_started_by_another(moment: Callable[[Seq
     async def story(cluster: Cluster) -> None:
         first, *_ = await cluster.start(*NAMES)
         await first.do(first.domain.deploy(EACH))
-        await first.do(first.services.data_sets.define(wish(FOR_EACH), who="me"))
+        await first.do(first.runtime.data_sets.define(wish(FOR_EACH), who="me"))
 
         async def dies(writes: Sequence[Write]) -> None:
             if moment(writes):
@@ -114,11 +114,11 @@ def test_a_set_closes_after_another_whose_cases_ended_on_other_servers() -> None
         first, second, third = servers
         await first.do(first.domain.deploy(EACH))
         await first.do(first.domain.deploy(MERGE))
-        await first.do(first.services.data_sets.define(wish(FOR_EACH), who="me"))
+        await first.do(first.runtime.data_sets.define(wish(FOR_EACH), who="me"))
         after = wish(BY_TWO, name="merged", after=("raw",))
-        await second.do(second.services.data_sets.define(after, who="me"))
+        await second.do(second.runtime.data_sets.define(after, who="me"))
         await asyncio.gather(*(tell(server, f"f{n}") for n, server in enumerate(servers)))
-        await third.do(third.services.data_sets.close("raw", who="me"))
+        await third.do(third.runtime.data_sets.close("raw", who="me"))
         pilot = pilot_of(cluster, *NAMES)
 
         async def over() -> bool:
@@ -129,7 +129,7 @@ def test_a_set_closes_after_another_whose_cases_ended_on_other_servers() -> None
                     await tell(first, f"of-{names_in(case)[0]}", "merged")
             if pilot.held:
                 await pilot.exchange({"work": Outcome()})
-            view = await third.do(third.services.data_sets.view("merged"))
+            view = await third.do(third.runtime.data_sets.view("merged"))
             return view.state == "over"
 
         await cluster.until(over, "the end", 300.0)

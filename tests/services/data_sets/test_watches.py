@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.data import StorageElement
-from mendflow.core.model.data_sets import Gathering, Watch, WatchView
-from mendflow.core.model.problems import Invalid, NotFound
+from mendflow.core.model.data_sets import FolderWatch, Gathering, WatchView
+from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.data.watches.storage import Seen
-from mendflow.services.runtime.server import House, HouseRules
+from mendflow.services.data.watches.storage import ListedFile
+from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import WatchedElements
 from tests.servers import s3
@@ -32,8 +32,8 @@ class Watched:
 
     async def watch(self, **settings: object) -> WatchView:
         given = {"name": "w", "every_ms": 100, "stable_ms": 150, "prefix": "in", "match": "*.dat", **settings}
-        watch = Watch(element="disk", data_set="raw", **given)  # type: ignore[arg-type]  # as the test says
-        return await self.world.services.watches.add(watch, who="me")
+        watch = FolderWatch(element="disk", data_set="raw", **given)  # type: ignore[arg-type]  # as the test says
+        return await self.world.runtime.watches.add(watch, who="me")
 
     def write(self, name: str, content: str = "hello") -> Path:
         path = self.folder / "store" / "in" / name
@@ -43,7 +43,7 @@ class Watched:
 
     async def until(self, **wanted: object) -> WatchView:
         async def reached() -> WatchView | None:
-            [view] = await self.world.services.watches.all()
+            [view] = await self.world.runtime.watches.all()
             return view if all(getattr(view, name) == value for name, value in wanted.items()) else None
 
         view = await self.world.until(reached, str(wanted))
@@ -51,7 +51,7 @@ class Watched:
         return view
 
     async def files(self) -> list[str]:
-        return sorted(each.logical for each in await self.world.services.data_sets.files("raw"))
+        return sorted(each.logical for each in await self.world.runtime.data_sets.files("raw"))
 
     async def left_out(self) -> list[str]:
         """What the administrator was told of files that did not come."""
@@ -61,24 +61,24 @@ class Watched:
 
 @pytest.fixture
 async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
-    world = World(MemoryStore(), tmp_path, HouseRules(files_roots=None))
-    world.house = House(
+    world = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None))
+    world.server = Server(
         store=world.store,
-        keeper=world.house.keeper,
+        file_store=world.server.file_store,
         clock=SystemClock(),
-        rules=HouseRules(files_roots=None),
+        settings=ServerSettings(files_roots=None),
         version="test",
         elements=WatchedElements(),
     )
-    world.domain = LocalDomain(world.house)
-    await world.house.open()
+    world.domain = LocalDomain(world.server)
+    await world.server.open()
     (tmp_path / "store").mkdir()
     element = StorageElement(name="disk", url=f"file://{tmp_path}/store")
-    await world.services.catalogue.elements.put(element, replace=False)
+    await world.runtime.catalogue.elements.put(element, replace=False)
     await world.domain.deploy(EACH)
-    await world.services.data_sets.define(wish(FOR_EACH), who="me")
+    await world.runtime.data_sets.define(wish(FOR_EACH), who="me")
     yield Watched(world, tmp_path)
-    await world.house.close()
+    await world.server.close()
 
 
 async def test_a_hidden_file_is_its_writers_until_it_is_renamed(watched: Watched) -> None:  # PJ-9
@@ -107,7 +107,7 @@ async def test_a_file_that_arrives_starts_a_case(watched: Watched) -> None:  # P
     await watched.world.until(two)
     found = sorted(name for case in await cases_of(watched.world.store) for name in names_in(case))
     assert found == ["/in/a.dat", "/in/deep/c.dat"]
-    known = await watched.world.services.catalogue.files.get("/in/a.dat")
+    known = await watched.world.runtime.catalogue.files.get("/in/a.dat")
     assert (known.bytes, known.data_set, known.replicas[0].element) == (5, "raw", "disk")
 
 
@@ -119,7 +119,7 @@ async def test_a_file_that_still_grows_is_left_alone_until_it_does_not(watched: 
         out.write(" whole")
     await watched.watch(stable_ms=0)
     await watched.until(known=1)
-    known = await watched.world.services.catalogue.files.get("/in/a.dat")
+    known = await watched.world.runtime.catalogue.files.get("/in/a.dat")
     assert known.bytes == len("half whole")
 
 
@@ -144,7 +144,7 @@ async def test_a_file_that_was_changed_while_nobody_looked_is_told_of(watched: W
     path = watched.write("a.dat")
     await watched.watch()
     await watched.until(known=1)
-    await watched.world.services.watches.remove("w")
+    await watched.world.runtime.watches.remove("w")
     path.write_text("something else")
     await watched.watch(name="again")
     await watched.until(known=1, left_out=1)
@@ -174,7 +174,7 @@ async def test_of_many_files_that_are_left_out_the_first_are_named_in_one_notice
 
 
 async def test_whatever_breaks_a_look_is_told_of(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def broken(_: object, element: StorageElement, prefix: str) -> list[Seen]:
+    async def broken(_: object, element: StorageElement, prefix: str) -> list[ListedFile]:
         raise RuntimeError(f"{prefix} of {element.name} is odd")
 
     with monkeypatch.context() as patch:
@@ -189,7 +189,7 @@ async def test_a_watch_that_was_removed_and_is_made_again_tells_what_it_sees(wat
     watched.write("a.dat")
     await watched.watch()
     await watched.until(known=1)
-    await watched.world.services.watches.remove("w")
+    await watched.world.runtime.watches.remove("w")
     await watched.watch()
     await watched.until(known=1)
 
@@ -198,10 +198,10 @@ async def test_a_name_with_another_content_is_told_of_once(watched: Watched) -> 
     watched.write("a.dat")
     await watched.watch()
     await watched.until(known=1)
-    await watched.world.services.watches.remove("w")
+    await watched.world.runtime.watches.remove("w")
     watched.write("a.dat", "other")
-    other = Watch(name="other", element="disk", data_set="again", prefix="in", every_ms=100, stable_ms=0)
-    await watched.world.services.watches.add(other, who="me")
+    other = FolderWatch(name="other", element="disk", data_set="again", prefix="in", every_ms=100, stable_ms=0)
+    await watched.world.runtime.watches.add(other, who="me")
     view = await watched.until(known=0, unsettled=0, left_out=1)
     assert "a name never gets another content" in view.problem
     assert len(await watched.left_out()) == 1
@@ -243,13 +243,13 @@ async def test_an_element_that_does_not_answer_is_told_of(watched: Watched) -> N
 
 async def test_what_cannot_be_watched_is_refused(watched: Watched) -> None:
     with pytest.raises(NotFound, match="no storage element"):
-        await watched.world.services.watches.add(Watch(name="w", element="tape", data_set="raw"), who="me")
-    with pytest.raises(Invalid, match="no path below"):
+        await watched.world.runtime.watches.add(FolderWatch(name="w", element="tape", data_set="raw"), who="me")
+    with pytest.raises(InvalidRequest, match="no path below"):
         await watched.watch(prefix="../etc")
-    with pytest.raises(Invalid, match="every 100 ms"):
+    with pytest.raises(InvalidRequest, match="every 100 ms"):
         await watched.watch(every_ms=1)
     with pytest.raises(NotFound, match="no watch"):
-        await watched.world.services.watches.remove("w")
+        await watched.world.runtime.watches.remove("w")
 
 
 @pytest.mark.full
@@ -259,10 +259,10 @@ async def test_a_bucket_of_a_real_s3_server_is_watched(
     for name, value in s3.ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     element = s3.server().element()
-    await watched.world.services.catalogue.elements.put(element, replace=False)
+    await watched.world.runtime.catalogue.elements.put(element, replace=False)
     s3.server().raw().pipe_file(f"{element.url}/in/a.dat", b"raw data")
-    watch = Watch(name="w", element=element.name, data_set="raw", prefix="in", every_ms=100, stable_ms=100)
-    await watched.world.services.watches.add(watch, who="me")
+    watch = FolderWatch(name="w", element=element.name, data_set="raw", prefix="in", every_ms=100, stable_ms=100)
+    await watched.world.runtime.watches.add(watch, who="me")
     await watched.until(known=1, unsettled=0)
-    [file] = await watched.world.services.data_sets.files("raw")
+    [file] = await watched.world.runtime.data_sets.files("raw")
     assert (file.logical, file.sha256) == ("/in/a.dat", hashlib.sha256(b"raw data").hexdigest())

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Activity, Flow, Input, Mend, Scope, Sequence
+from mendflow.core.model.flow import Activity, Flow, Input, PrimitiveStep, Scope, Sequence
 from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import CASE_LEVEL, Decision, ExceptionType, Primitive, Target
-from mendflow.core.model.rules import Rule, RuleSet, Tree
+from mendflow.core.model.repair import CASE_LEVEL, Decision, ExceptionType, Primitive, Target
+from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.views import CaseView
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.contracts import MetaScheduler
-from mendflow.services.runtime.server import NO_DOMAINS, House, HouseRules, Services
-from mendflow.stores.contract import Store, Where
-from mendflow.stores.files import FolderKeeper
+from mendflow.services.runtime.server import NO_DOMAINS, Runtime, Server, ServerSettings
+from mendflow.stores.contract import FieldCondition, Store
+from mendflow.stores.files import FolderFileStore
 from tests.services.conftest import HandPilot
 
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="it ended with exit code 3", exit_code=3))
@@ -27,9 +27,9 @@ ROOTS = ("case", "item", "job", "fault", "items", "trigger", "timed_out", "event
 _numbers = count(1)
 
 
-def mend(do: Primitive, target: Target = "item", item: str = "", **settings: Any) -> Mend:
+def mend(do: Primitive, target: Target = "item", item: str = "", **settings: Any) -> PrimitiveStep:
     named = {name.rstrip("_"): value for name, value in settings.items()}
-    return Mend(name=f"m{next(_numbers)}", do=do, target=target, item=item, settings=named)
+    return PrimitiveStep(name=f"m{next(_numbers)}", do=do, target=target, item=item, settings=named)
 
 
 def exlet(name: str, *steps: Activity, **more: Any) -> Flow:
@@ -42,7 +42,7 @@ def exlet(name: str, *steps: Activity, **more: Any) -> Flow:
     )
 
 
-def tree(*rules: tuple[str, str] | Rule) -> Tree:
+def tree(*rules: tuple[str, str] | Rule) -> RuleTree:
     """One rule after another, each asked if those before did not hold."""
     made = [
         rule if isinstance(rule, Rule) else Rule(id=number, condition=rule[0], exlet=rule[1])
@@ -58,7 +58,7 @@ def tree(*rules: tuple[str, str] | Rule) -> Tree:
         )
         for place, rule in enumerate(made)
     }
-    return Tree(linked, made[0].id)
+    return RuleTree(linked, made[0].id)
 
 
 def rule_set(
@@ -81,32 +81,32 @@ class World:
         self,
         store: Store,
         folder: Path,
-        rules: HouseRules,
+        rules: ServerSettings,
         shipped: RuleSet | None = None,
         domains: Mapping[str, MetaScheduler] = NO_DOMAINS,
     ) -> None:
-        keeper = FolderKeeper(folder / "files")
-        keeper.open()
+        file_store = FolderFileStore(folder / "files")
+        file_store.open()
         self.store = store
-        self.house = House(
+        self.server = Server(
             store=store,
-            keeper=keeper,
+            file_store=file_store,
             clock=SystemClock(),
-            rules=rules,
+            settings=rules,
             version="test",
             shipped=shipped,
             domains=domains,
         )
-        self.domain = LocalDomain(self.house)
+        self.domain = LocalDomain(self.server)
         self.pilot = HandPilot(self.domain)
 
     @property
-    def services(self) -> Services:
-        return self.house.services
+    def runtime(self) -> Runtime:
+        return self.server.runtime
 
     async def put(self, rules: RuleSet) -> None:
-        await self.services.administration.put_rules(rules, who="test")
-        await self.services.ledger.settled()
+        await self.runtime.administration.put_rules(rules, who="test")
+        await self.runtime.ledger.settled()
 
     async def start(self, what: Flow, **inputs: Any) -> CaseId:
         await self.domain.deploy(what)
@@ -119,7 +119,7 @@ class World:
         return (await self.domain.case(case)).status
 
     async def decisions(self, case: str) -> list[Decision]:
-        return await self.services.exceptions.decisions.of_case(CaseId(case))
+        return await self.runtime.exceptions.decisions.of_case(CaseId(case))
 
     async def decision(self, case: str) -> Decision:
         """The only one of the case."""
@@ -128,8 +128,8 @@ class World:
 
     async def exlets(self, case: str) -> list[CaseView]:
         """Exlets of a case, in their order."""
-        await self.services.ledger.settled()
-        found = await self.store.search("case", [Where("mends", case)], order_by="started_at", limit=100)
+        await self.runtime.ledger.settled()
+        found = await self.store.search("case", [FieldCondition("mends", case)], order_by="started_at", limit=100)
         return [await self.domain.case(each.id) for each in found]
 
     async def until(self, check: Callable[[], Awaitable[Any]], what: str = "") -> Any:
@@ -158,7 +158,7 @@ class World:
         """Let everything happen that can happen by itself."""
         for _ in range(40):
             await asyncio.sleep(0)
-            await self.services.ledger.settled()
+            await self.runtime.ledger.settled()
 
     async def take(self, *, items: int = 1) -> list[str]:
         """Fetch jobs until so many are held, and name their items."""
@@ -176,6 +176,6 @@ class World:
 
     async def restart(self) -> None:
         """As after a crash: new services over what the store holds."""
-        self.house.on_broken(self.house.services, "the test says so")
-        while self.house.health().status != "ok":
+        self.server.on_broken(self.server.runtime, "the test says so")
+        while self.server.health().status != "ok":
             await asyncio.sleep(0.01)

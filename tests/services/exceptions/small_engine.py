@@ -7,7 +7,7 @@ from typing import Any
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId
-from mendflow.core.model.mending import ExceptionType, XEvent
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.repair_views import EngineOrder
 from mendflow.services.recovery.engines.registry import ForeignEngines
 
@@ -62,7 +62,7 @@ class SmallEngine:
 
     async def _tell(self, case: SmallCase, type: ExceptionType, step: str, fault: Fault | None = None) -> bool:
         number = len(case.did)
-        event = XEvent(
+        event = ExceptionEvent(
             id=f"{case.id}/{step}/{number}/{type.value}",
             type=type,
             case=CaseId(case.id),

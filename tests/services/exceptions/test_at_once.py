@@ -4,13 +4,13 @@ from typing import Any
 
 import msgspec
 
-from mendflow.core.model.flow import Job, Sequence, UserTask
+from mendflow.core.model.flow import JobActivity, Sequence, UserTask
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, tree
 
-A, B = Job(name="a", command="true"), Job(name="b", command="true")
+A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
 HOLD = UserTask(name="hold", role="clerk")
 
 
@@ -78,8 +78,8 @@ async def test_an_item_that_is_ended_while_its_failure_is_held_does_not_fail_aft
 async def test_exlets_mend_exlets_three_deep_and_every_case_goes_on(world: World) -> None:
     # EX-4: worklets and exlets nest, each with rules of its own; also over a restart
     names = ("f", "one", "two")
-    exlets = [exlet("one", Job(name="o", command="true"), mend(Primitive.COMPLETE))]
-    exlets += [exlet("two", Job(name="t", command="true"), mend(Primitive.RESUBMIT))]
+    exlets = [exlet("one", JobActivity(name="o", command="true"), mend(Primitive.COMPLETE))]
+    exlets += [exlet("two", JobActivity(name="t", command="true"), mend(Primitive.RESUBMIT))]
     exlets += [exlet("three", mend(Primitive.RESUBMIT))]
     for name, task, found in zip(names, ("a", "o", "t"), exlets, strict=True):
         again = tree(("job.generation == 1", str(found.name)))

@@ -4,16 +4,26 @@ from typing import Any
 
 import pytest
 
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Assign, Call, Copy, Input, Job, NeededResources, Parallel, Sequence, UserTask
-from mendflow.core.model.jobs import Measures, Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.flow import (
+    Assign,
+    Call,
+    Copy,
+    Input,
+    JobActivity,
+    Parallel,
+    ResourceTemplates,
+    Sequence,
+    UserTask,
+)
+from mendflow.core.model.jobs import Measurements, Outcome
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
-from mendflow.services.recovery.contexts import CONTEXT_BYTES_MAX, bounded
+from mendflow.services.recovery.contexts import CONTEXT_BYTES_MAX, bounded_context
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 
-A, B = Job(name="a", command="true"), Job(name="b", command="true")
+A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
 OUT_OF_MEMORY = Outcome(
     fault=Fault(
         name="memoryLimit",
@@ -24,7 +34,7 @@ OUT_OF_MEMORY = Outcome(
         data={"peak_bytes": 300},
     ),
     log_tail="killed",
-    measures=Measures(peak_bytes=300, cpu_ms=7, ran_ms=9),
+    measures=Measurements(peak_bytes=300, cpu_ms=7, ran_ms=9),
 )
 
 
@@ -39,7 +49,7 @@ async def failed(world: World, what: Any, outcome: Outcome = FAILED, **inputs: A
 async def test_a_condition_sees_the_cases_data_age_flow_version_and_the_status_of_all_items(world: World) -> None:
     # EX-6
     first = Assign(name="v", copies=(Copy("total", 4),))
-    body = Sequence(name="s", body=(first, Job(name="z", command="true"), Parallel(name="p", branches=(A, B))))
+    body = Sequence(name="s", body=(first, JobActivity(name="z", command="true"), Parallel(name="p", branches=(A, B))))
     case = await world.start(flow(body, inputs={"rows": Input()}), rows=3)
     await world.take()
     await world.report(z=Outcome(outputs="left"))
@@ -57,7 +67,7 @@ async def test_a_condition_sees_the_cases_data_age_flow_version_and_the_status_o
 
 async def test_a_condition_sees_the_job_and_the_fault(world: World) -> None:
     # EX-6 FM-12
-    job = Job(name="a", command="run it", resources=NeededResources(memory_bytes=200), retries=0)
+    job = JobActivity(name="a", command="run it", resources=ResourceTemplates(memory_bytes=200), retries=0)
     context = await failed(world, flow(job), OUT_OF_MEMORY)
     seen = {
         name: context["job"][name] for name in ("memory_bytes", "peak_bytes", "signal", "stage", "log_tail", "host")
@@ -75,7 +85,7 @@ async def test_a_condition_sees_the_job_and_the_fault(world: World) -> None:
     assert (fault["type"], fault["category"], fault["recoverable"]) == ("memoryLimit", "memory", True)
     assert context["site"]["largest"]["memory_bytes"] == 8 << 30
     assert (context["capacity"]["slots"], context["capacity"]["pilots"]) == (4, 1)
-    assert context["capacity"]["levels"] == len(world.services.levels.waits_ms) == 2
+    assert context["capacity"]["levels"] == len(world.runtime.levels.waits_ms) == 2
 
 
 async def test_a_condition_sees_how_often_an_item_was_begun(world: World) -> None:
@@ -105,7 +115,7 @@ async def test_a_condition_sees_how_often_a_task_was_offered(memory: World) -> N
     case = await memory.start(flow(UserTask(name="a", role="clerk")))
     seen = []
     for _ in range(3):
-        decision = await memory.services.administration.raise_exception(case, "late", "a", who="ann")
+        decision = await memory.runtime.administration.raise_exception(case, "late", "a", who="ann")
         seen.append(decision.context["item"]["attempts"])
         await memory.quiet()
     assert seen == [1, 2, 3]
@@ -125,18 +135,18 @@ async def test_a_condition_sees_what_happened_before_in_numbers(world: World) ->
 
 
 class Weather:
-    async def facts(self, event: XEvent) -> Any:
+    async def facts(self, event: ExceptionEvent) -> Any:
         return {"rain": True, "of": event.case}
 
 
 class Broken:
-    async def facts(self, event: XEvent) -> Any:
+    async def facts(self, event: ExceptionEvent) -> Any:
         raise RuntimeError("no line")
 
 
 async def test_a_condition_sees_registered_sources_and_a_broken_one_is_null(world: World) -> None:
     # EX-6
-    contexts = world.services.exceptions.contexts
+    contexts = world.runtime.exceptions.contexts
     contexts.register("weather", Weather())
     contexts.register("stocks", Broken())
     stop = exlet("stop", mend(Primitive.SUSPEND))
@@ -144,7 +154,7 @@ async def test_a_condition_sees_registered_sources_and_a_broken_one_is_null(worl
     case = await world.start(flow(A))
     decision = await world.until_decided(case, "done")
     assert decision.context["sources"] == {"weather": {"rain": True, "of": case}, "stocks": None}
-    with pytest.raises(Mistake, match="no name for a source"):
+    with pytest.raises(RequestError, match="no name for a source"):
         contexts.register("a b", Weather())
 
 
@@ -168,7 +178,7 @@ async def test_a_condition_that_errs_does_not_hold_and_says_so(world: World) -> 
 
 def test_what_is_kept_of_a_context_is_bounded() -> None:
     long = {"case": {"id": "c", "data": {f"k{n}": "x" * 500 for n in range(150)}}, "job": {"log_tail": "y" * 9_000}}
-    kept = bounded(long)
+    kept = bounded_context(long)
     assert kept["job"]["log_tail"].endswith("y")
     assert len(kept["job"]["log_tail"]) < 3_000
     assert kept["left_out"] == ["case"]
@@ -178,7 +188,7 @@ def test_what_is_kept_of_a_context_is_bounded() -> None:
 
 def test_a_small_context_is_kept_as_it_is() -> None:
     small = {"case": {"data": {"n": [1, 2]}}, "now": 3}
-    assert bounded(small) == small
+    assert bounded_context(small) == small
 
 
 async def test_a_condition_sees_how_long_ago_an_item_began(world: World) -> None:
@@ -186,18 +196,18 @@ async def test_a_condition_sees_how_long_ago_an_item_began(world: World) -> None
     types = (ExceptionType.ABORT, ExceptionType.ITEM_PRE, ExceptionType.ITEM_EXTERNAL)
     rules = {type: {"*": tree(("item.age_ms >= 30", "look"), ("true", "young"))} for type in types}
     exlets = {name: exlet(name, mend(Primitive.NOTIFY, message=name)) for name in ("look", "young")}
-    await world.domain.deploy(flow(Job(name="inner", command="true"), "g"))
-    parts = (Job(name="a", command="true"), UserTask(name="t", role="clerk"), Call(name="c", flow="g"))
+    await world.domain.deploy(flow(JobActivity(name="inner", command="true"), "g"))
+    parts = (JobActivity(name="a", command="true"), UserTask(name="t", role="clerk"), Call(name="c", flow="g"))
     case = await world.start(flow(Parallel(name="p", branches=parts, on_fault="finish")))
     await world.take(items=2)
     await world.put(RuleSet(name="f", trees=rules, exlets=exlets))
-    await world.house.clock.sleep(40)
+    await world.server.clock.sleep(40)
     await world.restart()
     await world.report(a=FAILED)
     for item in ("t", "c"):
-        await world.services.administration.raise_exception(case, "look at it", item)
+        await world.runtime.administration.raise_exception(case, "look at it", item)
     found = {str(each.item): each.exlet for each in await world.decisions(case)}
     assert found == {"a": "look", "t": "look", "c": "look"}
-    late = await world.start(flow(Sequence(name="s", body=(Job(name="b", command="true"),)), "f"))
+    late = await world.start(flow(Sequence(name="s", body=(JobActivity(name="b", command="true"),)), "f"))
     decision = await world.until_decided(late, "done")
     assert (decision.exlet, decision.context["item"]["age_ms"]) == ("young", 0)

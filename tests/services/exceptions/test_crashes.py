@@ -18,18 +18,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mendflow.core.engine.messages import Event
-from mendflow.core.model.flow import Call, Input, Job, Scope, Sequence
+from mendflow.core.model.errors import StoreUnavailable
+from mendflow.core.model.flow import Call, Input, JobActivity, Scope, Sequence
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job as JobDocument
 from mendflow.core.model.jobs import JobState, Outcome
-from mendflow.core.model.mending import Decision, ExceptionType, Primitive
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.repair import Decision, ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.notices import NOTICES
 from mendflow.services.cases.live_case import journal_of
-from mendflow.services.runtime.server import House, HouseRules
-from mendflow.stores.contract import Document, Done, Taken, Write
+from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.stores.contract import StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, tree
 
@@ -55,11 +55,11 @@ class FailingStore(MemoryStore):
         if self.asked in self.unanswered:
             raise StoreUnavailable("the store does not answer")
 
-    async def get(self, kind: str, id: str) -> Document | None:
+    async def get(self, kind: str, id: str) -> StoredDocument | None:
         self._ask()
         return await super().get(kind, id)
 
-    async def get_many(self, kind: str, ids: Many[str]) -> list[Document]:
+    async def get_many(self, kind: str, ids: Many[str]) -> list[StoredDocument]:
         self._ask()
         return await super().get_many(kind, ids)
 
@@ -67,7 +67,7 @@ class FailingStore(MemoryStore):
         self._ask()
         return await super().read(stream, start, limit)
 
-    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
         self._ask()
         async for found in super().scan(kind, prefix):
             yield found
@@ -75,7 +75,7 @@ class FailingStore(MemoryStore):
     def crash_at(self, written: int) -> None:
         self._crashes = [written]
 
-    async def write(self, writes: Many[Write]) -> list[Done | Taken]:
+    async def write(self, writes: Many[Write]) -> list[WriteDone | WriteConflict]:
         if self._crashes and self.written + len(writes) > self._crashes[-1]:
             kept = max(0, self._crashes.pop() - self.written)
             self.written += kept
@@ -93,21 +93,26 @@ class HastyClock(SystemClock):
 
 
 HOTEL = Scope(
-    name="booked", body=Job(name="hotel", command="true"), compensation=Job(name="undo-hotel", command="true")
+    name="booked",
+    body=JobActivity(name="hotel", command="true"),
+    compensation=JobActivity(name="undo-hotel", command="true"),
 )
 STORY = flow(
     Sequence(
         name="s",
         body=(
             HOTEL,
-            Job(name="a", command="true", env={"SEATS": "0"}),
-            Job(name="b", command="true"),
-            Job(name="c", command="true"),
+            JobActivity(name="a", command="true", env={"SEATS": "0"}),
+            JobActivity(name="b", command="true"),
+            JobActivity(name="c", command="true"),
         ),
     )
 )
 WORKLET = flow(
-    Job(name="venue", command="true"), "worklet", inputs={"n": Input()}, outputs={"seats": "${{ jobs.venue.outputs }}"}
+    JobActivity(name="venue", command="true"),
+    "worklet",
+    inputs={"n": Input()},
+    outputs={"seats": "${{ jobs.venue.outputs }}"},
 )
 BEFORE_A = exlet(
     "before-a",
@@ -136,12 +141,16 @@ class Story:
 
     def __init__(self, folder: Path, crashes: Many[int], unanswered: Many[int] = ()) -> None:
         self.store = FailingStore(crashes, unanswered)
-        rules = HouseRules(files_roots=None, levels_ms=(10,), check_ms=1_000)
+        rules = ServerSettings(files_roots=None, levels_ms=(10,), check_ms=1_000)
         self.world = World(self.store, folder, rules)
-        self.world.house = House(
-            store=self.store, keeper=self.world.house.keeper, clock=HastyClock(), rules=rules, version="test"
+        self.world.server = Server(
+            store=self.store,
+            file_store=self.world.server.file_store,
+            clock=HastyClock(),
+            settings=rules,
+            version="test",
         )
-        self.world.domain = type(self.world.domain)(self.world.house)
+        self.world.domain = type(self.world.domain)(self.world.server)
         self.world.pilot.domain = self.world.domain
 
     async def again(self, do: Any) -> Any:
@@ -155,14 +164,14 @@ class Story:
 
     async def tell(self) -> CaseId:
         world = self.world
-        await self.again(world.house.open)
+        await self.again(world.server.open)
         await self.again(lambda: world.domain.deploy(self.what))
         await self.again(lambda: world.domain.deploy(WORKLET))
 
         async def put() -> None:
-            if not any(each.name == "f" for each in world.services.administration.rule_sets()):
-                await world.services.administration.put_rules(self.rules, who="test")
-            await world.services.ledger.settled()
+            if not any(each.name == "f" for each in world.runtime.administration.rule_sets()):
+                await world.runtime.administration.put_rules(self.rules, who="test")
+            await world.runtime.ledger.settled()
 
         await self.again(put)
         case = await self.again(self._started)
@@ -176,8 +185,8 @@ class Story:
         return (await self.world.domain.start("f", {}, who="me", key="the case")).id
 
     async def _open(self) -> bool:
-        await self.world.services.ledger.settled()
-        return bool(self.world.services.exceptions.decisions.open)
+        await self.world.runtime.ledger.settled()
+        return bool(self.world.runtime.exceptions.decisions.open)
 
     async def _work(self) -> None:
         pilot = self.world.pilot
@@ -226,9 +235,9 @@ async def play(crashes: Many[int] = (), unanswered: Many[int] = ()) -> FailingSt
         story = Story(Path(folder), crashes, unanswered)
         case = await story.tell()
         story.store.unanswered = frozenset()
-        await story.world.services.ledger.settled()
+        await story.world.runtime.ledger.settled()
         await check(story.store, case)
-        await story.world.house.close()
+        await story.world.server.close()
         return story.store
 
 

@@ -11,10 +11,10 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mendflow.core.model.flow import Call, Flow, Input, Job
+from mendflow.core.model.flow import Call, Flow, Input, JobActivity
 from mendflow.core.model.jobs import Job as JobDocument
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
 from tests.services.exceptions.kit import exlet, flow, mend, tree
 from tests.services.exceptions.test_crashes import Story, journal
@@ -33,9 +33,9 @@ def holding(name: str, variable: str) -> Flow:
     return exlet(name, *steps)
 
 
-class Points(Story):
+class InterceptedTypes(Story):
     what = flow(
-        Job(name="a", command="true", env={"N": "${{ inputs.n }}"}),
+        JobActivity(name="a", command="true", env={"N": "${{ inputs.n }}"}),
         inputs={"n": Input(default="0")},
         outputs={"a": "${{ jobs.a.outputs }}", "x": 1},
     )
@@ -63,9 +63,9 @@ class Points(Story):
 
 async def play(crashes: Many[int]) -> int:
     with tempfile.TemporaryDirectory() as folder:
-        story = Points(Path(folder), crashes)
+        story = InterceptedTypes(Path(folder), crashes)
         case = await story.tell()
-        await story.world.services.ledger.settled()
+        await story.world.runtime.ledger.settled()
         assert (await story.world.case(case)).outputs == {"a": 9, "x": 400}
         jobs = [msgspec.json.decode(found.body, type=JobDocument) async for found in story.store.scan("job")]
         assert Counter(str(job.spec.item) for job in jobs) == Counter({"a": 2, "venue": 2})
@@ -74,7 +74,7 @@ async def play(crashes: Many[int]) -> int:
         decided = sorted((each.exlet, each.state) for each in await story.world.decisions(case))
         assert decided == [("again", "done"), ("begin", "done"), ("end", "done")]
         assert [each.id async for each in story.store.scan("open-decision")] == []
-        await story.world.house.close()
+        await story.world.server.close()
         return story.store.written
 
 

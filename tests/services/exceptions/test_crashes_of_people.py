@@ -12,18 +12,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import Call, Flow, Input, Job, UserTask
+from mendflow.core.model.errors import Conflict
+from mendflow.core.model.flow import Call, Flow, Input, JobActivity, UserTask
 from mendflow.core.model.jobs import Job as JobDocument
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import Decision, ExceptionType, Primitive
-from mendflow.core.model.problems import Conflict
-from mendflow.core.model.repair_views import MendWish, RejectWish, RuleWish
+from mendflow.core.model.repair import Decision, ExceptionType, Primitive
+from mendflow.core.model.repair_views import RejectRequest, RepairRequest, RuleSpec
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.base.notices import NOTICES
 from tests.services.exceptions.kit import exlet, flow, mend, rule_set
 from tests.services.exceptions.test_crashes import Story, journal
 
-A = Job(name="a", command="true", env={"N": "1"})
+A = JobActivity(name="a", command="true", env={"N": "1"})
 WRONG = exlet("wrong", mend(Primitive.SUSPEND), UserTask(name="hold", role="clerk"))
 RIGHT = exlet("right", mend(Primitive.WRITE, values={"N": "9"}), mend(Primitive.NOTIFY, message="put right"))
 DRY = exlet("dry", mend(Primitive.NOTIFY, message="put right"))
@@ -67,7 +67,7 @@ class Command(Story):
 
     async def _begin(self) -> None:
         world = self.world
-        await world.house.open()
+        await world.server.open()
         for each in (self.what, *self.worklets):
             await world.domain.deploy(each)
         await world.put(self.rules)
@@ -97,7 +97,7 @@ class Rejecting(Command):
         return bool(await self.world.domain.worklist(state="offered"))
 
     async def command(self) -> None:
-        wish = RejectWish(decision=f"{self.cases[0]}/1/item-pre", flow=RIGHT, condition='item.data.N == "1"')
+        wish = RejectRequest(decision=f"{self.cases[0]}/1/item-pre", flow=RIGHT, condition='item.data.N == "1"')
         try:
             await self.world.domain.reject_choice(wish, who="ann")
         except Conflict as conflict:
@@ -117,17 +117,17 @@ class Rejecting(Command):
         exlets = {each.id: each.status for each in await self.world.domain.cases() if each.mends}
         assert exlets == {first.exlet_case: "cancelled", second.exlet_case: "completed"}
         assert [each.state for each in await self.world.domain.worklist()] == ["withdrawn"]
-        rules = self.world.services.exceptions.rules.newest("f").trees[ExceptionType.ITEM_PRE]["a"].rules
+        rules = self.world.runtime.exceptions.rules.newest("f").trees[ExceptionType.ITEM_PRE]["a"].rules
         assert len(rules) == 2, "the correction is there once"
 
 
 class RejectingAWorklet(Command):
     what = flow(Call(name="a", inputs={}), inputs={"n": Input(default=50)})
-    worklets = (flow(Job(name="small", command="true"), "small"), flow(A, "large"))
+    worklets = (flow(JobActivity(name="small", command="true"), "small"), flow(A, "large"))
     rules = rule_set("f", ExceptionType.SELECTION, ("true", "small"))
 
     async def command(self) -> None:
-        wish = RejectWish(decision=f"{self.cases[0]}/1/selection", exlet="large", condition="case.data.n > 10")
+        wish = RejectRequest(decision=f"{self.cases[0]}/1/selection", exlet="large", condition="case.data.n > 10")
         try:
             await self.world.domain.reject_choice(wish, who="ann")
         except Conflict as conflict:
@@ -151,7 +151,7 @@ class Raising(Command):
         if not waiting and not await self.found():
             await self.world.domain.raise_trigger(case, "flood", who="ann")
         if not any(each.exlet for each in await self.found()):
-            await self.world.domain.mend(case, MendWish(flow=DRY, condition=FLOOD), who="ann")
+            await self.world.domain.mend(case, RepairRequest(flow=DRY, condition=FLOOD), who="ann")
 
     async def check(self) -> None:
         await super().check()
@@ -159,7 +159,7 @@ class Raising(Command):
         assert (decision.state, decision.exlet) == ("done", "dry")
         told = [entry for entry in await self.store.read(NOTICES) if b"no rule knows it" in entry]
         assert len(told) == 1
-        rules = self.world.services.exceptions.rules.newest("f").trees[ExceptionType.CASE_EXTERNAL][""].rules
+        rules = self.world.runtime.exceptions.rules.newest("f").trees[ExceptionType.CASE_EXTERNAL][""].rules
         assert len(rules) == 1
 
 
@@ -176,7 +176,7 @@ class MendingAsItIs(Command):
 
     async def command(self) -> None:
         if not await self.found():
-            await self.world.domain.mend(self.cases[0], MendWish(flow=DRY), who="ann")
+            await self.world.domain.mend(self.cases[0], RepairRequest(flow=DRY), who="ann")
 
     async def check(self) -> None:
         await super().check()
@@ -198,13 +198,13 @@ class Applying(Command):
 
     async def command(self) -> None:
         [group] = await self.world.domain.failures()
-        await self.world.domain.add_rule(RuleWish(condition=FLOOD, exlet="dry", flow=DRY, group=group.id), who="ann")
+        await self.world.domain.add_rule(RuleSpec(condition=FLOOD, exlet="dry", flow=DRY, group=group.id), who="ann")
         await self.world.domain.apply_rules(group.id, who="ann")
 
     async def check(self) -> None:
         await super().check()
         assert [(each.state, each.exlet) for each in await self.found()] == [("done", "dry")] * 2
-        rules = self.world.services.exceptions.rules.newest("f").trees[ExceptionType.CASE_EXTERNAL][""].rules
+        rules = self.world.runtime.exceptions.rules.newest("f").trees[ExceptionType.CASE_EXTERNAL][""].rules
         assert len(rules) == 1
 
 
@@ -212,10 +212,10 @@ async def play(story: type[Command], writes: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         told = story(Path(folder))
         written = await told.tell_with(writes)
-        await told.world.services.ledger.settled()
+        await told.world.runtime.ledger.settled()
         await told.check()
         assert [each.id async for each in told.store.scan("open-decision")] == []
-        await told.world.house.close()
+        await told.world.server.close()
         return written
 
 

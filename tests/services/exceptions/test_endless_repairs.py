@@ -2,14 +2,14 @@
 
 import pytest
 
-from mendflow.core.model.flow import Job, Parallel, Stage
+from mendflow.core.model.flow import JobActivity, Parallel, Stage
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.services.recovery import exception_service as service
-from mendflow.services.recovery.exlets import TURNS_MAX, TURNS_MS
+from mendflow.services.recovery.exlets import STARTS_MAX, STARTS_WINDOW_MS
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
-A, B = Job(name="a", command="true"), Job(name="b", command="true")
+A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
 ROUNDS = 4
 
 
@@ -60,8 +60,8 @@ async def test_a_rule_that_begins_an_item_again_and_again_takes_its_time(world: 
     case = await world.start(flow(Stage(name="a", files={"x": "nowhere.txt"})))
     await world.until_status(case, "failed")
     begun = [each.started_at for each in await world.exlets(case)]
-    assert len(begun) == ROUNDS > TURNS_MAX
-    assert all(late - early > TURNS_MS / 2 for early, late in zip(begun, begun[TURNS_MAX:], strict=False))
+    assert len(begun) == ROUNDS > STARTS_MAX
+    assert all(late - early > STARTS_WINDOW_MS / 2 for early, late in zip(begun, begun[STARTS_MAX:], strict=False))
 
 
 async def test_a_case_that_is_removed_while_a_repair_waits_for_its_turn_gets_none(memory: World) -> None:
@@ -70,7 +70,7 @@ async def test_a_case_that_is_removed_while_a_repair_waits_for_its_turn_gets_non
     case = await memory.start(flow(Stage(name="a", files={"x": "nowhere.txt"})))
 
     async def paused() -> bool:
-        return len(await memory.decisions(case)) > TURNS_MAX
+        return len(await memory.decisions(case)) > STARTS_MAX
 
     await memory.until(paused, "a repair that waits")
     await memory.domain.cancel(case, reason="enough", who="me")
@@ -79,7 +79,7 @@ async def test_a_case_that_is_removed_while_a_repair_waits_for_its_turn_gets_non
         return (await memory.decisions(case))[-1].state == "failed"
 
     await memory.until(ended, "the end of the repair")
-    assert len(await memory.exlets(case)) == TURNS_MAX
+    assert len(await memory.exlets(case)) == STARTS_MAX
 
 
 async def test_each_item_has_its_own_number_of_repairs(memory: World) -> None:
@@ -104,6 +104,6 @@ async def test_people_may_still_mend_what_the_rules_may_not(memory: World) -> No
         await memory.take()
         await memory.report(a=Outcome(outputs="no"))
     await memory.take()
-    await memory.services.administration.mend(case, exlet="done", item="a", who="admin")
+    await memory.runtime.administration.mend(case, exlet="done", item="a", who="admin")
     await memory.until_status(case, "completed")
     assert (await memory.case(case)).outputs == {"a": "enough"}

@@ -3,13 +3,13 @@
 import asyncio
 from pathlib import Path
 
-from mendflow.core.model.flow import Call, Input, Job, NeededResources, Parallel, Sequence, Stage, UserTask
+from mendflow.core.model.flow import Call, Input, JobActivity, Parallel, ResourceTemplates, Sequence, Stage, UserTask
 from mendflow.core.model.jobs import Outcome, Resources
-from mendflow.core.model.mending import ExceptionType, Primitive
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.formats.yaml import load_flow
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
-JOB = Job(name="a", command="true")
+JOB = JobActivity(name="a", command="true")
 
 
 async def test_a_case_pre_constraint_holds_the_case_before_anything_of_it_starts(world: World) -> None:
@@ -50,7 +50,7 @@ async def test_an_item_pre_constraint_holds_the_item_before_it_goes_out(world: W
     # EX-1 ItemPreConstraint
     more = exlet("more", mend(Primitive.WRITE, "item", values={"N": "2"}))
     await world.put(rule_set("f", ExceptionType.ITEM_PRE, ('item.data.N == "1"', "more"), exlets=[more]))
-    case = await world.start(flow(Job(name="a", command="true", env={"N": "1"})))
+    case = await world.start(flow(JobActivity(name="a", command="true", env={"N": "1"})))
     await world.take()
     [held] = world.pilot.held
     assert held.spec.env == {"N": "2"}
@@ -61,7 +61,7 @@ async def test_an_item_post_constraint_holds_the_end_of_an_item(world: World) ->
     # EX-1 ItemPostConstraint
     again = exlet("again", mend(Primitive.RESTART))
     await world.put(rule_set("f", ExceptionType.ITEM_POST, ("item.outputs < 5", "again"), exlets=[again]))
-    then = Job(name="b", command="true")
+    then = JobActivity(name="b", command="true")
     case = await world.start(flow(Sequence(name="s", body=(JOB, then))))
     await world.take()
     await world.report(a=Outcome(outputs=3))
@@ -101,7 +101,7 @@ async def test_a_timeout_of_a_job_is_when_it_runs_longer_than_expected(world: Wo
     # EX-1 Timeout
     done = exlet("done", mend(Primitive.COMPLETE, outputs="enough"))
     await world.put(rule_set("f", ExceptionType.TIMEOUT, ("job.expected_ms > 0", "done"), exlets=[done]))
-    case = await world.start(flow(Job(name="a", command="true", expected_ms=30)))
+    case = await world.start(flow(JobActivity(name="a", command="true", expected_ms=30)))
     await world.take()
     await world.until_status(case, "completed")
     assert (await world.decision(case)).context["timed_out"] == "a"
@@ -112,7 +112,7 @@ async def test_a_case_external_trigger_is_raised_by_somebody(world: World) -> No
     stop = exlet("stop", mend(Primitive.REMOVE, "case"))
     await world.put(rule_set("f", ExceptionType.CASE_EXTERNAL, ('trigger == "band broke up"', "stop"), exlets=[stop]))
     case = await world.start(flow(JOB))
-    decision = await world.services.administration.raise_exception(case, "band broke up", who="ann")
+    decision = await world.runtime.administration.raise_exception(case, "band broke up", who="ann")
     assert decision.exlet == "stop"
     await world.until_status(case, "cancelled")
 
@@ -121,8 +121,8 @@ async def test_an_item_external_trigger_is_raised_on_one_item(world: World) -> N
     # EX-1 ItemExternalTrigger
     done = exlet("done", mend(Primitive.COMPLETE))
     await world.put(rule_set("f", ExceptionType.ITEM_EXTERNAL, ('trigger == "not needed"', "done"), exlets=[done]))
-    case = await world.start(flow(Parallel(name="p", branches=(JOB, Job(name="b", command="true")))))
-    await world.services.administration.raise_exception(case, "not needed", "a", who="ann")
+    case = await world.start(flow(Parallel(name="p", branches=(JOB, JobActivity(name="b", command="true")))))
+    await world.runtime.administration.raise_exception(case, "not needed", "a", who="ann")
     await world.until_decided(case, "done")
     assert {item.item: item.state for item in await world.domain.items(case)} == {"a": "completed", "b": "waiting"}
 
@@ -154,7 +154,7 @@ async def test_an_abort_is_told_of_tasks_calls_and_stagings_that_fail(world: Wor
     call = Call(name="c", flow="g")
     gone = Stage(name="s", files={"x": "nowhere.txt"})
     task = UserTask(name="t", role="clerk")
-    await world.domain.deploy(flow(Job(name="z", command="false"), "g"))
+    await world.domain.deploy(flow(JobActivity(name="z", command="false"), "g"))
     case = await world.start(flow(Parallel(name="p", branches=(call, gone, task))))
     [offered] = await world.domain.worklist(case=case)
     await world.domain.reject(offered.id, who="ann")
@@ -171,7 +171,7 @@ async def test_a_resource_is_unavailable_when_no_pilot_could_ever_take_the_job(w
     rules = rule_set("f", ExceptionType.UNAVAILABLE, ("!job.able && capacity.pilots > 0", "less"), exlets=[less])
     await world.put(rules)
     await world.pilot.sync()
-    case = await world.start(flow(Job(name="a", command="true", resources=NeededResources(gpus=8))))
+    case = await world.start(flow(JobActivity(name="a", command="true", resources=ResourceTemplates(gpus=8))))
     assert await world.take() == ["a"]
     assert world.pilot.held[0].spec.resources.gpus == 0
     await world.report(a=Outcome())
@@ -198,11 +198,11 @@ async def test_a_resource_is_not_unavailable_while_a_pilot_that_could_take_the_j
     asked: list[Resources] = []
     coming = True
 
-    def on_the_way(needs: Resources) -> bool:
+    def is_pilot_coming(needs: Resources) -> bool:
         asked.append(needs)
         return coming
 
-    world.house.services.mending.watches._on_the_way = on_the_way
+    world.server.runtime.recovery.watches._on_the_way = is_pilot_coming
     case = await world.start(flow(JOB))
 
     async def asked_often() -> bool:
@@ -234,7 +234,7 @@ async def test_a_constraint_is_violated_while_the_job_runs(world: World) -> None
 async def test_selection_lets_rules_choose_the_worklet_of_a_call(world: World) -> None:
     # EX-1 EX-8: the eleventh tree set
     for name in ("small", "large"):
-        await world.domain.deploy(flow(Job(name=name, command="true"), name, inputs={"n": Input()}))
+        await world.domain.deploy(flow(JobActivity(name=name, command="true"), name, inputs={"n": Input()}))
     rules = rule_set("f", ExceptionType.SELECTION, ("item.data.n > 10", "large"), ("true", "small"))
     await world.put(rules)
     await world.start(flow(Call(name="a", inputs={"n": 11})))

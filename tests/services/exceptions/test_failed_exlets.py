@@ -1,12 +1,12 @@
 """What an exlet suspended stays suspended when it fails, and everybody is told by whom and what to do about it."""
 
-from mendflow.core.model.flow import Job, Parallel, Throw, UserTask
+from mendflow.core.model.flow import JobActivity, Parallel, Throw, UserTask
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.core.model.repair_views import MendWish
+from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.repair_views import RepairRequest
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
-A, B = Job(name="a", command="true"), Job(name="b", command="true")
+A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
 WRONG = Throw(name="no", fault="no", message="this exlet is wrong")
 
 
@@ -17,7 +17,7 @@ async def test_a_case_that_a_failed_exlet_suspended_says_so_everywhere_and_a_per
     case = await world.start(flow(A))
     decision = await world.until_decided(case, "failed")
     said = f"case {case} is suspended by exlet {case}.x1, which is over and will not let it go"
-    what_to_do = f"`mendflow resume {case}` lets it go on"
+    what_to_do = f"`mendflow resume {case}` resumes it"
     assert said in decision.note
     [notice] = [each for each in await world.domain.notices() if "this exlet is wrong" in each.message]
     assert said in notice.message
@@ -40,7 +40,7 @@ async def test_an_item_that_a_failed_exlet_suspended_is_let_go_by_its_name(world
     await world.take(items=2)
     await world.report(a=FAILED)
     decision = await world.until_decided(case, "failed")
-    assert f"`mendflow resume {case} a` lets it go on" in decision.note
+    assert f"`mendflow resume {case} a` resumes it" in decision.note
     assert any(f"item a of case {case} is suspended by exlet {case}.x1" in fact for fact in await facts(world, case))
     assert await world.status(case) == "running", "nobody has told the flow yet"
     await world.domain.resume(case, "a", who="ann")
@@ -59,7 +59,7 @@ async def test_the_end_of_a_case_that_a_failed_exlet_holds_is_let_go_by_a_person
     await world.take()
     await world.report(a=Outcome())
     decision = await world.until_decided(case, "failed")
-    assert f"`mendflow resume {case}` lets it go on" in decision.note
+    assert f"`mendflow resume {case}` resumes it" in decision.note
     await world.domain.resume(case, who="ann")
     await world.until_status(case, "completed")
 
@@ -87,10 +87,10 @@ async def test_mending_after_a_failed_exlet_lets_go_of_what_that_had_suspended(w
     # EX-9
     bad = exlet("bad", mend(Primitive.SUSPEND, "case"), WRONG)
     await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "bad"), exlets=[bad]))
-    case = await world.start(flow(Job(name="a", command="true", env={"N": "1"})))
+    case = await world.start(flow(JobActivity(name="a", command="true", env={"N": "1"})))
     failed = await world.until_decided(case, "failed")
     fix = exlet("fix", mend(Primitive.WRITE, values={"N": "2"}))
-    await world.domain.mend(case, MendWish(flow=fix, decision=failed.id), who="ann")
+    await world.domain.mend(case, RepairRequest(flow=fix, decision=failed.id), who="ann")
     await world.until_decided(case, "done")
     await world.take()
     assert world.pilot.held[0].spec.env == {"N": "2"}

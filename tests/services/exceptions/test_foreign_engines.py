@@ -6,23 +6,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import Job
+from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
-from mendflow.core.model.problems import Forbidden, Invalid, NotFound
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType, Primitive
 from mendflow.core.model.repair_views import DecisionQuery
 from mendflow.core.model.views import JobQuery
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 from tests.services.exceptions.small_engine import SmallEngine
 
-HELP = Job(name="help", command="true")
+HELP = JobActivity(name="help", command="true")
 
 
 async def engines(world: World) -> tuple[SmallEngine, SmallEngine]:
     for name in ("north", "south"):
-        await world.services.engines.register(name)
-    service = world.services.engines
+        await world.runtime.engines.register(name)
+    service = world.runtime.engines
     return SmallEngine("north", service, flow="ship"), SmallEngine("south", service, flow="bake", fails=("oven",))
 
 
@@ -59,7 +59,7 @@ async def test_two_engines_are_served_at_once_by_one_service(world: World) -> No
     await world.report(help=Outcome(outputs=7))
     await obey_until(world, north, lambda: ship.status == "completed")
     assert (ship.did, ship.data) == (["load", "sail"], {"crew": 7})
-    found = await world.services.exceptions.decisions.search([])
+    found = await world.runtime.exceptions.decisions.search([])
     assert {(each.engine, each.case, each.exlet, each.state) for each in found} == {
         ("north", "s-1", "more", "done"),
         ("south", "s-1", "again", "done"),
@@ -98,7 +98,7 @@ async def test_orders_that_were_not_done_are_given_again_after_a_restart_of_the_
 
     [before] = await world.until(ordered)
     await world.restart()
-    north.service = world.services.engines
+    north.service = world.runtime.engines
     await world.quiet()
     [after] = await north.service.orders("north")
     assert (before.id, before.call, after) == ("1", "suspend", before)
@@ -111,7 +111,7 @@ async def test_an_event_told_twice_is_decided_once(world: World) -> None:
     north, _ = await engines(world)
     look = exlet("look", HELP)
     await world.put(rule_set("ship", ExceptionType.ABORT, ("true", "look"), exlets=[look], task="sail"))
-    event = XEvent(id="e-1", type=ExceptionType.ABORT, case=CaseId("s-1"), flow="ship", task="sail")
+    event = ExceptionEvent(id="e-1", type=ExceptionType.ABORT, case=CaseId("s-1"), flow="ship", task="sail")
     told = [await north.service.tell("north", event) for _ in range(3)]
     assert told == [True, True, True]
     await world.take()
@@ -127,22 +127,24 @@ async def test_an_order_is_held_back_until_there_is_one(memory: World) -> None:
     asking = asyncio.ensure_future(north.service.orders("north", wait_ms=5_000))
     await memory.quiet()
     assert not asking.done()
-    await memory.services.exceptions.engines["north"].release("north:e-1")
+    await memory.runtime.exceptions.engines["north"].release("north:e-1")
     [order] = await asking
     assert (order.call, order.with_) == ("release", {"event": "e-1"})
 
 
 async def test_what_an_engine_says_is_checked(memory: World) -> None:
     await engines(memory)
-    service = memory.services.engines
+    service = memory.runtime.engines
     with pytest.raises(NotFound, match="no engine 'west'"):
         await service.orders("west")
-    with pytest.raises(Invalid, match="no name for an engine"):
+    with pytest.raises(InvalidRequest, match="no name for an engine"):
         await service.register("a b")
     with pytest.raises(NotFound, match="never given an order '7'"):
         service.done("north", "7", True)
-    event = XEvent(id="e", type=ExceptionType.ABORT, case=CaseId("c"), flow="ship", facts={"case": {"items": 3}})
-    with pytest.raises(Invalid, match="what its case is"):
+    event = ExceptionEvent(
+        id="e", type=ExceptionType.ABORT, case=CaseId("c"), flow="ship", facts={"case": {"items": 3}}
+    )
+    with pytest.raises(InvalidRequest, match="what its case is"):
         await service.tell("north", event)
     await service.register("west", who="ann")
     with pytest.raises(Forbidden, match="belongs to ann"):
@@ -163,19 +165,19 @@ async def test_our_own_cases_and_foreign_ones_of_the_same_name_do_not_meet(memor
 
 async def test_what_a_foreign_engine_calls_a_job_is_none_of_ours(world: World) -> None:
     # EX-10
-    case = await world.start(flow(Job(name="a", command="sleep 100")))
+    case = await world.start(flow(JobActivity(name="a", command="sleep 100")))
     assert await world.take() == ["a"]
-    await world.services.engines.register("evil")
+    await world.runtime.engines.register("evil")
     again = exlet("again", mend(Primitive.RESUBMIT, resources={"wall_ms": 1}))
     await world.put(rule_set("x", ExceptionType.ABORT, ("true", "again"), exlets=[again], task="i"))
     [ours] = await world.domain.jobs(JobQuery())
-    told = XEvent(
+    told = ExceptionEvent(
         id="g1", type=ExceptionType.ABORT, case=CaseId("c"), flow="x", item=ItemId("i"), task="i", job=ours.id
     )
-    await world.services.engines.tell("evil", told)
+    await world.runtime.engines.tell("evil", told)
 
     async def over() -> bool:
-        found = await world.services.exceptions.decisions.search([])
+        found = await world.runtime.exceptions.decisions.search([])
         return bool(found) and all(each.state != "running" for each in found)
 
     await world.until(over, "the repair")
@@ -185,10 +187,10 @@ async def test_what_a_foreign_engine_calls_a_job_is_none_of_ours(world: World) -
 
 
 async def test_an_acknowledgement_of_no_order_is_refused(world: World) -> None:
-    await world.services.engines.register("north")
+    await world.runtime.engines.register("north")
     for order in ("", "x", "9" * 5_000, "7"):
         with pytest.raises(NotFound, match="never given"):
-            world.services.engines.done("north", order)
+            world.runtime.engines.done("north", order)
 
 
 async def test_what_a_foreign_engine_says_of_a_case_of_the_same_id_is_no_part_of_ours(world: World) -> None:
@@ -196,7 +198,7 @@ async def test_what_a_foreign_engine_says_of_a_case_of_the_same_id_is_no_part_of
     _, south = await engines(world)
     look = exlet("look", mend(Primitive.NOTIFY, message="the oven"))
     await world.put(rule_set("f", ExceptionType.ABORT, ("history.case.exceptions > 0", "look"), exlets=[look]))
-    case = await world.start(flow(Job(name="a", command="true", retries=1)))
+    case = await world.start(flow(JobActivity(name="a", command="true", retries=1)))
     await world.take()
     south.flow, south.fails = "f", {"a"}
     loaf = await south.start(case, ["a"])
@@ -208,20 +210,20 @@ async def test_what_a_foreign_engine_says_of_a_case_of_the_same_id_is_no_part_of
     assert [each.id for each in await world.domain.decisions(DecisionQuery(case=case))] == [ours.id]
     told = {entry.decision for entry in await world.domain.history(case) if entry.decision}
     assert told == {ours.id}
-    [theirs] = await world.services.exceptions.decisions.of_case(case, "south")
+    [theirs] = await world.runtime.exceptions.decisions.of_case(case, "south")
     assert theirs.engine == "south"
 
 
 async def test_a_try_of_a_foreign_case_does_not_end_with_a_job_of_ours(world: World) -> None:
     # EX-10: `recovered` is said of the job that was given another try
-    await world.services.engines.register("south")
-    book = world.services.exceptions.decisions
+    await world.runtime.engines.register("south")
+    book = world.runtime.exceptions.decisions
     case = await world.start(flow(HELP))
     await world.take()
-    event = XEvent(id="south:1", type=ExceptionType.ABORT, case=case, flow="f", item=ItemId("help"), serial=1)
-    foreign = world.services.exceptions.new_decision(msgspec.structs.replace(event, engine="south"), {}, None)
+    event = ExceptionEvent(id="south:1", type=ExceptionType.ABORT, case=case, flow="f", item=ItemId("help"), serial=1)
+    foreign = world.runtime.exceptions.new_decision(msgspec.structs.replace(event, engine="south"), {}, None)
     book.begin(foreign)
-    book.tried_again(foreign)
+    book.mark_retrying(foreign)
     await world.report(help=Outcome())
     await world.until_status(case, "completed")
     assert foreign.result == "tried-again"

@@ -4,15 +4,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mendflow.core.model.flow import Call, Input, Job, Parallel, Sequence, Throw, UserTask
+from mendflow.core.model.flow import Call, Input, JobActivity, Parallel, Sequence, Throw, UserTask
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.core.model.rules import HOUSE, Rule, RuleSet
+from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet
 from mendflow.services.recovery.exception_service import DEPTH_MAX
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 
-A, B = Job(name="a", command="true"), Job(name="b", command="true")
+A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
 HOLD = UserTask(name="hold", role="clerk")
 
 
@@ -174,13 +174,15 @@ async def test_a_selection_of_what_is_nowhere_or_cannot_begin_has_failed(world: 
         fault = (await world.case(case)).fault
         assert fault is not None
         assert fault.message == first.note
-    assert world.services.exceptions.decisions.open == {}
+    assert world.runtime.exceptions.decisions.open == {}
 
 
 async def test_exlets_are_watched_like_any_other_case_to_a_bounded_depth(memory: World) -> None:
     # EX-4: to any depth, but an exlet whose own failure calls for the same exlet must not go on for ever
-    again = exlet("again", Job(name="try", command="false"))
-    rules = RuleSet(name=HOUSE, trees={ExceptionType.ABORT: {"*": tree(("true", "again"))}}, exlets={"again": again})
+    again = exlet("again", JobActivity(name="try", command="false"))
+    rules = RuleSet(
+        name=DEFAULT_RULES, trees={ExceptionType.ABORT: {"*": tree(("true", "again"))}}, exlets={"again": again}
+    )
     await memory.put(rules)
     case = await memory.start(flow(A))
     for _ in range(DEPTH_MAX + 1):
@@ -228,24 +230,26 @@ async def test_the_house_rules_are_asked_when_the_flows_own_conclude_nothing(wor
     # EX-5
     own, house = exlet("own", mend(Primitive.COMPLETE)), exlet("house", mend(Primitive.RESUBMIT))
     await world.put(rule_set("f", ExceptionType.ABORT, ("fault.exit_code == 4", "own"), exlets=[own]))
-    shipped = RuleSet(name=HOUSE, trees={ExceptionType.ABORT: {"*": tree(("job.generation == 1", "house"))}})
-    await world.put(RuleSet(name=HOUSE, trees=shipped.trees, exlets={"house": house}))
+    shipped = RuleSet(name=DEFAULT_RULES, trees={ExceptionType.ABORT: {"*": tree(("job.generation == 1", "house"))}})
+    await world.put(RuleSet(name=DEFAULT_RULES, trees=shipped.trees, exlets={"house": house}))
     case = await world.start(flow(A))
     await world.take()
     await world.report(a=FAILED)
     await world.take()
     said = (await world.decision(case)).conclusion
     assert said is not None
-    assert (said.rules, said.rule, [step.held for step in said.trail]) == (HOUSE, 0, [True])
+    assert (said.rules, said.rule, [step.held for step in said.trail]) == (DEFAULT_RULES, 0, [True])
 
 
 async def test_an_attempt_that_the_queue_tries_again_is_asked_of_the_flows_own_rules_alone(world: World) -> None:
     # EX-1 ItemAbort: every failed attempt
     house = exlet("house", mend(Primitive.COMPLETE))
     await world.put(
-        RuleSet(name=HOUSE, trees={ExceptionType.ABORT: {"*": tree(("true", "house"))}}, exlets={"house": house})
+        RuleSet(
+            name=DEFAULT_RULES, trees={ExceptionType.ABORT: {"*": tree(("true", "house"))}}, exlets={"house": house}
+        )
     )
-    case = await world.start(flow(Job(name="a", command="true", retries=1)))
+    case = await world.start(flow(JobActivity(name="a", command="true", retries=1)))
     await world.take()
     await world.report(a=FAILED)
     assert [each.result for each in await world.decisions(case)] == ["retried"]

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.model.flow import Activity, Job, Parallel, Sequence, UserTask
+from mendflow.core.model.flow import Activity, JobActivity, Parallel, Sequence, UserTask
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.services.cases.item_views import generation_of
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
-A, B = Job(name="a", command="true"), Job(name="b", command="true")
+A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
 BOTH = Parallel(name="p", branches=(A, B))
 THEN = Sequence(name="s", body=(A, B))
 FORCED = mend(Primitive.COMPLETE, outputs={"n": 1})
@@ -61,7 +61,7 @@ async def test_a_task_that_is_force_completed_in_a_suspended_case_is_completed_f
     case = await world.start(flow(UserTask(name="a", role="clerk")))
     await world.domain.suspend(case, who="me")
     made = exlet("x", FORCED)
-    await world.services.administration.mend(case, exlet="x", steps=made, item="a", who="me")
+    await world.runtime.administration.mend(case, exlet="x", steps=made, item="a", who="me")
     await world.quiet()
     await world.restart()
     await world.domain.resume(case, who="me")
@@ -72,7 +72,7 @@ async def test_a_task_that_is_force_completed_in_a_suspended_case_is_completed_f
 async def test_a_command_that_a_suspended_case_kept_is_not_told_if_the_case_is_removed(world: World) -> None:
     case = await world.start(flow(A))
     await world.domain.suspend(case, who="me")
-    await world.services.administration.mend(case, exlet="x", steps=exlet("x", FORCED), item="a", who="me")
+    await world.runtime.administration.mend(case, exlet="x", steps=exlet("x", FORCED), item="a", who="me")
     await world.quiet()
     await world.domain.cancel(case, who="me")
     assert await told(world, case) == ("cancelled", "cancelled", {"cancelled": 1})

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.model.flow import Job, Parallel, Sequence
+from mendflow.core.model.flow import JobActivity, Parallel, Sequence
 from mendflow.core.model.jobs import Outcome, Submission
-from mendflow.core.model.mending import ExceptionType, Primitive
+from mendflow.core.model.repair import ExceptionType, Primitive
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
-UP, A, SIDE = (Job(name=name, command="true") for name in ("up", "a", "side"))
+UP, A, SIDE = (JobActivity(name=name, command="true") for name in ("up", "a", "side"))
 ENDS = (Primitive.RESTART, Primitive.COMPLETE, Primitive.FAIL, Primitive.REMOVE)
 AGAIN = (Primitive.RESUBMIT, Primitive.RETRY_LATER)
 
@@ -87,9 +87,9 @@ async def test_the_failed_item_may_be_named_by_its_task(world: World, do: Primit
 async def test_the_failure_of_a_job_that_nobody_waits_for_is_not_held_for_ever(world: World, do: Primitive) -> None:
     # EX-2: its item is long over, so there is nothing to restart or to end
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "repair"), exlets=[exlet("repair", mend(do))]))
-    case = await world.start(flow(Job(name="a", command="true", submission=Submission.FORGET)))
+    case = await world.start(flow(JobActivity(name="a", command="true", submission=Submission.FORGET)))
     await world.take()
     await world.report(a=FAILED)
     decision = await world.until_decided(case, "done")
     assert decision.job is not None
-    assert world.services.proxy.standing(decision.job) == ""
+    assert world.runtime.proxy.standing(decision.job) == ""

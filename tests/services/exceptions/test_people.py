@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mendflow.core.model.flow import Call, Input, Job, Parallel, UserTask
+from mendflow.core.model.errors import BadRules, Conflict, InvalidRequest, NotFound, RequestError
+from mendflow.core.model.flow import Call, Input, JobActivity, Parallel, UserTask
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.core.model.problems import BadRules, Conflict, Invalid, Mistake, NotFound
-from mendflow.core.model.rules import HOUSE, RuleSet
-from mendflow.core.rules import WouldChange
-from mendflow.services.recovery.rules.editor import Wish
+from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
+from mendflow.core.rules import CornerstoneConflict
+from mendflow.services.recovery.rules.editor import RuleRequest
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 
-A, B = Job(name="a", command="true"), Job(name="b", command="true")
+A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
 HOLD = UserTask(name="hold", role="clerk")
 
 
@@ -41,14 +41,14 @@ async def test_the_triggers_of_a_case_are_those_that_its_rules_name(world: World
     item = rule_set("f", ExceptionType.ITEM_EXTERNAL, ('trigger == "late"', "stop"), task="a")
     await world.put(RuleSet(name="f", trees={**rules.trees, **item.trees}, exlets=rules.exlets))
     case = await world.start(flow(A, inputs={"n": Input()}), n=1)
-    found = await world.services.administration.triggers(case)
+    found = await world.runtime.administration.triggers(case)
     assert [(each.level, each.task, each.trigger) for each in found] == [
         ("case", "", "rain"),
         ("case", "", "storm"),
         ("case", "", "hail"),
         ("item", "a", "late"),
     ]
-    ignored = await world.services.administration.raise_exception(case, "rain", who="ann")
+    ignored = await world.runtime.administration.raise_exception(case, "rain", who="ann")
     assert (ignored.state, await world.status(case)) == ("ignored", "running"), "known, and not for this context"
 
 
@@ -57,7 +57,7 @@ async def test_an_unexpected_exception_suspends_the_case_and_tells_the_administr
 ) -> None:
     # EX-9
     case = await world.start(flow(A, inputs={"band": Input()}), band="The Locals")
-    decision = await world.services.administration.raise_exception(case, "drummer is ill", who="ann", data={"days": 3})
+    decision = await world.runtime.administration.raise_exception(case, "drummer is ill", who="ann", data={"days": 3})
     assert (decision.state, await world.status(case)) == ("waiting", "suspended")
     notice = (await world.domain.notices())[0]
     assert "'drummer is ill'" in notice.message
@@ -67,7 +67,7 @@ async def test_an_unexpected_exception_suspends_the_case_and_tells_the_administr
 
 async def test_mending_an_unexpected_exception_makes_exlet_and_rule_and_applies_them_now(world: World) -> None:
     # EX-9 EX-7
-    office = world.services.administration
+    office = world.runtime.administration
     case = await world.start(flow(Parallel(name="p", branches=(A, B))))
     await office.raise_exception(case, "drummer is ill", who="ann")
     fix = exlet("without-drums", mend(Primitive.COMPLETE, item="a", outputs="skipped"))
@@ -87,13 +87,13 @@ async def test_mending_an_unexpected_exception_makes_exlet_and_rule_and_applies_
 
 async def test_what_waits_is_taken_up_when_a_rule_for_it_was_made(world: World) -> None:
     # EX-7
-    office = world.services.administration
+    office = world.runtime.administration
     cases = [await world.start(flow(A)) for _ in range(3)]
     waiting = [await office.raise_exception(case, "flood", who="ann") for case in cases]
     assert await office.apply(waiting[0].id) is None
     stop = exlet("stop", mend(Primitive.REMOVE, "case"))
     await office.add_rule(
-        Wish(condition='trigger == "flood"', exlet="stop", steps=stop, decision=waiting[0].id), who="admin"
+        RuleRequest(condition='trigger == "flood"', exlet="stop", steps=stop, decision=waiting[0].id), who="admin"
     )
     for each in waiting:
         assert await office.apply(each.id) is not None
@@ -103,7 +103,7 @@ async def test_what_waits_is_taken_up_when_a_rule_for_it_was_made(world: World) 
 
 async def test_what_waits_in_a_level_is_taken_up_when_another_rule_was_made_for_it(world: World) -> None:
     # EX-7 AD-3
-    office = world.services.administration
+    office = world.runtime.administration
     later = exlet("later", mend(Primitive.RETRY_LATER, level=1, wait_ms=3_600_000))
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "later"), exlets=[later], task="a"))
     case = await world.start(flow(A))
@@ -112,32 +112,32 @@ async def test_what_waits_in_a_level_is_taken_up_when_another_rule_was_made_for_
     await world.until_decided(case, "running")
     waiting = await world.decision(case)
 
-    async def in_level() -> bool:
-        return office.in_level(waiting.exlet_case)
+    async def is_in_level() -> bool:
+        return office.is_in_level(waiting.exlet_case)
 
-    await world.until(in_level)
+    await world.until(is_in_level)
     assert await office.apply(waiting.id) is None, "the rules say what they said before"
     done = exlet("as-it-is", mend(Primitive.COMPLETE, outputs="enough"))
-    await office.add_rule(Wish(condition="true", exlet="as-it-is", steps=done, decision=waiting.id), who="admin")
+    await office.add_rule(RuleRequest(condition="true", exlet="as-it-is", steps=done, decision=waiting.id), who="admin")
     [group] = await world.domain.failures()
     assert (await world.domain.apply_rules(group.id, who="admin")).taken_up == [waiting.id]
     await world.until_status(case, "completed")
-    assert sum(world.services.levels.counts().values()) == 0, "nothing is left behind in the level"
+    assert sum(world.runtime.levels.counts().values()) == 0, "nothing is left behind in the level"
 
 
 async def test_what_waits_survives_a_restart(world: World) -> None:
     # EX-9
     case = await world.start(flow(A))
-    await world.services.administration.raise_exception(case, "flood", who="ann")
+    await world.runtime.administration.raise_exception(case, "flood", who="ann")
     await world.restart()
     assert await world.status(case) == "suspended"
     fix = exlet("dry", mend(Primitive.COMPLETE, item="a"))
-    await world.services.administration.mend(case, exlet="dry", steps=fix, who="admin")
+    await world.runtime.administration.mend(case, exlet="dry", steps=fix, who="admin")
     await world.until_status(case, "completed")
 
 
 async def test_nothing_can_be_raised_on_what_is_not_there(memory: World) -> None:
-    office = memory.services.administration
+    office = memory.runtime.administration
     case = await memory.start(flow(A))
     with pytest.raises(NotFound, match="no live item 'z'"):
         await office.raise_exception(case, "flood", "z")
@@ -148,12 +148,12 @@ async def test_nothing_can_be_raised_on_what_is_not_there(memory: World) -> None
 
 
 async def test_a_case_that_is_over_cannot_be_mended(world: World) -> None:
-    office = world.services.administration
+    office = world.runtime.administration
     stop = exlet("stop", mend(Primitive.REMOVE, "case"))
     await world.put(rule_set("f", ExceptionType.CASE_POST, ("false", "stop"), exlets=[stop]))
     failed, cancelled = await world.start(flow(A)), await world.start(flow(B))
     waiting = await office.raise_exception(cancelled, "flood", who="ann")
-    await world.services.exceptions.engines[""].cancel(cancelled, reason="enough", by="test")
+    await world.runtime.exceptions.engines[""].cancel(cancelled, reason="enough", by="test")
     await world.until_status(cancelled, "cancelled")
     await world.take()
     await world.report(a=FAILED)
@@ -178,10 +178,10 @@ async def test_a_rejected_exlet_is_replaced_by_the_right_one_while_the_case_stan
     wrong = exlet("wrong", mend(Primitive.SUSPEND), HOLD)
     right = exlet("right", mend(Primitive.WRITE, values={"N": "9"}))
     await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "wrong"), exlets=[wrong]))
-    case = await world.start(flow(Job(name="a", command="true", env={"N": "1"})))
+    case = await world.start(flow(JobActivity(name="a", command="true", env={"N": "1"})))
     await waiting_for_somebody(world)
     decision = await world.decision(case)
-    replaced = await world.services.administration.reject(
+    replaced = await world.runtime.administration.reject(
         decision.id, exlet="right", steps=right, condition='item.data.N == "1"', who="ann"
     )
     await world.take()
@@ -190,7 +190,7 @@ async def test_a_rejected_exlet_is_replaced_by_the_right_one_while_the_case_stan
     first, second = await world.decisions(case)
     assert (first.state, first.replaced_by, second.id, second.state) == ("rejected", replaced.id, replaced.id, "done")
     assert [view.status for view in await world.exlets(case)] == ["cancelled", "completed"]
-    rules = world.services.exceptions.rules.newest("f").trees[ExceptionType.ITEM_PRE]["a"].rules
+    rules = world.runtime.exceptions.rules.newest("f").trees[ExceptionType.ITEM_PRE]["a"].rules
     assert rules[0].on_true == 1, "the correction refines the rule that was wrong"
 
 
@@ -202,29 +202,29 @@ async def test_a_rejected_abort_is_held_until_the_right_exlet_is_over(world: Wor
     await world.take()
     await world.report(a=FAILED)
     await waiting_for_somebody(world)
-    await world.services.administration.reject((await world.decision(case)).id, exlet="right", steps=right, who="ann")
+    await world.runtime.administration.reject((await world.decision(case)).id, exlet="right", steps=right, who="ann")
     assert await world.take() == ["a"]
     await world.report(a=Outcome())
     await world.until_status(case, "completed")
-    rule = world.services.exceptions.rules.newest("f").trees[ExceptionType.ABORT]["a"].rules[0]
+    rule = world.runtime.exceptions.rules.newest("f").trees[ExceptionType.ABORT]["a"].rules[0]
     assert rule.exlet == "right", "without a condition the rule itself is corrected"
 
 
 async def test_a_rejected_worklet_is_cancelled_and_the_right_one_runs_in_its_place(world: World) -> None:
     # EX-8
     for name in ("small", "large"):
-        await world.domain.deploy(flow(Job(name=name, command="true"), name, inputs={"n": Input()}))
+        await world.domain.deploy(flow(JobActivity(name=name, command="true"), name, inputs={"n": Input()}))
     await world.put(rule_set("f", ExceptionType.SELECTION, ("true", "small")))
     case = await world.start(flow(Call(name="a", inputs={"n": 50})))
     assert await world.take() == ["small"]
     decision = await world.decision(case)
-    wrong = await world.services.administration.reject(
+    wrong = await world.runtime.administration.reject(
         decision.id, exlet="large", condition="item.data.n > 10", who="ann"
     )
     await world.pilot.sync()
     assert await world.take() == ["large"]
     assert await world.status(f"{case}.1") == "cancelled"
-    chosen = await world.services.exceptions.decisions.get(wrong.replaced_by)
+    chosen = await world.runtime.exceptions.decisions.get(wrong.replaced_by)
     assert (chosen.exlet, wrong.state) == ("large", "rejected")
     await world.report(large=Outcome())
     await world.until_status(case, "completed")
@@ -232,13 +232,13 @@ async def test_a_rejected_worklet_is_cancelled_and_the_right_one_runs_in_its_pla
 
 async def test_a_worklet_that_is_nowhere_takes_no_ones_place(world: World) -> None:
     # EX-8: a slip of the pen must not end the worklet that runs, nor break the rule
-    await world.domain.deploy(flow(Job(name="small", command="true"), "small"))
+    await world.domain.deploy(flow(JobActivity(name="small", command="true"), "small"))
     await world.put(rule_set("f", ExceptionType.SELECTION, ("true", "small")))
     case = await world.start(flow(Call(name="a")))
     assert await world.take() == ["small"]
-    office, decision = world.services.administration, await world.decision(case)
+    office, decision = world.runtime.administration, await world.decision(case)
     for condition in ("", 'case.flow == "f"'):
-        with pytest.raises(Invalid, match="there is no flow 'smal' here"):
+        with pytest.raises(InvalidRequest, match="there is no flow 'smal' here"):
             await office.reject(decision.id, exlet="smal", condition=condition, who="ann")
     assert (await office.rules("f")).version == 1
     await world.report(small=Outcome())
@@ -252,7 +252,7 @@ async def test_why_of_a_call_that_was_chosen_again_tells_of_its_last_run(memory:
     await memory.put(rule_set("f", ExceptionType.SELECTION, ("true", "small")))
     case = await memory.start(flow(Call(name="a")))
     await waiting_for_somebody(memory)
-    await memory.services.administration.reject((await memory.decision(case)).id, exlet="needy", who="ann")
+    await memory.runtime.administration.reject((await memory.decision(case)).id, exlet="needy", who="ann")
     await memory.until_status(case, "failed")
     told = await memory.domain.why(f"{case}:a")
     assert (told.state, "input n is missing" in told.sentence) == ("failed", True), told.sentence
@@ -260,11 +260,11 @@ async def test_why_of_a_call_that_was_chosen_again_tells_of_its_last_run(memory:
 
 async def test_a_rule_that_selects_a_flow_that_is_nowhere_is_refused_unless_it_comes_along(memory: World) -> None:
     # EX-7
-    office = memory.services.administration
-    wish = Wish(condition="true", exlet="wa", rules="f", type=ExceptionType.SELECTION, task="a")
-    with pytest.raises(Invalid, match="there is no flow 'wa' here"):
+    office = memory.runtime.administration
+    wish = RuleRequest(condition="true", exlet="wa", rules="f", type=ExceptionType.SELECTION, task="a")
+    with pytest.raises(InvalidRequest, match="there is no flow 'wa' here"):
         await office.add_rule(wish, who="ann")
-    added = await office.add_rule(replace(wish, steps=flow(Job(name="j", command="true"), "wa")), who="ann")
+    added = await office.add_rule(replace(wish, steps=flow(JobActivity(name="j", command="true"), "wa")), who="ann")
     case = await memory.start(flow(Call(name="a")))
     assert (added.rule, await memory.take()) == (1, ["j"])
     assert await memory.status(case) == "running"
@@ -275,7 +275,7 @@ async def test_a_decision_without_a_conclusion_cannot_be_rejected(memory: World)
     await memory.take()
     await memory.report(a=FAILED)
     with pytest.raises(Conflict, match="nothing to reject"):
-        await memory.services.administration.reject((await memory.decision(case)).id, exlet="x")
+        await memory.runtime.administration.reject((await memory.decision(case)).id, exlet="x")
 
 
 # Rules
@@ -283,12 +283,12 @@ async def test_a_decision_without_a_conclusion_cannot_be_rejected(memory: World)
 
 async def test_rule_sets_have_versions_that_can_be_looked_at_and_restored(world: World) -> None:
     # EX-7
-    office = world.services.administration
+    office = world.runtime.administration
     stop, go = exlet("stop", mend(Primitive.SUSPEND)), exlet("go", mend(Primitive.COMPLETE))
     await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "stop"), exlets=[stop]))
     await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "go"), exlets=[go]))
     await world.restart()
-    office = world.services.administration
+    office = world.runtime.administration
     restored = await office.restore_rules("f", 1, who="ann")
     assert [each.version for each in await office.rule_versions("f")] == [3, 2, 1]
     assert (restored.version, list(restored.exlets)) == (3, ["stop"])
@@ -298,20 +298,20 @@ async def test_rule_sets_have_versions_that_can_be_looked_at_and_restored(world:
 
 
 async def test_the_house_rules_are_version_0_until_somebody_changes_them(memory: World) -> None:
-    office = memory.services.administration
-    assert (await office.rules(HOUSE)).version == 0
+    office = memory.runtime.administration
+    assert (await office.rules(DEFAULT_RULES)).version == 0
     stop = exlet("stop", mend(Primitive.SUSPEND))
     trees = {ExceptionType.ABORT: {"*": tree(("true", "stop"))}}
-    made = await office.put_rules(RuleSet(name=HOUSE, trees=trees, exlets={"stop": stop}), who="ann")
+    made = await office.put_rules(RuleSet(name=DEFAULT_RULES, trees=trees, exlets={"stop": stop}), who="ann")
     assert made.version == 1
-    assert [each.version for each in await office.rule_versions(HOUSE)] == [1, 0]
+    assert [each.version for each in await office.rule_versions(DEFAULT_RULES)] == [1, 0]
 
 
 async def test_a_rule_set_with_anything_wrong_is_refused_whole(memory: World) -> None:
-    office = memory.services.administration
+    office = memory.runtime.administration
     with pytest.raises(BadRules, match="there is no exlet `gone`"):
         await office.put_rules(rule_set("f", ExceptionType.ABORT, ("true", "gone")), who="ann")
-    with pytest.raises(Mistake):
+    with pytest.raises(RequestError):
         await office.put_rules(rule_set("f", ExceptionType.ABORT, ("1 +", "x"), exlets=[exlet("x")]), who="ann")
     with pytest.raises(NotFound):
         await office.rules("f")
@@ -321,33 +321,33 @@ async def test_a_rule_set_with_anything_wrong_is_refused_whole(memory: World) ->
 
 async def test_a_rule_that_would_change_what_another_cornerstone_concludes_is_refused(memory: World) -> None:
     # EX-7
-    office = memory.services.administration
+    office = memory.runtime.administration
     case = await memory.start(flow(Parallel(name="p", branches=(A, B), on_fault="finish")))
     await memory.take(items=2)
     await memory.report(a=FAILED)
     first = (await memory.decisions(case))[0]
     one, two = exlet("one", mend(Primitive.RESUBMIT)), exlet("two", mend(Primitive.COMPLETE))
-    wish = Wish(condition="fault.exit_code == 3", exlet="one", steps=one, decision=first.id)
+    wish = RuleRequest(condition="fault.exit_code == 3", exlet="one", steps=one, decision=first.id)
     added = await office.add_rule(wish, who="ann")
     assert (added.tree, added.rule, added.place.parent) == ("a", 1, None)
-    with pytest.raises(WouldChange, match="cornerstone of rule 1"):
+    with pytest.raises(CornerstoneConflict, match="cornerstone of rule 1"):
         await office.add_rule(
-            Wish(condition="fault.exit_code > 0", exlet="two", steps=two, decision=first.id), who="bob"
+            RuleRequest(condition="fault.exit_code > 0", exlet="two", steps=two, decision=first.id), who="bob"
         )
-    with pytest.raises(Invalid, match="say which decision"):
-        await office.add_rule(Wish(condition="true", exlet="one"), who="bob")
+    with pytest.raises(InvalidRequest, match="say which decision"):
+        await office.add_rule(RuleRequest(condition="true", exlet="one"), who="bob")
 
 
 async def test_a_rule_is_tried_on_what_happened_before(world: World) -> None:
     # EX-7: would have caught 2 of 3
-    office = world.services.administration
+    office = world.runtime.administration
     for code in (3, 3, 4):
         await world.start(flow(A))
         await world.take()
         assert FAILED.fault is not None
         await world.report(a=Outcome(fault=replace(FAILED.fault, exit_code=code)))
     again = exlet("again", mend(Primitive.RESUBMIT))
-    wish = Wish(
+    wish = RuleRequest(
         condition="fault.exit_code == 3", exlet="again", steps=again, rules="f", type=ExceptionType.ABORT, task="a"
     )
     tried, past = await office.try_rule(wish)

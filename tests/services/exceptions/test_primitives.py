@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Assign, Call, Catch, Copy, Input, Job, Parallel, Scope, Sequence, UserTask
+from mendflow.core.model.flow import Assign, Call, Catch, Copy, Input, JobActivity, Parallel, Scope, Sequence, UserTask
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome, Submission
-from mendflow.core.model.mending import Decision, ExceptionType, Primitive
+from mendflow.core.model.repair import Decision, ExceptionType, Primitive
 from mendflow.core.model.repair_views import DecisionQuery
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
-A, B = Job(name="a", command="true"), Job(name="b", command="true")
+A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
 BOTH = Parallel(name="p", branches=(A, B))
 THEN = Sequence(name="s", body=(A, B))
 HOLD = UserTask(name="hold", role="clerk")
@@ -21,14 +21,14 @@ HOLD = UserTask(name="hold", role="clerk")
 async def apply(world: World, case: str, *steps: Any, item: str = "", wait: bool = True, **more: Any) -> Decision:
     """Make an exlet of these steps and run it on the case, to its end unless it is to be left running."""
     made = exlet(f"x{len(await world.decisions(case))}", *steps, **more)
-    decision = await world.services.administration.mend(case, exlet=made.name, steps=made, item=item, who="test")
+    decision = await world.runtime.administration.mend(case, exlet=made.name, steps=made, item=item, who="test")
     if wait:
 
         async def over() -> bool:
-            return (await world.services.exceptions.decisions.get(decision.id)).state != "running"
+            return (await world.runtime.exceptions.decisions.get(decision.id)).state != "running"
 
         await world.until(over, "the end of the exlet")
-        decision = await world.services.exceptions.decisions.get(decision.id)
+        decision = await world.runtime.exceptions.decisions.get(decision.id)
     return decision
 
 
@@ -133,7 +133,7 @@ async def test_continue_lets_go_only_of_what_the_same_exlet_suspended(world: Wor
 
 async def test_remove_item_cancels_it_and_nothing_more_runs_on_its_path(world: World) -> None:
     # EX-2 remove item
-    path = Sequence(name="s", body=(A, Job(name="c", command="true")))
+    path = Sequence(name="s", body=(A, JobActivity(name="c", command="true")))
     case = await world.start(flow(Parallel(name="p", branches=(path, B))))
     await apply(world, case, mend(Primitive.REMOVE), item="a")
     assert await states(world, case) == {"a": "cancelled", "b": "waiting", "c": "skipped"}
@@ -168,7 +168,7 @@ async def test_remove_ancestors_ends_the_way_up(world: World) -> None:
 
 async def test_restart_item_runs_it_again_with_its_data_as_at_its_start(world: World) -> None:
     # EX-2 restart item
-    job = Job(name="a", command="true", env={"N": "${{ inputs.n }}"})
+    job = JobActivity(name="a", command="true", env={"N": "${{ inputs.n }}"})
     case = await world.start(flow(job, inputs={"n": Input()}), n=1)
     await world.take()
     await apply(world, case, mend(Primitive.WRITE, "case", values={"n": 2}), mend(Primitive.RESTART), item="a")
@@ -180,7 +180,7 @@ async def test_restart_item_runs_it_again_with_its_data_as_at_its_start(world: W
 
 async def test_restart_item_can_change_some_of_its_data(world: World) -> None:
     # EX-2 restart item
-    case = await world.start(flow(Job(name="a", command="true", env={"N": "1", "M": "1"})))
+    case = await world.start(flow(JobActivity(name="a", command="true", env={"N": "1", "M": "1"})))
     await apply(world, case, mend(Primitive.RESTART, with_={"N": "2"}), item="a")
     await world.take()
     assert world.pilot.held[0].spec.env == {"N": "2", "M": "1"}
@@ -229,7 +229,7 @@ async def test_force_fail_with_throw_reaches_the_handlers_of_the_flow(world: Wor
 
 async def test_write_puts_values_into_the_case(world: World) -> None:
     # EX-4 data is mapped back
-    then = Job(name="b", command="true", env={"N": "${{ n }}"})
+    then = JobActivity(name="b", command="true", env={"N": "${{ n }}"})
     first = Assign(name="v", copies=(Copy("n", 1),))
     case = await world.start(flow(Sequence(name="s", body=(first, A, then))))
     await apply(world, case, mend(Primitive.WRITE, "case", values={"n": 5}))
@@ -257,7 +257,7 @@ async def test_write_puts_values_into_an_item_that_has_not_gone_out(world: World
 async def test_compensate_runs_worklets_at_once_and_the_next_step_waits_for_all(world: World) -> None:
     # EX-2 compensate, EX-3, EX-4
     for name in ("small", "large"):
-        body = Job(name=name, command="true", env={"N": "${{ inputs.n }}"})
+        body = JobActivity(name=name, command="true", env={"N": "${{ inputs.n }}"})
         made = flow(body, name, inputs={"n": Input()}, outputs={"seats": f"${{{{ jobs.{name}.outputs }}}}"})
         await world.domain.deploy(made)
     given = {"n": "${{ case.data.n }}"}
@@ -269,7 +269,7 @@ async def test_compensate_runs_worklets_at_once_and_the_next_step_waits_for_all(
         back,
         mend(Primitive.CONTINUE, "case"),
     )
-    then = Job(name="b", command="true", env={"N": "${{ inputs.n }}"})
+    then = JobActivity(name="b", command="true", env={"N": "${{ inputs.n }}"})
     case = await world.start(flow(Sequence(name="s", body=(HOLD, then)), inputs={"n": Input()}), n=7)
     decision = await apply(world, case, *steps, wait=False)
     assert await world.take(items=2) == ["large", "small"]
@@ -278,7 +278,7 @@ async def test_compensate_runs_worklets_at_once_and_the_next_step_waits_for_all(
     assert await world.status(case) == "suspended"
     await world.report(large=Outcome(outputs=30))
     await world.until_status(case, "running")
-    assert (await world.services.exceptions.decisions.get(decision.id)).state == "done"
+    assert (await world.runtime.exceptions.decisions.get(decision.id)).state == "done"
     await release(world)
     await world.take()
     assert world.pilot.held[0].spec.env == {"N": "40"}
@@ -287,7 +287,7 @@ async def test_compensate_runs_worklets_at_once_and_the_next_step_waits_for_all(
 # Jobs
 
 
-async def failing(world: World, *steps: Any, job: Job = A, fault: Outcome = FAILED, **more: Any) -> CaseId:
+async def failing(world: World, *steps: Any, job: JobActivity = A, fault: Outcome = FAILED, **more: Any) -> CaseId:
     """A case whose job fails once, with these steps for its abort."""
     repair = exlet("repair", *steps, **more)
     await world.put(rule_set("f", ExceptionType.ABORT, ("job.generation == 1", "repair"), exlets=[repair]))
@@ -321,7 +321,7 @@ async def test_resubmit_changes_what_the_exlet_says_and_keeps_the_id_that_the_fl
 async def test_only_the_repair_after_which_the_job_ended_well_has_recovered_it(world: World) -> None:
     again = exlet("again", mend(Primitive.RESUBMIT))
     await world.put(rule_set("f", ExceptionType.ABORT, ("job.generation < 4", "again"), exlets=[again]))
-    case = await world.start(flow(Job(name="a", command="x")))
+    case = await world.start(flow(JobActivity(name="a", command="x")))
 
     async def results() -> list[str]:
         decided = await world.domain.decisions(DecisionQuery(case=case))
@@ -359,13 +359,13 @@ async def test_retry_later_waits_in_a_level_and_then_submits_again(world: World)
     case = await failing(world, mend(Primitive.RETRY_LATER, level=1, env={"N": "2"}))
 
     async def waiting() -> bool:
-        return world.services.levels.counts()[1] == 1
+        return world.runtime.levels.counts()[1] == 1
 
     await world.until(waiting)
     assert (await world.decision(case)).state == "running"
     await world.take()
     assert world.pilot.held[0].spec.env == {"N": "2"}
-    assert world.services.levels.counts()[1] == 0
+    assert world.runtime.levels.counts()[1] == 0
     await world.report(a=Outcome())
     assert (await world.until_decided(case, "done")).result == "recovered"
 
@@ -374,7 +374,7 @@ async def test_retry_later_waits_in_a_level_and_then_submits_again(world: World)
 async def test_repoll_and_reregister_ask_again_for_what_is_under_way(world: World, do: Primitive) -> None:
     # FM-8 re-poll, re-register
     way = Submission.POLL if do is Primitive.REPOLL else Submission.NOTIFY
-    case = await world.start(flow(Job(name="a", command="true", submission=way)))
+    case = await world.start(flow(JobActivity(name="a", command="true", submission=way)))
     await world.take()
     await apply(world, case, mend(do), item="a")
     await world.report(a=Outcome())

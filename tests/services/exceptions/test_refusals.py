@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.model.flow import Job, Mend
-from mendflow.core.model.mending import ExceptionType, Primitive, Target
-from mendflow.core.model.problems import BadFlow, BadRules, Invalid, Mistake, NotFound
-from mendflow.core.model.repair_views import MendWish
+from mendflow.core.model.errors import BadFlow, BadRules, InvalidRequest, NotFound, RequestError
+from mendflow.core.model.flow import JobActivity, PrimitiveStep
+from mendflow.core.model.repair import ExceptionType, Primitive, Target
+from mendflow.core.model.repair_views import RepairRequest
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
-A = Job(name="a", command="true")
+A = JobActivity(name="a", command="true")
 
 REFUSED: list[tuple[Primitive, Target, dict[str, Any], str]] = [
     (Primitive.RETRY_LATER, "item", {"level": "abc"}, "`level` must be the number of a level"),
@@ -35,14 +35,14 @@ async def test_an_exlet_that_tells_a_primitive_what_makes_no_sense_is_refused_wh
     memory: World, do: Primitive, target: Target, settings: dict[str, Any], said: str
 ) -> None:
     # EX-2: as a file would be, also when it comes as data
-    wrong = exlet("wrong", Mend(name="here", do=do, target=target, settings=settings))
+    wrong = exlet("wrong", PrimitiveStep(name="here", do=do, target=target, settings=settings))
     with pytest.raises(BadRules) as refused:
         await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "wrong"), exlets=[wrong]))
     assert f"exlet wrong: step here: {said}" in str(refused.value)
     assert "f" not in [each.name for each in await memory.domain.rule_sets()]
     case = await memory.start(flow(A))
-    with pytest.raises(Mistake, match="step here"):
-        await memory.domain.mend(case, MendWish(flow=wrong), who="ann")
+    with pytest.raises(RequestError, match="step here"):
+        await memory.domain.mend(case, RepairRequest(flow=wrong), who="ann")
     assert await memory.decisions(case) == []
     with pytest.raises(BadFlow, match="step here"):
         await memory.domain.deploy(wrong)
@@ -50,13 +50,13 @@ async def test_an_exlet_that_tells_a_primitive_what_makes_no_sense_is_refused_wh
 
 async def test_what_an_expression_gives_is_judged_when_it_is_known(memory: World) -> None:
     computed = {"level": "${{ job.level + 1 }}", "wait_ms": "${{ 5 * 1000 }}", "resources": {"cpus": "${{ 2 }}"}}
-    later = exlet("later", Mend(name="here", do=Primitive.RETRY_LATER, settings=computed))
+    later = exlet("later", PrimitiveStep(name="here", do=Primitive.RETRY_LATER, settings=computed))
     await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "later"), exlets=[later]))
 
 
 async def test_writing_into_an_item_that_has_ended_is_refused_with_what_to_say_instead(memory: World) -> None:
     # EX-1 ItemPostConstraint
-    write = exlet("write", Mend(name="here", do=Primitive.WRITE, settings={"values": {"n": 1}}))
+    write = exlet("write", PrimitiveStep(name="here", do=Primitive.WRITE, settings={"values": {"n": 1}}))
     with pytest.raises(BadRules, match="`force-complete` with `outputs` gives it other outputs"):
         await memory.put(rule_set("f", ExceptionType.ITEM_POST, ("true", "write"), exlets=[write]))
     await memory.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "write"), exlets=[write]))
@@ -70,7 +70,7 @@ async def test_what_is_raised_is_bounded(memory: World) -> None:
         ("", None, "in a few words"),
         ("flood", "x" * 70_000, "70002 bytes, of 65536 at most"),
     ):
-        with pytest.raises(Invalid, match=said):
+        with pytest.raises(InvalidRequest, match=said):
             await memory.domain.raise_trigger(case, trigger, who="ann", data=data)
     assert (await memory.decisions(case), await memory.status(case)) == ([], "running")
 
@@ -80,7 +80,7 @@ async def test_after_the_last_level_a_failure_is_passed_on(memory: World, level:
     # EX-4: the job has waited in both levels before
     later = exlet("later", mend(Primitive.RETRY_LATER, level=level))
     await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "later"), exlets=[later]))
-    case = await memory.start(flow(Job(name="a", command="true")))
+    case = await memory.start(flow(JobActivity(name="a", command="true")))
     for _ in range(3 if level == 0 else 1):
         await memory.take()
         await memory.report(a=FAILED)
@@ -91,9 +91,9 @@ async def test_after_the_last_level_a_failure_is_passed_on(memory: World, level:
 
 async def test_what_may_happen_to_an_item_that_is_not_there_is_not_told(memory: World) -> None:
     # EX-9
-    case = await memory.start(flow(Job(name="a", command="true")))
+    case = await memory.start(flow(JobActivity(name="a", command="true")))
     with pytest.raises(NotFound, match="has no live item 'nope'"):
-        await memory.services.administration.triggers(case, "nope")
+        await memory.runtime.administration.triggers(case, "nope")
 
 
 @pytest.mark.parametrize("name", ["a/b", "", "n" * 201, "line\nbreak", ".."])

@@ -6,21 +6,21 @@ import asyncio
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import Call, Job, Parallel, Scope, Sequence, UserTask
+from mendflow.core.model.errors import Conflict
+from mendflow.core.model.flow import Call, JobActivity, Parallel, Scope, Sequence, UserTask
 from mendflow.core.model.jobs import Job as JobDocument
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.core.model.problems import Conflict
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 from tests.services.exceptions.test_crashes_of_people import Command, play
 
-A, B = Job(name="a", command="true"), Job(name="b", command="true")
+A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
 HOLD = UserTask(name="hold", role="clerk")
 DEEP = Call(name="w", flow="outer")
 
 
-INNER = flow(Job(name="deep", command="true"), "inner")
+INNER = flow(JobActivity(name="deep", command="true"), "inner")
 OUTER = flow(Call(name="i", flow="inner"), "outer")
 
 
@@ -98,13 +98,13 @@ async def test_nothing_waits_for_a_person_in_a_case_that_is_removed(world: World
     await world.domain.cancel(case, who="ann")
     await world.quiet()
     assert (await world.decision(case)).state == "ignored"
-    assert world.services.exceptions.decisions.open == {}
+    assert world.runtime.exceptions.decisions.open == {}
 
 
 async def test_an_unwinding_that_has_begun_goes_on_when_its_case_is_removed(world: World) -> None:
     # EX-2: what it has taken upon itself to undo nobody else would undo
-    hotel = Job(name="hotel", command="true")
-    booked = Scope(name="booked", body=hotel, compensation=Job(name="undo-hotel", command="true"))
+    hotel = JobActivity(name="hotel", command="true")
+    booked = Scope(name="booked", body=hotel, compensation=JobActivity(name="undo-hotel", command="true"))
     undo = exlet("undo", mend(Primitive.UNWIND))
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "undo"), exlets=[undo]))
     case = await world.start(flow(Sequence(name="s", body=(booked, A))))

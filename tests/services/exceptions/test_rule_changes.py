@@ -5,22 +5,22 @@ import asyncio
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import Job, Sequence, UserTask
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import JobActivity, Sequence, UserTask
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.jobs import Measures, Outcome
-from mendflow.core.model.mending import Decision, ExceptionType, Primitive
-from mendflow.core.model.problems import BadFlow
-from mendflow.core.model.rules import Rule, RuleSet, Tree
-from mendflow.core.model.sync import Beat, Capacity, Report, SyncRequest
+from mendflow.core.model.jobs import Measurements, Outcome
+from mendflow.core.model.repair import Decision, ExceptionType, Primitive
+from mendflow.core.model.rules import Rule, RuleSet, RuleTree
+from mendflow.core.model.sync import AttemptReport, AttemptStatus, Capacity, SyncRequest
 from mendflow.core.rules import problems_of
-from mendflow.services.recovery.rules.store import JUDGED_AT_ONCE
+from mendflow.services.recovery.rules.store import CONDITIONS_PER_SLICE
 from tests.services.conftest import HandPilot
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 
 CASES = 1_000
 ROOM = Capacity(slots=2 * CASES, cpus=2.0 * CASES, memory_bytes=1 << 40, disk_bytes=1 << 40)
-ONE = flow(Job(name="a", command="true"))
-TWO = flow(Sequence(name="s", body=(Job(name="a", command="true"), Job(name="b", command="true"))))
+ONE = flow(JobActivity(name="a", command="true"))
+TWO = flow(Sequence(name="s", body=(JobActivity(name="a", command="true"), JobActivity(name="b", command="true"))))
 
 
 def completing(word: str) -> RuleSet:
@@ -31,7 +31,7 @@ def completing(word: str) -> RuleSet:
 
 
 async def documents(world: World) -> dict[str, bytes]:
-    await world.services.ledger.settled()
+    await world.runtime.ledger.settled()
     return {found.id: found.body async for found in world.store.scan("decision")}
 
 
@@ -53,8 +53,8 @@ class Large(HandPilot):
             host="here",
             capacity=ROOM,
             want=0,
-            running=[Beat(each.job, each.fence, "running", Measures()) for each in still],
-            reports=[Report(each.job, each.fence, FAILED) for each in failing],
+            running=[AttemptStatus(each.job, each.fence, "running", Measurements()) for each in still],
+            reports=[AttemptReport(each.job, each.fence, FAILED) for each in failing],
         )
         answer = await self.domain.sync(request)
         assert len(answer.accepted) == len(failing)
@@ -105,7 +105,7 @@ async def test_rules_that_come_in_the_middle_of_a_storm_split_it_in_two(memory: 
 
     async def change() -> None:
         for number in range(2, 12):
-            await memory.services.administration.put_rules(completing(f"v{number}"), who="ann")
+            await memory.runtime.administration.put_rules(completing(f"v{number}"), who="ann")
             await asyncio.sleep(0)
 
     async def storm() -> None:
@@ -114,7 +114,7 @@ async def test_rules_that_come_in_the_middle_of_a_storm_split_it_in_two(memory: 
 
     await asyncio.gather(storm(), change())
     await memory.quiet()
-    found = await memory.services.exceptions.decisions.search([], limit=1_000)
+    found = await memory.runtime.exceptions.decisions.search([], limit=1_000)
     assert len(found) == 200
     assert all(each.conclusion is not None and each.exlet == f"v{each.conclusion.version}" for each in found)
     versions = [each.conclusion.version for each in sorted(found, key=lambda each: each.at) if each.conclusion]
@@ -127,7 +127,7 @@ async def test_an_exlet_under_way_is_the_one_of_its_own_version_also_after_a_res
     old = exlet("fix", hold, mend(Primitive.COMPLETE, outputs="old"))
     new = exlet("fix", mend(Primitive.COMPLETE, outputs="new"))
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "fix"), exlets=[old]))
-    case = await world.start(flow(Job(name="a", command="true"), outputs={"a": "${{ jobs.a.outputs }}"}))
+    case = await world.start(flow(JobActivity(name="a", command="true"), outputs={"a": "${{ jobs.a.outputs }}"}))
     await world.take()
     await world.report(a=FAILED)
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "fix"), exlets=[new]))
@@ -153,8 +153,8 @@ async def test_a_point_that_was_passed_is_not_asked_again_after_a_restart(world:
 async def test_an_exlet_whose_name_could_do_harm_is_refused_with_its_rules(world: World) -> None:
     bad = rule_set("f", ExceptionType.ABORT, ("true", "../../x"), exlets=[exlet("../../x", mend(Primitive.RESTART))])
     with pytest.raises(BadFlow, match="no name for a flow"):
-        await world.services.exceptions.rules.put(bad)
-    assert "f" not in {each.name for each in world.services.exceptions.rules.all()}
+        await world.runtime.exceptions.rules.put(bad)
+    assert "f" not in {each.name for each in world.runtime.exceptions.rules.all()}
 
 
 async def test_others_are_served_while_many_rules_are_judged(memory: World) -> None:
@@ -172,10 +172,10 @@ async def test_others_are_served_while_many_rules_are_judged(memory: World) -> N
         rule_set("f", ExceptionType.ABORT, *((f"job.attempts == {each}", "") for each in range(1000, 1400)))
     )
     beside.cancel()
-    assert turns >= 400 // JUDGED_AT_ONCE
+    assert turns >= 400 // CONDITIONS_PER_SLICE
 
 
 def test_the_conditions_of_what_is_no_tree_are_not_judged() -> None:
     lost = {id: Rule(id=id, condition="1 +", exlet="none") for id in (1, 2)}
-    [problem] = problems_of(RuleSet(name="f", trees={ExceptionType.ABORT: {"a": Tree(lost, 1)}}))
+    [problem] = problems_of(RuleSet(name="f", trees={ExceptionType.ABORT: {"a": RuleTree(lost, 1)}}))
     assert problem == "abort/a: rule 2 hangs on no other"

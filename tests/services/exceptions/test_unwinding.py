@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.model.flow import Activity, Input, Job, Parallel, Scope, Sequence, UserTask
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.flow import Activity, Input, JobActivity, Parallel, Scope, Sequence, UserTask
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.core.model.problems import NotFound
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.views import JobQuery
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
 
 def booked(name: str) -> Activity:
     """A job that registers what undoes it."""
-    undo = Job(name=f"undo-{name}", command="true", env={"OF": f"${{{{ jobs.{name}.outputs }}}}"})
-    return Scope(name=f"{name}-booked", body=Job(name=name, command="true"), compensation=undo)
+    undo = JobActivity(name=f"undo-{name}", command="true", env={"OF": f"${{{{ jobs.{name}.outputs }}}}"})
+    return Scope(name=f"{name}-booked", body=JobActivity(name=name, command="true"), compensation=undo)
 
 
 async def run(world: World, outputs: dict[str, Any]) -> list[str]:
@@ -33,7 +33,7 @@ async def run(world: World, outputs: dict[str, Any]) -> list[str]:
 
 
 UNWIND = exlet("unwind", mend(Primitive.UNWIND), mend(Primitive.FAIL, throw=True))
-STEPS = Sequence(name="s", body=(booked("hotel"), booked("train"), Job(name="pay", command="true")))
+STEPS = Sequence(name="s", body=(booked("hotel"), booked("train"), JobActivity(name="pay", command="true")))
 
 
 async def test_a_failure_that_cannot_be_mended_undoes_what_was_completed_last_in_first_out(world: World) -> None:
@@ -77,28 +77,28 @@ async def test_unwinding_twice_undoes_each_once(world: World) -> None:
 async def test_nothing_to_undo_is_done_at_once(world: World) -> None:
     # AD-5
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "unwind"), exlets=[UNWIND], task="pay"))
-    case = await world.start(flow(Job(name="pay", command="true")))
+    case = await world.start(flow(JobActivity(name="pay", command="true")))
     assert await run(world, {"pay": FAILED}) == ["pay"]
     await world.until_status(case, "failed")
 
 
 async def test_a_library_knows_what_undoes_tasks_that_the_flow_says_nothing_about(world: World) -> None:
     # AD-1: a library holds the compensations
-    undo = Job(name="refund", command="true", env={"SUM": "${{ inputs.sum }}", "TO": "${{ inputs.to }}"})
+    undo = JobActivity(name="refund", command="true", env={"SUM": "${{ inputs.sum }}", "TO": "${{ inputs.to }}"})
     await world.domain.deploy(flow(undo, "refund", inputs={"sum": Input(), "to": Input()}))
-    library = world.services.mending.library
+    library = world.runtime.recovery.library
     await library.register("charge", "refund", who="ann")
     with pytest.raises(NotFound):
         await library.register("charge", "nowhere")
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "unwind"), exlets=[UNWIND], task="pay"))
-    charge = Job(name="charge", command="true", env={"to": "ann"})
-    await world.start(flow(Sequence(name="s", body=(charge, Job(name="pay", command="true")))))
+    charge = JobActivity(name="charge", command="true", env={"to": "ann"})
+    await world.start(flow(Sequence(name="s", body=(charge, JobActivity(name="pay", command="true")))))
     ran = await run(world, {"charge": Outcome(outputs={"sum": 12}), "pay": FAILED})
     assert ran == ["charge", "pay", "refund"]
     [refund] = await world.domain.jobs(JobQuery(name="refund"))
     assert refund.spec.env == {"SUM": "12", "TO": "ann"}
     await world.restart()
-    assert [each.flow for each in world.services.mending.library.all()] == ["refund"]
+    assert [each.flow for each in world.runtime.recovery.library.all()] == ["refund"]
 
 
 async def test_unwinding_goes_on_after_a_restart_where_it_was(world: World) -> None:
@@ -134,7 +134,7 @@ async def test_a_persons_work_is_undone_too(world: World) -> None:
     approved = Scope(name="approved", body=UserTask(name="approve", role="clerk"), compensation=undo)
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "unwind"), exlets=[UNWIND], task="pay"))
     both = Parallel(name="p", branches=(approved,))
-    await world.start(flow(Sequence(name="s", body=(both, Job(name="pay", command="true")))))
+    await world.start(flow(Sequence(name="s", body=(both, JobActivity(name="pay", command="true")))))
     [task] = await world.domain.worklist(state="offered")
     await world.domain.complete(task.id, None, who="ann")
     await run(world, {"pay": FAILED})

@@ -1,11 +1,11 @@
 """Many jobs that wait: each is told of for which a rule holds, and rules that hold for none are asked about one."""
 
-from mendflow.core.model.flow import ForEach, Job
-from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
+from mendflow.core.model.flow import ForEach, JobActivity
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType, Primitive
 from mendflow.core.model.values import Value
 from tests.services.exceptions.kit import World, exlet, flow, mend, rule_set
 
-MANY = flow(ForEach(name="each", first=1, last=20, body=Job(name="a", command="true")))
+MANY = flow(ForEach(name="each", first=1, last=20, body=JobActivity(name="a", command="true")))
 TELL = exlet("tell", mend(Primitive.NOTIFY, message="it waits"))
 
 
@@ -15,14 +15,14 @@ class Asked:
     def __init__(self) -> None:
         self.times: list[str] = []
 
-    async def facts(self, event: XEvent) -> Value:
+    async def facts(self, event: ExceptionEvent) -> Value:
         self.times.append(str(event.item))
         return None
 
 
 async def test_rules_that_hold_for_no_item_of_a_loop_are_asked_about_one(memory: World) -> None:
     asked = Asked()
-    memory.services.exceptions.contexts.register("asked", asked)
+    memory.runtime.exceptions.contexts.register("asked", asked)
     await memory.put(rule_set("f", ExceptionType.UNAVAILABLE, ("job.unable_ms > 3600000", "tell"), exlets=[TELL]))
     await memory.start(MANY)
 

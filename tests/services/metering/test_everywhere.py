@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.server.access import Access
+from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
-from mendflow.server.peers import HttpNeighbours
+from mendflow.server.peers import HttpPeers
 from mendflow.server.runner import serve
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.api.peer_handler import Counterpart
+from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.base.clock import SystemClock, steady_ms
 from mendflow.services.base.cluster import ServerDocument
-from mendflow.services.runtime.server import House, HouseRules
-from mendflow.stores.files import FolderKeeper
+from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
 
 SECRET = "only servers know it"
@@ -29,30 +29,30 @@ class Shared(MemoryStore):
 
 
 @asynccontextmanager
-async def server(name: str, store: Shared, folder: Path) -> AsyncIterator[tuple[House, LocalDomain]]:
-    neighbours = HttpNeighbours()
+async def server(name: str, store: Shared, folder: Path) -> AsyncIterator[tuple[Server, LocalDomain]]:
+    neighbours = HttpPeers()
     neighbours.introduce(SECRET)
     document = ServerDocument(id=name, url="")
-    house = House(
+    server = Server(
         store=store,
-        keeper=FolderKeeper(folder),
+        file_store=FolderFileStore(folder),
         clock=SystemClock(),
-        rules=HouseRules(),
+        settings=ServerSettings(),
         version="test",
         server=document,
-        neighbours=neighbours,
+        peers=neighbours,
         meter=steady_ms,
     )
-    domain = LocalDomain(house, elsewhere=neighbours)
-    await house.open()
-    app = create_app(domain, access=Access(servers_token=SECRET), peer=Counterpart(house))
+    domain = LocalDomain(server, elsewhere=neighbours)
+    await server.open()
+    app = create_app(domain, access=AccessControl(servers_token=SECRET), peer=PeerHandler(server))
     served = await serve(app)
     document.url = served.url
     try:
-        yield house, domain
+        yield server, domain
     finally:
         await served.stop()
-        await house.close()
+        await server.close()
         await neighbours.close()
 
 

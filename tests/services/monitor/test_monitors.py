@@ -4,14 +4,14 @@ import asyncio
 
 import msgspec
 
-from mendflow.core.model.flow import Job, Sequence
+from mendflow.core.model.errors import RequestError
+from mendflow.core.model.flow import JobActivity, Sequence
 from mendflow.core.model.ids import CaseId, ItemId, JobId
-from mendflow.core.model.jobs import Measures, Outcome
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.services.base.alerts import AlertDocument, AlertRaised
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.observe.runtimes import estimate_ms
-from tests.services.cluster.kit import Cluster, Server, keep_running, pilot_of, run
+from tests.services.cluster.kit import Cluster, ServerProcess, keep_running, pilot_of, run
 from tests.services.exceptions.kit import flow
 
 MINUTE_S = 60.0
@@ -31,7 +31,7 @@ async def until_alert(cluster: Cluster, kind: str, *, open: bool = True) -> Aler
     return found
 
 
-async def start(server: Server, *jobs: Job) -> str:
+async def start(server: ServerProcess, *jobs: JobActivity) -> str:
     await server.do(server.domain.deploy(flow(Sequence(name="s", body=jobs))))
     return (await server.do(server.domain.start("f", {}, who="me"))).id
 
@@ -39,7 +39,7 @@ async def start(server: Server, *jobs: Job) -> str:
 def test_a_job_that_runs_far_longer_than_expected_is_told_once_and_closed_at_its_end() -> None:  # JS-5
     async def story(cluster: Cluster) -> None:
         one, _ = await cluster.start("one", "two")
-        case = await start(one, Job(name="a", command="true", expected_ms=30_000))
+        case = await start(one, JobActivity(name="a", command="true", expected_ms=30_000))
         pilot = pilot_of(cluster, "one")
         await pilot.sync(want=1)
         await keep_running(pilot, 80)
@@ -60,7 +60,7 @@ def test_a_job_that_runs_far_longer_than_expected_is_told_once_and_closed_at_its
 def test_a_job_that_is_over_its_time_and_silent_is_an_orphan_until_its_lease_gives_it_back() -> None:  # JS-5
     async def story(cluster: Cluster) -> None:
         [one] = await cluster.start("one", lease_ms=60_000)
-        case = await start(one, Job(name="a", command="true", expected_ms=10_000))
+        case = await start(one, JobActivity(name="a", command="true", expected_ms=10_000))
         pilot = pilot_of(cluster, "one")
         await pilot.sync(want=1)
         await keep_running(pilot, 65)
@@ -77,13 +77,13 @@ def test_what_jobs_of_a_name_usually_take_is_learned_and_holds_on_every_server()
     async def story(cluster: Cluster) -> None:
         one, two = await cluster.start("one", "two")
         pilot = pilot_of(cluster, "one")
-        quick = Outcome(measures=Measures(ran_ms=20_000))
-        await start(one, Job(name="a", command="true"))
+        quick = Outcome(measures=Measurements(ran_ms=20_000))
+        await start(one, JobActivity(name="a", command="true"))
         for _ in range(5):
             await one.do(one.domain.start("f", {}, who="me"))
         await pilot.run_all(lambda _: quick)
         await asyncio.sleep(15)
-        assert await two.do(two.services.monitor.runtimes.expected_ms("f", "a")) == 20_000
+        assert await two.do(two.runtime.monitor.runtimes.expected_ms("f", "a")) == 20_000
         other = pilot_of(cluster, "two", pilot="p-2")
         case = (await two.do(two.domain.start("f", {}, who="me"))).id
         await other.sync(want=1)
@@ -136,7 +136,7 @@ def test_a_pilot_that_is_gone_without_a_word_is_told_and_one_that_left_is_not() 
 def test_a_pilot_whose_server_died_with_it_is_told_once_by_all_who_knew_it() -> None:  # JS-4, JS-5
     async def story(cluster: Cluster) -> None:
         one, two, three = await cluster.start("one", "two", "three")
-        await one.do(one.domain.deploy(flow(Job(name="a", command="true"))))
+        await one.do(one.domain.deploy(flow(JobActivity(name="a", command="true"))))
         await asyncio.sleep(5)  # until the others have read what all share
         for server in (two, three):
             await server.do(server.domain.start("f", {}, who="me"))
@@ -158,7 +158,7 @@ def test_a_pilot_whose_server_died_with_it_is_told_once_by_all_who_knew_it() -> 
 def test_a_queue_that_only_grows_is_told_once_and_closed_when_it_drains() -> None:  # JS-5
     async def story(cluster: Cluster) -> None:
         [one] = await cluster.start("one")
-        await one.do(one.domain.deploy(flow(Job(name="a", command="true"))))
+        await one.do(one.domain.deploy(flow(JobActivity(name="a", command="true"))))
         for _ in range(40):
             await one.do(one.domain.start("f", {}, who="me"))
             await asyncio.sleep(2.5)
@@ -173,9 +173,9 @@ def test_a_queue_that_only_grows_is_told_once_and_closed_when_it_drains() -> Non
 def test_a_level_that_fills_is_told() -> None:  # JS-5
     async def story(cluster: Cluster) -> None:
         [one] = await cluster.start("one", levels_ms=(3_600_000,))
-        case = await start(one, Job(name="a", command="true"))
+        case = await start(one, JobActivity(name="a", command="true"))
         for turn in range(150):
-            levels, id = one.services.levels, JobId(f"{case}/1")
+            levels, id = one.runtime.levels, JobId(f"{case}/1")
             await one.do(levels.enter(f"{case}/{turn}", level=1, job=id, case=CaseId(case), item=ItemId("a")))
             await asyncio.sleep(1)
         alert = await until_alert(cluster, "level-fills")
@@ -189,10 +189,10 @@ def test_two_servers_that_look_at_the_same_time_raise_one_alert() -> None:  # JS
         one, two, three = await cluster.start("one", "two", "three")
         told: list[str] = []
         for server in (two, three):
-            server.services.hub.subscribe(AlertRaised, lambda raised: told.append(raised.alert.id))
+            server.runtime.hub.subscribe(AlertRaised, lambda raised: told.append(raised.alert.id))
         one.kill()
         await until_alert(cluster, "server-gone")
-        await asyncio.gather(*(server.do(server.services.monitor.look()) for server in (two, three)))
+        await asyncio.gather(*(server.do(server.runtime.monitor.look()) for server in (two, three)))
         assert len(told) == 1
 
     run(story)
@@ -203,13 +203,13 @@ def test_an_alert_is_acknowledged_by_a_person_and_what_may_stay_for_ever_is_over
         one, two = await cluster.start("one", "two")
         one.kill()
         alert = await until_alert(cluster, "server-gone")
-        view = await two.do(two.services.monitor.acknowledge(alert.id, who="ann"))
+        view = await two.do(two.runtime.monitor.acknowledge(alert.id, who="ann"))
         assert (view.acknowledged_by, bool(view.closed_at)) == ("ann", True)
         await asyncio.sleep(MINUTE_S)
         assert len(await alerts(cluster)) == 1, "not raised again"
         try:
-            await two.do(two.services.monitor.acknowledge("no/such/alert", who="ann"))
-        except Mistake as mistake:
+            await two.do(two.runtime.monitor.acknowledge("no/such/alert", who="ann"))
+        except RequestError as mistake:
             assert "mendflow alerts" in mistake.message
         else:
             raise AssertionError("there is no such alert")
@@ -220,18 +220,18 @@ def test_an_alert_is_acknowledged_by_a_person_and_what_may_stay_for_ever_is_over
 def test_a_server_that_may_not_promise_raises_nothing_from_what_it_remembers() -> None:  # JS-4
     async def story(cluster: Cluster) -> None:
         one, two = await cluster.start("one", "two", lease_ms=300_000)
-        case = await start(one, Job(name="a", command="true", expected_ms=10_000))
+        case = await start(one, JobActivity(name="a", command="true", expected_ms=10_000))
         pilot = pilot_of(cluster, "one", "two")
         await pilot.sync(want=1)
-        assert isinstance(one.house.membership, ServerMembership)
-        monitor = one.services.monitor
-        await one.house.membership.drop()  # its beats end, and it goes on
+        assert isinstance(one.server.membership, ServerMembership)
+        monitor = one.runtime.monitor
+        await one.server.membership.drop()  # its beats end, and it goes on
         await cluster.until_home(case, "two")
         pilot.domain = pilot_of(cluster, "two").domain
         await pilot.exchange({"a": Outcome()})
         await asyncio.sleep(2 * MINUTE_S)
         await one.do(monitor.look())
         assert {each.kind for each in await alerts(cluster)} == {"server-gone"}
-        assert two.house.health().status == "ok"
+        assert two.server.health().status == "ok"
 
     run(story)

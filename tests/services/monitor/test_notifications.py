@@ -6,13 +6,13 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from mendflow.core.model.alerts import Notification, WebhookView, WebhookWish
+from mendflow.core.model.alerts import Notification, WebhookSpec, WebhookView
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Job
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import Outcome
-from mendflow.services.base.delivery import LANES, wait_ms
-from mendflow.services.observe.notifications.signing import EVENT
-from tests.services.cluster.kit import Cluster, Server, pilot_of, run
+from mendflow.services.base.delivery import SENDS_PER_ADDRESS_MAX, wait_ms
+from mendflow.services.observe.notifications.signing import EVENT_HEADER
+from tests.services.cluster.kit import Cluster, ServerProcess, pilot_of, run
 from tests.services.exceptions.kit import flow
 from tests.services.monitor.test_monitors import alerts, until_alert
 
@@ -45,24 +45,24 @@ class Receiver:
         if url in self.dead:
             return "it is dead"
         told = msgspec.json.decode(body, type=Notification)
-        assert headers[EVENT] == told.id
+        assert headers[EVENT_HEADER] == told.id
         self.got.setdefault(url, []).append(told)
         return ""
 
 
-async def servers(cluster: Cluster, receiver: Receiver, *names: str) -> list[Server]:
+async def servers(cluster: Cluster, receiver: Receiver, *names: str) -> list[ServerProcess]:
     started = await cluster.start(*names)
     for server in started:
-        server.services.notifier._deliveries._poster = receiver
+        server.runtime.notifier._deliveries._poster = receiver
     return started
 
 
-async def add_hook(server: Server, **wish: object) -> WebhookView:
-    return await server.do(server.services.notifier.hooks.add(msgspec.convert(wish, WebhookWish), who="ann"))
+async def add_hook(server: ServerProcess, **wish: object) -> WebhookView:
+    return await server.do(server.runtime.notifier.webhooks.add(msgspec.convert(wish, WebhookSpec), who="ann"))
 
 
-async def ended_case(cluster: Cluster, server: Server, outcome: Outcome = WELL) -> str:
-    await server.do(server.domain.deploy(flow(Job(name="a", command="true"))))
+async def ended_case(cluster: Cluster, server: ServerProcess, outcome: Outcome = WELL) -> str:
+    await server.do(server.domain.deploy(flow(JobActivity(name="a", command="true"))))
     case = (await server.do(server.domain.start("f", {}, who="me"))).id
     pilot = pilot_of(cluster, server.name, pilot=f"of {case}")
     await pilot.sync(want=1)
@@ -71,8 +71,8 @@ async def ended_case(cluster: Cluster, server: Server, outcome: Outcome = WELL) 
     return case
 
 
-async def feed(server: Server, after: int | None = 0) -> list[Notification]:
-    return await server.do(server.services.notifier.feed.after(after, 100))
+async def feed(server: ServerProcess, after: int | None = 0) -> list[Notification]:
+    return await server.do(server.runtime.notifier.feed.after(after, 100))
 
 
 def test_the_end_of_a_case_is_told_to_who_wants_it_and_stands_in_the_feed() -> None:  # JS-8
@@ -142,7 +142,7 @@ def test_what_cannot_be_delivered_in_time_raises_an_alert_that_others_are_told_o
         [one] = await servers(cluster, receiver, "one")
         dead = await add_hook(one, url="http://dead", on=["completed", "alert"])
         await add_hook(one, url="http://well", on=["alert"])
-        one.services.notifier._deliveries.patience_ms = 1_200_000
+        one.runtime.notifier._deliveries.patience_ms = 1_200_000
         case = await ended_case(cluster, one)
         await asyncio.sleep(1_900)
         alert = await until_alert(cluster, "not-delivered")
@@ -185,7 +185,7 @@ def test_a_server_killed_at_any_write_around_the_end_of_a_case_loses_no_notifica
             receiver = Receiver()
             one, _ = await servers(cluster, receiver, "one", "two")
             await add_hook(one, url="http://all")
-            await one.do(one.domain.deploy(flow(Job(name="a", command="true"))))
+            await one.do(one.domain.deploy(flow(JobActivity(name="a", command="true"))))
             await asyncio.sleep(5)
             case = (await one.do(one.domain.start("f", {}, who="me"))).id
             pilot = pilot_of(cluster, "one", "two")
@@ -220,14 +220,14 @@ def test_a_server_killed_at_any_write_around_the_end_of_a_case_loses_no_notifica
 def test_no_reader_of_the_feed_misses_what_several_servers_write() -> None:  # JS-4, JS-8
     async def story(cluster: Cluster) -> None:
         one, two, three = await servers(cluster, Receiver(), "one", "two", "three")
-        await one.do(one.domain.deploy(flow(Job(name="a", command="true"))))
+        await one.do(one.domain.deploy(flow(JobActivity(name="a", command="true"))))
         await asyncio.sleep(5)
         expected = set()
         seen: list[Notification] = []
 
         async def follow() -> None:
             while True:
-                seen.extend(await three.do(three.services.notifier.feed.after(len(seen), 3)))
+                seen.extend(await three.do(three.runtime.notifier.feed.after(len(seen), 3)))
                 await asyncio.sleep(0.003)
 
         following = asyncio.ensure_future(follow())
@@ -244,14 +244,14 @@ def test_no_reader_of_the_feed_misses_what_several_servers_write() -> None:  # J
     run(story)
 
 
-def deaf(server: Server) -> None:
+def deaf(server: ServerProcess) -> None:
     """Neither the notifier nor the monitor of this server hears of alerts: it is as if it died before that."""
-    for each in (server.services.monitor, server.services.notifier):
+    for each in (server.runtime.monitor, server.runtime.notifier):
         each._alert_raised = lambda alert: None  # type: ignore[method-assign]  # as if it died before it heard
 
 
-def hearing(server: Server) -> None:
-    for each in (server.services.monitor, server.services.notifier):
+def hearing(server: ServerProcess) -> None:
+    for each in (server.runtime.monitor, server.runtime.notifier):
         delattr(each, "_alert_raised")
 
 
@@ -266,7 +266,7 @@ def test_an_alert_of_a_server_that_died_before_it_could_tell_is_told_by_another(
         one.kill()
         alert = await until_alert(cluster, "server-gone")
         raiser, other = (two, three) if alert.raised_by == "two" else (three, two)
-        assert not (await alerts(cluster))[0].told
+        assert not (await alerts(cluster))[0].is_told
         hearing(other)
         raiser.kill()
         await asyncio.sleep(60)
@@ -281,13 +281,13 @@ def test_one_address_has_few_lanes() -> None:
         receiver.hangs_s = 3.0
         [one] = await servers(cluster, receiver, "one")
         await add_hook(one, url="http://slow", on=["completed"])
-        await one.do(one.domain.deploy(flow(Job(name="a", command="true"))))
-        for _ in range(3 * LANES):
+        await one.do(one.domain.deploy(flow(JobActivity(name="a", command="true"))))
+        for _ in range(3 * SENDS_PER_ADDRESS_MAX):
             await one.do(one.domain.start("f", {}, who="me"))
         await pilot_of(cluster, "one").run_all(lambda _: Outcome())
         await asyncio.sleep(60)
-        assert len(receiver.got["http://slow"]) == 3 * LANES
-        assert receiver.most_at_once == LANES
+        assert len(receiver.got["http://slow"]) == 3 * SENDS_PER_ADDRESS_MAX
+        assert receiver.most_at_once == SENDS_PER_ADDRESS_MAX
 
     run(story)
 
@@ -303,12 +303,12 @@ def test_a_webhook_added_at_one_server_is_known_to_all_and_its_secret_is_shown_t
         one, two = await servers(cluster, Receiver(), "one", "two")
         view = await add_hook(one, url="http://x", secret="hush")
         await asyncio.sleep(5)
-        hook = two.services.notifier.hooks.find(view.id)
+        hook = two.runtime.notifier.webhooks.find(view.id)
         assert hook is not None and hook.view() == view and view.signed
         assert "hush" not in repr(view) + repr(hook)
-        await two.do(two.services.notifier.hooks.remove(view.id))
+        await two.do(two.runtime.notifier.webhooks.remove(view.id))
         await asyncio.sleep(5)
-        assert one.services.notifier.hooks.find(view.id) is None
+        assert one.runtime.notifier.webhooks.find(view.id) is None
 
     run(story)
 
@@ -317,11 +317,11 @@ def test_notices_of_several_servers_are_one_list_and_no_server_stumbles_over_ano
     async def story(cluster: Cluster) -> None:
         one, two = await servers(cluster, Receiver(), "one", "two")
         for turn in range(20):
-            one.process.soon(lambda turn=turn: one.services.notices.post(f"one {turn}"))
-            two.process.soon(lambda turn=turn: two.services.notices.post(f"two {turn}"))
+            one.process.deliver(lambda turn=turn: one.runtime.notices.post(f"one {turn}"))
+            two.process.deliver(lambda turn=turn: two.runtime.notices.post(f"two {turn}"))
             await asyncio.sleep(0.001)
         await asyncio.sleep(1)
-        assert one.house.health().status == two.house.health().status == "ok"
+        assert one.server.health().status == two.server.health().status == "ok"
         told = {each.message for each in await two.do(two.domain.notices(100))}
         assert told == {f"{name} {turn}" for name in ("one", "two") for turn in range(20)}
 

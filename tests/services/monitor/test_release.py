@@ -3,13 +3,13 @@ attempt is certain to have ended."""
 
 import asyncio
 
-from mendflow.core.model.flow import Job
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Job as KnownJob
 from mendflow.core.model.jobs import JobState, Outcome
-from mendflow.core.model.sync import Control
+from mendflow.core.model.sync import AttemptControl
 from mendflow.services.api.local_domain import LocalDomain
-from mendflow.services.runtime.server import House
+from mendflow.services.runtime.server import Server
 from tests.services.cluster.kit import LEASE_MS, Cluster, pilot_of, run
 from tests.services.conftest import HandPilot
 from tests.services.exceptions.kit import flow
@@ -17,7 +17,7 @@ from tests.services.exceptions.kit import flow
 
 async def begun(domain: LocalDomain, pilot: HandPilot) -> JobId:
     """A job that runs on the pilot, and has said so."""
-    await domain.deploy(flow(Job(name="a", command="true")))
+    await domain.deploy(flow(JobActivity(name="a", command="true")))
     case = (await domain.start("f", {}, who="me")).id
     await pilot.sync(want=1)
     await pilot.sync()
@@ -30,12 +30,12 @@ def _why(job: KnownJob) -> str:
 
 
 async def test_a_released_attempt_is_told_to_stop_and_its_late_result_is_refused(
-    house: House, domain: LocalDomain, pilot: HandPilot
+    server: Server, domain: LocalDomain, pilot: HandPilot
 ) -> None:  # JS-5, JS-7
     id = await begun(domain, pilot)
-    house.services.meta.release(id, by="ann", reason="it hangs")
+    server.runtime.meta.release(id, by="ann", reason="it hangs")
     answer = await pilot.sync()
-    assert [(order.job, order.fence, order.control) for order in answer.orders] == [(id, 1, Control.CANCEL)]
+    assert [(order.job, order.fence, order.control) for order in answer.orders] == [(id, 1, AttemptControl.CANCEL)]
     answer = await pilot.exchange({"a": Outcome(outputs=1)})
     assert [(ref.job, ref.fence) for ref in answer.refused] == [(id, 1)]
     job = await domain.job(id)
@@ -51,13 +51,13 @@ def test_nobody_gets_a_released_job_before_its_pilot_has_stopped_it_or_its_lease
     async def story(cluster: Cluster) -> None:
         [one] = await cluster.start("one")
         first, second = pilot_of(cluster, "one", pilot="p-1"), pilot_of(cluster, "one", pilot="p-2")
-        await one.do(one.domain.deploy(flow(Job(name="a", command="true"))))
+        await one.do(one.domain.deploy(flow(JobActivity(name="a", command="true"))))
         case = (await one.do(one.domain.start("f", {}, who="me"))).id
         await first.sync(want=1)
         await first.sync()
         silent_since = cluster.loop.true_s
         id = JobId(f"{case}/1")
-        one.process.soon(lambda: one.services.meta.release(id, by="ann", reason=""))
+        one.process.deliver(lambda: one.runtime.meta.release(id, by="ann", reason=""))
 
         async def given() -> bool:
             await second.sync(want=1)
@@ -73,11 +73,11 @@ def test_a_pilot_that_goes_on_with_a_released_attempt_loses_it_and_still_nothing
     async def story(cluster: Cluster) -> None:
         [one] = await cluster.start("one")
         stubborn, second = pilot_of(cluster, "one", pilot="p-1"), pilot_of(cluster, "one", pilot="p-2")
-        await one.do(one.domain.deploy(flow(Job(name="a", command="true"))))
+        await one.do(one.domain.deploy(flow(JobActivity(name="a", command="true"))))
         case = (await one.do(one.domain.start("f", {}, who="me"))).id
         await stubborn.sync(want=1)
         await stubborn.sync()
-        one.process.soon(lambda: one.services.meta.release(JobId(f"{case}/1"), by="ann", reason=""))
+        one.process.deliver(lambda: one.runtime.meta.release(JobId(f"{case}/1"), by="ann", reason=""))
         named_until = cluster.loop.true_s
         while not second.held:
             if stubborn.held:
@@ -97,7 +97,7 @@ def test_a_release_holds_at_the_server_that_takes_over() -> None:  # JS-4, JS-5
     async def story(cluster: Cluster) -> None:
         one, two = await cluster.start("one", "two")
         pilot = pilot_of(cluster, "one", "two")
-        await one.do(one.domain.deploy(flow(Job(name="a", command="true"))))
+        await one.do(one.domain.deploy(flow(JobActivity(name="a", command="true"))))
         case = (await one.do(one.domain.start("f", {}, who="me"))).id
         await pilot.sync(want=1)
         await pilot.sync()
@@ -108,12 +108,12 @@ def test_a_release_holds_at_the_server_that_takes_over() -> None:  # JS-4, JS-5
         assert [ref.fence for ref in answer.refused] == [1]
         [job] = await cluster.jobs(case)
         assert (job.state, _why(job)) == (JobState.AVAILABLE, "requeued by ann: stuck")
-        assert two.services.meta.jobs[job.id].requeued is None
+        assert two.runtime.meta.jobs[job.id].requeued is None
 
     run(story)
 
 
 async def _release(domain: LocalDomain, id: JobId) -> None:
-    services = domain._house.services
-    services.meta.release(id, by="ann", reason="stuck")
-    await services.ledger.settled()
+    runtime = domain._server.runtime
+    runtime.meta.release(id, by="ann", reason="stuck")
+    await runtime.ledger.settled()

@@ -7,14 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mendflow.core.model.alerts import Notification, WebhookWish
-from mendflow.core.model.flow import Job
+from mendflow.core.model.alerts import Notification, WebhookSpec
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
+from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.runtime.server import House, HouseRules
-from mendflow.stores.files import FolderKeeper
+from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
 from tests.services.conftest import HandPilot
 from tests.services.exceptions.kit import flow
@@ -41,21 +41,26 @@ def way_out() -> Public:
 
 
 @pytest.fixture
-async def house(tmp_path: Path, way_out: Public) -> AsyncIterator[House]:
-    keeper = FolderKeeper(tmp_path / "files")
-    keeper.open()
-    house = House(
-        store=MemoryStore(), keeper=keeper, clock=SystemClock(), rules=HouseRules(), version="test", poster=way_out
+async def server(tmp_path: Path, way_out: Public) -> AsyncIterator[Server]:
+    file_store = FolderFileStore(tmp_path / "files")
+    file_store.open()
+    server = Server(
+        store=MemoryStore(),
+        file_store=file_store,
+        clock=SystemClock(),
+        settings=ServerSettings(),
+        version="test",
+        poster=way_out,
     )
-    await house.open()
-    yield house
-    await house.close()
+    await server.open()
+    yield server
+    await server.close()
 
 
 async def test_an_address_given_with_a_case_is_told_of_its_end(
     domain: LocalDomain, pilot: HandPilot, way_out: Public
 ) -> None:  # JS-8
-    await domain.deploy(flow(Job(name="a", command="true")))
+    await domain.deploy(flow(JobActivity(name="a", command="true")))
     case = (await domain.start("f", {}, who="me", notify="https://example.org/told")).id
     await pilot.run_all(lambda _: Outcome())
     await asyncio.wait_for(way_out.news.wait(), 10)
@@ -66,16 +71,16 @@ async def test_an_address_given_with_a_case_is_told_of_its_end(
 
 
 async def test_addresses_that_the_server_may_not_reach_are_refused_when_they_are_given(domain: LocalDomain) -> None:
-    await domain.deploy(flow(Job(name="a", command="true")))
-    with pytest.raises(Invalid, match="private"):
+    await domain.deploy(flow(JobActivity(name="a", command="true")))
+    with pytest.raises(InvalidRequest, match="private"):
         await domain.start("f", {}, who="me", notify="http://127.0.0.1/")
-    with pytest.raises(Invalid, match="private"):
-        await domain.add_webhook(WebhookWish(url="http://10.0.0.1/"), who="ann")
+    with pytest.raises(InvalidRequest, match="private"):
+        await domain.add_webhook(WebhookSpec(url="http://10.0.0.1/"), who="ann")
     assert await domain.cases() == [] and await domain.webhooks() == []
 
 
 async def test_a_webhook_is_added_tried_and_removed(domain: LocalDomain, way_out: Public) -> None:  # JS-8
-    view = await domain.add_webhook(WebhookWish(url="https://example.org/", on=("failed",), secret="s"), who="ann")
+    view = await domain.add_webhook(WebhookSpec(url="https://example.org/", on=("failed",), secret="s"), who="ann")
     assert await domain.webhooks() == [view] and view.signed and view.made_by == "ann"
     assert (await domain.try_webhook(view.id, who="ann")).ok
     assert way_out.got[0][1].kind == "test"
@@ -88,7 +93,7 @@ async def test_a_webhook_is_added_tried_and_removed(domain: LocalDomain, way_out
 async def test_only_what_runs_can_be_requeued_and_it_stands_in_the_history_who_did_it(
     domain: LocalDomain, pilot: HandPilot
 ) -> None:  # JS-5
-    await domain.deploy(flow(Job(name="a", command="true")))
+    await domain.deploy(flow(JobActivity(name="a", command="true")))
     case = (await domain.start("f", {}, who="me")).id
     with pytest.raises(Conflict, match="waiting"):
         await domain.requeue(f"{case}/1", who="ann")
@@ -115,9 +120,9 @@ async def test_only_what_runs_can_be_requeued_and_it_stands_in_the_history_who_d
         await domain.requeue(f"{case}/9", who="ann")
 
 
-async def test_alerts_are_listed_open_ones_alone_or_all(house: House, domain: LocalDomain) -> None:  # JS-5
-    book = house.services.monitor.alerts
-    await house.services.monitor.not_delivered("hook-1", Notification(id="x", kind="test", at=0, message=""), "dead")
+async def test_alerts_are_listed_open_ones_alone_or_all(server: Server, domain: LocalDomain) -> None:  # JS-5
+    book = server.runtime.monitor.alerts
+    await server.runtime.monitor.delivery_failed("hook-1", Notification(id="x", kind="test", at=0, message=""), "dead")
     [alert] = await domain.alerts()
     assert alert.kind == "not-delivered" and alert.id in book.open
     seen = await domain.acknowledge(alert.id, who="ann")

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.client.files import together_in
+from mendflow.client.files import cases_begun_by_messages
 from mendflow.core.engine.messages import Cancel
+from mendflow.core.model.errors import Conflict, NotFound, RequestError, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.flow import Activity, Call, Exit, Flow, Parallel, Scope, Throw
 from mendflow.core.model.ids import CaseId, FlowName
-from mendflow.core.model.problems import Conflict, Mistake, NotFound, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.messaging import message_router as mailroom
 from mendflow.services.messaging import message_store as mail_book
-from mendflow.services.messaging.message_router import Answer, Posted
-from mendflow.services.runtime.server import House
-from mendflow.stores.contract import Done, Store, Taken, Write
+from mendflow.services.messaging.message_router import MessageReply, PostReceipt
+from mendflow.services.runtime.server import Server
+from mendflow.stores.contract import Store, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 from tests.core.engine.xml.conversations import on_message, process, receive, reply, said, sequence, step
-from tests.services.conftest import house_on
+from tests.services.conftest import server_on
 
 YES = said(1, "yes")
 """What every reply here says."""
@@ -40,47 +40,47 @@ QUESTIONS = talk(receive("asked", "ask", talk="no"), reply("told"))
 class Post:
     """A mailroom in use."""
 
-    def __init__(self, house: House, flow: Flow, folder: Path) -> None:
-        self.house = house
+    def __init__(self, server: Server, flow: Flow, folder: Path) -> None:
+        self.server = server
         self.flow = flow
         self.folder = folder
 
-    async def send(self, operation: str, message: dict[str, Value], id: str = "") -> Posted:
+    async def send(self, operation: str, message: dict[str, Value], id: str = "") -> PostReceipt:
         self.sent = getattr(self, "sent", 0) + 1
         channel, name = f"link.{operation}", id or f"message {self.sent}"
-        return await self.house.services.mailroom.post(self.flow.name, channel, message, id=name, who="ada")
+        return await self.server.runtime.message_router.post(self.flow.name, channel, message, id=name, who="ada")
 
-    async def answer(self, posted: Posted) -> Answer:
+    async def answer(self, posted: PostReceipt) -> MessageReply:
         async with asyncio.timeout(5):
-            return await self.house.services.mailroom.answer(posted.id)
+            return await self.server.runtime.message_router.answer(posted.id)
 
-    async def ask(self, operation: str, message: dict[str, Value], id: str = "") -> Answer:
+    async def ask(self, operation: str, message: dict[str, Value], id: str = "") -> MessageReply:
         return await self.answer(await self.send(operation, message, id))
 
     async def cases(self) -> dict[str, str]:
-        found = await LocalDomain(self.house).cases(flow=self.flow.name)
+        found = await LocalDomain(self.server).cases(flow=self.flow.name)
         return {each.id: each.status for each in found}
 
 
 async def opened(store: Store, folder: Path, flow: Flow = QUESTIONS, *, server: ServerDocument | None = None) -> Post:
-    house = house_on(store, folder, server=server)
-    await house.open()
-    await LocalDomain(house).deploy(flow)
-    return Post(house, flow, folder)
+    opened_server = server_on(store, folder, server=server)
+    await opened_server.open()
+    await LocalDomain(opened_server).deploy(flow)
+    return Post(opened_server, flow, folder)
 
 
 @pytest.fixture
 async def post(tmp_path: Path) -> AsyncIterator[Post]:
     made = await opened(MemoryStore(), tmp_path)
     yield made
-    await made.house.close()
+    await made.server.close()
 
 
 async def test_a_message_begins_a_case_and_is_answered_by_it(post: Post) -> None:
     answer = await post.ask("begin", said(4))
-    assert answer == Answer(value=YES, case=CaseId("talks-soap.1"))
+    assert answer == MessageReply(value=YES, case=CaseId("talks-soap.1"))
     assert await post.cases() == {"talks-soap.1": "running"}
-    assert (await LocalDomain(post.house).case("talks-soap.1")).owner == "ada"
+    assert (await LocalDomain(post.server).case("talks-soap.1")).owner == "ada"
 
 
 async def test_a_message_goes_to_the_case_of_its_conversation(post: Post) -> None:
@@ -120,16 +120,16 @@ async def test_what_nobody_ever_hears_is_refused(post: Post) -> None:
         await post.send("tell", said(1))
     post.flow = process(step("x"))
     with pytest.raises(NotFound, match="there is no flow 'other'"):
-        await post.house.services.mailroom.post("other", "link.tell", {}, id="m", who="ada")
+        await post.server.runtime.message_router.post("other", "link.tell", {}, id="m", who="ada")
     with pytest.raises(NotFound, match="nothing is known of this message"):
-        await post.house.services.mailroom.answer("talks-soap/none")
+        await post.server.runtime.message_router.answer("talks-soap/none")
 
 
 async def test_what_is_no_message_of_the_flow_is_refused_before_anything_is_written(post: Post) -> None:
-    with pytest.raises(Mistake, match="has no part other; it has id, text"):
+    with pytest.raises(RequestError, match="has no part other; it has id, text"):
         await post.send("begin", {"other": 1})
     assert await post.cases() == {}
-    assert [found.id async for found in post.house.store.scan("mail")] == []
+    assert [found.id async for found in post.server.store.scan("mail")] == []
 
 
 async def test_what_a_case_of_an_earlier_version_refuses_is_told_and_forgotten(
@@ -146,7 +146,7 @@ async def test_only_so_many_messages_wait(post: Post, monkeypatch: pytest.Monkey
     monkeypatch.setattr(mailroom, "WAITING_MAX", 2)
     for id in (1, 2):
         await post.send("ask", said(id), str(id))
-    with pytest.raises(NotNow, match=r"2 messages on link\.ask wait"):
+    with pytest.raises(TemporarilyUnavailable, match=r"2 messages on link\.ask wait"):
         await post.send("ask", said(3), "3")
     assert (await post.send("ask", said(1), "1")).repeated
     await post.ask("begin", said(2))
@@ -160,7 +160,7 @@ async def test_a_request_whose_case_fails_is_answered_with_its_fault(tmp_path: P
     )
     answer = await post.ask("begin", said(1))
     assert answer.fault is not None and (answer.fault.name, answer.fault.message) == ("{urn:t}oops", "ouch")
-    await post.house.close()
+    await post.server.close()
 
 
 async def test_a_message_that_violates_its_set_is_answered_with_that(tmp_path: Path) -> None:
@@ -169,19 +169,19 @@ async def test_a_message_that_violates_its_set_is_answered_with_that(tmp_path: P
     answer = await post.ask("begin", said(1))
     assert answer.fault is not None and answer.fault.name == "correlationViolation"
     assert answer.case == "talks-soap.1", "it was of that case's conversation, so it began none of its own"
-    await post.house.close()
+    await post.server.close()
 
 
 async def test_a_request_whose_case_exits_or_is_removed_hears_that_the_process_was_terminated(tmp_path: Path) -> None:
     start = receive("start", "begin", creates=True, talk="yes")
     post = await opened(MemoryStore(), tmp_path, process(sequence("s", start, Exit(name="e"))))
-    assert await post.ask("begin", said(1)) == Answer(ended="processTerminated", case=CaseId("talks-soap.1"))
+    assert await post.ask("begin", said(1)) == MessageReply(end_fault="processTerminated", case=CaseId("talks-soap.1"))
     post.flow = process(sequence("s", start, step("a")))
-    await LocalDomain(post.house).deploy(post.flow)
+    await LocalDomain(post.server).deploy(post.flow)
     posted = await post.send("begin", said(1))
-    await post.house.services.manager.command(CaseId("talks-soap.2"), Cancel())
-    assert (await post.answer(posted)).ended == "processTerminated"
-    await post.house.close()
+    await post.server.runtime.manager.command(CaseId("talks-soap.2"), Cancel())
+    assert (await post.answer(posted)).end_fault == "processTerminated"
+    await post.server.close()
 
 
 async def test_a_request_that_its_case_forgot_hears_of_the_missing_reply(tmp_path: Path) -> None:
@@ -190,15 +190,15 @@ async def test_a_request_that_its_case_forgot_hears_of_the_missing_reply(tmp_pat
     post = await opened(MemoryStore(), tmp_path, flow)
     answer = await post.ask("begin", said(1))
     assert answer.fault is not None and answer.fault.name == "missingReply"
-    await post.house.close()
+    await post.server.close()
 
 
 async def test_one_way_messages_are_over_when_they_are_heard(tmp_path: Path) -> None:
     post = await opened(MemoryStore(), tmp_path, process(receive("start", "tell", creates=True)))
     posted = await post.send("tell", said(1))
-    assert await post.answer(posted) == Answer(case=CaseId("talks-soap.1"))
+    assert await post.answer(posted) == MessageReply(case=CaseId("talks-soap.1"))
     assert await post.cases() == {"talks-soap.1": "completed"}
-    await post.house.close()
+    await post.server.close()
 
 
 async def test_several_messages_that_begin_a_case_together_join_in_one(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ async def test_several_messages_that_begin_a_case_together_join_in_one(tmp_path:
     for operation, id in (("begin", 1), ("ask", 2), ("ask", 1), ("begin", 2)):
         assert (await post.ask(operation, said(id))).case == f"talks-soap.{id}"
     assert await post.cases() == {"talks-soap.1": "completed", "talks-soap.2": "completed"}
-    await post.house.close()
+    await post.server.close()
 
 
 async def test_a_message_without_a_conversation_goes_to_the_oldest_case_that_waits_for_any(tmp_path: Path) -> None:
@@ -218,19 +218,19 @@ async def test_a_message_without_a_conversation_goes_to_the_oldest_case_that_wai
     for id in (1, 2):
         await post.ask("begin", said(id))
     assert [(await post.ask("ask", said(7))).case for _ in range(2)] == ["talks-soap.1", "talks-soap.2"]
-    await post.house.close()
+    await post.server.close()
 
 
 async def test_a_message_that_came_while_its_case_was_suspended_and_never_heard_goes_elsewhere(tmp_path: Path) -> None:
     post = await opened(MemoryStore(), tmp_path, talk(receive("asked", "ask"), reply("told")))
-    domain = LocalDomain(post.house)
+    domain = LocalDomain(post.server)
     await post.ask("begin", said(1))
     await domain.suspend("talks-soap.1", who="ada")
     posted = await post.send("ask", said(1))
     await domain.cancel("talks-soap.1", who="ada")
     await post.ask("begin", said(2))
     assert (await post.answer(posted)).case == "talks-soap.2"
-    await post.house.close()
+    await post.server.close()
 
 
 async def test_a_message_whose_case_ends_before_it_is_heard_begins_no_other(
@@ -238,24 +238,24 @@ async def test_a_message_whose_case_ends_before_it_is_heard_begins_no_other(
 ) -> None:
     broken = Scope(name="inner", body=receive("start", "begin", creates=True), variables={"x": "${{ nowhere }}"})
     post = await opened(MemoryStore(), tmp_path, process(sequence("s", broken)))
-    manager = post.house.services.manager
+    manager = post.server.runtime.manager
     monkeypatch.setattr(manager, "begin", partial(manager.begin, later=True))  # as where rules are asked first
     answer = await post.ask("begin", said(1))
     assert answer.fault is not None and answer.fault.name == "scopeInitializationFailure"
     assert await post.cases() == {"talks-soap.1": "failed"}
-    await post.house.close()
+    await post.server.close()
 
 
 async def test_a_case_that_a_message_began_is_run_again_by_a_message_alone(post: Post) -> None:
     await post.ask("begin", said(1))
     await post.ask("ask", said(1))
     with pytest.raises(Conflict, match="begins with a message: send one to /soap/flows/talks"):
-        await LocalDomain(post.house).rerun("talks-soap.1", who="ada")
+        await LocalDomain(post.server).rerun("talks-soap.1", who="ada")
     assert list(await post.cases()) == ["talks-soap.1"]
 
 
 async def test_a_flow_that_begins_with_a_message_is_not_called(post: Post) -> None:
-    domain = LocalDomain(post.house)
+    domain = LocalDomain(post.server)
     await domain.deploy(Flow(name=FlowName("caller"), body=Call(name="call", flow="talks")))
     case = (await domain.start("caller", {}, who="ada")).id
     async with asyncio.timeout(5):
@@ -273,8 +273,8 @@ async def test_an_event_handler_of_a_live_case_answers(tmp_path: Path) -> None:
     post = await opened(MemoryStore(), tmp_path, flow)
     await post.ask("begin", said(3))
     for _ in range(3):
-        assert await post.ask("ask", said(3)) == Answer(value=YES, case=CaseId("talks-soap.1"))
-    await post.house.close()
+        assert await post.ask("ask", said(3)) == MessageReply(value=YES, case=CaseId("talks-soap.1"))
+    await post.server.close()
 
 
 async def test_an_answer_is_found_after_a_restart_and_forgotten_after_a_while(
@@ -284,29 +284,29 @@ async def test_an_answer_is_found_after_a_restart_and_forgotten_after_a_while(
     post = await opened(store, tmp_path)
     posted = await post.send("begin", said(1), "m")
     await post.answer(posted)
-    await post.house.close()
+    await post.server.close()
     post = await opened(store, tmp_path)
     assert (await post.answer(posted)).value == YES
     assert (await post.send("begin", said(1), "m")).repeated
-    monkeypatch.setattr(mail_book, "KEPT_MAX", 0)
+    monkeypatch.setattr(mail_book, "REPLIES_KEPT_MAX", 0)
     await post.ask("begin", said(2))
     with pytest.raises(NotFound):
         await post.answer(posted)
     kept = [found.id for kind in ("mail", "answer") async for found in store.scan(kind)]
     assert posted.id not in kept
-    await post.house.close()
+    await post.server.close()
 
 
 async def test_whoever_waits_is_told_to_ask_again_when_everything_is_read_again(post: Post) -> None:
     early = await post.send("ask", said(1))
     waiting = asyncio.ensure_future(post.answer(early))
     await asyncio.sleep(0)
-    old = post.house.services
+    old = post.server.runtime
     old.ledger.give_up("the disk is full")
     with pytest.raises(StoreUnavailable):
         await waiting
     async with asyncio.timeout(10):
-        while post.house.present is None:
+        while post.server.present is None:
             await asyncio.sleep(0.01)
     await post.ask("begin", said(1))
     assert (await post.answer(early)).case == "talks-soap.1"
@@ -316,18 +316,18 @@ async def test_conversations_go_on_where_an_archive_of_them_is_taken_in(tmp_path
     there = await opened(MemoryStore(), tmp_path / "there")
     await there.ask("begin", said(1))
     early = await there.send("ask", said(7))
-    archive = await LocalDomain(there.house).export(["talks-soap.1"], who="ada")
+    archive = await LocalDomain(there.server).export(["talks-soap.1"], who="ada")
     here = await opened(MemoryStore(), tmp_path / "here")
-    report = await LocalDomain(here.house).import_archive(archive, resume=True, who="ada")
+    report = await LocalDomain(here.server).import_archive(archive, resume=True, who="ada")
     assert report.imported == ["talks-soap.1"]
     assert (await here.ask("ask", said(1), "new")).case == "talks-soap.1"
     assert (await here.ask("begin", said(7), "newer")).case == "talks-soap.2"
     assert (await here.answer(early)).case == "talks-soap.2", "it came before the archive was made"
-    again = await LocalDomain(there.house).export(["talks-soap.1"], who="ada")
+    again = await LocalDomain(there.server).export(["talks-soap.1"], who="ada")
     with pytest.raises(Conflict, match=r"^what messages to talks began \(talks-soap.1\) is here already, with other"):
-        await LocalDomain(here.house).import_archive(again, who="ada")
-    await there.house.close()
-    await here.house.close()
+        await LocalDomain(here.server).import_archive(again, who="ada")
+    await there.server.close()
+    await here.server.close()
 
 
 async def test_an_archive_of_one_case_that_a_message_began_says_that_it_has_all_of_them(tmp_path: Path) -> None:
@@ -337,17 +337,17 @@ async def test_an_archive_of_one_case_that_a_message_began_says_that_it_has_all_
     all_of_them = [f"talks-soap.{number}" for number in range(1, 13)]
 
     async def exported() -> bytes:
-        return b"".join([each async for each in await LocalDomain(there.house).export(["talks-soap.4"], who="ada")])
+        return b"".join([each async for each in await LocalDomain(there.server).export(["talks-soap.4"], who="ada")])
 
     async def given(content: bytes) -> AsyncIterator[bytes]:
         yield content
 
     archive = await exported()
     (tmp_path / "one.archive").write_bytes(archive)
-    together = together_in(tmp_path / "one.archive")
+    together = cases_begun_by_messages(tmp_path / "one.archive")
     assert {flow: set(cases) for flow, cases in together.items()} == {"talks": set(all_of_them)}
     here = await opened(MemoryStore(), tmp_path / "here")
-    domain = LocalDomain(here.house)
+    domain = LocalDomain(here.server)
     report = await domain.import_archive(given(archive), who="ada")
     assert (report.imported, report.cases) == (all_of_them, 12)
     assert {view.id for view in await domain.cases()} == set(all_of_them)
@@ -357,8 +357,8 @@ async def test_an_archive_of_one_case_that_a_message_began_says_that_it_has_all_
     with pytest.raises(Conflict, match=r"\(talks-soap.1, talks-soap.2, talks-soap.3 and 9 more\) is here already"):
         await domain.import_archive(given(later), who="ada")
     assert (await domain.import_archive(given(later), skip_existing=True, who="ada")).skipped == all_of_them
-    await there.house.close()
-    await here.house.close()
+    await there.server.close()
+    await here.server.close()
 
 
 class Dying(MemoryStore):
@@ -367,7 +367,7 @@ class Dying(MemoryStore):
 
     left = 1_000_000
 
-    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         done = await super().write(writes[: self.left])
         self.left -= len(done)
         if len(done) < len(writes):
@@ -378,7 +378,7 @@ class Dying(MemoryStore):
 class DyingBetween(Dying):
     """Takes what is given at once whole or not at all, as SQLite does, which a server has for itself."""
 
-    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         if len(writes) > self.left:
             self.left = 0
             raise StoreUnavailable("it is gone")
@@ -403,10 +403,10 @@ async def test_a_conversation_survives_a_death_between_any_two_writes(tmp_path: 
             await converse(post)
         except StoreUnavailable:
             deaths += 1
-        await post.house.close()
+        await post.server.close()
         store.left = 1_000_000
         post = await opened(store, tmp_path)
         await converse(post)
         assert list((await post.cases()).values()) == ["completed"], f"after {writes} writes"
-        await post.house.close()
+        await post.server.close()
     assert 5 < deaths < 60, "it died in the middle, and also not at all"

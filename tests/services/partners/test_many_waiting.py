@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mendflow.core.engine.xml.properties import properties_of
-from mendflow.core.model.problems import NotNow
+from mendflow.core.model.errors import TemporarilyUnavailable
 from mendflow.services.messaging import listeners as listening
 from mendflow.services.messaging import message_router as mailroom
 from mendflow.stores.memory import MemoryStore
@@ -25,11 +25,11 @@ async def post(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     for id in range(FULL):
         await made.send("ask", said(100 + id))
     yield made
-    await made.house.close()
+    await made.server.close()
 
 
 async def test_a_message_that_somebody_listens_for_is_taken_however_many_wait(post: Post) -> None:
-    with pytest.raises(NotNow, match=r"3 messages on link\.ask wait"):
+    with pytest.raises(TemporarilyUnavailable, match=r"3 messages on link\.ask wait"):
         await post.send("ask", said(7))
     await post.ask("begin", said(7))
     assert (await post.ask("ask", said(7))).value == YES

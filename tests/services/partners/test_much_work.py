@@ -43,7 +43,7 @@ async def test_long_work_comes_in_pieces_and_is_kept_as_it_goes(
     assert await store.get(SNAPSHOT_KIND, "talks-soap.1") is not None
     journal = await store.read(journal_of(CaseId("talks-soap.1")), 0)
     assert len(journal) > 5
-    await post.house.close()
+    await post.server.close()
 
     done: list[int] = []
 
@@ -56,4 +56,4 @@ async def test_long_work_comes_in_pieces_and_is_kept_as_it_goes(
     again = await opened(store, tmp_path, COUNTING)
     assert sum(done) < 200_000, "what was kept is not done again"
     assert (await again.ask("ask", said(1), "another")).value == {"id": 3000, "text": "yes"}
-    await again.house.close()
+    await again.server.close()

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.xml import element_text, element_value
 from mendflow.formats import load
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.contracts import MetaScheduler, NewJob, SubmissionFailed
-from mendflow.services.messaging.message_store import Answer, Posted
-from mendflow.services.runtime.server import House, HouseRules
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.messaging.message_store import MessageReply, PostReceipt
+from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store
-from mendflow.stores.files import FolderKeeper
+from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
-from mendflow.wiring import house_rules, read_job
+from mendflow.wiring import default_rules, read_job
 from tests.services.conftest import HandPilot
 from tests.services.partners.test_mailroom import Dying
 
@@ -43,7 +43,7 @@ class Outage:
         self.met = 0
 
     def around(self, queue: MetaScheduler) -> MetaScheduler:
-        assert isinstance(queue, QueueAndPilots)
+        assert isinstance(queue, PilotScheduler)
         submit = queue.submit
 
         async def tried(jobs: Sequence[NewJob], *, again: bool = False) -> None:
@@ -62,46 +62,46 @@ def outage() -> Outage:
 
 
 @asynccontextmanager
-async def opened(folder: Path, outage: Outage, store: Store | None = None) -> AsyncIterator[House]:
-    keeper = FolderKeeper(folder / "files")
-    keeper.open()
-    house = House(
+async def opened(folder: Path, outage: Outage, store: Store | None = None) -> AsyncIterator[Server]:
+    file_store = FolderFileStore(folder / "files")
+    file_store.open()
+    server = Server(
         store=store or MemoryStore(),
-        keeper=keeper,
+        file_store=file_store,
         clock=SystemClock(),
-        rules=HouseRules(files_roots=None, levels_ms=(50, 50, 50)),
+        settings=ServerSettings(files_roots=None, levels_ms=(50, 50, 50)),
         version="test",
-        shipped=house_rules(),
+        shipped=default_rules(),
         read_job=read_job,
         way_to_queue=outage.around,
     )
-    await house.open()
-    yield house
-    await house.close()
+    await server.open()
+    yield server
+    await server.close()
 
 
 @pytest.fixture
-async def house(tmp_path: Path, outage: Outage) -> AsyncIterator[House]:
-    async with opened(tmp_path, outage) as house:
-        yield house
+async def server(tmp_path: Path, outage: Outage) -> AsyncIterator[Server]:
+    async with opened(tmp_path, outage) as server:
+        yield server
 
 
 def well(spec: JobSpec) -> Outcome:
     return Outcome(exit_code=0)
 
 
-async def post(house: House, name: str) -> Posted:
-    await LocalDomain(house).deploy(load(EXAMPLES / f"{name}.bpel"))
-    return await house.services.mailroom.post(name, "client.sort", {"parameters": REQUEST}, id="one", who="me")
+async def post(server: Server, name: str) -> PostReceipt:
+    await LocalDomain(server).deploy(load(EXAMPLES / f"{name}.bpel"))
+    return await server.runtime.message_router.post(name, "client.sort", {"parameters": REQUEST}, id="one", who="me")
 
 
-async def ask(house: House, name: str) -> asyncio.Task[Answer]:
-    posted = await post(house, name)
+async def ask(server: Server, name: str) -> asyncio.Task[MessageReply]:
+    posted = await post(server, name)
 
-    async def answer() -> Answer:
+    async def answer() -> MessageReply:
         while True:
             try:
-                return await house.services.mailroom.answer(posted.id)
+                return await server.runtime.message_router.answer(posted.id)
             except StoreUnavailable:
                 await asyncio.sleep(0.02)
 
@@ -109,9 +109,9 @@ async def ask(house: House, name: str) -> asyncio.Task[Answer]:
 
 
 async def test_a_process_that_moves_in_an_archive_hears_of_its_jobs_where_it_goes_on(
-    house: House, domain: LocalDomain, pilot: HandPilot, tmp_path: Path
+    server: Server, domain: LocalDomain, pilot: HandPilot, tmp_path: Path
 ) -> None:
-    answer = await ask(house, "callback")
+    answer = await ask(server, "callback")
     await pilot.sync(want=1, wait_ms=5_000)
     archive = await domain.export(["callback-soap.1"], who="me")
     async with opened(tmp_path / "there", Outage()) as there:
@@ -124,7 +124,7 @@ async def test_a_process_that_moves_in_an_archive_hears_of_its_jobs_where_it_goe
     answer.cancel()
 
 
-async def answered(answer: asyncio.Task[Answer], pilot: HandPilot) -> str:
+async def answered(answer: asyncio.Task[MessageReply], pilot: HandPilot) -> str:
     """What the process says in the end, while its jobs are run."""
     async with asyncio.timeout(30):
         while not answer.done():
@@ -136,50 +136,50 @@ async def answered(answer: asyncio.Task[Answer], pilot: HandPilot) -> str:
 
 @pytest.mark.parametrize("name", PATTERNS)
 async def test_a_meta_scheduler_that_is_down_at_submission_is_waited_for(
-    house: House, pilot: HandPilot, outage: Outage, name: str
+    server: Server, pilot: HandPilot, outage: Outage, name: str
 ) -> None:  # FM-8 FM-10 FM-12
     outage.left = 3
-    assert "both jobs have completed" in await answered(await ask(house, name), pilot)
+    assert "both jobs have completed" in await answered(await ask(server, name), pilot)
     assert outage.met == 3
 
 
 @pytest.mark.parametrize("name", PATTERNS)
 async def test_a_process_finds_its_jobs_again_after_every_crash(
-    house: House, pilot: HandPilot, restart: Callable[[House], Awaitable[None]], name: str
+    server: Server, pilot: HandPilot, restart: Callable[[Server], Awaitable[None]], name: str
 ) -> None:  # FM-5 FM-10
-    answer = await ask(house, name)
+    answer = await ask(server, name)
     begun: set[str] = set()
     async with asyncio.timeout(60):
         while not answer.done():
             await pilot.sync(want=4, wait_ms=50)
             begun |= {each.job for each in pilot.held}
-            await restart(house)
+            await restart(server)
             await pilot.exchange({each.spec.item: well(each.spec) for each in pilot.held})
-            await restart(house)
+            await restart(server)
     assert "both jobs have completed" in str(answer.result().value)
     assert len(begun) == 2, "no job is handed over twice"
 
 
-async def test_a_job_whose_process_gives_it_up_is_ended(house: House, domain: LocalDomain, pilot: HandPilot) -> None:
-    answer = await ask(house, "synchronous")
+async def test_a_job_whose_process_gives_it_up_is_ended(server: Server, domain: LocalDomain, pilot: HandPilot) -> None:
+    answer = await ask(server, "synchronous")
     await pilot.sync(want=1, wait_ms=5_000)
     [held] = pilot.held
     told = await domain.why("synchronous-soap.1")
     assert any("case synchronous-soap.1.1" in fact for fact in told.facts), "it leads to the job"
     case = held.job.partition(".")[0] + "." + held.job.split(".")[1]
     await domain.cancel(case, who="me")
-    assert (await answer).ended == "processTerminated"
+    assert (await answer).end_fault == "processTerminated"
     async with asyncio.timeout(10):
         while (await domain.case(CaseId(held.job.partition("/")[0]))).status == "running":
             await asyncio.sleep(0.01)
     assert (await domain.job(held.job)).state == "failed", "its pilot is told to end it"
 
 
-async def play(house: House, pilot: HandPilot) -> str:
+async def play(server: Server, pilot: HandPilot) -> str:
     """A process from its beginning to its end, for one who says the same again if unsure."""
-    pilot.domain = LocalDomain(house)
-    posted = await post(house, "callback")
-    answer = asyncio.create_task(house.services.mailroom.answer(posted.id))
+    pilot.domain = LocalDomain(server)
+    posted = await post(server, "callback")
+    answer = asyncio.create_task(server.runtime.message_router.answer(posted.id))
     try:
         return await answered(answer, pilot)
     finally:
@@ -193,17 +193,17 @@ async def test_a_process_with_jobs_survives_a_death_between_any_two_writes(tmp_p
     deaths = 0
     for writes in range(0, 400, 3):
         store = Dying()
-        async with opened(tmp_path, Outage(), store) as house:
-            pilot = HandPilot(LocalDomain(house))
+        async with opened(tmp_path, Outage(), store) as server:
+            pilot = HandPilot(LocalDomain(server))
             store.left = writes
             try:
-                await play(house, pilot)
+                await play(server, pilot)
             except StoreUnavailable:
                 deaths += 1
         survived, store.left = store.left > 0, 1_000_000
-        async with opened(tmp_path, Outage(), store) as house:
-            assert "both jobs have completed" in await play(house, pilot), f"after {writes} writes"
-            jobs = [each for each in await LocalDomain(house).cases() if each.parent]
+        async with opened(tmp_path, Outage(), store) as server:
+            assert "both jobs have completed" in await play(server, pilot), f"after {writes} writes"
+            jobs = [each for each in await LocalDomain(server).cases() if each.parent]
             assert [each.status for each in jobs] == ["completed"] * 2, f"after {writes} writes"
         if survived:
             break

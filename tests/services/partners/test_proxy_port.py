@@ -8,17 +8,17 @@ import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap.envelope import element_of, read_envelope, write_envelope, write_fault
-from mendflow.core.xml.reading import read
+from mendflow.core.xml.reader import read
 from mendflow.core.xml.tree import Element
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.messaging.contracts import Called, CallFailed
+from mendflow.services.messaging.contracts import CallFailed, PartnerResponse
 from mendflow.services.messaging.ports.messages import PortFault, child, text_in
 from mendflow.services.messaging.ports.proxy_messages import PROXY
-from mendflow.services.runtime.server import House, HouseRules
-from mendflow.stores.files import FolderKeeper
+from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
-from mendflow.wiring import house_rules
+from mendflow.wiring import default_rules
 
 CALL = """<call xmlns="urn:mendflow:proxy:1" {more}>
 <activity>AskShop</activity><address>http://shop.example/x<r xmlns="urn:r"><Address>{address}</Address></r></address>
@@ -37,11 +37,11 @@ class Shop:
     """A partner that answers what it is told to, one after the other, and the last for ever."""
 
     def __init__(self) -> None:
-        self.answers: list[Called | Fault] = []
+        self.answers: list[PartnerResponse | Fault] = []
         self.heard: list[tuple[str, str, Element]] = []
         self.ids: list[str] = []
 
-    async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> Called:
+    async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> PartnerResponse:
         assert assigned, "whom the proxy calls was said by a message"
         self.ids.append(read_envelope(body).message_id)
         self.heard.append((address, action, read(element_of(read_envelope(body).body[0]))))
@@ -51,8 +51,8 @@ class Shop:
         return answer
 
 
-def told(element: str) -> Called:
-    return Called(200, write_envelope([element]))
+def told(element: str) -> PartnerResponse:
+    return PartnerResponse(200, write_envelope([element]))
 
 
 AWAY = Fault(name="partnerUnreachable", category=Category.NETWORK, message="nobody is there")
@@ -65,22 +65,28 @@ def shop() -> Shop:
 
 
 @pytest.fixture
-async def house(tmp_path: Path, shop: Shop) -> AsyncIterator[House]:
-    keeper = FolderKeeper(tmp_path / "files")
-    keeper.open()
-    rules = HouseRules(files_roots=None, levels_ms=(50, 50, 50))
+async def server(tmp_path: Path, shop: Shop) -> AsyncIterator[Server]:
+    file_store = FolderFileStore(tmp_path / "files")
+    file_store.open()
+    rules = ServerSettings(files_roots=None, levels_ms=(50, 50, 50))
     store, clock = MemoryStore(), SystemClock()
-    house = House(
-        store=store, keeper=keeper, clock=clock, rules=rules, version="test", shipped=house_rules(), caller=shop
+    server = Server(
+        store=store,
+        file_store=file_store,
+        clock=clock,
+        settings=rules,
+        version="test",
+        shipped=default_rules(),
+        caller=shop,
     )
-    await house.open()
-    yield house
-    await house.close()
+    await server.open()
+    yield server
+    await server.close()
 
 
-async def ask(house: House, text: str, id: str = "") -> Element:
+async def ask(server: Server, text: str, id: str = "") -> Element:
     async with asyncio.timeout(20):
-        answer = await house.services.ports["proxy"].asked(text, who="me", message_id=id)
+        answer = await server.runtime.ports["proxy"].handle_request(text, who="me", message_id=id)
     assert answer is not None
     return read(answer)
 
@@ -94,10 +100,10 @@ def part_of(element: Element) -> Element:
 
 
 async def test_a_call_is_made_and_answered_with_what_the_partner_answers(
-    house: House, shop: Shop
+    server: Server, shop: Shop
 ) -> None:  # FM-9 FM-10
     shop.answers = [GOT]
-    answer = await ask(house, call())
+    answer = await ask(server, call())
     [inner] = part_of(answer).elements()
     assert (inner.name, inner.string(), part_of(answer).get("name")) == ("{urn:shop}got", "three", "out")
     [(address, action, heard)] = shop.heard
@@ -105,25 +111,25 @@ async def test_a_call_is_made_and_answered_with_what_the_partner_answers(
 
 
 async def test_a_call_is_a_case_that_shows_its_activity_and_its_message(
-    house: House, domain: LocalDomain, shop: Shop
+    server: Server, domain: LocalDomain, shop: Shop
 ) -> None:
     shop.answers = [GOT]
-    case = await domain.case(text_in(await ask(house, call()), "callId"))
+    case = await domain.case(text_in(await ask(server, call()), "callId"))
     assert (case.flow, case.status, list(case.inputs["message"])) == ("partner-call", "completed", ["in"])
 
 
-async def test_an_endpoint_reference_counts_for_more_than_the_address_beside_it(house: House, shop: Shop) -> None:
+async def test_an_endpoint_reference_counts_for_more_than_the_address_beside_it(server: Server, shop: Shop) -> None:
     shop.answers = [GOT]
-    await ask(house, call(address="http://other.example/"))
+    await ask(server, call(address="http://other.example/"))
     assert shop.heard[0][0] == "http://other.example/"
 
 
-async def test_rpc_calls_are_wrapped_and_typed_parts_stand_in_values(house: House, shop: Shop) -> None:
+async def test_rpc_calls_are_wrapped_and_typed_parts_stand_in_values(server: Server, shop: Shop) -> None:
     shop.answers = [told('<n:askResponse xmlns:n="urn:w"><count>4</count></n:askResponse>')]
     style = "<style>rpc</style><namespace>urn:w</namespace>"
     parts = '<part name="n"><value>7</value></part><part name="c"><value unit="kg"><a xmlns="">x</a></value></part>'
     count = '<answer name="count" type="{http://www.w3.org/2001/XMLSchema}int"/>'
-    answer = await ask(house, call(style=style, parts=parts, answer=count))
+    answer = await ask(server, call(style=style, parts=parts, answer=count))
     [value] = part_of(answer).elements()
     assert (value.name, value.string()) == (f"{{{PROXY}}}value", "4")
     [(_, _, heard)] = shop.heard
@@ -133,30 +139,30 @@ async def test_rpc_calls_are_wrapped_and_typed_parts_stand_in_values(house: Hous
 
 
 async def test_what_passes_is_mended_and_whoever_called_hears_only_the_answer(
-    house: House, domain: LocalDomain, shop: Shop
+    server: Server, domain: LocalDomain, shop: Shop
 ) -> None:  # FM-8 FM-10 EX-3
     shop.answers = [AWAY, AWAY, GOT]
-    answer = await ask(house, call())
+    answer = await ask(server, call())
     assert part_of(answer).string() == "three" and len(shop.heard) == 3
     assert len(set(shop.ids)) == 1, "the partner may have taken what it did not answer"
     case = await domain.case(text_in(answer, "callId"))
     assert case.status == "completed"
 
 
-async def test_what_does_not_pass_is_told_under_its_own_name_after_all_levels(house: House, shop: Shop) -> None:
+async def test_what_does_not_pass_is_told_under_its_own_name_after_all_levels(server: Server, shop: Shop) -> None:
     shop.answers = [AWAY]
     with pytest.raises(PortFault) as failed:
-        await ask(house, call())
+        await ask(server, call())
     assert failed.value.partner is not None and failed.value.partner.name == "partnerUnreachable"
     assert len(shop.heard) == 4, "once, and once after each level"
 
 
 async def test_a_declared_fault_comes_as_the_fault_of_the_proxy_and_is_not_tried_again(
-    house: House, shop: Shop
+    server: Server, shop: Shop
 ) -> None:  # FM-9
-    shop.answers = [Called(500, write_fault("none left", ['<s:soldOut xmlns:s="urn:shop">all</s:soldOut>']))]
+    shop.answers = [PartnerResponse(500, write_fault("none left", ['<s:soldOut xmlns:s="urn:shop">all</s:soldOut>']))]
     with pytest.raises(PortFault) as failed:
-        await ask(house, call())
+        await ask(server, call())
     element = read(failed.value.element)
     assert failed.value.name == f"{{{PROXY}}}failed" and element.local == "failed"
     assert text_in(element, "name") == "{urn:shop}soldOut"
@@ -167,36 +173,36 @@ async def test_a_declared_fault_comes_as_the_fault_of_the_proxy_and_is_not_tried
     assert len(shop.heard) == 1
 
 
-async def test_an_undeclared_fault_passes_as_it_came(house: House, shop: Shop) -> None:
-    shop.answers = [Called(500, write_fault("bang", ['<bang xmlns="urn:else"/>']))]
+async def test_an_undeclared_fault_passes_as_it_came(server: Server, shop: Shop) -> None:
+    shop.answers = [PartnerResponse(500, write_fault("bang", ['<bang xmlns="urn:else"/>']))]
     with pytest.raises(PortFault) as failed:
-        await ask(house, call())
+        await ask(server, call())
     assert failed.value.partner is not None and failed.value.partner.name == "{urn:else}bang"
 
 
-async def test_a_one_way_call_answers_when_the_partner_has_taken_it(house: House, shop: Shop) -> None:
-    shop.answers = [AWAY, Called(202, b"")]
-    answer = await ask(house, call(more='oneWay="true"', answer=""))
+async def test_a_one_way_call_answers_when_the_partner_has_taken_it(server: Server, shop: Shop) -> None:
+    shop.answers = [AWAY, PartnerResponse(202, b"")]
+    answer = await ask(server, call(more='oneWay="true"', answer=""))
     message = child(answer, "message")
     assert message is not None and list(message.elements()) == [] and len(shop.heard) == 2
 
 
-async def test_a_posted_call_is_made_though_nobody_waits(house: House, shop: Shop) -> None:
-    shop.answers = [Called(202, b"")]
+async def test_a_posted_call_is_made_though_nobody_waits(server: Server, shop: Shop) -> None:
+    shop.answers = [PartnerResponse(202, b"")]
     text = call(answer="").replace("<call", "<post").replace("</call", "</post")
-    assert await house.services.ports["proxy"].asked(text, who="me") is None
+    assert await server.runtime.ports["proxy"].handle_request(text, who="me") is None
     async with asyncio.timeout(10):
         while not shop.heard:
             await asyncio.sleep(0.01)
 
 
 async def test_a_repeated_call_is_the_same_and_is_found_again_after_a_crash(
-    house: House, shop: Shop, restart: Callable[[House], Awaitable[None]]
+    server: Server, shop: Shop, restart: Callable[[Server], Awaitable[None]]
 ) -> None:
     shop.answers = [GOT]
-    first = text_in(await ask(house, call(), "m-1"), "callId")
-    await restart(house)
-    assert text_in(await ask(house, call(), "m-1"), "callId") == first
+    first = text_in(await ask(server, call(), "m-1"), "callId")
+    await restart(server)
+    assert text_in(await ask(server, call(), "m-1"), "callId") == first
     assert len(shop.heard) == 1
 
 
@@ -209,7 +215,7 @@ async def test_a_repeated_call_is_the_same_and_is_found_again_after_a_crash(
         ("<call/>", "nothing that can be asked"),
     ],
 )
-async def test_a_call_that_says_too_little_is_refused(house: House, text: str, why: str) -> None:
+async def test_a_call_that_says_too_little_is_refused(server: Server, text: str, why: str) -> None:
     with pytest.raises(PortFault, match=why) as refused:
-        await ask(house, text)
+        await ask(server, text)
     assert refused.value.name == f"{{{PROXY}}}refused"

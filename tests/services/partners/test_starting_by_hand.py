@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import Conflict
+from mendflow.core.model.errors import Conflict
 from mendflow.services.api.local_domain import LocalDomain
 from tests.formats.bpel.documents import flow, sequence
 

@@ -11,8 +11,8 @@ import pytest
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_value
-from mendflow.services.base.counters import Series
-from mendflow.services.messaging.style_sheets import Bounds, SheetProcesses
+from mendflow.services.base.counters import LabeledCounter
+from mendflow.services.messaging.style_sheets import ProcessTransformer, SheetLimits
 
 HEAD = 'xmlns:xsl="http://www.w3.org/1999/XSL/Transform" version="1.0"'
 ECHO = f"""<xsl:stylesheet {HEAD}><xsl:template match="@*|node()"><xsl:copy>
@@ -31,8 +31,8 @@ DOUBLING = f"""<xsl:stylesheet {HEAD}><xsl:template name="more"><xsl:param name=
 WIDE = "<a>" + "<b>x</b>" * 2000 + "</a>"
 
 
-def ran(sheet: str, source: str = "<a/>", bounds: Bounds | None = None) -> Value | Fault:
-    return asyncio.run(SheetProcesses(bounds).transform({"s.xsl": sheet}, "s.xsl", source))
+def ran(sheet: str, source: str = "<a/>", bounds: SheetLimits | None = None) -> Value | Fault:
+    return asyncio.run(ProcessTransformer(bounds).transform({"s.xsl": sheet}, "s.xsl", source))
 
 
 def said(made: Value | Fault) -> str:
@@ -46,7 +46,7 @@ def test_a_sheet_is_run_elsewhere_and_its_result_comes_back() -> None:
 
 
 def test_a_sheet_that_is_not_there_is_a_fault_by_its_own_name() -> None:
-    made = asyncio.run(SheetProcesses().transform({}, "s.xsl", "<a/>"))
+    made = asyncio.run(ProcessTransformer().transform({}, "s.xsl", "<a/>"))
     assert isinstance(made, Fault)
     assert made.name == "xsltStylesheetNotFound"
 
@@ -56,8 +56,8 @@ def test_a_broken_sheet_is_a_fault_that_says_why() -> None:
 
 
 def test_how_they_ended_is_counted() -> None:
-    counted = Series()
-    transformer = SheetProcesses(counted=counted)
+    counted = LabeledCounter()
+    transformer = ProcessTransformer(counted=counted)
 
     async def both() -> None:
         await transformer.transform({"s.xsl": ECHO}, "s.xsl", "<a/>")
@@ -68,11 +68,11 @@ def test_how_they_ended_is_counted() -> None:
 
 
 def test_a_sheet_that_never_ends_is_stopped_by_its_time_on_processors() -> None:  # XML attacks
-    assert "stopped" in said(ran(ENDLESS, WIDE, Bounds(cpu_s=1)))
+    assert "stopped" in said(ran(ENDLESS, WIDE, SheetLimits(cpu_s=1)))
 
 
 def test_a_sheet_that_never_ends_is_stopped_by_the_clock() -> None:  # XML attacks
-    assert "did not end within 1 s" in said(ran(ENDLESS, WIDE, Bounds(wall_s=1)))
+    assert "did not end within 1 s" in said(ran(ENDLESS, WIDE, SheetLimits(wall_s=1)))
 
 
 def test_a_sheet_that_calls_itself_for_ever_is_stopped() -> None:  # XML attacks
@@ -82,11 +82,13 @@ def test_a_sheet_that_calls_itself_for_ever_is_stopped() -> None:  # XML attacks
 
 
 def test_a_sheet_that_wants_all_memory_is_stopped() -> None:  # XML attacks
-    assert said(ran(DOUBLING.replace("TIMES", "27"), bounds=Bounds(memory_bytes=400 << 20)))
+    assert said(ran(DOUBLING.replace("TIMES", "27"), bounds=SheetLimits(memory_bytes=400 << 20)))
 
 
 def test_a_sheet_that_makes_too_much_is_stopped() -> None:  # XML attacks
-    assert "makes more than 1 MB" in said(ran(DOUBLING.replace("TIMES", "18"), bounds=Bounds(result_bytes=1 << 20)))
+    assert "makes more than 1 MB" in said(
+        ran(DOUBLING.replace("TIMES", "18"), bounds=SheetLimits(result_bytes=1 << 20))
+    )
 
 
 def test_a_sheet_reads_nothing_of_the_machine(tmp_path: Path) -> None:  # XML attacks
@@ -99,9 +101,9 @@ def test_a_sheet_reads_nothing_of_the_machine(tmp_path: Path) -> None:  # XML at
 def test_when_a_sheet_runs_its_process_can_open_nothing_any_more() -> None:  # XML attacks
     words = """
 import socket
-from mendflow.services.messaging.style_sheet_process import give_up_the_world
-from mendflow.services.messaging.style_sheets import Bounds
-give_up_the_world(Bounds())
+from mendflow.services.messaging.style_sheet_process import apply_limits
+from mendflow.services.messaging.style_sheets import SheetLimits
+apply_limits(SheetLimits())
 for way in (lambda: open("/etc/hostname"), socket.socket):
     try:
         way()
@@ -129,7 +131,7 @@ def test_a_process_sees_nothing_of_the_servers_environment(monkeypatch: pytest.M
 def test_no_process_is_left_when_who_asked_goes_away() -> None:
     async def ask() -> set[int]:
         before = children()
-        asking = asyncio.create_task(SheetProcesses().transform({"s.xsl": ENDLESS}, "s.xsl", WIDE))
+        asking = asyncio.create_task(ProcessTransformer().transform({"s.xsl": ENDLESS}, "s.xsl", WIDE))
         while not children() - before:
             await asyncio.sleep(0)
         asking.cancel()

@@ -12,11 +12,11 @@ from mendflow.core.model.xml import element_value
 from mendflow.formats.bpel import load_bpel
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.messaging.message_router import Answer
+from mendflow.services.messaging.message_router import MessageReply
 from mendflow.services.messaging.style_sheets import Transformer
-from mendflow.services.runtime.runtime import HouseRules
-from mendflow.services.runtime.server import House
-from mendflow.stores.files import FolderKeeper
+from mendflow.services.runtime.runtime import ServerSettings
+from mendflow.services.runtime.server import Server
+from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
 from tests.formats.bpel.documents import put, sequence
 
@@ -33,29 +33,34 @@ def flow(folder: Path, sheet: str = "receipt.xsl") -> Flow:
     return load_bpel(put(folder, sequence(step), receipt_xsl=SHEET))
 
 
-def house(folder: Path, transformer: Transformer | None = None) -> House:
-    keeper = FolderKeeper(folder / "files")
-    keeper.open()
-    rules = HouseRules(files_roots=None)
-    return House(
-        store=MemoryStore(), keeper=keeper, clock=SystemClock(), rules=rules, version="test", transformer=transformer
+def server(folder: Path, transformer: Transformer | None = None) -> Server:
+    file_store = FolderFileStore(folder / "files")
+    file_store.open()
+    rules = ServerSettings(files_roots=None)
+    return Server(
+        store=MemoryStore(),
+        file_store=file_store,
+        clock=SystemClock(),
+        settings=rules,
+        version="test",
+        transformer=transformer,
     )
 
 
-async def bought(house: House, flow: Flow) -> Answer:
-    await house.open()
-    await LocalDomain(house).deploy(flow)
-    posted = await house.services.mailroom.post(flow.name, "buyer.buy", ORDER, id="one", who="ada")
-    return await answered(house, posted.id)
+async def bought(server: Server, flow: Flow) -> MessageReply:
+    await server.open()
+    await LocalDomain(server).deploy(flow)
+    posted = await server.runtime.message_router.post(flow.name, "buyer.buy", ORDER, id="one", who="ada")
+    return await answered(server, posted.id)
 
 
-async def answered(house: House, id: str) -> Answer:
+async def answered(server: Server, id: str) -> MessageReply:
     async with asyncio.timeout(20):
-        return await house.services.mailroom.answer(id)
+        return await server.runtime.message_router.answer(id)
 
 
 async def test_an_assign_goes_on_with_what_a_style_sheet_made(tmp_path: Path) -> None:  # FM-6
-    made = house(tmp_path)
+    made = server(tmp_path)
     answer = await bought(made, flow(tmp_path))
     assert answer.value == {"receipt": element_value('<o:receipt xmlns:o="urn:orders">number 7</o:receipt>')}
     assert made.counts.transforms.flat() == {"made": 1}
@@ -63,7 +68,7 @@ async def test_an_assign_goes_on_with_what_a_style_sheet_made(tmp_path: Path) ->
 
 
 async def test_a_style_sheet_that_is_not_there_is_a_fault_of_the_flow(tmp_path: Path) -> None:
-    made = house(tmp_path)
+    made = server(tmp_path)
     answer = await bought(made, flow(tmp_path, "nothing.xsl"))
     assert answer.fault is not None and answer.fault.name == "xsltStylesheetNotFound"
     await made.close()
@@ -91,13 +96,13 @@ class Slow:
 
 
 async def test_a_transformation_that_a_crash_cut_off_is_made_again(
-    tmp_path: Path, restart: Callable[[House], Awaitable[None]]
+    tmp_path: Path, restart: Callable[[Server], Awaitable[None]]
 ) -> None:
     slow = Slow()
-    made, process = house(tmp_path, slow), flow(tmp_path)
+    made, process = server(tmp_path, slow), flow(tmp_path)
     await made.open()
     await LocalDomain(made).deploy(process)
-    posted = await made.services.mailroom.post(process.name, "buyer.buy", ORDER, id="one", who="ada")
+    posted = await made.runtime.message_router.post(process.name, "buyer.buy", ORDER, id="one", who="ada")
     await asyncio.wait_for(slow.begun.wait(), 20)
     await restart(made)
     answer = await answered(made, posted.id)
@@ -108,13 +113,13 @@ async def test_a_transformation_that_a_crash_cut_off_is_made_again(
 
 async def test_a_transformation_ends_with_the_case_that_asked_for_it(tmp_path: Path) -> None:
     slow = Slow()
-    made, process = house(tmp_path, slow), flow(tmp_path)
+    made, process = server(tmp_path, slow), flow(tmp_path)
     await made.open()
     domain = LocalDomain(made)
     await domain.deploy(process)
-    await made.services.mailroom.post(process.name, "buyer.buy", ORDER, id="one", who="ada")
+    await made.runtime.message_router.post(process.name, "buyer.buy", ORDER, id="one", who="ada")
     await asyncio.wait_for(slow.begun.wait(), 20)
     [case] = await domain.cases(flow=process.name)
-    await made.services.manager.command(case.id, Cancel(reason="enough"))
+    await made.runtime.manager.command(case.id, Cancel(reason="enough"))
     await asyncio.wait_for(slow.cut_off.wait(), 20)
     await made.close()

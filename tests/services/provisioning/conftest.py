@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from mendflow.stores.memory import MemoryStore
-from tests.services.provisioning.kit import Batch, HandClock, Server, SlowStore
+from tests.services.provisioning.kit import Batch, HandClock, SiteServer, SlowStore
 
 
 @pytest.fixture
@@ -25,9 +25,9 @@ async def store() -> AsyncIterator[MemoryStore]:
 
 
 @pytest.fixture
-async def server(store: MemoryStore, clock: HandClock, batch: Batch) -> AsyncIterator[Server]:
-    server = Server(store, clock, batch)
-    server.ledger.start()
-    yield server
-    await server.monitor.stop()
-    await server.ledger.stop()
+async def site_server(store: MemoryStore, clock: HandClock, batch: Batch) -> AsyncIterator[SiteServer]:
+    site_server = SiteServer(store, clock, batch)
+    site_server.ledger.start()
+    yield site_server
+    await site_server.monitor.stop()
+    await site_server.ledger.stop()

@@ -6,20 +6,28 @@ from itertools import count
 
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, Resources
-from mendflow.core.model.sites import Acknowledged, Answer, BatchAway, Found, PilotSubmission, Site, SiteDocument
+from mendflow.core.model.sites import (
+    BatchJobStatus,
+    BatchSystemUnavailable,
+    PilotSubmission,
+    Site,
+    SiteDocument,
+    SubmitAccepted,
+    SubmitResult,
+)
 from mendflow.core.model.sync import Capacity, SyncRequest
-from mendflow.core.scheduling.jobs import Policy
-from mendflow.services.base.alerts import AlertBook
+from mendflow.core.scheduling.jobs import RetryPolicy
+from mendflow.services.base.alerts import AlertStore
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.base.contracts import NewJob
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.base.membership import ALWAYS, Promise
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.base.membership import UNLIMITED_PROMISE, Promise
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.sites.alerts import SiteAlerts
 from mendflow.services.scheduling.sites.pilot_monitor import PilotMonitor
-from mendflow.services.scheduling.sites.site_store import SiteBook
-from mendflow.stores.contract import Document, Done, Taken, Write
+from mendflow.services.scheduling.sites.site_store import SiteStore
+from mendflow.stores.contract import StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 
 LEASE_MS = 30_000
@@ -43,13 +51,13 @@ class HandClock:
 class SlowStore(MemoryStore):
     """One that lets others go first, before it answers and before it writes."""
 
-    async def get(self, kind: str, id: str) -> Document | None:
+    async def get(self, kind: str, id: str) -> StoredDocument | None:
         await asyncio.sleep(0)
         found = await super().get(kind, id)
         await asyncio.sleep(0)
         return found
 
-    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         await asyncio.sleep(0)
         return await super().write(writes)
 
@@ -63,30 +71,30 @@ class Batch:
     def __init__(self, clock: HandClock) -> None:
         self._clock = clock
         self._numbers = count(1)
-        self.has: dict[str, Found] = {}
+        self.has: dict[str, BatchJobStatus] = {}
         self.submitted_at: list[int] = []
         self.cancelled: list[str] = []
-        self.answer: Callable[[str], Answer] = self.take
+        self.answer: Callable[[str], SubmitResult] = self.take
         self.away = ""
         self.lacking: list[str] = []
         self.hangs: asyncio.Event | None = None  # until it is set, nothing is answered
 
-    def take(self, name: str) -> Answer:
+    def take(self, name: str) -> SubmitResult:
         number = str(next(self._numbers))
-        self.has[name] = Found("queued", number)
-        return Acknowledged(number)
+        self.has[name] = BatchJobStatus("queued", number)
+        return SubmitAccepted(number)
 
-    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, Answer]:
+    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, SubmitResult]:
         await asyncio.sleep(0)
         self.submitted_at += [self._clock.now()] * len(submissions)
         return {each.name: self.answer(each.name) for each in submissions}
 
-    async def find(self, site: Site) -> dict[str, Found]:
+    async def find(self, site: Site) -> dict[str, BatchJobStatus]:
         if self.hangs is not None:
             await self.hangs.wait()
         await asyncio.sleep(0)
         if self.away:
-            raise BatchAway(self.away)
+            raise BatchSystemUnavailable(self.away)
         return dict(self.has)
 
     async def cancel(self, site: Site, names: Collection[str]) -> None:
@@ -122,7 +130,7 @@ class Among:
         return next((each for each in (ServerDocument(id=self.id, url=""), *self.others) if each.id == server), None)
 
     def promise(self) -> Promise:
-        return ALWAYS
+        return UNLIMITED_PROMISE
 
     def earlier_promises_ms(self) -> int | None:
         return None
@@ -131,25 +139,25 @@ class Among:
     async def close(self) -> None: ...
 
 
-class Server:
+class SiteServer:
     """One server, as far as sites are concerned."""
 
     def __init__(self, store: MemoryStore, clock: HandClock, batch: Batch, id: str = "one") -> None:
         self.clock = clock
         self.ledger = Ledger(store, lambda reason: None)
         self.membership = Among(id)
-        self.meta = QueueAndPilots(
-            store=store, ledger=self.ledger, clock=clock, policy=Policy(losses_max=20), lease_ms=LEASE_MS
+        self.meta = PilotScheduler(
+            store=store, ledger=self.ledger, clock=clock, policy=RetryPolicy(losses_max=20), lease_ms=LEASE_MS
         )
-        self.alerts = AlertBook(store, clock, lambda: id, kept_ms=10**9, hub=Hub())
-        self.book = SiteBook(store, self.ledger, clock, lambda size: "abc")
+        self.alerts = AlertStore(store, clock, lambda: id, kept_ms=10**9, hub=Hub())
+        self.site_store = SiteStore(store, self.ledger, clock, lambda size: "abc")
         self.monitor = PilotMonitor(
-            book=self.book,
+            store=self.site_store,
             clock=clock,
             membership=self.membership,
             meta=self.meta,
             alerts=SiteAlerts(self.alerts),
-            batches=batch,
+            batch_systems=batch,
         )
 
     async def look(self, after_ms: int = 5_000) -> None:
@@ -165,7 +173,7 @@ class Server:
         await self.meta.submit([NewJob(JobId(f"{case}/{known + n}"), case, spec) for n in range(jobs)])
 
     async def document(self, site: str = "t0") -> SiteDocument:
-        return (await self.book.get(site)).document
+        return (await self.site_store.get(site)).document
 
     def heard(
         self, name: str, *, unfit: str = "", leaving: bool = False, site: str = "t0", slots: int = 1, memory: int = 1
@@ -191,4 +199,4 @@ class Server:
 
     async def told(self) -> None:
         """Until what pilots said is written."""
-        await self.monitor.heard_out()
+        await self.monitor.wait_reports_written()

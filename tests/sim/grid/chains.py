@@ -1,13 +1,13 @@
 """Small flows of two steps, and grids to run them in."""
 
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Flow, ForEach, Job, Sequence
+from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
-from mendflow.sim.grid.nature import Steady
+from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.scene import MB, ElementScene, GridScene, SiteScene
 
 MADE = Expr("jobs['first.iteration'].files.out")
-NATURE = Steady(100, 10, file_bytes=700 * MB)
+JOB_MODEL = SteadyJobs(100, 10, file_bytes=700 * MB)
 SLOW = ElementScene(delay=0.15)
 BAD = ElementScene(delay=0.15, failure=0.2)
 
@@ -24,8 +24,10 @@ def splitting(jobs: int) -> Flow:
 
 def two_steps(first: int, then: int, inputs: dict[str, str], *, retries: int = 0) -> Flow:
     files = {"out": "out.dat"}
-    maker = Job(name="first.iteration", label="first", command="make", files=files, retries=retries)
-    reader = Job(name="then.iteration", label="then", command="read", inputs=inputs, files=files, retries=retries)
+    maker = JobActivity(name="first.iteration", label="first", command="make", files=files, retries=retries)
+    reader = JobActivity(
+        name="then.iteration", label="then", command="read", inputs=inputs, files=files, retries=retries
+    )
     makes = ForEach(name="first", first=0, last=first - 1, body=maker, collect=MADE)
     reads = ForEach(name="then", first=0, last=then - 1, body=reader)
     return Flow(name=FlowName("chain"), body=Sequence(name="all", body=(makes, reads)))
@@ -33,7 +35,7 @@ def two_steps(first: int, then: int, inputs: dict[str, str], *, retries: int = 0
 
 def many(jobs: int, **about: int) -> Flow:
     """Jobs that have nothing to do with each other."""
-    job = Job(name="many.iteration", label="many", command="work", **about)  # type: ignore[arg-type]  # numbers of a job
+    job = JobActivity(name="many.iteration", label="many", command="work", **about)  # type: ignore[arg-type]  # numbers of a job
     return Flow(name=FlowName("many"), body=ForEach(name="many", first=0, last=jobs - 1, body=job))
 
 

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from mendflow.core.caching.policies import POLICIES
-from mendflow.sim.grid.nature import Steady
+from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.results import GridResult, JobRecord, steps_of
 from mendflow.sim.grid.scene import GB, MB, BatchScene, ElementScene, GridScene, SiteScene
 from mendflow.sim.grid.world import play
@@ -51,7 +51,7 @@ def drawn_scene(seed: int) -> GridScene:
     )
 
 
-def at_once(records: list[JobRecord]) -> int:
+def run_synchronously(records: list[JobRecord]) -> int:
     return max(count for _, count in steps_of((each.granted_s, each.ended_s) for each in records))
 
 
@@ -69,12 +69,12 @@ def check(scene: GridScene, result: GridResult, jobs: int, inputs: dict[str, int
     for pilot in {record.pilot for record in result.records}:
         own = [record for record in result.records if record.pilot == pilot]
         room = sites[own[0].site].slots if scene.submission == "pilots" else sites[own[0].site].pilots_a_host
-        assert at_once(own) <= room, f"{pilot} ran more at a time than it has slots"
+        assert run_synchronously(own) <= room, f"{pilot} ran more at a time than it has slots"
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_the_laws_hold_in_a_drawn_grid(seed: int) -> None:  # PJ-10
     scene = drawn_scene(seed)
     flow, jobs = (chain(14), 28) if seed % 2 else (splitting(8), 24)
-    result = play(scene, flow, Steady(100, 20, file_bytes=700 * MB))
+    result = play(scene, flow, SteadyJobs(100, 20, file_bytes=700 * MB))
     check(scene, result, jobs, {"first": 0, "then": 1})

@@ -7,14 +7,14 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from mendflow.core.model.flow import Flow, ForEach, Job, Sequence
+from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import JobSpec
-from mendflow.core.model.sync import Assignment, AttemptRef, Control, Order, SyncAnswer, SyncRequest
-from mendflow.sim.grid.elements import access, drawn
+from mendflow.core.model.sync import Assignment, AttemptControl, AttemptOrder, AttemptRef, SyncAnswer, SyncRequest
+from mendflow.sim.grid.context import GridContext
+from mendflow.sim.grid.elements import access, draw_seconds
 from mendflow.sim.grid.flows import with_settings
-from mendflow.sim.grid.ground import Ground
-from mendflow.sim.grid.nature import Steady
+from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.pilots import LeanPilot
 from mendflow.sim.grid.results import steps_of
 from mendflow.sim.grid.scene import MB, ElementScene, GridScene, SiteScene
@@ -40,20 +40,20 @@ def test_so_many_accesses_fail_as_the_failure_says_and_each_somewhere_on_the_way
 
 
 def test_nothing_takes_less_than_no_time() -> None:
-    assert min(drawn((1, 10), Random(seed)) for seed in range(100)) == 0.0
+    assert min(draw_seconds((1, 10), Random(seed)) for seed in range(100)) == 0.0
 
 
 # what a scene adds to a flow
 
 
 def test_settings_of_a_scene_are_for_jobs_that_say_nothing_themselves() -> None:
-    own, plain = Job(name="own", command="x", retries=2, priority=7), Job(name="plain", command="x")
+    own, plain = JobActivity(name="own", command="x", retries=2, priority=7), JobActivity(name="plain", command="x")
     loop = ForEach(name="loop", first=0, last=3, body=plain)
     flow = Flow(name=FlowName("f"), body=Sequence(name="all", body=(own, loop)))
     changed = with_settings(flow, retries=5, retry_wait_ms=100, priority=3).body
     assert isinstance(changed, Sequence)
     first, second = changed.body
-    assert isinstance(first, Job) and isinstance(second, ForEach) and isinstance(second.body, Job)
+    assert isinstance(first, JobActivity) and isinstance(second, ForEach) and isinstance(second.body, JobActivity)
     assert (first.retries, first.retry_wait_ms, first.priority) == (2, 100, 7)
     assert (second.body.retries, second.body.retry_wait_ms, second.body.priority) == (5, 100, 3)
     assert with_settings(flow) is flow
@@ -90,17 +90,17 @@ class Scripted:
         )
 
 
-def spoken(script: Scripted, seconds: float, **scene: object) -> Ground:
+def spoken(script: Scripted, seconds: float, **scene: object) -> GridContext:
     """Let a pilot that computes for a hundred seconds a job speak to such a server for so long."""
     loop = VirtualLoop()  # type: ignore[abstract]  # sockets and threads are not of this world
     said = {"attentive": True, "exchange_s": 0.0, **scene}
     grid = GridScene(**said)  # type: ignore[arg-type]  # whatever a test says of it
 
-    async def live() -> Ground:
-        ground = Ground(loop, grid, Steady(100), script)
-        LeanPilot(ground, PilotId("p"), SiteScene(running=1), "host").start()
+    async def live() -> GridContext:
+        context = GridContext(loop, grid, SteadyJobs(100), script)
+        LeanPilot(context, PilotId("p"), SiteScene(running=1), "host").start()
         await asyncio.sleep(seconds)
-        return ground
+        return context
 
     return loop.run(live())
 
@@ -112,19 +112,19 @@ def answer(**said: object) -> SyncAnswer:
 GIVEN = (0.0, answer(jobs=[Assignment(JOB, 1, SPEC)]))
 
 
-def ordered(after_s: float, control: Control) -> tuple[float, SyncAnswer]:
-    return after_s, answer(orders=[Order(JOB, 1, control)])
+def ordered(after_s: float, control: AttemptControl) -> tuple[float, SyncAnswer]:
+    return after_s, answer(orders=[AttemptOrder(JOB, 1, control)])
 
 
 def test_a_job_that_stood_still_takes_so_much_longer() -> None:
-    script = Scripted(GIVEN, ordered(10, Control.SUSPEND), ordered(500, Control.RESUME))
+    script = Scripted(GIVEN, ordered(10, AttemptControl.SUSPEND), ordered(500, AttemptControl.RESUME))
     (record,) = spoken(script, 1_000).records
     assert record.ended_s == pytest.approx(600) and record.well
     assert [beat.state for request in script.heard for beat in request.running] == ["running", "suspended", "running"]
 
 
 def test_a_job_that_is_cancelled_or_lost_ends_at_once_and_is_not_reported() -> None:
-    for last in (ordered(10, Control.CANCEL), (10.0, answer(lost=[AttemptRef(JOB, 1)]))):
+    for last in (ordered(10, AttemptControl.CANCEL), (10.0, answer(lost=[AttemptRef(JOB, 1)]))):
         script = Scripted(GIVEN, last)
         (record,) = spoken(script, 1_000).records
         assert record.ended_s == pytest.approx(10) and not record.well
@@ -132,7 +132,7 @@ def test_a_job_that_is_cancelled_or_lost_ends_at_once_and_is_not_reported() -> N
 
 
 def test_an_order_about_another_attempt_is_none_for_this_one() -> None:
-    script = Scripted(GIVEN, (10.0, answer(orders=[Order(JOB, 7, Control.CANCEL)])))
+    script = Scripted(GIVEN, (10.0, answer(orders=[AttemptOrder(JOB, 7, AttemptControl.CANCEL)])))
     (record,) = spoken(script, 1_000).records
     assert record.well
 

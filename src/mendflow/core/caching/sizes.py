@@ -15,7 +15,7 @@ def cache_bytes(space_bytes: int, threshold_bytes: int, *, pilots: int = 1) -> i
     return max(0, space_bytes * pilots - threshold_bytes)
 
 
-def part_of_host(space_bytes: int, threshold_bytes: int, *, pilots: int, elsewhere_bytes: int) -> int:
+def share_of_host(space_bytes: int, threshold_bytes: int, *, pilots: int, elsewhere_bytes: int) -> int:
     """What one of several pilots that share may have in its own cache. `elsewhere_bytes` is what the others have and it
     has no link to. Never less than it would have alone, so that who came first does not leave the others nothing; who
     has more than that gives way as the others grow."""
@@ -23,7 +23,7 @@ def part_of_host(space_bytes: int, threshold_bytes: int, *, pilots: int, elsewhe
     return max(cache_bytes(space_bytes, threshold_bytes), together - elsewhere_bytes)
 
 
-def within_disk(size_bytes: int, *, held_bytes: int, free_bytes: int, threshold_bytes: int) -> int:
+def limit_to_disk(size_bytes: int, *, held_bytes: int, free_bytes: int, threshold_bytes: int) -> int:
     """The same on a disk that others fill too: growing must leave the threshold free, and where it is not free any
     more, the cache gives way."""
     return max(0, min(size_bytes, held_bytes + free_bytes - threshold_bytes))

@@ -7,11 +7,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mendflow.core.data.names import flaws
+from mendflow.core.data.name_mapping import rules_flaws
 from mendflow.core.data.paths import url_flaw
-from mendflow.core.data.protocols import LOCAL, WRITTEN, protocol_flaw, protocol_of
+from mendflow.core.data.protocols import LOCAL, WRITABLE, protocol_flaw, protocol_of
 from mendflow.core.model.data import StorageElement
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 
 ELEMENT_NAME: Final = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}", re.ASCII)
 OPTION_NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,99}", re.ASCII)
@@ -33,35 +33,35 @@ BOUNDS: Final = {
 }
 
 
-def checked_element(given: StorageElement) -> StorageElement:
+def normalize_element(given: StorageElement) -> StorageElement:
     """The element as it is kept: a path becomes a URL, what cannot be written to is only read from, and rules of one
-    protocol go by that one. Raises Invalid with all that is wrong."""
-    element = replace(given, url=_whole(given.url))
-    element = replace(element, read_only=not can_be_written(element))
+    protocol go by that one. Raises InvalidRequest with all that is wrong."""
+    element = replace(given, url=_normalize_url(given.url))
+    element = replace(element, read_only=not is_writable(element))
     if element.rules is not None and not element.protocol:
         protocols = {rule.protocol for rule in element.rules.to_physical}
         element = replace(element, protocol=protocols.pop() if len(protocols) == 1 else "")
     if problems := list(_problems(element)):
-        raise Invalid(f"storage element {element.name!r:.100}: {'; '.join(problems)}", problems=problems)
+        raise InvalidRequest(f"storage element {element.name!r:.100}: {'; '.join(problems)}", problems=problems)
     return element
 
 
-def _whole(url: str) -> str:
+def _normalize_url(url: str) -> str:
     if url.startswith("/"):
         return f"file://{url}"
     protocol, mark, rest = url.partition("://")
     return protocol.lower() + mark + rest
 
 
-def can_be_written(element: StorageElement) -> bool:
+def is_writable(element: StorageElement) -> bool:
     """Whether a pilot may be sent there with a file."""
-    return not element.read_only and protocol_of(element.url) in WRITTEN
+    return not element.read_only and protocol_of(element.url) in WRITABLE
 
 
-def overlap(one: StorageElement, other: StorageElement) -> bool:
+def elements_overlap(one: StorageElement, other: StorageElement) -> bool:
     """Whether files that are written through both could come to lie at one place, although the names are different. A
     folder of the same path is another one at another site, and a bucket of the same name at another end point."""
-    if not can_be_written(one) or not can_be_written(other) or _service(one) != _service(other):
+    if not is_writable(one) or not is_writable(other) or _service(one) != _service(other):
         return False
     if protocol_of(one.url) in LOCAL and one.sites and other.sites and not set(one.sites) & set(other.sites):
         return False
@@ -88,7 +88,7 @@ def _problems(element: StorageElement) -> Iterator[str]:
         yield f"its sites must be names, {SITES_MAX} at most"
     yield from _option_problems(element)
     if element.rules is not None:
-        yield from flaws(element.rules, element.protocol)
+        yield from rules_flaws(element.rules, element.protocol)
 
 
 def _option_problems(element: StorageElement) -> Iterator[str]:

@@ -8,8 +8,8 @@ after all rules. What was looked at is what is used: only slashes that rules hav
 import re
 from typing import Final
 
-from mendflow.core.model.data import LOGICAL
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.errors import InvalidRequest
 
 NAME_CHARS_MAX: Final = 500
 """Some stores bound the ids of documents to about this."""
@@ -21,7 +21,7 @@ _HIDDEN: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
-class OutsideElement(Invalid):
+class OutsideElement(InvalidRequest):
     """A name or a place that leads out of the storage element."""
 
     code = "outside-element"
@@ -68,10 +68,10 @@ def _part_flaw(part: str) -> str:
 
 
 def logical_name(source: str) -> str:
-    """The name in `lfn:/store/a`, or a name that is given as it is. Raises Invalid for what is none."""
-    name = source.removeprefix(LOGICAL)
+    """The name in `lfn:/store/a`, or a name that is given as it is. Raises InvalidRequest for what is none."""
+    name = source.removeprefix(LOGICAL_PREFIX)
     if flaw := name_flaw(name):
-        raise Invalid(f"{name!r:.200} is no logical name: {flaw}", field="name")
+        raise InvalidRequest(f"{name!r:.200} is no logical name: {flaw}", field="name")
     return name
 
 
@@ -81,14 +81,14 @@ def root_of(url: str) -> str:
     return f"{root}//" if root.endswith(":") else root
 
 
-def below(url: str, path: str) -> str:
+def place_below(url: str, path: str) -> str:
     """The place of a path below an element's URL. Raises OutsideElement."""
     if flaw := path_flaw(path):
         raise OutsideElement(f"{path!r:.200} is no path below {url}: {flaw}", field="path")
     return f"{root_of(url)}/{path}"
 
 
-def inside(url: str, place: str) -> str:
+def path_inside(url: str, place: str) -> str:
     """The path of a place below an element's URL: what rules made must lie there. Raises OutsideElement."""
     root = root_of(url) + "/"
     if not place.startswith(root):

@@ -13,10 +13,10 @@ OBJECTS: Final = frozenset({"s3", "s3a", "gs", "gcs"})
 HADOOP: Final = frozenset({"arrow_hdfs", "hdfs", "webhdfs"})
 """Whose machine may be left out: it is known to whoever speaks to them."""
 
-RENAMING: Final = HADOOP | {"ftp", "root", "sftp", "smb", "ssh", "webdav"}
-READ: Final = WEB | {"abfs", "adl", "az", "oci", "oss"}
-WRITTEN: Final = LOCAL | OBJECTS | RENAMING
-PROTOCOLS: Final = WRITTEN | READ
+WITH_RENAME: Final = HADOOP | {"ftp", "root", "sftp", "smb", "ssh", "webdav"}
+READABLE: Final = WEB | {"abfs", "adl", "az", "oci", "oss"}
+WRITABLE: Final = LOCAL | OBJECTS | WITH_RENAME
+PROTOCOLS: Final = WRITABLE | READABLE
 """Places for files. Of what else fsspec knows, some wrap others, some run programs, and some are no places at all."""
 
 
@@ -30,8 +30,8 @@ def target_flaw(url: str) -> str:
     protocol = protocol_of(url)
     if flaw := protocol_flaw(url):
         return flaw
-    if protocol not in WRITTEN:
-        return f"{protocol}:// can only be read from; use one of {', '.join(sorted(WRITTEN))}"
+    if protocol not in WRITABLE:
+        return f"{protocol}:// can only be read from; use one of {', '.join(sorted(WRITABLE))}"
     if url.endswith("/") or "\0" in url or ".." in url.split("/"):
         return "it must name a file, without `..`"
     return ""

@@ -13,20 +13,20 @@ stay owed until FinishItem acknowledges that they were taken, even after the cas
 Whoever holds an order back before carrying it out, to ask somebody first, asks `item_order` for it when it goes out at
 last: data may have been written into it. `item_data`, `case_data` and `compensations` show a case to who mends it."""
 
+from mendflow.core.engine.compensations import CompensationStep, compensations, undoable
 from mendflow.core.engine.data import case_data
-from mendflow.core.engine.decide import Stale, check_inputs, decide
+from mendflow.core.engine.decide import StaleAnswer, check_inputs, decide
 from mendflow.core.engine.evolve import evolve
 from mendflow.core.engine.owed import LiveItem, find_item, item_data, item_order, live_items, owed
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.state import Case, restore, snapshot
-from mendflow.core.engine.undoing import Completed, compensations, undoable
 from mendflow.core.engine.validate import validate
 
 __all__ = [
     "Case",
-    "Completed",
+    "CompensationStep",
     "LiveItem",
-    "Stale",
+    "StaleAnswer",
     "case_data",
     "check_inputs",
     "compensations",

@@ -12,11 +12,11 @@ from mendflow.core.engine.faults import (
     SELECTION_FAILURE,
     SUB_LANGUAGE_FAULT,
     UNINITIALIZED_VARIABLE,
-    thrown,
+    flow_fault,
 )
-from mendflow.core.engine.names import NO_VARIABLES, Names, declares, holder_of
+from mendflow.core.engine.name_lookup import NO_VARIABLES, NameLookup, declares, holder_of
 from mendflow.core.engine.state import Case, Env, ScopeInstance
-from mendflow.core.engine.xml import asking
+from mendflow.core.engine.xml import xpath_lookup
 from mendflow.core.engine.xml.shapes import flaw
 from mendflow.core.expressions import ExpressionError, evaluate, resolve, resolve_as_text
 from mendflow.core.model.expr import XPATH, Expr
@@ -24,60 +24,62 @@ from mendflow.core.model.flow import DURATION_MS_MAX, Template
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value, check_value
 
-NUMBER_MAX: Final = 2**53
+COUNT_VALUE_MAX: Final = 2**53
 STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
 
 
 def value_of(case: Case, env: int, template: Template) -> Value:
     """A template's value, or a thrown fault."""
-    names = Names(case, env)
+    names = NameLookup(case, env)
     try:
         return resolve(template, names)
     except ExpressionError as error:
-        raise thrown(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
+        raise flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
 
 
 def text_of(case: Case, env: int, template: Template) -> str:
     """A template's value as text."""
-    names = Names(case, env)
+    names = NameLookup(case, env)
     try:
         return resolve_as_text(template, names)
     except ExpressionError as error:
-        raise thrown(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
+        raise flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
 
 
 def result_of(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None) -> Value:
     """An expression's value, or a thrown fault."""
     if expr.language == XPATH:
-        return asking.result(case, env, expr)
-    names = Names(case, env, links)
+        return xpath_lookup.result(case, env, expr)
+    names = NameLookup(case, env, links)
     try:
         return evaluate(expr, names)
     except ExpressionError as error:
-        raise thrown(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
+        raise flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
 
 
 def holds(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None) -> bool:
     """Whether a condition holds; it must be true or false."""
     if expr.language == XPATH:
-        return asking.truth(case, env, expr, links)
+        return xpath_lookup.truth(case, env, expr, links)
     value = result_of(case, env, expr, links)
     if not isinstance(value, bool):
-        raise thrown(INVALID_EXPRESSION_VALUE, f"`{expr.text}` gives {value!r}; a condition must give true or false")
+        raise flow_fault(
+            INVALID_EXPRESSION_VALUE, f"`{expr.text}` gives {value!r}; a condition must give true or false"
+        )
     return value
 
 
-def number_of(case: Case, env: int, given: Expr | int, what: str, most: int = NUMBER_MAX) -> int:
+def number_of(case: Case, env: int, given: Expr | int, what: str, most: int = COUNT_VALUE_MAX) -> int:
     """A whole number that is not negative, and not absurd."""
     value: Value = given
     if isinstance(given, Expr):
-        value = asking.number(case, env, given) if given.language == XPATH else result_of(case, env, given)
+        value = xpath_lookup.number(case, env, given) if given.language == XPATH else result_of(case, env, given)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise thrown(INVALID_EXPRESSION_VALUE, f"{what} is {value!r}; it must be a whole number, zero or more")
+        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{what} is {value!r}; it must be a whole number, zero or more")
     if value > most:
-        raise thrown(INVALID_EXPRESSION_VALUE, f"{what} is {value}; it may be {most} at most")
+        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{what} is {value}; it may be {most} at most")
     return value
 
 
@@ -85,9 +87,9 @@ def duration_of(case: Case, env: int, given: Expr | int, since: Instant, what: s
     """How many milliseconds something lasts that begins at an instant; a negative duration is none."""
     if not isinstance(given, Expr) or given.language != XPATH:
         return number_of(case, env, given, what, DURATION_MS_MAX)
-    found = asking.duration(case, env, given, since)
+    found = xpath_lookup.duration(case, env, given, since)
     if found > DURATION_MS_MAX:
-        raise thrown(INVALID_EXPRESSION_VALUE, f"{what} is {found} ms; it may be {DURATION_MS_MAX} at most")
+        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{what} is {found} ms; it may be {DURATION_MS_MAX} at most")
     return max(found, 0)
 
 
@@ -95,7 +97,7 @@ def instant_of(case: Case, env: int, given: Expr | int, what: str) -> Instant:
     """The instant that is meant; one long ago is as good as any other that is over."""
     if not isinstance(given, Expr) or given.language != XPATH:
         return number_of(case, env, given, what)
-    return max(asking.deadline(case, env, given), 0)
+    return max(xpath_lookup.deadline(case, env, given), 0)
 
 
 def steps_of(path: str) -> list[str | int]:
@@ -105,31 +107,31 @@ def steps_of(path: str) -> list[str | int]:
     while at < len(path):
         found = STEP.match(path, at)
         if found is None or (at == 0 and found.group(2)):
-            raise thrown(SELECTION_FAILURE, f"`{path}` is not a path; write it as `name.member[0]`")
+            raise flow_fault(SELECTION_FAILURE, f"`{path}` is not a path; write it as `name.member[0]`")
         steps.append(found.group(1) if found.group(2) is None else int(found.group(2)))
         at = found.end()
     if not steps:
-        raise thrown(SELECTION_FAILURE, "an assignment needs a variable to go to")
+        raise flow_fault(SELECTION_FAILURE, "an assignment needs a variable to go to")
     return steps
 
 
-def put(target: Value, steps: list[str | int], value: Value, path: str) -> Value:
+def put_at(target: Value, steps: list[str | int], value: Value, path: str) -> Value:
     """The target with the value at the end of the steps; what is not on the way is shared."""
     if not steps:
         return value
     step, rest = steps[0], steps[1:]
     if isinstance(step, int):
         if not isinstance(target, list) or step > len(target):
-            raise thrown(SELECTION_FAILURE, f"`{path}`: there is no list with a place {step}")
+            raise flow_fault(SELECTION_FAILURE, f"`{path}`: there is no list with a place {step}")
         return [
             *target[:step],
-            put(target[step] if step < len(target) else None, rest, value, path),
+            put_at(target[step] if step < len(target) else None, rest, value, path),
             *target[step + 1 :],
         ]
     if target is not None and not isinstance(target, dict):
-        raise thrown(SELECTION_FAILURE, f"`{path}`: `{step}` cannot be put into something that is not a map")
+        raise flow_fault(SELECTION_FAILURE, f"`{path}`: `{step}` cannot be put into something that is not a map")
     known = target or {}
-    return {**known, step: put(known.get(step), rest, value, path)}
+    return {**known, step: put_at(known.get(step), rest, value, path)}
 
 
 def assign(case: Case, env: int, path: str, value: Value) -> None:
@@ -138,9 +140,9 @@ def assign(case: Case, env: int, path: str, value: Value) -> None:
     name = steps[0]
     assert isinstance(name, str)
     holder = holder_of(case, env, name)
-    whole = put(holder.variables.get(name), steps[1:], value, path)
+    whole = put_at(holder.variables.get(name), steps[1:], value, path)
     if len(steps) > 1 and (reason := check_value(whole)):
-        raise thrown(SELECTION_FAILURE, f"`{path}`: with this `{name}` is no value: {reason}")
+        raise flow_fault(SELECTION_FAILURE, f"`{path}`: with this `{name}` is no value: {reason}")
     if declares(case, holder, name):
         _demand_type(case, holder, name, whole)
     holder.variables[name] = whole
@@ -151,7 +153,7 @@ def _demand_type(case: Case, holder: Env, name: str, value: Value) -> None:
     world = case.plan.flow.xml
     assert world is not None, "only flows with XML declare"
     if reason := flaw(world, case.plan.nodes[holder.node].types[name], value):
-        raise thrown(MISMATCHED_ASSIGNMENT, f"the variable {name} cannot hold this: {reason}")
+        raise flow_fault(MISMATCHED_ASSIGNMENT, f"the variable {name} cannot hold this: {reason}")
 
 
 def root_env(case: Case) -> Env | None:

@@ -8,7 +8,16 @@ from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
 
-from mendflow.core.engine.entry import clean, demand_answer, demand_message, demand_plain, demand_request, demand_value
+from mendflow.core.engine.admission import (
+    demand_answer,
+    demand_message,
+    demand_plain,
+    demand_request,
+    demand_value,
+    sanitize_outcome,
+)
+from mendflow.core.engine.control import PERSON, command_key, holders_of
+from mendflow.core.engine.data_updates import updated_case_data, write_item
 from mendflow.core.engine.messages import (
     Cancel,
     Command,
@@ -29,29 +38,27 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.state import Case, Item
-from mendflow.core.engine.steering import PERSON, holders_of, key_of
-from mendflow.core.engine.writing import case_with, write_item
+from mendflow.core.model.errors import Conflict, NotFound, RequestError
 from mendflow.core.model.flow import Flow, Input
 from mendflow.core.model.ids import Instant, ItemId
-from mendflow.core.model.problems import Conflict, Mistake, NotFound
 from mendflow.core.model.values import Value, file_of
 
 
-class Stale(Conflict):
+class StaleAnswer(Conflict):
     """The answer to an order that nobody waits for any more. Whoever gave it may forget it."""
 
     code: ClassVar[str] = "stale"
 
 
 def decide(case: Case, command: Command, now: Instant) -> list[Event]:
-    """The events that the command becomes, or a Mistake."""
+    """The events that the command becomes, or a RequestError."""
     if case.status == "blank" and not isinstance(command, StartCase):
         raise Conflict("the case has not been started; give StartCase first")
-    if (by := getattr(command, "by", "")) and key_of(by, command) in case.taken:
+    if (by := getattr(command, "by", "")) and command_key(by, command) in case.taken:
         return []
     if not _CHECKS[type(command)](case, command):
         return []
-    if isinstance(command, FinishItem) and (cleaned := clean(command.outcome)) is not command.outcome:
+    if isinstance(command, FinishItem) and (cleaned := sanitize_outcome(command.outcome)) is not command.outcome:
         command = replace(command, outcome=cleaned)
     elif isinstance(command, RemoveItem):
         command = replace(command, path=True)
@@ -79,10 +86,10 @@ def check_inputs(flow: Flow, given: dict[str, Value]) -> None:
         if name not in given:
             if declared.required:
                 problems.append(f"input {name} is missing; give it a value")
-        elif not fits(declared, given[name]):
+        elif not is_of_type(declared, given[name]):
             problems.append(f"input {name} must be a {declared.type}, not {given[name]!r:.80}")
     if problems:
-        raise Mistake("; ".join(problems), problems=problems)
+        raise RequestError("; ".join(problems), problems=problems)
 
 
 _TYPES: Final[dict[str, Callable[[Value], bool]]] = {
@@ -95,7 +102,7 @@ _TYPES: Final[dict[str, Callable[[Value], bool]]] = {
 }
 
 
-def fits(declared: Input, value: Value) -> bool:
+def is_of_type(declared: Input, value: Value) -> bool:
     check = _TYPES.get(declared.type)
     return check is None or check(value) or (value is None and not declared.required)
 
@@ -106,7 +113,7 @@ def _finish(case: Case, command: FinishItem) -> bool:
         return True
     owner = case.instances.get(case.index.serials.get(serial, 0))
     if serial in case.answered or not isinstance(owner, Item) or owner.serial != serial:
-        raise Stale(f"case {case.id}: nobody waits for {serial} any more; forget it", case=case.id, serial=serial)
+        raise StaleAnswer(f"case {case.id}: nobody waits for {serial} any more; forget it", case=case.id, serial=serial)
     return True
 
 
@@ -114,53 +121,53 @@ def _fire(case: Case, command: FireTimer) -> bool:
     serial = command.serial
     owner = case.instances.get(case.index.serials.get(serial, 0))
     if serial in case.answered or owner is None or serial not in getattr(owner, "timers", ()):
-        raise Stale(f"case {case.id}: timer {serial} is no longer set; forget it", case=case.id, serial=serial)
+        raise StaleAnswer(f"case {case.id}: timer {serial} is no longer set; forget it", case=case.id, serial=serial)
     return True
 
 
 def _proceed(case: Case, command: Proceed) -> bool:
-    if not command.serial or command.serial != case.going_on:
-        raise Stale(f"case {case.id}: there is nothing to go on with under {command.serial}", case=case.id)
+    if not command.serial or command.serial != case.continuation:
+        raise StaleAnswer(f"case {case.id}: there is nothing to go on with under {command.serial}", case=case.id)
     return True
 
 
 def _deliver(case: Case, command: Deliver) -> bool:
-    _live(case)
+    _demand_live(case)
     demand_message(case.plan, command)
-    return command.id not in case.seen
+    return command.id not in case.message_ids
 
 
 def _suspend(case: Case, command: Suspend) -> bool:
     """A person is told that it is suspended already; an exlet only wants it to be so."""
-    held = holders_of(case, _steered(case, command.item))
+    held = holders_of(case, _target_item(case, command.item))
     if command.holder in held and not command.by:
         what = f"case {case.id}" if command.item is None else f"item {command.item}"
-        raise Conflict(f"{what} is suspended already; `mendflow resume` lets it go on", case=case.id)
+        raise Conflict(f"{what} is suspended already; `mendflow resume` resumes it", case=case.id)
     return True
 
 
 def _resume(case: Case, command: Resume) -> bool:
-    held = holders_of(case, _steered(case, command.item))
+    held = holders_of(case, _target_item(case, command.item))
     if not command.by and (not held if command.holder == PERSON else command.holder not in held):
         what = f"case {case.id}" if command.item is None else f"item {command.item}"
         raise Conflict(f"{what} is not suspended{f' by {command.holder}' if held else ''}", case=case.id)
     return True
 
 
-def _steered(case: Case, item: ItemId | None) -> Item | None:
+def _target_item(case: Case, item: ItemId | None) -> Item | None:
     """The live item that is meant, or None for the live case."""
-    _live(case)
-    return None if item is None else _item(case, item)
+    _demand_live(case)
+    return None if item is None else _demand_item(case, item)
 
 
 def _cancel(case: Case, _command: Cancel) -> bool:
-    _live(case)
+    _demand_live(case)
     return True
 
 
 def _on_item(case: Case, command: RestartItem | ForceComplete | ForceFail | RemoveItem) -> bool:
-    _live(case)
-    item = _item(case, command.item)
+    _demand_live(case)
+    item = _demand_item(case, command.item)
     if isinstance(command, (ForceComplete, ForceFail)):
         demand_plain(command)
     if isinstance(command, ForceComplete) and command.outputs is not None:
@@ -171,17 +178,17 @@ def _on_item(case: Case, command: RestartItem | ForceComplete | ForceFail | Remo
 
 
 def _write(case: Case, command: WriteData) -> bool:
-    item = _steered(case, command.item)
+    item = _target_item(case, command.item)
     if item is not None:
         _demand_writable(case, command.values, item)
         return True
     for path, value in command.values.items():
         demand_value(value, path)
-    inputs, _ = case_with(case, command.values)
+    inputs, _ = updated_case_data(case, command.values)
     assert case.flow is not None
     for name, declared in case.flow.inputs.items():
-        if inputs.get(name) is not case.inputs.get(name) and not fits(declared, inputs.get(name)):
-            raise Mistake(f"input {name} must be a {declared.type}, not {inputs.get(name)!r:.80}")
+        if inputs.get(name) is not case.inputs.get(name) and not is_of_type(declared, inputs.get(name)):
+            raise RequestError(f"input {name} must be a {declared.type}, not {inputs.get(name)!r:.80}")
     return True
 
 
@@ -190,21 +197,21 @@ def _demand_writable(case: Case, values: dict[str, Value], item: Item) -> None:
         demand_value(value, path)
     try:
         demand_request(case.plan, write_item(item, values, dry=True))
-    except Mistake as mistake:
-        raise Mistake(f"item {item.item}: {mistake.message}", item=item.item) from None
+    except RequestError as mistake:
+        raise RequestError(f"item {item.item}: {mistake.message}", item=item.item) from None
 
 
 def _mark(case: Case, _command: MarkCompensated) -> bool:
-    _live(case)
+    _demand_live(case)
     return True
 
 
-def _live(case: Case) -> None:
+def _demand_live(case: Case) -> None:
     if case.over:
         raise Conflict(f"case {case.id} is over ({case.status}); nothing more can be done with it", case=case.id)
 
 
-def _item(case: Case, item: ItemId) -> Item:
+def _demand_item(case: Case, item: ItemId) -> Item:
     found = case.instances.get(case.index.items.get(item, 0))
     if not isinstance(found, Item):
         raise NotFound(f"case {case.id} has no live item {item}; list its items to see which there are", case=case.id)

@@ -6,17 +6,17 @@ applied in their order when it is resumed."""
 from collections.abc import Callable
 from typing import Any, Final
 
-from mendflow.core.engine import mail, steering
+from mendflow.core.engine import control, message_delivery
 from mendflow.core.engine.activities import KINDS
-from mendflow.core.engine.faults import Thrown
+from mendflow.core.engine.faults import FlowFault
 from mendflow.core.engine.messages import (
     Cancel,
+    CaseMoved,
     Deliver,
     Event,
     FinishItem,
     FireTimer,
     MarkCompensated,
-    Moved,
     Order,
     Proceed,
     Resume,
@@ -27,7 +27,7 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.run import START, Run
 from mendflow.core.engine.state import Case, Instance, Item
 
-SEEN_MAX: Final = 10_000
+MESSAGE_IDS_MAX: Final = 10_000
 """How many message ids a case remembers, to know a repeated delivery."""
 
 
@@ -35,7 +35,7 @@ def evolve(case: Case, event: Event) -> list[Order]:
     """Apply the event, and give the orders that follow from it."""
     case.position += 1
     fact = event.fact
-    if isinstance(fact, Moved):
+    if isinstance(fact, CaseMoved):
         return []
     if isinstance(fact, StartCase):
         _begin(case, fact, event)
@@ -45,17 +45,19 @@ def evolve(case: Case, event: Event) -> list[Order]:
     if case.over:
         return run.orders
     if by := getattr(fact, "by", ""):
-        steering.note(case, by, fact)
+        control.remember_command(case, by, fact)
     if isinstance(fact, StartCase):
         root = run.make(0, 0, 0, 0, "")
         case.root = root.id
         (case.backlog if fact.later else run.agenda).append((START, root.id))
-    elif (case.status == "suspended" or case.facts) and (type(fact) not in _AT_ONCE or steering.must_wait(case, fact)):
+    elif (case.status == "suspended" or case.facts) and (
+        type(fact) not in _WHILE_SUSPENDED or control.must_wait(case, fact)
+    ):
         _keep(case, event)
     else:
         _apply(run, event)
     run.work()
-    run.rest()
+    run.yield_work()
     return run.orders
 
 
@@ -70,11 +72,11 @@ def _apply(run: Run, event: Event) -> None:
     _FACTS[type(event.fact)](run, event.fact, event)
 
 
-def _guarded(run: Run, instance: Instance, do: Callable[..., None], *given: Any) -> None:
+def _run_guarded(run: Run, instance: Instance, do: Callable[..., None], *given: Any) -> None:
     """Do something to an instance; a fault in it is the instance's."""
     try:
         do(run, *given)
-    except Thrown as problem:
+    except FlowFault as problem:
         run.fail(instance, problem.fault)
 
 
@@ -85,13 +87,13 @@ def _keep(case: Case, event: Event) -> None:
     if isinstance(fact, (FinishItem, FireTimer)):
         case.answered[fact.serial] = None
     elif isinstance(fact, Deliver):
-        _see(case, fact)
+        _remember_answer(case, fact)
 
 
-def _see(case: Case, fact: Deliver) -> None:
-    case.seen[fact.id] = None
-    if len(case.seen) > SEEN_MAX:
-        del case.seen[next(iter(case.seen))]
+def _remember_answer(case: Case, fact: Deliver) -> None:
+    case.message_ids[fact.id] = None
+    if len(case.message_ids) > MESSAGE_IDS_MAX:
+        del case.message_ids[next(iter(case.message_ids))]
 
 
 def _finish(run: Run, fact: FinishItem, event: Event) -> None:
@@ -102,7 +104,7 @@ def _finish(run: Run, fact: FinishItem, event: Event) -> None:
         owner.facts.append(event)
         run.case.answered[fact.serial] = None
         return
-    _guarded(run, owner, run.kinds[run.nodes[owner.node].kind].finished, owner, fact.outcome)
+    _run_guarded(run, owner, run.kinds[run.nodes[owner.node].kind].order_finished, owner, fact.outcome)
 
 
 def _fire(run: Run, fact: FireTimer, event: Event) -> None:
@@ -113,17 +115,17 @@ def _fire(run: Run, fact: FireTimer, event: Event) -> None:
         owner.facts.append(event)
         run.case.answered[fact.serial] = None
         return
-    _guarded(run, owner, run.kinds[run.nodes[owner.node].kind].fired, owner, fact.serial)
+    _run_guarded(run, owner, run.kinds[run.nodes[owner.node].kind].timer_fired, owner, fact.serial)
 
 
 def _deliver(run: Run, fact: Deliver, _event: Event) -> None:
-    _see(run.case, fact)
-    mail.deliver(run, fact)
+    _remember_answer(run.case, fact)
+    message_delivery.deliver(run, fact)
 
 
 def _proceed(run: Run, _fact: Proceed, _event: Event) -> None:
     case = run.case
-    case.going_on = 0
+    case.continuation = 0
     if case.status == "suspended":
         return
     run.agenda.extend(case.backlog)
@@ -138,7 +140,7 @@ def _catch_up(run: Run) -> None:
     facts, done = case.facts, 0
     case.facts = []
     for event in facts:
-        if case.status != "running" or run.tired:
+        if case.status != "running" or run.is_over_budget:
             break
         done += 1
         run.starts += 1
@@ -151,16 +153,16 @@ def _catch_up(run: Run) -> None:
 
 def _resume(run: Run, fact: Resume, _event: Event) -> None:
     if fact.item is not None:
-        steering.resume_item(run, fact.item, fact.holder, _apply)
-    elif steering.resume_case(run, fact.holder):
+        control.resume_item(run, fact.item, fact.holder, _apply)
+    elif control.resume_case(run, fact.holder):
         _catch_up(run)
 
 
 def _steer(run: Run, fact: Any, _event: Event) -> None:
-    steering.EFFECTS[type(fact)](run, fact)
+    control.EFFECTS[type(fact)](run, fact)
 
 
-_AT_ONCE: Final = frozenset({Suspend, Resume, Cancel, Proceed, WriteData, MarkCompensated})
+_WHILE_SUSPENDED: Final = frozenset({Suspend, Resume, Cancel, Proceed, WriteData, MarkCompensated})
 """Facts that are not kept while a case is suspended."""
 
 _FACTS: Final[dict[type, Callable[[Run, Any, Event], None]]] = {
@@ -169,5 +171,5 @@ _FACTS: Final[dict[type, Callable[[Run, Any, Event], None]]] = {
     Deliver: _deliver,
     Proceed: _proceed,
     Resume: _resume,
-    **dict.fromkeys(steering.EFFECTS, _steer),
+    **dict.fromkeys(control.EFFECTS, _steer),
 }

@@ -1,7 +1,7 @@
 """Faults that the engine itself raises, by the names that WS-BPEL 2.0 gives them, so that handlers catch them by name.
 
-Inside the engine a fault travels as `Thrown` from where it is found to the activity that it belongs to; from there on
-it is a value that goes up the tree of activities. `Thrown` never leaves `evolve`."""
+Inside the engine a fault travels as `FlowFault` from where it is found to the activity that it belongs to; from there
+on it is a value that goes up the tree of activities. `FlowFault` never leaves `evolve`."""
 
 from typing import Final
 
@@ -57,7 +57,7 @@ STANDARD: Final = frozenset(
 )
 
 
-class Thrown(Exception):
+class FlowFault(Exception):
     """A fault on its way from where it was found to the activity that it belongs to."""
 
     def __init__(self, fault: Fault) -> None:
@@ -65,11 +65,11 @@ class Thrown(Exception):
         self.fault = fault
 
 
-def thrown(name: str, message: str, data: Value = None) -> Thrown:
-    return Thrown(Fault(name=name, category=Category.FLOW, message=message, data=data))
+def flow_fault(name: str, message: str, data: Value = None) -> FlowFault:
+    return FlowFault(Fault(name=name, category=Category.FLOW, message=message, data=data))
 
 
-def as_value(fault: Fault) -> dict[str, Value]:
+def fault_value(fault: Fault) -> dict[str, Value]:
     """What a handler's fault variable holds."""
     return {
         "name": fault.name,

@@ -7,9 +7,9 @@ parts of it that never ran: dead paths are walked to their end, and nobody waits
 from typing import TYPE_CHECKING
 
 from mendflow.core.engine import data
-from mendflow.core.engine.faults import Thrown
+from mendflow.core.engine.faults import FlowFault
 from mendflow.core.engine.plan import PlanNode
-from mendflow.core.engine.state import End, Graph, Instance, Phase, ScopeInstance
+from mendflow.core.engine.state import Graph, Instance, InstanceEnd, InstancePhase, ScopeInstance
 from mendflow.core.model.expr import Expr
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ def await_links(run: "Run", instance: Instance, node: PlanNode) -> bool:
     return not instance.undecided
 
 
-def wait_no_more(run: "Run", instance: Instance, node: PlanNode) -> None:
+def stop_waiting(run: "Run", instance: Instance, node: PlanNode) -> None:
     for link in node.targets:
         graph_of(run, link, instance).waiting.pop(link, None)
 
 
-def joined(run: "Run", instance: Instance, node: PlanNode) -> bool:
+def join_holds(run: "Run", instance: Instance, node: PlanNode) -> bool:
     """Whether the join condition holds, now that all links are decided."""
     states = {run.plan.links[link].name: graph_of(run, link, instance).links[link] for link in node.targets}
     join = node.activity.join
@@ -53,12 +53,12 @@ def joined(run: "Run", instance: Instance, node: PlanNode) -> bool:
 
 def decide(run: "Run", link: int, near: Instance, state: bool) -> None:
     """Decide a link, once. One that leaves an isolated scope is kept back until the scope has ended."""
-    keeper = run.plan.links[link].keeper
+    keeper = run.plan.links[link].isolating_scope
     if keeper >= 0:
         scope: Instance | None = near
         while scope is not None and scope.node != keeper:
             scope = run.instances.get(scope.parent)
-        if isinstance(scope, ScopeInstance) and scope.phase is not Phase.DONE:
+        if isinstance(scope, ScopeInstance) and scope.phase is not InstancePhase.DONE:
             scope.links.setdefault(link, state)
             return
     graph = graph_of(run, link, near)
@@ -73,13 +73,13 @@ def decide(run: "Run", link: int, near: Instance, state: bool) -> None:
             run.agenda.append((JOIN, waiting))
 
 
-def leave(run: "Run", instance: Instance, node: PlanNode) -> None:
+def decide_leaving(run: "Run", instance: Instance, node: PlanNode) -> None:
     """Decide all links that lead out of an activity which has just ended."""
-    if instance.end is End.COMPLETED or instance.end is End.FAILED:
+    if instance.end is InstanceEnd.COMPLETED or instance.end is InstanceEnd.FAILED:
         kept = instance.links if isinstance(instance, ScopeInstance) and instance.fault is None else {}
         for link, state in kept.items():
             decide(run, link, instance, state)
-        problem = take_sources(run, instance, node)
+        problem = evaluate_sources(run, instance, node)
     else:
         problem = None
     for link in node.leaving:
@@ -88,12 +88,12 @@ def leave(run: "Run", instance: Instance, node: PlanNode) -> None:
         run.throw(instance, problem.fault)
 
 
-def take_sources(run: "Run", instance: Instance, node: PlanNode) -> Thrown | None:
+def evaluate_sources(run: "Run", instance: Instance, node: PlanNode) -> FlowFault | None:
     """Evaluate the transition conditions. One that cannot be evaluated is the activity's fault."""
     for link, when in node.sources:
         try:
             state = when is None or data.holds(run.case, instance.env, when)
-        except Thrown as problem:
+        except FlowFault as problem:
             return problem
         decide(run, link, instance, state)
     return None

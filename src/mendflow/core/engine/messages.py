@@ -13,20 +13,21 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.model.mending import Primitive, Target
+from mendflow.core.model.repair import Primitive, Target
 from mendflow.core.model.values import FileRef, Value
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
+class EngineMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
     pass
 
 
 # Commands. `serial` is the item's number in its case, as the order that made it known gave it.
 
 
-class StartCase(Message, frozen=True, tag="start-case"):
-    """`later`: nothing of the case starts before the GoOn that follows is answered with Proceed. `remember` names the
-    tasks whose completed items the case keeps in mind, because somebody outside knows how to undo them; `*` is all."""
+class StartCase(EngineMessage, frozen=True, tag="start-case"):
+    """`later`: nothing of the case starts before the ContinueLater that follows is answered with Proceed. `remember`
+    names the tasks whose completed items the case keeps in mind, because somebody outside knows how to undo them; `*`
+    is all."""
 
     case: CaseId
     flow: Flow
@@ -36,7 +37,7 @@ class StartCase(Message, frozen=True, tag="start-case"):
     remember: tuple[str, ...] = ()
 
 
-class FinishItem(Message, frozen=True, tag="finish-item"):
+class FinishItem(EngineMessage, frozen=True, tag="finish-item"):
     """A job, a task, a staging, a called case or an invoked partner is over. Staging puts its files into
     `outcome.files`. Refused as stale if the item is not live."""
 
@@ -44,11 +45,11 @@ class FinishItem(Message, frozen=True, tag="finish-item"):
     outcome: Outcome
 
 
-class FireTimer(Message, frozen=True, tag="fire-timer"):
+class FireTimer(EngineMessage, frozen=True, tag="fire-timer"):
     serial: int
 
 
-class Deliver(Message, frozen=True, tag="deliver"):
+class Deliver(EngineMessage, frozen=True, tag="deliver"):
     """A message for a channel. Kept until a receive asks for it. `id` makes a repeated delivery harmless."""
 
     id: str
@@ -57,7 +58,7 @@ class Deliver(Message, frozen=True, tag="deliver"):
     correlation: Value = None
 
 
-class Proceed(Message, frozen=True, tag="proceed"):
+class Proceed(EngineMessage, frozen=True, tag="proceed"):
     """Go on with a long piece of work that an earlier event left off to stay short."""
 
     serial: int
@@ -67,7 +68,7 @@ class Proceed(Message, frozen=True, tag="proceed"):
 # person's commands have none.
 
 
-class Suspend(Message, frozen=True, tag="suspend"):
+class Suspend(EngineMessage, frozen=True, tag="suspend"):
     """The case, or one item of it, makes no progress until it is resumed. Facts that arrive meanwhile are kept.
     `holder` is who suspends: the same thing can be held by several, and goes on when all have let go."""
 
@@ -76,7 +77,7 @@ class Suspend(Message, frozen=True, tag="suspend"):
     by: str = ""
 
 
-class Resume(Message, frozen=True, tag="resume"):
+class Resume(EngineMessage, frozen=True, tag="resume"):
     """Let go of what `holder` holds. A person, who has no name here, lets go of all that anyone holds."""
 
     item: ItemId | None = None
@@ -84,14 +85,14 @@ class Resume(Message, frozen=True, tag="resume"):
     by: str = ""
 
 
-class Cancel(Message, frozen=True, tag="cancel"):
+class Cancel(EngineMessage, frozen=True, tag="cancel"):
     """End the case without handlers (`remove`): its jobs are cancelled."""
 
     reason: str = ""
     by: str = ""
 
 
-class RestartItem(Message, frozen=True, tag="restart-item"):
+class RestartItem(EngineMessage, frozen=True, tag="restart-item"):
     """Run a live item again from its start, with its data as at its start. `values` are what of it is other now;
     `level` is the one that it has waited in for that."""
 
@@ -101,13 +102,13 @@ class RestartItem(Message, frozen=True, tag="restart-item"):
     by: str = ""
 
 
-class ForceComplete(Message, frozen=True, tag="force-complete"):
+class ForceComplete(EngineMessage, frozen=True, tag="force-complete"):
     item: ItemId
     outputs: Value = None
     by: str = ""
 
 
-class ForceFail(Message, frozen=True, tag="force-fail"):
+class ForceFail(EngineMessage, frozen=True, tag="force-fail"):
     """End a live item as failed. The fault is thrown in the flow, unless `proceed`: then the item counts as failed, its
     links are true, and the flow goes on with what comes next; `jobs.NAME.failed` is true and `jobs.NAME.fault` says
     why."""
@@ -118,7 +119,7 @@ class ForceFail(Message, frozen=True, tag="force-fail"):
     by: str = ""
 
 
-class RemoveItem(Message, frozen=True, tag="remove-item"):
+class RemoveItem(EngineMessage, frozen=True, tag="remove-item"):
     """End a live item as cancelled. Nothing more runs on the path that it stands on: what would follow it in its
     sequence, loop or scope is skipped, outwards until there are branches beside it, which go on. `path` is set when it
     is taken; in journals of earlier versions it is not there, and only the item itself was skipped."""
@@ -129,7 +130,7 @@ class RemoveItem(Message, frozen=True, tag="remove-item"):
     reason: str = ""
 
 
-class WriteData(Message, frozen=True, tag="write-data"):
+class WriteData(EngineMessage, frozen=True, tag="write-data"):
     """Put values into the case (its inputs, or variables of the flow by that name, or new ones), or into a live item: a
     task's data, a function's keyword arguments, a command's environment, a call's inputs, other sources for files that
     are staged. Names may be paths: `order.rows[0]`. It takes effect at once, also while the case or the item is
@@ -144,7 +145,7 @@ class WriteData(Message, frozen=True, tag="write-data"):
     by: str = ""
 
 
-class MarkCompensated(Message, frozen=True, tag="mark-compensated"):
+class MarkCompensated(EngineMessage, frozen=True, tag="mark-compensated"):
     """These completed activities were undone from outside the case, or are about to be: the numbers are those that
     `compensations` gave. Nobody undoes them again, the flow's own handlers included."""
 
@@ -170,14 +171,14 @@ Command = Union[
 ]
 
 
-class Moved(Message, frozen=True, tag="moved"):
+class CaseMoved(EngineMessage, frozen=True, tag="moved"):
     """Another server decides about the case from here on. To the case it means nothing: it takes the place in the
     journal that the server before would have written to next."""
 
     server: str
 
 
-Fact = Union[Command, Moved]
+Fact = Union[Command, CaseMoved]
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -190,27 +191,27 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
 # Orders. `serial` names the item or the timer; together with the case's id it is the order's identity.
 
 
-class SubmitJob(Message, frozen=True, tag="submit-job"):
+class SubmitJob(EngineMessage, frozen=True, tag="submit-job"):
     serial: int
     spec: JobSpec
 
 
-class CancelJob(Message, frozen=True, tag="cancel-job"):
+class CancelJob(EngineMessage, frozen=True, tag="cancel-job"):
     """`reason` is what somebody said who removed it, here and for tasks and called cases."""
 
     serial: int
     reason: str = ""
 
 
-class SuspendJob(Message, frozen=True, tag="suspend-job"):
+class SuspendJob(EngineMessage, frozen=True, tag="suspend-job"):
     serial: int
 
 
-class ResumeJob(Message, frozen=True, tag="resume-job"):
+class ResumeJob(EngineMessage, frozen=True, tag="resume-job"):
     serial: int
 
 
-class StageFiles(Message, frozen=True, tag="stage-files"):
+class StageFiles(EngineMessage, frozen=True, tag="stage-files"):
     """Store given files on the server, then FinishItem with them. `files` maps a name to a path or URL."""
 
     serial: int
@@ -219,7 +220,7 @@ class StageFiles(Message, frozen=True, tag="stage-files"):
     order: Literal["parallel", "sequence"] = "parallel"
 
 
-class OfferTask(Message, frozen=True, tag="offer-task"):
+class OfferTask(EngineMessage, frozen=True, tag="offer-task"):
     serial: int
     item: ItemId
     role: str
@@ -230,21 +231,21 @@ class OfferTask(Message, frozen=True, tag="offer-task"):
     deadline: Instant = 0
 
 
-class WithdrawTask(Message, frozen=True, tag="withdraw-task"):
+class WithdrawTask(EngineMessage, frozen=True, tag="withdraw-task"):
     serial: int
     reason: str = ""
 
 
-class SetTimer(Message, frozen=True, tag="set-timer"):
+class SetTimer(EngineMessage, frozen=True, tag="set-timer"):
     serial: int
     at: Instant
 
 
-class DropTimer(Message, frozen=True, tag="drop-timer"):
+class DropTimer(EngineMessage, frozen=True, tag="drop-timer"):
     serial: int
 
 
-class StartCalled(Message, frozen=True, tag="start-called"):
+class StartCalledCase(EngineMessage, frozen=True, tag="start-called"):
     """Start a called flow as a case of its own. `flow` is the flow itself where it came along, else None and `name`."""
 
     serial: int
@@ -255,12 +256,12 @@ class StartCalled(Message, frozen=True, tag="start-called"):
     domain: str = ""
 
 
-class CancelCalled(Message, frozen=True, tag="cancel-called"):
+class CancelCalledCase(EngineMessage, frozen=True, tag="cancel-called"):
     serial: int
     reason: str = ""
 
 
-class CallPartner(Message, frozen=True, tag="call-partner"):
+class CallPartner(EngineMessage, frozen=True, tag="call-partner"):
     """In XML `partner` is the partner link, `value` a message, `port_type` what is spoken there, and `reference` where:
     a service reference, as the partner link holds it. FinishItem then brings a message in `outcome.outputs`, or
     nothing when the operation is one-way and the partner has taken it; `wants_answer` is true for both."""
@@ -275,7 +276,7 @@ class CallPartner(Message, frozen=True, tag="call-partner"):
     reference: Value = None
 
 
-class SendReply(Message, frozen=True, tag="send-reply"):
+class SendReply(EngineMessage, frozen=True, tag="send-reply"):
     """`message` is the id of the delivered message that is answered. In XML the value is a message of a WSDL, and
     `message_type` its name there."""
 
@@ -287,7 +288,7 @@ class SendReply(Message, frozen=True, tag="send-reply"):
     message_type: str = ""
 
 
-class DoMend(Message, frozen=True, tag="do-mend"):
+class RunPrimitive(EngineMessage, frozen=True, tag="do-mend"):
     """A primitive of this exlet, to be done to the case that it mends; then FinishItem. `about` is an item of that
     case, if not the one at hand."""
 
@@ -299,7 +300,7 @@ class DoMend(Message, frozen=True, tag="do-mend"):
     settings: dict[str, Value] = {}
 
 
-class Transform(Message, frozen=True, tag="transform"):
+class RunStyleSheet(EngineMessage, frozen=True, tag="transform"):
     """Put a document through one of the flow's style sheets, then FinishItem with `{"result": value}` as outputs."""
 
     serial: int
@@ -309,20 +310,20 @@ class Transform(Message, frozen=True, tag="transform"):
     params: tuple[tuple[str, Value], ...] = ()
 
 
-class GoOn(Message, frozen=True, tag="go-on"):
+class ContinueLater(EngineMessage, frozen=True, tag="go-on"):
     """Give the command Proceed back, soon."""
 
     serial: int
 
 
-class Listens(Message, frozen=True, tag="listens"):
+class ListenerAdded(EngineMessage, frozen=True, tag="listens"):
     """For information, never owed: in a flow with XML somebody hears messages of the channel from now on, or hears
     others than before."""
 
     channel: str
 
 
-class ItemSkipped(Message, frozen=True, tag="item-skipped"):
+class ItemSkipped(EngineMessage, frozen=True, tag="item-skipped"):
     """For information, never owed: an activity will not run here, or was `cancelled` when nobody had to be told."""
 
     item: ItemId
@@ -332,7 +333,7 @@ class ItemSkipped(Message, frozen=True, tag="item-skipped"):
     cancelled: bool = False
 
 
-class ItemFailed(Message, frozen=True, tag="item-failed"):
+class ItemFailed(EngineMessage, frozen=True, tag="item-failed"):
     """For information, never owed: an activity failed before the world was asked for anything, so nobody else will
     tell of it (`early`); or it was made to fail, and the flow goes on."""
 
@@ -343,7 +344,7 @@ class ItemFailed(Message, frozen=True, tag="item-failed"):
     early: bool = False
 
 
-class ItemDone(Message, frozen=True, tag="item-done"):
+class ItemDone(EngineMessage, frozen=True, tag="item-done"):
     """For information, never owed: something is over that nobody else will tell of. With a `fault` it failed."""
 
     item: ItemId
@@ -353,7 +354,7 @@ class ItemDone(Message, frozen=True, tag="item-done"):
     fault: Fault | None = None
 
 
-class ItemEnded(Message, frozen=True, tag="item-ended"):
+class ItemEnded(EngineMessage, frozen=True, tag="item-ended"):
     """For information, never owed: an item was ended from outside while its order was out, and counts as this whatever
     becomes of what it had asked for. `told`: an ItemFailed, given before, counts it already."""
 
@@ -366,10 +367,10 @@ class ItemEnded(Message, frozen=True, tag="item-ended"):
     fault: Fault | None = None
     reason: str = ""
     by: str = ""
-    told: bool = False
+    is_reported: bool = False
 
 
-class EndCase(Message, frozen=True, tag="end-case"):
+class EndCase(EngineMessage, frozen=True, tag="end-case"):
     """The case is over; tell whoever waits."""
 
     status: Literal["completed", "failed", "cancelled"]
@@ -387,14 +388,14 @@ Order = Union[
     WithdrawTask,
     SetTimer,
     DropTimer,
-    StartCalled,
-    CancelCalled,
+    StartCalledCase,
+    CancelCalledCase,
     CallPartner,
     SendReply,
-    DoMend,
-    Transform,
-    GoOn,
-    Listens,
+    RunPrimitive,
+    RunStyleSheet,
+    ContinueLater,
+    ListenerAdded,
     ItemSkipped,
     ItemFailed,
     ItemDone,
@@ -411,6 +412,6 @@ URL_NOT_STAGED = (
 """What is said of a `stage` that names one and no target."""
 
 
-def staged(files: dict[str, FileRef]) -> Outcome:
+def staging_outcome(files: dict[str, FileRef]) -> Outcome:
     """The outcome of a staging that went well."""
     return Outcome(files=files)

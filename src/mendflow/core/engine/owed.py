@@ -6,9 +6,9 @@ import msgspec
 
 from mendflow.core.engine.activities import KINDS
 from mendflow.core.engine.activities.items import ItemKind
-from mendflow.core.engine.messages import EndCase, GoOn, Order, SetTimer
-from mendflow.core.engine.state import Case, Instance, Item, Phase, Picking, ScopeInstance, TimedItem
-from mendflow.core.engine.writing import order_data
+from mendflow.core.engine.data_updates import order_data
+from mendflow.core.engine.messages import ContinueLater, EndCase, Order, SetTimer
+from mendflow.core.engine.state import Case, Instance, InstancePhase, Item, PickInstance, ScopeInstance, TimedItem
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.values import Value
 
@@ -32,8 +32,8 @@ def owed(case: Case) -> list[Order]:
         status = case.status
         assert status in ("completed", "failed", "cancelled")
         return [*orders, EndCase(status=status, outputs=case.outputs, fault=case.fault)]
-    if case.going_on:
-        orders.append(GoOn(serial=case.going_on))
+    if case.continuation:
+        orders.append(ContinueLater(serial=case.continuation))
     for instance in case.instances.values():
         orders.extend(_owed_by(case, instance))
     return orders
@@ -45,10 +45,10 @@ def _owed_by(case: Case, instance: Instance) -> Iterator[Order]:
         kind = KINDS[node.kind]
         assert isinstance(kind, ItemKind)
         if instance.serial and instance.serial not in case.answered:
-            yield kind.out(node, instance)
+            yield kind.current_order(node, instance)
             if instance.suspended or case.status == "suspended":
                 yield from kind.pauses(instance)
-    if isinstance(instance, (TimedItem, ScopeInstance, Picking)):
+    if isinstance(instance, (TimedItem, ScopeInstance, PickInstance)):
         for serial, alarm in instance.timers.items():
             if serial not in case.answered:
                 yield SetTimer(serial=serial, at=alarm.at)
@@ -57,7 +57,7 @@ def _owed_by(case: Case, instance: Instance) -> Iterator[Order]:
 def live_items(case: Case) -> Iterator[LiveItem]:
     """Every item that has begun and not ended."""
     for instance in case.instances.values():
-        if isinstance(instance, Item) and instance.phase is Phase.RUNNING:
+        if isinstance(instance, Item) and instance.phase is InstancePhase.RUNNING:
             yield _live(case, instance)
 
 
@@ -78,7 +78,7 @@ def item_order(case: Case, serial: int) -> Order | None:
     node = case.plan.nodes[found.node]
     kind = KINDS[node.kind]
     assert isinstance(kind, ItemKind)
-    return kind.out(node, found)
+    return kind.current_order(node, found)
 
 
 def item_data(case: Case, item: ItemId) -> dict[str, Value]:

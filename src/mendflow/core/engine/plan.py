@@ -8,28 +8,28 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from mendflow.core.engine.anatomy import Body, declared_by, kind_of, parts_of
-from mendflow.core.engine.sense import nonsense
-from mendflow.core.engine.wording import misworded
-from mendflow.core.engine.xml.sensible import Around, misfits, misplaced, speaks_xml
+from mendflow.core.engine.activity_checks import activity_problems
+from mendflow.core.engine.activity_parts import HandlerBody, declarations_of, kind_of, parts_of
+from mendflow.core.engine.expression_checks import expression_problems
+from mendflow.core.engine.xml.checks import XmlScope, misplaced_values, speaks_xml, undeclared_names
+from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
+    ActivityNode,
     Call,
     Compensate,
     Flow,
-    Mend,
-    Node,
     OnMessage,
     Parallel,
     Pick,
+    PrimitiveStep,
     Receive,
     Reply,
     Rethrow,
     Scope,
 )
-from mendflow.core.model.problems import BadFlow
-from mendflow.core.model.xml import Declared, Operation, XmlType
+from mendflow.core.model.xml import Operation, ScopeDeclarations, XmlType
 
 FLOW: Final = "flow"
 CATCH: Final = "catch"
@@ -48,7 +48,7 @@ REPEATED: Final = frozenset({"while", "until", "for-each", ON_MESSAGE, ON_ALARM,
 HANDLERS: Final = frozenset({CATCH, COMPENSATION, TERMINATION})
 
 
-class Link(msgspec.Struct):
+class PlanLink(msgspec.Struct):
     """`keeper` is the isolated scope that keeps the link's state back until it has ended; -1 if there is none."""
 
     index: int
@@ -56,7 +56,7 @@ class Link(msgspec.Struct):
     owner: int
     source: int = -1
     target: int = -1
-    keeper: int = -1
+    isolating_scope: int = -1
 
 
 class PlanNode(msgspec.Struct):
@@ -73,25 +73,25 @@ class PlanNode(msgspec.Struct):
     targets: tuple[int, ...] = ()
     sources: tuple[tuple[int, Expr | None], ...] = ()
     leaving: tuple[int, ...] = ()  # links that lead out of it, its parts included
-    plain: bool = True
-    quiet: bool = True
+    is_plain: bool = True
+    is_quiet: bool = True
     isolated: bool = False
     catches: tuple[int, ...] = ()
     messages: tuple[int, ...] = ()
     alarms: tuple[int, ...] = ()
     compensation: int = -1
     termination: int = -1
-    prepared: Any = None  # what the activity's own kind has worked out for itself
+    job_template: Any = None  # what the activity's own kind has worked out for itself
     types: dict[str, XmlType] = {}  # variables that it declares, in flows with XML
-    declared: Declared | None = None  # all else that it declares
+    declared: ScopeDeclarations | None = None  # all else that it declares
 
 
 class Plan(msgspec.Struct):
     flow: Flow
     nodes: list[PlanNode]
-    links: list[Link]
+    links: list[PlanLink]
     default: int  # the node of handlers that compensate everything
-    asked: frozenset[str]  # channels that some reply answers
+    referenced_names: frozenset[str]  # channels that some reply answers
     channels: frozenset[str]  # channels that somebody listens to, at some time
     called: dict[str, Flow]
     begins: frozenset[str]  # channels whose messages begin a case, in flows with XML
@@ -111,13 +111,13 @@ def compile_flow(flow: Flow, *, taken: bool = False, alone: bool = False) -> Pla
     compiler = _Compiler(flow, judging=not taken)
     problems = compiler.problems
     if not taken and not alone:
-        problems.extend(_problems_along(flow))
+        problems.extend(_problems_of_called(flow))
     if problems:
         raise BadFlow(f"flow {flow.name}: {problems[0]}", problems=problems)
     return compiler.plan()
 
 
-def _problems_along(flow: Flow) -> Iterator[str]:
+def _problems_of_called(flow: Flow) -> Iterator[str]:
     """What is wrong with the flows that came along. One that stands in several places is looked at once."""
     seen: set[int] = set()
     pending = list(flow.calls)
@@ -134,7 +134,7 @@ class _Compiler:
         self.flow = flow
         self.judging = judging
         self.nodes: list[PlanNode] = []
-        self.links: list[Link] = []
+        self.links: list[PlanLink] = []
         self.declared: dict[tuple[int, str], int] = {}
         self.problems: list[str] = []
         self.names: set[str] = set()
@@ -180,10 +180,10 @@ class _Compiler:
             return None
         return self.around(node).operation(heard.xml, mine=True)
 
-    def around(self, node: PlanNode) -> Around:
+    def around(self, node: PlanNode) -> XmlScope:
         assert self.flow.xml is not None, "only flows with XML declare"
-        nodes = (node, *self.above(node))
-        return Around(
+        nodes = (node, *self.ancestors(node))
+        return XmlScope(
             self.flow.xml,
             [each.types for each in nodes if each.types],
             [each.declared for each in nodes if each.declared is not None],
@@ -193,11 +193,11 @@ class _Compiler:
         """Refuse XML that names what is not there."""
         if self.flow.xml is not None:
             process = self.nodes[self.nodes[0].children[0]]
-            self.problems.extend(misplaced(self.flow, process.declared or Declared()))
+            self.problems.extend(misplaced_values(self.flow, process.declared or ScopeDeclarations()))
         for node in self.nodes:
             said = [node.activity, *(node.activity.messages if isinstance(node.activity, Pick) else ())]
             if self.flow.xml is not None:
-                found = [problem for each in said for problem in misfits(each, self.around(node))]
+                found = [problem for each in said for problem in undeclared_names(each, self.around(node))]
                 self.problems.extend(f"{node.name or node.kind}: {problem}" for problem in found)
             elif any(speaks_xml(each) for each in said):
                 self.problems.append(f"{node.name or node.kind}: it speaks XML, and the flow knows no WSDL files")
@@ -207,15 +207,15 @@ class _Compiler:
         shown = getattr(activity, "label", "") or name
         node = PlanNode(len(self.nodes), kind, name, activity, parent, shown=shown)
         if self.flow.xml is not None:
-            node.types, node.declared = declared_by(activity)
+            node.types, node.declared = declarations_of(activity)
         self.nodes.append(node)
         self.pending.append(node)
         if self.judging:
-            self.problems.extend(nonsense(activity))
-            self.problems.extend(misworded(activity))
-            if isinstance(activity, Mend) and not self.flow.exlet:
+            self.problems.extend(activity_problems(activity))
+            self.problems.extend(expression_problems(activity))
+            if isinstance(activity, PrimitiveStep) and not self.flow.exlet:
                 self.problems.append(f"{name}: `{activity.do}` makes sense only in an exlet, which mends another case")
-        if isinstance(activity, Node):
+        if isinstance(activity, ActivityNode):
             if name in self.names:
                 self.problems.append(f"two activities are called {name}; give each a name of its own")
             self.names.add(name)
@@ -231,16 +231,16 @@ class _Compiler:
         if isinstance(activity, Parallel):
             for name in activity.links:
                 self.declared[index, name] = len(self.links)
-                self.links.append(Link(len(self.links), name, index))
+                self.links.append(PlanLink(len(self.links), name, index))
         if isinstance(activity, Scope):
             node.messages = tuple(self.add(ON_MESSAGE, each, index) for each in activity.messages)
             node.alarms = tuple(self.add(ON_ALARM, each, index) for each in activity.alarms)
             node.catches = tuple(self.add(CATCH, each, index) for each in activity.catches)
             if activity.compensation is not None:
-                node.compensation = self.add(COMPENSATION, Body(activity.compensation), index)
+                node.compensation = self.add(COMPENSATION, HandlerBody(activity.compensation), index)
             if activity.termination is not None:
-                node.termination = self.add(TERMINATION, Body(activity.termination), index)
-            node.isolated = activity.isolated and not any(each.isolated for each in self.above(node))
+                node.termination = self.add(TERMINATION, HandlerBody(activity.termination), index)
+            node.isolated = activity.isolated and not any(each.isolated for each in self.ancestors(node))
         self.demand_a_handler(node)
 
     def demand_a_handler(self, node: PlanNode) -> None:
@@ -249,11 +249,11 @@ class _Compiler:
             wanted = frozenset({CATCH})
         elif isinstance(node.activity, Compensate):
             wanted = HANDLERS
-        if wanted and not any(each.kind in wanted for each in self.above(node)):
+        if wanted and not any(each.kind in wanted for each in self.ancestors(node)):
             where = "a fault handler" if wanted == {CATCH} else "a fault, compensation or termination handler"
             self.problems.append(f"{node.name}: {node.kind} stands outside {where}; move it into one")
 
-    def above(self, node: PlanNode) -> Iterator[PlanNode]:
+    def ancestors(self, node: PlanNode) -> Iterator[PlanNode]:
         while node.parent >= 0:
             node = self.nodes[node.parent]
             yield node
@@ -262,13 +262,13 @@ class _Compiler:
         """Find the links that activities name."""
         for node in self.nodes:
             activity = node.activity
-            if not isinstance(activity, Node):
+            if not isinstance(activity, ActivityNode):
                 continue
             targets = [self.find(node, name) for name in activity.targets]
             sources = [(self.find(node, source.link), source.when) for source in activity.sources]
             node.targets = tuple(link for link in targets if link >= 0)
             node.sources = tuple((link, when) for link, when in sources if link >= 0)
-            node.plain = not node.targets and activity.when is None
+            node.is_plain = not node.targets and activity.when is None
             for index in node.targets:
                 self.join(index, node, "target")
             for index, _ in node.sources:
@@ -279,7 +279,7 @@ class _Compiler:
                 self.problems.append(f"link {link.name} has no {missing}; give it one or remove it")
 
     def find(self, node: PlanNode, name: str) -> int:
-        for each in self.above(node):
+        for each in self.ancestors(node):
             if (found := self.declared.get((each.index, name))) is not None:
                 return found
             if each.kind in REPEATED:
@@ -300,16 +300,16 @@ class _Compiler:
         for link in self.links:
             if link.source < 0 or link.target < 0:
                 continue
-            within = {link.target, *(each.index for each in self.above(self.nodes[link.target]))}
+            within = {link.target, *(each.index for each in self.ancestors(self.nodes[link.target]))}
             node = self.nodes[link.source]
             while node.index != link.owner:
                 leaving.setdefault(node.index, []).append(link.index)
                 if node.isolated and node.index != link.source and node.index not in within:
-                    link.keeper = node.index
+                    link.isolating_scope = node.index
                 node = self.nodes[node.parent]
         for index, links in leaving.items():
             self.nodes[index].leaving = tuple(links)
-            self.nodes[index].quiet = False
+            self.nodes[index].is_quiet = False
 
     def demand_an_order(self) -> None:
         """Refuse activities that wait for each other in a circle. Every node has a start and an end (its number twice,
@@ -348,31 +348,33 @@ def called_flows(flow: Flow) -> dict[str, Flow]:
     found: dict[str, Flow] = {}
     for called in flow.calls:
         own = {each.name for each in called.calls}
-        if any(name not in own for name in names_called(called)):
+        if any(name not in own for name in called_names(called)):
             others = tuple(each for each in flow.calls if each.name not in own)
             called = msgspec.structs.replace(called, calls=(*called.calls, *others))
         found[called.name] = called
     return found
 
 
-def names_called(flow: Flow) -> Iterator[str]:
-    return (activity.flow for activity in below(flow) if isinstance(activity, Call) and activity.flow)
+def called_names(flow: Flow) -> Iterator[str]:
+    return (activity.flow for activity in walk_activities(flow) if isinstance(activity, Call) and activity.flow)
 
 
-def below(flow: Flow) -> Iterator[Activity]:
+def walk_activities(flow: Flow) -> Iterator[Activity]:
     """Every activity of a flow, its handlers' included."""
     pending: list[Any] = [flow]
     while pending:
         activity = pending.pop()
-        if isinstance(activity, Node):
+        if isinstance(activity, ActivityNode):
             yield cast(Activity, activity)
         pending.extend(parts_of(activity))
         if isinstance(activity, Scope):
             pending.extend((*activity.messages, *activity.alarms, *activity.catches))
-            pending.extend(Body(each) for each in (activity.compensation, activity.termination) if each is not None)
+            pending.extend(
+                HandlerBody(each) for each in (activity.compensation, activity.termination) if each is not None
+            )
 
 
-def above(plan: Plan, node: PlanNode) -> Iterator[PlanNode]:
+def ancestors(plan: Plan, node: PlanNode) -> Iterator[PlanNode]:
     """What the node stands in, from the inside outwards."""
     while node.parent >= 0:
         node = plan.nodes[node.parent]

@@ -2,7 +2,8 @@
 
 Nothing calls down or up the tree of activities directly: a parent that wants a child puts its start on the agenda, a
 child that ended puts its end there. So depth costs no stack, the order is the same each time, and the work can be cut
-anywhere: after a bounded number of starts the rest of the agenda stays in the case, and GoOn asks for the next piece.
+anywhere: after a bounded number of starts the rest of the agenda stays in the case, and ContinueLater asks for the next
+piece.
 
 An activity kind is an `ActivityKind`. The machine knows none of them."""
 
@@ -13,13 +14,13 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 from msgspec.structs import replace
 
 from mendflow.core.engine import data, links
-from mendflow.core.engine.faults import JOIN_FAILURE, Thrown, thrown
+from mendflow.core.engine.faults import JOIN_FAILURE, FlowFault, flow_fault
 from mendflow.core.engine.messages import (
-    CancelCalled,
+    CancelCalledCase,
     CancelJob,
+    ContinueLater,
     Deliver,
     EndCase,
-    GoOn,
     ItemFailed,
     ItemSkipped,
     Order,
@@ -29,14 +30,14 @@ from mendflow.core.engine.plan import WORK, work_below
 from mendflow.core.engine.state import (
     AnyInstance,
     Case,
-    End,
-    Index,
+    CaseIndex,
     Instance,
+    InstanceEnd,
+    InstancePhase,
     Item,
     JobItem,
-    Meter,
-    Phase,
     Structure,
+    XmlMeter,
 )
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import Instant, ItemId
@@ -44,10 +45,10 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import Value
 
 STARTS_MAX: Final = 500
-"""How many activities one event starts before the rest is left to GoOn."""
+"""How many activities one event starts before the rest is left to ContinueLater."""
 
 WORK_MAX: Final = 200_000
-"""How much work on XML one event does before the rest is left to GoOn, as the meter counts it."""
+"""How much work on XML one event does before the rest is left to ContinueLater, as the meter counts it."""
 
 START, JOIN, ENDED, STEP = range(4)
 
@@ -55,7 +56,7 @@ START, JOIN, ENDED, STEP = range(4)
 Live = TypeVar("Live", bound=Instance)
 
 
-def unasked(*given: object) -> AssertionError:
+def unsupported(*given: object) -> AssertionError:
     """Our bug: a kind of activity was asked for something that it does not have."""
     return AssertionError(f"this activity does nothing of the sort: {given!r:.300}")
 
@@ -67,14 +68,14 @@ class ActivityKind(Generic[Live]):
 
     def start(self, run: "Run", instance: Live, /) -> None:
         """Begin. Links and conditions are settled."""
-        raise unasked(run, instance)
+        raise unsupported(run, instance)
 
     def step(self, run: "Run", instance: Live, /) -> None:
         """Go on with what an earlier step left."""
-        raise unasked(run, instance)
+        raise unsupported(run, instance)
 
     def child_ended(self, run: "Run", instance: Live, child: Instance, place: int, /) -> None:
-        raise unasked(run, instance, child, place)
+        raise unsupported(run, instance, child, place)
 
     def child_removed(self, run: "Run", instance: Live, child: Instance, place: int, /) -> None:
         """A child's path was removed. Where there are paths beside it they go on; else this one's is removed too."""
@@ -90,32 +91,32 @@ class ActivityKind(Generic[Live]):
     def stop(self, run: "Run", instance: Live, stack: list[Instance], /) -> None:
         """End early: put on the stack whatever must end first."""
         assert isinstance(instance, Structure)
-        instance.phase = Phase.STOPPING
+        instance.phase = InstancePhase.STOPPING
         if instance.children:
             stack.extend(run.instances[child] for child in reversed(instance.children))
         else:
-            self.stopped(run, instance)
+            self.children_stopped(run, instance)
 
-    def stopped(self, run: "Run", instance: Live, /) -> None:
+    def children_stopped(self, run: "Run", instance: Live, /) -> None:
         """All children have ended after a stop."""
-        run.end(instance, End.STOPPED)
+        run.end(instance, InstanceEnd.STOPPED)
 
     def close(self, run: "Run", instance: Live, /) -> None:
         """Let go of everything: called once, as the instance ends, whether or not it had begun."""
 
-    def finished(self, run: "Run", instance: Live, outcome: Outcome, /) -> None:
+    def order_finished(self, run: "Run", instance: Live, outcome: Outcome, /) -> None:
         """The order that is out was answered."""
-        raise unasked(run, instance, outcome)
+        raise unsupported(run, instance, outcome)
 
-    def fired(self, run: "Run", instance: Live, serial: int, /) -> None:
+    def timer_fired(self, run: "Run", instance: Live, serial: int, /) -> None:
         """A timer went off."""
-        raise unasked(run, instance, serial)
+        raise unsupported(run, instance, serial)
 
-    def heard(self, run: "Run", instance: Live, place: int, message: Deliver, /) -> None:
+    def message_heard(self, run: "Run", instance: Live, place: int, message: Deliver, /) -> None:
         """A message came that it listens for."""
-        raise unasked(run, instance, place, message)
+        raise unsupported(run, instance, place, message)
 
-    def deafened(self, run: "Run", instance: Live, fault: Fault, /) -> None:
+    def listening_failed(self, run: "Run", instance: Live, fault: Fault, /) -> None:
         """It listened, and could not take a message."""
         run.fail(instance, fault)
 
@@ -132,11 +133,11 @@ class Run:
         self.plan = case.plan
         self.nodes = self.plan.nodes
         self.instances = case.instances
-        self.index: Index = case.index
+        self.index: CaseIndex = case.index
         self.orders: list[Order] = []
         self.agenda: deque[tuple[int, int]] = deque()
         self.starts = 0
-        self.meter: Meter = case.meter
+        self.meter: XmlMeter = case.meter
         self.meter.begin()
 
     def serial(self) -> int:
@@ -144,7 +145,7 @@ class Run:
         return self.case.last_serial
 
     @property
-    def tired(self) -> bool:
+    def is_over_budget(self) -> bool:
         """Whether this event has done enough."""
         return self.starts >= STARTS_MAX or self.meter.work >= WORK_MAX
 
@@ -183,64 +184,64 @@ class Run:
                 continue
             try:
                 _STEPS[what](self, instance)
-            except Thrown as problem:
+            except FlowFault as problem:
                 self.fail(instance, problem.fault)
 
-    def rest(self) -> None:
+    def yield_work(self) -> None:
         """At the end of an event: ask to be called again if there is more to do."""
         self.meter.end()
         case = self.case
-        if case.going_on or case.status != "running" or not (case.backlog or case.facts):
+        if case.continuation or case.status != "running" or not (case.backlog or case.facts):
             return
-        case.going_on = self.serial()
-        self.orders.append(GoOn(serial=case.going_on))
+        case.continuation = self.serial()
+        self.orders.append(ContinueLater(serial=case.continuation))
 
     def start(self, instance: Instance) -> None:
-        if instance.phase is not Phase.NEW:
+        if instance.phase is not InstancePhase.NEW:
             return
         self.starts += 1
         node = self.nodes[instance.node]
-        if node.plain:
-            instance.phase = Phase.RUNNING
+        if node.is_plain:
+            instance.phase = InstancePhase.RUNNING
             self.kinds[node.kind].start(self, instance)
         elif links.await_links(self, instance, node):
             self.join(instance)
         else:
-            instance.phase = Phase.JOINING
+            instance.phase = InstancePhase.JOINING
 
     def join(self, instance: Instance) -> None:
         """All links are decided: run the activity, skip it, or fail."""
-        if instance.phase > Phase.JOINING:
+        if instance.phase > InstancePhase.JOINING:
             return
         node = self.nodes[instance.node]
-        if node.targets and not links.joined(self, instance, node):
+        if node.targets and not links.join_holds(self, instance, node):
             if not node.activity.suppress_join_failure:
-                raise thrown(JOIN_FAILURE, f"{node.name}: the links that lead to it do not let it run")
+                raise flow_fault(JOIN_FAILURE, f"{node.name}: the links that lead to it do not let it run")
             self.skip(instance, "what it needs did not complete")
         elif node.activity.when is not None and not data.holds(self.case, instance.env, node.activity.when):
             self.skip(instance, f"its condition `{node.activity.when.text}` is false")
         else:
-            instance.phase = Phase.RUNNING
+            instance.phase = InstancePhase.RUNNING
             self.kinds[node.kind].start(self, instance)
 
     def step(self, instance: Instance) -> None:
-        if instance.phase is Phase.RUNNING:
+        if instance.phase is InstancePhase.RUNNING:
             self.kinds[self.nodes[instance.node].kind].step(self, instance)
 
     def step_later(self, instance: Instance) -> None:
         self.agenda.append((STEP, instance.id))
 
-    def end(self, instance: Instance, how: End) -> None:
+    def end(self, instance: Instance, how: InstanceEnd) -> None:
         """The instance is over. Its links are decided, and its parent will be told."""
-        assert instance.phase is not Phase.DONE, "an instance ends once"
+        assert instance.phase is not InstancePhase.DONE, "an instance ends once"
         node = self.nodes[instance.node]
-        if instance.phase is Phase.JOINING:
-            links.wait_no_more(self, instance, node)
+        if instance.phase is InstancePhase.JOINING:
+            links.stop_waiting(self, instance, node)
         self.kinds[node.kind].close(self, instance)
-        instance.phase = Phase.DONE
+        instance.phase = InstancePhase.DONE
         instance.end = how
-        if not node.quiet:
-            links.leave(self, instance, node)
+        if not node.is_quiet:
+            links.decide_leaving(self, instance, node)
         self.agenda.append((ENDED, instance.id))
 
     def tell_parent(self, instance: Instance) -> None:
@@ -248,41 +249,41 @@ class Run:
         parent = self.instances[instance.parent]
         assert isinstance(parent, Structure)
         place = parent.children.pop(instance.id)
-        if parent.phase is Phase.DONE:
+        if parent.phase is InstancePhase.DONE:
             return
         kind = self.kinds[self.nodes[parent.node].kind]
         try:
-            if parent.phase is not Phase.STOPPING:
-                if instance.end is End.REMOVED:
+            if parent.phase is not InstancePhase.STOPPING:
+                if instance.end is InstanceEnd.REMOVED:
                     kind.child_removed(self, parent, instance, place)
                 else:
                     kind.child_ended(self, parent, instance, place)
                 return
             kind.child_forgotten(self, parent, instance)
             if not parent.children:
-                kind.stopped(self, parent)
-        except Thrown as problem:
+                kind.children_stopped(self, parent)
+        except FlowFault as problem:
             self.fail(parent, problem.fault)
 
     def skip(self, instance: Instance, reason: str) -> None:
         """End it without having run it."""
         self.tell_skipped(instance.node, instance.path, reason)
-        self.end(instance, End.SKIPPED)
+        self.end(instance, InstanceEnd.SKIPPED)
 
     def remove(self, instance: Item, reason: str) -> None:
         """End an item as cancelled, and with it the path that it stands on. Of one that nobody has to be told to stop,
         people are told all the same."""
         given = len(self.orders)
-        self.end(instance, End.REMOVED)
+        self.end(instance, InstanceEnd.REMOVED)
         if len(self.orders) == given:
             told = f"it was removed: {reason}" if reason else "it was removed"
             self.tell_skipped(instance.node, instance.path, told, cancelled=True)
         for place in range(given, len(self.orders)) if reason else ():
             order = self.orders[place]
-            if isinstance(order, CancelJob | WithdrawTask | CancelCalled):
+            if isinstance(order, CancelJob | WithdrawTask | CancelCalledCase):
                 self.orders[place] = replace(order, reason=reason)
 
-    def skip_unborn(self, node: int, near: Instance, reason: str) -> None:
+    def skip_unstarted(self, node: int, near: Instance, reason: str) -> None:
         """A part that will never be wanted: the links that leave it are false."""
         self.tell_skipped(node, near.path, reason)
         self.skip_links(node, near)
@@ -315,23 +316,23 @@ class Run:
         stack = [instance]
         while stack:
             each = stack.pop()
-            if each.phase >= Phase.STOPPING:
+            if each.phase >= InstancePhase.STOPPING:
                 continue
-            if each.phase < Phase.RUNNING or not isinstance(each, Structure):
-                self.end(each, End.STOPPED)
+            if each.phase < InstancePhase.RUNNING or not isinstance(each, Structure):
+                self.end(each, InstanceEnd.STOPPED)
             else:
                 self.kinds[self.nodes[each.node].kind].stop(self, each, stack)
 
     def fail(self, instance: Instance, fault: Fault) -> None:
         """The activity itself fails; the fault goes up to whoever deals with it."""
-        if instance.phase >= Phase.STOPPING:
+        if instance.phase >= InstancePhase.STOPPING:
             return
         if isinstance(instance, Item):
             fault = self.tell_failed(instance, fault)
         if isinstance(instance, Structure) and instance.children:
             self.stop(instance)
         else:
-            self.end(instance, End.FAULTED)
+            self.end(instance, InstanceEnd.FAULTED)
         self.throw(instance, fault)
 
     def throw(self, instance: Instance, fault: Fault) -> None:
@@ -339,7 +340,7 @@ class Run:
         child = instance
         while child.parent:
             parent = self.instances[child.parent]
-            if parent.phase is Phase.STOPPING:
+            if parent.phase is InstancePhase.STOPPING:
                 self.stop(child)
                 return
             if self.kinds[self.nodes[parent.node].kind].child_faulted(self, parent, child, fault):
@@ -351,11 +352,11 @@ class Run:
         """The case is over: nothing of it stays live."""
         case = self.case
         for instance in self.instances.values():
-            if instance.phase is not Phase.DONE:
+            if instance.phase is not InstancePhase.DONE:
                 self.kinds[self.nodes[instance.node].kind].close(self, instance)
         case.status, case.outputs, case.fault, case.ended_at = status, outputs or {}, fault, self.now
         if self.plan.flow.xml is not None:
-            case.unheard = case.messages_waiting()
+            case.undelivered = case.messages_waiting()
         self.agenda.clear()
         live: tuple[dict[Any, Any] | list[Any], ...] = (
             case.instances,
@@ -363,7 +364,7 @@ class Run:
             case.backlog,
             case.listeners,
             case.mailbox,
-            case.seen,
+            case.message_ids,
             case.facts,
             case.answered,
             case.isolated_next,
@@ -372,13 +373,13 @@ class Run:
             case.at_start,
             case.restarts,
             case.levels,
-            case.done,
+            case.completed_items,
             self.index.items,
             self.index.serials,
         )
         for each in live:
             each.clear()
-        case.root = case.isolated = case.going_on = 0
+        case.root = case.isolated = case.continuation = 0
         self.orders.append(EndCase(status=status, outputs=case.outputs, fault=fault))
 
 

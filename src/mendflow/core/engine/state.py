@@ -20,7 +20,7 @@ from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseStatus
 
 
-class Phase(IntEnum):
+class InstancePhase(IntEnum):
     NEW = 0  # its parent wants it; it has not begun
     JOINING = 1  # it waits for its links to be decided
     RUNNING = 2
@@ -28,7 +28,7 @@ class Phase(IntEnum):
     DONE = 4  # over; its parent has not been told yet
 
 
-class End(IntEnum):
+class InstanceEnd(IntEnum):
     """How an instance ended."""
 
     COMPLETED = 0
@@ -39,7 +39,7 @@ class End(IntEnum):
     FAILED = 5  # made to fail, and what follows runs
 
 
-class Stage(IntEnum):
+class ScopeStage(IntEnum):
     """Where in its life a scope is."""
 
     QUEUED = 0  # isolated, and another isolated scope is running
@@ -68,18 +68,18 @@ class Env(msgspec.Struct, array_like=True, gc=False):
     node: int = -1
 
 
-class Record(msgspec.Struct, array_like=True, gc=False):
+class CompensationRecord(msgspec.Struct, array_like=True, gc=False):
     """A scope that completed and can be compensated: its data as it was then, and such scopes inside it. `number` is
     its place in the order of completions."""
 
     node: int
     path: str
     env: int
-    inner: list["Record"]
+    inner: list["CompensationRecord"]
     number: int = 0
 
 
-class Done(msgspec.Struct, array_like=True, gc=False):
+class CompletedItem(msgspec.Struct, array_like=True, gc=False):
     """An item that completed, which somebody outside may want to undo. `data` is what it was given."""
 
     node: int
@@ -98,8 +98,8 @@ class Instance(msgspec.Struct, array_like=True, gc=False, tag="instance"):
     env: int
     scope: int
     path: str
-    phase: Phase = Phase.NEW
-    end: End = End.COMPLETED
+    phase: InstancePhase = InstancePhase.NEW
+    end: InstanceEnd = InstanceEnd.COMPLETED
     undecided: int = 0  # links that it waits for
 
 
@@ -119,7 +119,7 @@ class Graph(Structure, tag="graph", gc=False):
     fault: Fault | None = None
 
 
-class Turns(Structure, tag="turns", gc=False):
+class ForEachInstance(Structure, tag="turns", gc=False):
     """A for-each. `elements` is None when it counts from `first`."""
 
     elements: list[Value] | None = None
@@ -145,28 +145,28 @@ class ScopeInstance(Structure, tag="scope", gc=False):
     begins, and so is the `message` of an event handler. `doomed`: it was told to end while it handled a fault, which it
     may finish."""
 
-    stage: Stage = Stage.BODY
+    stage: ScopeStage = ScopeStage.BODY
     inner: int = 0
     held: int = 0
     fault: Fault | None = None
-    records: list[Record] = []
-    targets: list[Record] = []
-    given: dict[str, Value] = {}
+    records: list[CompensationRecord] = []
+    targets: list[CompensationRecord] = []
+    handler_arguments: dict[str, Value] = {}
     request: tuple[str, str] | None = None
     timers: dict[int, Alarm] = {}
     listening: list[tuple[str, str]] = []
     links: dict[int, bool] = {}
-    begun: int = 0
-    doomed: bool = False
-    isolating: bool = False
+    handlers_begun: int = 0
+    is_terminating: bool = False
+    is_isolating: bool = False
     ticket: int = 0  # its number in the queue of isolated scopes
-    removed: bool = False  # an item of its body was removed, and with it the rest of the path
-    failed: bool = False  # its body is an item that was made to fail
+    is_removed: bool = False  # an item of its body was removed, and with it the rest of the path
+    is_failed: bool = False  # its body is an item that was made to fail
     message: Deliver | None = None  # in flows with XML
 
 
-class Compensating(Structure, tag="compensating", gc=False):
-    targets: list[Record] = []
+class CompensateInstance(Structure, tag="compensating", gc=False):
+    targets: list[CompensationRecord] = []
 
 
 class Item(Instance, tag="item", gc=False):
@@ -202,14 +202,14 @@ class TimedItem(Item, tag="timed", gc=False):
     until: Instant = 0
 
 
-class Transforming(Item, tag="transforming", gc=False):
+class TransformItem(Item, tag="transforming", gc=False):
     """An assign with style sheets: what they made so far, by what they were given; `wanted` is being made."""
 
-    wanted: str = ""
+    pending: str = ""
     made: dict[str, Value] = {}
 
 
-class Picking(Structure, tag="picking", gc=False):
+class PickInstance(Structure, tag="picking", gc=False):
     """A pick; when it has no timers and does not listen any more, it has picked."""
 
     timers: dict[int, Alarm] = {}
@@ -220,15 +220,15 @@ AnyInstance = Union[
     Instance,
     Structure,
     Graph,
-    Turns,
+    ForEachInstance,
     ScopeInstance,
-    Compensating,
-    Picking,
+    CompensateInstance,
+    PickInstance,
     Item,
     JobItem,
     ReceiveItem,
     TimedItem,
-    Transforming,
+    TransformItem,
 ]
 
 
@@ -239,7 +239,7 @@ class Listener(msgspec.Struct, array_like=True, gc=False):
     place: int
 
 
-class Index:
+class CaseIndex:
     """What can be worked out again from the state, and is: who waits under which serial, who is which item."""
 
     __slots__ = ("items", "serials")
@@ -248,15 +248,15 @@ class Index:
         self.serials: dict[int, int] = {}
         self.items: dict[str, int] = {}
         for instance in instances:
-            if isinstance(instance, Item) and instance.phase is Phase.RUNNING:
+            if isinstance(instance, Item) and instance.phase is InstancePhase.RUNNING:
                 self.items[instance.item] = instance.id
                 if instance.serial:
                     self.serials[instance.serial] = instance.id
-            if isinstance(instance, (TimedItem, ScopeInstance, Picking)):
+            if isinstance(instance, (TimedItem, ScopeInstance, PickInstance)):
                 self.serials.update(dict.fromkeys(instance.timers, instance.id))
 
 
-class Meter:
+class XmlMeter:
     """The work that one event did on XML, in units of about a microsecond: nodes that expressions looked at, texts
     that were read and written. It is no part of the state, and the same each time that the event is replayed, in every
     version: journals hold where events were cut. So what something counts for stays, however fast it gets. A text is
@@ -307,14 +307,14 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     envs: dict[int, Env] = {}
     root: int = 0
     backlog: list[tuple[int, int]] = []
-    going_on: int = 0  # the serial under which a GoOn is out
+    continuation: int = 0  # the serial under which a ContinueLater is out
     listeners: dict[str, dict[str, Listener]] = {}  # by channel, then by correlation
     mailbox: dict[str, list[Deliver]] = {}
-    seen: dict[str, None] = {}
+    message_ids: dict[str, None] = {}
     isolated: int = 0  # the isolated scope that runs
     isolated_next: dict[int, int] = {}  # those that wait, by ticket
     tickets: int = 0  # how many tickets were given
-    tickets_called: int = 0  # how many of them have had their turn
+    tickets_served: int = 0  # how many of them have had their turn
     facts: list[Event] = []  # kept while the case is suspended
     answered: dict[int, None] = {}  # serials that kept facts are about
     posted: dict[int, Order] = {}  # orders that the flow does not wait for, until the world has taken them
@@ -325,13 +325,13 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     restarts: dict[int, int] = {}  # how often live items were begun again
     levels: dict[int, int] = {}  # the last levels that live items have waited in before they were begun again
     variables: dict[str, Value] = {}  # the flow's, before its start and after its end
-    early: dict[str, Value] = {}  # what was written into them before the start, by path, in its order
+    early_writes: dict[str, Value] = {}  # what was written into them before the start, by path, in its order
     remember: tuple[str, ...] = ()
     completions: int = 0
-    done: dict[int, Done] = {}  # completed items of remembered tasks, in order
-    created: bool = False  # in flows with XML: the message that a case begins with was taken
+    completed_items: dict[int, CompletedItem] = {}  # completed items of remembered tasks, in order
+    has_created: bool = False  # in flows with XML: the message that a case begins with was taken
     exited: bool = False  # in flows with XML: it was told to end at once by itself
-    unheard: list[str] = []  # in flows with XML: messages that it had when it ended, and nobody had listened to
+    undelivered: list[str] = []  # in flows with XML: messages that it had when it ended, and nobody had listened to
 
     @classmethod
     def blank(cls) -> "Case":
@@ -344,12 +344,12 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
         return compile_flow(self.flow, taken=True)
 
     @cached_property
-    def index(self) -> Index:
-        return Index(self.instances.values())
+    def index(self) -> CaseIndex:
+        return CaseIndex(self.instances.values())
 
     @cached_property
-    def meter(self) -> Meter:
-        return Meter()
+    def meter(self) -> XmlMeter:
+        return XmlMeter()
 
     @property
     def over(self) -> bool:
@@ -381,7 +381,7 @@ def restore(data: bytes) -> Case:
 def _number(case: Case) -> None:
     """Earlier versions did not count completions: number the records, those inside a scope before its own."""
     pending = [each.records for each in case.instances.values() if isinstance(each, ScopeInstance)]
-    order: list[Record] = []
+    order: list[CompensationRecord] = []
     while pending:
         records = pending.pop()
         order.extend(reversed(records))

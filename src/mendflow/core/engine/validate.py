@@ -5,24 +5,24 @@ from collections import Counter
 from mendflow.core.engine.plan import DEFAULT
 from mendflow.core.engine.state import (
     Case,
-    Compensating,
+    CaseIndex,
+    CompensateInstance,
+    CompensationRecord,
+    ForEachInstance,
     Graph,
-    Index,
     Instance,
+    InstancePhase,
     Item,
-    Phase,
-    Picking,
+    PickInstance,
     ReceiveItem,
-    Record,
     ScopeInstance,
     Structure,
     TimedItem,
-    Turns,
 )
 from mendflow.core.engine.xml.correlation import MARK
-from mendflow.core.engine.xml.hearing import heard_by, key_of
+from mendflow.core.engine.xml.listeners import key_of, listener_activity
 from mendflow.core.engine.xml.shapes import flaw
-from mendflow.core.model.xml import Declared
+from mendflow.core.model.xml import ScopeDeclarations
 
 
 def validate(case: Case) -> None:
@@ -38,7 +38,7 @@ def validate(case: Case) -> None:
         _is_where_it_can_be(case, instance)
         if isinstance(instance, Graph):
             _links_agree(case, instance)
-        if isinstance(instance, Turns):
+        if isinstance(instance, ForEachInstance):
             _turns_add_up(instance)
     _environments_are_held_by_who_needs_them(case)
     _the_index_is_right(case)
@@ -54,9 +54,11 @@ def validate(case: Case) -> None:
 def _nothing_is_left(case: Case) -> None:
     left = (case.instances, case.envs, case.backlog, case.listeners, case.mailbox, case.facts, case.isolated_next)
     assert not any(left), f"case {case.id} is over, but something of it is still live: {left}"
-    assert not (case.holders or case.item_holders or case.at_start or case.restarts or case.levels or case.done)
+    assert not (
+        case.holders or case.item_holders or case.at_start or case.restarts or case.levels or case.completed_items
+    )
     assert not case.index.items and not case.index.serials
-    assert not (case.going_on or case.isolated or case.root)
+    assert not (case.continuation or case.isolated or case.root)
     assert case.fault is not None or case.status == "completed"
 
 
@@ -77,7 +79,7 @@ def _conversations_stand_where_they_are_declared(case: Case) -> None:
     with. A request is open once."""
     requests: list[str] = []
     for env in case.envs.values():
-        declared = case.plan.nodes[env.node].declared or Declared()
+        declared = case.plan.nodes[env.node].declared or ScopeDeclarations()
         for name, values in env.variables.items():
             if name.startswith(MARK):
                 assert len(values) == len(declared.correlation_sets[name.removeprefix(MARK)])
@@ -88,7 +90,7 @@ def _conversations_stand_where_they_are_declared(case: Case) -> None:
     assert len(requests) == len(set(requests)), "a request is open twice"
     for listeners in case.listeners.values():
         for key, listener in listeners.items():
-            activity, at = heard_by(case, listener)
+            activity, at = listener_activity(case, listener)
             assert activity.xml is None or key == key_of(case, at, activity)
 
 
@@ -99,21 +101,23 @@ def _stands_in_the_tree(case: Case, instance: Instance) -> None:
         return
     parent = case.instances[instance.parent]
     assert isinstance(parent, Structure) and instance.id in parent.children
-    assert parent.phase in (Phase.RUNNING, Phase.STOPPING, Phase.DONE)
+    assert parent.phase in (InstancePhase.RUNNING, InstancePhase.STOPPING, InstancePhase.DONE)
     scope = case.instances[instance.scope]
     assert isinstance(scope, ScopeInstance)
-    assert instance.env in case.envs or instance.phase is Phase.DONE
+    assert instance.env in case.envs or instance.phase is InstancePhase.DONE
 
 
 def _is_where_it_can_be(case: Case, instance: Instance) -> None:
     node = case.plan.nodes[instance.node]
     if isinstance(instance, Structure):
         assert all(child in case.instances for child in instance.children)
-        waits = instance.children or isinstance(instance, (Picking, ScopeInstance))
-        assert waits or instance.phase is not Phase.RUNNING or case.backlog, f"{node.name} waits for nothing"
+        waits = instance.children or isinstance(instance, (PickInstance, ScopeInstance))
+        assert waits or instance.phase is not InstancePhase.RUNNING or case.backlog, f"{node.name} waits for nothing"
     if not case.backlog:
-        assert instance.phase not in (Phase.NEW, Phase.DONE), f"{node.name} was left in the middle of a step"
-    if instance.phase is not Phase.JOINING:
+        assert instance.phase not in (InstancePhase.NEW, InstancePhase.DONE), (
+            f"{node.name} was left in the middle of a step"
+        )
+    if instance.phase is not InstancePhase.JOINING:
         return
     assert instance.undecided > 0 or case.backlog
 
@@ -123,12 +127,12 @@ def _links_agree(case: Case, graph: Graph) -> None:
     assert all(links[link].owner == graph.node for link in (*graph.links, *graph.waiting))
     waiting = Counter(graph.waiting.values())
     for target in waiting:
-        assert case.instances[target].phase is Phase.JOINING
+        assert case.instances[target].phase is InstancePhase.JOINING
     assert not graph.links.keys() & graph.waiting.keys()
 
 
-def _turns_add_up(turns: Turns) -> None:
-    if turns.phase is Phase.RUNNING and not turns.over:
+def _turns_add_up(turns: ForEachInstance) -> None:
+    if turns.phase is InstancePhase.RUNNING and not turns.over:
         assert turns.ended + len(turns.children) == turns.next <= turns.total
     assert turns.counted <= turns.ended
 
@@ -141,16 +145,16 @@ def _environments_are_held_by_who_needs_them(case: Case) -> None:
             _count_records(instance.records, holds)
             _count_records(instance.targets, holds)
             assert case.plan.nodes[instance.node].kind == DEFAULT or instance.stage or not instance.inner
-        if isinstance(instance, Compensating):
+        if isinstance(instance, CompensateInstance):
             _count_records(instance.targets, holds)
-        if isinstance(instance, Turns):
+        if isinstance(instance, ForEachInstance):
             holds.update(case.instances[child].env for child in instance.children)
     del holds[0]
     actual = {env.id: env.holds for env in case.envs.values()}
     assert actual == dict(holds), f"environments are held {actual}, but needed {dict(holds)}"
 
 
-def _count_records(records: list[Record], holds: Counter[int]) -> None:
+def _count_records(records: list[CompensationRecord], holds: Counter[int]) -> None:
     pending = list(records)
     while pending:
         record = pending.pop()
@@ -159,14 +163,14 @@ def _count_records(records: list[Record], holds: Counter[int]) -> None:
 
 
 def _the_index_is_right(case: Case) -> None:
-    live = [each for each in case.instances.values() if each.phase is not Phase.DONE]
-    fresh = Index(case.instances.values())
+    live = [each for each in case.instances.values() if each.phase is not InstancePhase.DONE]
+    fresh = CaseIndex(case.instances.values())
     assert fresh.items == case.index.items
     assert fresh.serials == case.index.serials
     assert len(fresh.items) == sum(isinstance(each, Item) and bool(each.item) for each in live), (
         "an item id is not unique"
     )
-    assert all(serial <= case.last_serial for serial in (*fresh.serials, *case.posted, case.going_on))
+    assert all(serial <= case.last_serial for serial in (*fresh.serials, *case.posted, case.continuation))
     if case.status == "running" and not case.facts:
         kept = {serial for each in live if isinstance(each, Item) and each.suspended for serial in _serials(each)}
         assert case.answered.keys() <= kept
@@ -180,7 +184,7 @@ def _messages_have_places_to_go(case: Case) -> None:
     listening = {
         (channel, key): each.id
         for each in case.instances.values()
-        if isinstance(each, (ReceiveItem, Picking, ScopeInstance))
+        if isinstance(each, (ReceiveItem, PickInstance, ScopeInstance))
         for channel, key in each.listening
     }
     assert listening == {
@@ -193,12 +197,12 @@ def _messages_have_places_to_go(case: Case) -> None:
 
 
 def _isolation_has_one_owner(case: Case) -> None:
-    owners = [each.id for each in case.instances.values() if isinstance(each, ScopeInstance) and each.isolating]
+    owners = [each.id for each in case.instances.values() if isinstance(each, ScopeInstance) and each.is_isolating]
     assert owners == ([case.isolated] if case.isolated else [])
     assert not case.isolated_next or case.isolated
     for ticket, waiting in case.isolated_next.items():
         scope = case.instances[waiting]
-        assert isinstance(scope, ScopeInstance) and scope.ticket == ticket > case.tickets_called
+        assert isinstance(scope, ScopeInstance) and scope.ticket == ticket > case.tickets_served
 
 
 def _holders_hold_what_is_suspended(case: Case) -> None:
@@ -216,7 +220,7 @@ def _holders_hold_what_is_suspended(case: Case) -> None:
 def _completions_are_counted(case: Case) -> None:
     scopes = [each for each in case.instances.values() if isinstance(each, ScopeInstance)]
     pending = [record for scope in scopes for record in (*scope.records, *scope.targets)]
-    numbers = list(case.done)
+    numbers = list(case.completed_items)
     while pending:
         record = pending.pop()
         numbers.extend([record.number] if record.number else [])

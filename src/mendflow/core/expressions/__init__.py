@@ -3,11 +3,18 @@
 from functools import lru_cache
 
 from mendflow.core.expressions import xpath
-from mendflow.core.expressions.cel import compiled, flaw
+from mendflow.core.expressions.cel import compile_expression, flaw
 from mendflow.core.expressions.contract import ExpressionError, Lookup
-from mendflow.core.expressions.scan import RESERVED
-from mendflow.core.expressions.templates import expressions_of, joined, literal, pieces, plain, resolve_text
-from mendflow.core.expressions.texts import as_text
+from mendflow.core.expressions.scanner import RESERVED
+from mendflow.core.expressions.templates import (
+    expressions_of,
+    join_parts,
+    literal,
+    plain_text,
+    resolve_text,
+    template_parts,
+)
+from mendflow.core.expressions.text_values import as_text
 from mendflow.core.model.expr import CEL, XPATH, Expr
 from mendflow.core.model.flow import Template
 from mendflow.core.model.values import Value, check_value
@@ -21,12 +28,12 @@ __all__ = [
     "flaw",
     "is_template",
     "literal",
-    "pieces",
-    "plain",
+    "plain_text",
     "problem",
     "references",
     "resolve",
     "resolve_as_text",
+    "template_parts",
 ]
 
 LANGUAGES = (CEL, XPATH)
@@ -36,9 +43,9 @@ _SMALL = frozenset({type(None), bool})
 def evaluate(expr: Expr, lookup: Lookup) -> Value:
     """The value of an expression as plain data, or an ExpressionError that says why there is none."""
     if expr.language == XPATH:
-        return _checked(xpath.value_of(xpath.evaluate(expr, xpath.World(lookup))), expr.text)
+        return _checked(xpath.value_of(xpath.evaluate(expr, xpath.XPathEnvironment(lookup))), expr.text)
     _demand(expr.language)
-    return _checked(compiled(expr.text).evaluate(lookup), expr.text)
+    return _checked(compile_expression(expr.text).evaluate(lookup), expr.text)
 
 
 def resolve(template: Template, lookup: Lookup, language: str = CEL) -> Value:
@@ -61,7 +68,7 @@ def resolve_as_text(template: Template, lookup: Lookup, language: str = CEL) -> 
     if "${{" not in template:
         return template
     _demand(language)
-    return str(_checked(joined(pieces(template), lookup), template))
+    return str(_checked(join_parts(template_parts(template), lookup), template))
 
 
 def _resolved(template: Template, lookup: Lookup) -> Value:
@@ -109,7 +116,7 @@ def problem(expr: Expr) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _names(text: str) -> frozenset[str]:
-    return compiled(text).names
+    return compile_expression(text).names
 
 
 def _demand(language: str) -> None:

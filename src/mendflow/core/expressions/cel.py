@@ -19,9 +19,9 @@ from cel_expr_python import cel
 from cel_expr_python.ext import ext_math, ext_strings
 
 from mendflow.core.expressions.contract import ExpressionError, Lookup
-from mendflow.core.expressions.scan import REWRITE, Reference, plain_reference, scan
-from mendflow.core.expressions.texts import SEAL, as_json, quoted, sealed, spilled_in, too_large
-from mendflow.core.expressions.work import WORK, rewritten
+from mendflow.core.expressions.scanner import REWRITE, Reference, plain_reference, scan
+from mendflow.core.expressions.text_values import SEAL, as_json, find_spilled, seal, shell_quote, too_large
+from mendflow.core.expressions.work_budget import WORK, bounded_replace
 from mendflow.core.model.values import Value, is_spilled
 
 TEXT_CHARS_MAX: Final = 10_000
@@ -97,14 +97,14 @@ def _extension() -> Any:
         cel.FunctionDecl(
             REWRITE,
             [
-                _overload("text_rewrite", text, [text, text, text], rewritten, member=True),
-                _overload("text_rewrite_some", text, [text, text, text, kinds.INT], rewritten, member=True),
+                _overload("text_rewrite", text, [text, text, text], bounded_replace, member=True),
+                _overload("text_rewrite_some", text, [text, text, text, kinds.INT], bounded_replace, member=True),
             ],
         )
     )
     declared += [
         cel.FunctionDecl(name, [_overload(f"{name}_of", kinds.STRING, [kinds.DYN], run)])
-        for name, run in {"json": as_json, "quote": quoted}.items()
+        for name, run in {"json": as_json, "quote": shell_quote}.items()
     ]
     return cel.CelExtension("mendflow", declared)
 
@@ -114,7 +114,7 @@ _ENVIRONMENT: Final = cel.NewEnv(extensions=_EXTENSIONS)
 _IS_ERROR: Final = cel.Type.ERROR
 
 
-class Compiled:
+class CompiledExpression:
     """An expression ready to run. `program` is None for a plain path, which needs no CEL: it gives the data itself."""
 
     __slots__ = ("names", "path", "program", "references", "text")
@@ -141,11 +141,11 @@ class Compiled:
         if self.path:
             return walk(self.path, lookup)
         data, missing = gather(self.references, lookup)
-        closed = spilled_in(data)
+        closed = find_spilled(data)
         assert self.program is not None
         WORK.begin()
         try:
-            result = self.program.eval(data=data if closed is None else sealed(data))
+            result = self.program.eval(data=data if closed is None else seal(data))
         except RuntimeError as error:
             if closed is not None:
                 raise too_large(f"a value in `{self.text}`", closed) from None
@@ -184,8 +184,8 @@ class Compiled:
 
 
 @lru_cache(maxsize=COMPILED_MAX)
-def compiled(text: str) -> Compiled:
-    return Compiled(text)
+def compile_expression(text: str) -> CompiledExpression:
+    return CompiledExpression(text)
 
 
 def plain_path(text: str, references: tuple[Reference, ...]) -> Reference | None:
@@ -200,7 +200,7 @@ def walk(path: Reference, lookup: Lookup) -> Value:
     try:
         value = lookup(path.name)
     except KeyError as error:
-        raise ExpressionError(unknown(path.name, error)) from None
+        raise ExpressionError(unknown_name(path.name, error)) from None
     so_far = path.name
     for member in path.members:
         if not isinstance(value, dict):
@@ -208,7 +208,7 @@ def walk(path: Reference, lookup: Lookup) -> Value:
         if is_spilled(value):
             raise too_large(so_far, value)
         if member not in value:
-            raise ExpressionError(f"`{so_far}` has no `{member}`{nearest(member, value)}")
+            raise ExpressionError(f"`{so_far}` has no `{member}`{closest_name(member, value)}")
         value, so_far = value[member], f"{so_far}.{member}"
     return value
 
@@ -225,7 +225,7 @@ def gather(references: tuple[Reference, ...], lookup: Lookup) -> tuple[dict[str,
         try:
             value = lookup(name)
         except KeyError as error:
-            missing[name] = unknown(name, error)
+            missing[name] = unknown_name(name, error)
             continue
         demand_small(name, value, members)
         graft(place, rest or family, value, members)
@@ -260,18 +260,18 @@ def kind_of(value: Value) -> str:
     return "null" if value is None else kinds.get(type(value), type(value).__name__)
 
 
-def nearest(name: str, known: Any) -> str:
+def closest_name(name: str, known: Any) -> str:
     close = get_close_matches(name, [one for one in known if isinstance(one, str)], 1)
     return f"; did you mean `{close[0]}`?" if close else ""
 
 
-def unknown(name: str, error: KeyError) -> str:
+def unknown_name(name: str, error: KeyError) -> str:
     known = (
         error.args[1] if len(error.args) > 1 and isinstance(error.args[1], (list, tuple, set, frozenset, dict)) else ()
     )
     if name.startswith("jobs."):
-        return f"nothing is known of `{name}`: it has not ended well here{nearest(name, known)}"
-    return f"there is no `{name}`{nearest(name, known)}"
+        return f"nothing is known of `{name}`: it has not ended well here{closest_name(name, known)}"
+    return f"there is no `{name}`{closest_name(name, known)}"
 
 
 def explain(message: str) -> str:
@@ -322,7 +322,7 @@ def checker(roots: frozenset[str]) -> Any:
 def flaw(text: str) -> ExpressionError | None:
     """What is wrong with an expression, as far as its text shows: its syntax, its functions, its constants' kinds."""
     try:
-        found = compiled(text)
+        found = compile_expression(text)
     except ExpressionError as error:
         return error
     if found.path:

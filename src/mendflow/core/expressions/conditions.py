@@ -1,42 +1,61 @@
 """Conditions asked many times on the same data: each path is read once, and most never reach the library.
 
-`Known` is one moment's data. What a condition asks for is remembered there under the name that it is written with, for
-the next condition and for whoever wants to show what decided. An error is not raised: it is why a condition does not
-hold."""
+`KnownValues` is one moment's data. What a condition asks for is remembered there under the name that it is written
+with, for the next condition and for whoever wants to show what decided. An error is not raised: it is why a condition
+does not hold."""
 
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mendflow.core.expressions.cel import Compiled, flaw, kind_of
+from mendflow.core.expressions.cel import CompiledExpression, flaw, kind_of
+from mendflow.core.expressions.cel_evaluator import (
+    EXACT_MAX,
+    INT_MAX,
+    INT_MIN,
+    CelError,
+    Evaluator,
+    NeedsLibrary,
+    evaluator_of,
+)
+from mendflow.core.expressions.cel_parser import (
+    Constant,
+    HasTest,
+    ListLiteral,
+    MemberPath,
+    Operator,
+    Tree,
+    conjuncts,
+    parse,
+    path_of,
+    paths_in,
+)
 from mendflow.core.expressions.contract import ExpressionError, Lookup
-from mendflow.core.expressions.quick import Apply, Constant, Has, Many, Path, Tree, conjuncts, parse, path_of, paths_in
-from mendflow.core.expressions.scan import MACROS, tokenize
-from mendflow.core.expressions.steps import EXACT_MAX, INT_MAX, INT_MIN, Run, Unsure, Wrong, runner
+from mendflow.core.expressions.scanner import MACROS, tokenize
 from mendflow.core.model.values import Value, is_spilled
 
 CONDITION_CHARS_MAX: Final = 4000
 LOOPS_MAX: Final = 2
 """How deep `exists` and its like may stand in each other."""
 
-REMEMBERED_MAX: Final = 30_000
+CACHED_MAX: Final = 30_000
 SHOWN_CHARS_MAX: Final = 200
 SHOWN_PARTS_MAX: Final = 5
-HELD: Final = (True, "")
-NOT_HELD: Final = (False, "")
+HOLDS: Final = (True, "")
+FAILS: Final = (False, "")
 
 
-TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+REVERSED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-class Test(NamedTuple):
+class PathTest(NamedTuple):
     """What must be so for a condition to hold: the path is equal to one of the constants, or so to the one."""
 
-    path: Path
+    path: MemberPath
     do: str
     constants: tuple[Value, ...]
 
 
-class Known:
+class KnownValues:
     """What is known at one moment: the values that were read so far, by the names of their paths."""
 
     __slots__ = ("lookup", "read", "shown", "values")
@@ -47,7 +66,7 @@ class Known:
         self.read: set[str] = set()
         self.shown: dict[str, Value] = {}
 
-    def look(self, path: Path) -> None:
+    def look(self, path: MemberPath) -> None:
         """Read a path. Raises Unsure where it leads to what only the library may judge: a value that was spilled, or
         a number that is none of its whole numbers."""
         try:
@@ -60,16 +79,16 @@ class Known:
                 self.read.add(path.name)
                 return
             if "$spilled" in value and is_spilled(value):
-                raise Unsure
+                raise NeedsLibrary
             if member not in value:
                 self.read.add(path.name)
                 return
             value = value[member]
         if type(value) is int:
             if not INT_MIN <= value <= INT_MAX:
-                raise Unsure
+                raise NeedsLibrary
         elif type(value) is dict and is_spilled(value):
-            raise Unsure
+            raise NeedsLibrary
         self.read.add(path.name)
         self.values[path.name] = value
 
@@ -81,7 +100,7 @@ class Known:
             if name in shown:
                 found[name] = shown[name]
             elif name in self.values:
-                found[name] = shown[name] = bounded(self.values[name])
+                found[name] = shown[name] = shorten_value(self.values[name])
         return found
 
 
@@ -94,35 +113,35 @@ class Condition:
     def __init__(self, text: str) -> None:
         self.text = text
         self.broken = ""
-        self.tests: tuple[Test, ...] = ()
-        self._library: Compiled | None = None
-        self._run: Run | None = None
-        self._needs: tuple[tuple[str, Path], ...] = ()
+        self.tests: tuple[PathTest, ...] = ()
+        self._library: CompiledExpression | None = None
+        self._run: Evaluator | None = None
+        self._needs: tuple[tuple[str, MemberPath], ...] = ()
         tree = parse(text)
         shown = self._for_library() if tree is None else self._for_us(tree)
         self.names = tuple(dict.fromkeys(path.name for path in shown))
 
-    def _for_library(self) -> list[Path]:
+    def _for_library(self) -> list[MemberPath]:
         try:
-            self._library = Compiled(self.text)
+            self._library = CompiledExpression(self.text)
         except ExpressionError as error:
             self.broken = error.message
             return []
         return self._needing([path_of(name, members) for name, members, _ in self._library.references])
 
-    def _for_us(self, tree: Tree) -> list[Path]:
-        self._run = runner(tree)
+    def _for_us(self, tree: Tree) -> list[MemberPath]:
+        self._run = evaluator_of(tree)
         needed = self._needing(paths_in(tree))
         self.tests = tests_of(tree)
-        parents = {each.parent.name for each in parts(tree) if isinstance(each, Has)}
-        asked = {each.name for each in parts(tree) if isinstance(each, Path)}
+        parents = {each.parent.name for each in parts(tree) if isinstance(each, HasTest)}
+        asked = {each.name for each in parts(tree) if isinstance(each, MemberPath)}
         return [each for each in needed if each.name in asked or each.name not in parents]
 
-    def _needing(self, paths: list[Path]) -> list[Path]:
+    def _needing(self, paths: list[MemberPath]) -> list[MemberPath]:
         self._needs = tuple((path.name, path) for path in paths)
         return paths
 
-    def holds(self, known: Known) -> tuple[bool, str]:
+    def holds(self, known: KnownValues) -> tuple[bool, str]:
         """Whether it holds, and if not for an error, which."""
         read, run = known.read, self._run
         try:
@@ -130,37 +149,37 @@ class Condition:
                 if name not in read:
                     known.look(path)
             if run is None:
-                return self._asked(known)
+                return self._evaluate(known)
             result = run(known.values)
             if result is True:
-                return HELD
+                return HOLDS
             if result is False:
-                return NOT_HELD
-        except Unsure:
-            return self._asked(known)
-        except Wrong as error:
+                return FAILS
+        except NeedsLibrary:
+            return self._evaluate(known)
+        except CelError as error:
             return False, f"`{self.text:.80}`: {error.args[0]}"
         except KeyError as error:
             return False, f"`{self.text:.80}`: there is no `{error.args[0]}`"
-        return self._judged(result)
+        return self._verdict_on(result)
 
-    def _asked(self, known: Known) -> tuple[bool, str]:
+    def _evaluate(self, known: KnownValues) -> tuple[bool, str]:
         if self.broken:
             return False, self.broken
         try:
             if self._library is None:
-                self._library = Compiled(self.text)
-            return self._judged(self._library.evaluate(known.lookup))
+                self._library = CompiledExpression(self.text)
+            return self._verdict_on(self._library.evaluate(known.lookup))
         except ExpressionError as error:
             return False, error.message
 
-    def _judged(self, result: Value) -> tuple[bool, str]:
+    def _verdict_on(self, result: Value) -> tuple[bool, str]:
         if result is True or result is False:
-            return HELD if result else NOT_HELD
+            return HOLDS if result else FAILS
         return False, f"`{self.text:.80}` gives {kind_of(result)}; a condition must give true or false"
 
 
-@lru_cache(maxsize=REMEMBERED_MAX)
+@lru_cache(maxsize=CACHED_MAX)
 def condition_of(text: str) -> Condition:
     """The condition of a text, made once: the next version of a rule set shares nearly all of them."""
     return Condition(text)
@@ -170,24 +189,28 @@ def parts(tree: Tree) -> list[Tree]:
     """Every node of a tree."""
     found = [tree]
     for each in found:
-        if isinstance(each, Apply | Many):
+        if isinstance(each, Operator | ListLiteral):
             found.extend(each.parts)
     return found
 
 
-def tests_of(tree: Tree) -> tuple[Test, ...]:
+def tests_of(tree: Tree) -> tuple[PathTest, ...]:
     """The conjuncts that compare a path with constants. A number beyond those that compare exactly is left out."""
     found = []
     for each in conjuncts(tree):
         match each:
-            case Apply("==", (Path() as path, Constant(value))) | Apply("==", (Constant(value), Path() as path)):
-                found.append(Test(path, "==", (value,)))
-            case Apply("in", (Path() as path, Many(parts))) if all(isinstance(part, Constant) for part in parts):
-                found.append(Test(path, "==", tuple(part.value for part in parts if isinstance(part, Constant))))
-            case Apply("<" | "<=" | ">" | ">=" as do, (Path() as path, Constant(int() | float() as value))):
-                found.append(Test(path, do, (value,)))
-            case Apply("<" | "<=" | ">" | ">=" as do, (Constant(int() | float() as value), Path() as path)):
-                found.append(Test(path, TURNED[do], (value,)))
+            case Operator("==", (MemberPath() as path, Constant(value))) | Operator(
+                "==", (Constant(value), MemberPath() as path)
+            ):
+                found.append(PathTest(path, "==", (value,)))
+            case Operator("in", (MemberPath() as path, ListLiteral(parts))) if all(
+                isinstance(part, Constant) for part in parts
+            ):
+                found.append(PathTest(path, "==", tuple(part.value for part in parts if isinstance(part, Constant))))
+            case Operator("<" | "<=" | ">" | ">=" as do, (MemberPath() as path, Constant(int() | float() as value))):
+                found.append(PathTest(path, do, (value,)))
+            case Operator("<" | "<=" | ">" | ">=" as do, (Constant(int() | float() as value), MemberPath() as path)):
+                found.append(PathTest(path, REVERSED[do], (value,)))
     return tuple(test for test in found if all(map(compares_exactly, test.constants)))
 
 
@@ -195,7 +218,7 @@ def compares_exactly(value: Value) -> bool:
     return not isinstance(value, int | float) or -EXACT_MAX < value < EXACT_MAX
 
 
-@lru_cache(maxsize=REMEMBERED_MAX)
+@lru_cache(maxsize=CACHED_MAX)
 def condition_flaw(text: str) -> ExpressionError | None:
     """Why a condition is refused: what is wrong with its text, or that it may cost too much, or can give no answer."""
     if len(text) > CONDITION_CHARS_MAX:
@@ -228,14 +251,14 @@ def loops_in(text: str) -> int:
     return deepest
 
 
-def bounded(value: Value) -> Value:
+def shorten_value(value: Value) -> Value:
     """A value as an explanation shows it: short."""
     if isinstance(value, str):
         return value if len(value) <= SHOWN_CHARS_MAX else f"{value[:SHOWN_CHARS_MAX]}..."
     if isinstance(value, list):
         small = len(value) <= SHOWN_PARTS_MAX and not any(isinstance(part, dict | list) for part in value)
-        return [bounded(part) for part in value] if small else f"a list of {len(value)}"
+        return [shorten_value(part) for part in value] if small else f"a list of {len(value)}"
     if isinstance(value, dict):
         small = len(value) <= SHOWN_PARTS_MAX and not any(isinstance(part, dict | list) for part in value.values())
-        return {key: bounded(part) for key, part in value.items()} if small else f"a map of {len(value)}"
+        return {key: shorten_value(part) for key, part in value.items()} if small else f"a map of {len(value)}"
     return value

@@ -1,0 +1,1 @@
+"""The nouns: flows, jobs, faults, values, and what pilots and servers say to each other."""

@@ -22,8 +22,8 @@ AlertKind = Literal[
 Severity = Literal["info", "warning", "critical"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "critical")
 NotificationKind = Literal["completed", "failed", "cancelled", "item-failed", "alert", "test"]
-WANTED: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "cancelled", "item-failed", "alert")
-WANTED_USUALLY: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "alert")
+NOTIFICATION_KINDS: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "cancelled", "item-failed", "alert")
+DEFAULT_NOTIFICATION_KINDS: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "alert")
 
 
 class AlertView(View, frozen=True):
@@ -76,15 +76,15 @@ class WebhookView(View, frozen=True):
     made_by: str = ""
 
 
-class WebhookWish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     url: str
-    on: tuple[NotificationKind, ...] = WANTED_USUALLY
+    on: tuple[NotificationKind, ...] = DEFAULT_NOTIFICATION_KINDS
     flow: str = ""
     owner: str = ""
     secret: str = ""
 
 
-class Delivered(View, frozen=True):
+class DeliveryResult(View, frozen=True):
     """How a trial delivery went."""
 
     ok: bool

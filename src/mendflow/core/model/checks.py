@@ -10,7 +10,7 @@ from mendflow.core.model.data import StorageElement
 SCRIPT_MS = 60_000
 
 
-class Checks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class PilotChecks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """`executables` are looked for on the PATH, or where they are if they name a place. `disk_bytes` must be free where
     jobs run, and `memory_bytes` be there for them. `python` is the oldest version that will do, such as 3.11, and
     `modules` are what it must find. Of each of `storage` the top must answer. `script` is a command for the shell that

@@ -11,7 +11,7 @@ import msgspec
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.values import FileRef
 
-LOGICAL = "lfn:"
+LOGICAL_PREFIX = "lfn:"
 """What a source begins with that names a logical file: `lfn:/store/raw/run7/a.dat`."""
 
 
@@ -98,7 +98,7 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     overwrite: bool = True
 
 
-class Located(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReplicaLocation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A source or a target of a logical file, as a pilot is told: an element, and the full URL of the file there."""
 
     element: StorageElement
@@ -119,12 +119,12 @@ class LocateAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The places of each name, the nearest first. A name that can be read nowhere is in `wrong` instead, with a
     sentence that says why. `near` is the pilot's element, told to one that asked for nothing else."""
 
-    files: dict[str, list[Located]] = {}
+    files: dict[str, list[ReplicaLocation]] = {}
     wrong: dict[str, str] = {}
     near: StorageElement | None = None
 
 
-class Placing(msgspec.Struct, frozen=True, kw_only=True):
+class OutputPlacement(msgspec.Struct, frozen=True, kw_only=True):
     """An output that is to be published, and what it is: its content is known before anything is written."""
 
     publication: Publication
@@ -137,7 +137,7 @@ class PlaceRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     pilot: PilotId
     job: JobId
-    files: dict[str, Placing]
+    files: dict[str, OutputPlacement]
     site: str = ""
     storage: str = ""
     avoid: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ class PlaceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     is another file's, or no element takes it, is in `wrong` instead, with a sentence. What lies at a place and is
     neither the output nor one of those whose digests are in `replaces` is not ours, and stays."""
 
-    files: dict[str, Located] = {}
+    files: dict[str, ReplicaLocation] = {}
     wrong: dict[str, str] = {}
     replaces: dict[str, tuple[str, ...]] = {}
 
@@ -158,7 +158,7 @@ class CachedFile(msgspec.Struct, frozen=True, array_like=True):
     bytes: int
 
 
-class CacheNews(msgspec.Struct, frozen=True, array_like=True):
+class CacheUpdate(msgspec.Struct, frozen=True, array_like=True):
     """What a pilot's cache holds, as changes since `base`; a `base` of 0 tells everything. `version` counts changes. A
     server that does not have `base` ignores the changes, and says in its answer what it has: the pilot goes on from
     there, or tells everything. `folder` is where pilots on the same host find the cache; empty if it is not shared.
@@ -191,7 +191,7 @@ class Holder(msgspec.Struct, frozen=True, array_like=True):
     neighbour: Neighbour
 
 
-class CacheCard(msgspec.Struct, frozen=True, array_like=True):
+class CacheAdvert(msgspec.Struct, frozen=True, array_like=True):
     """How a pilot's cache is shared, as servers tell each other: only pilots of the same token may use it."""
 
     neighbour: Neighbour

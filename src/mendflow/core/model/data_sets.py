@@ -29,7 +29,7 @@ class Gathering(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     wait_ms: int = 0
 
 
-class DataSetWish(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class DataSetSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a set is to be. With `after`, it is closed by itself as soon as those sets are closed and all that they
     started has completed."""
 
@@ -38,7 +38,7 @@ class DataSetWish(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     after: tuple[str, ...] = ()
 
 
-class Watch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class FolderWatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A folder of a storage element that is looked at now and then. A file below `prefix` whose path there `match`
     matches belongs to `data_set` as soon as it has not changed for `stable_ms`. Its logical name is what the element's
     rules make of its path."""
@@ -57,7 +57,7 @@ class _Fact(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_de
     """Something that happened to a set."""
 
 
-class Defined(_Fact, frozen=True, tag="defined"):
+class SetDefined(_Fact, frozen=True, tag="defined"):
     """From here on the set has these gatherings. One that it had before, by its name, goes on where it was."""
 
     gatherings: tuple[Gathering, ...] = ()
@@ -65,17 +65,17 @@ class Defined(_Fact, frozen=True, tag="defined"):
     by: str = ""
 
 
-class Came(_Fact, frozen=True, tag="came"):
+class FilesAdded(_Fact, frozen=True, tag="came"):
     files: tuple[FileRef, ...]
 
 
-class Late(_Fact, frozen=True, tag="late"):
+class LateFilesAdded(_Fact, frozen=True, tag="late"):
     """Files that came after the set was closed: they belong to it, and nothing follows from them."""
 
     files: tuple[FileRef, ...]
 
 
-class Made(_Fact, frozen=True, tag="made"):
+class BatchMade(_Fact, frozen=True, tag="made"):
     """A batch of the oldest `files` of those that waited in a gathering."""
 
     gathering: str
@@ -84,21 +84,21 @@ class Made(_Fact, frozen=True, tag="made"):
     why: BatchReason
 
 
-class Started(_Fact, frozen=True, tag="started"):
+class BatchStarted(_Fact, frozen=True, tag="started"):
     gathering: str
     number: int
     attempt: int
     case: CaseId
 
 
-class Ended(_Fact, frozen=True, tag="ended"):
+class BatchEnded(_Fact, frozen=True, tag="ended"):
     gathering: str
     number: int
     attempt: int
     status: BatchStatus
 
 
-class Again(_Fact, frozen=True, tag="again"):
+class BatchRetried(_Fact, frozen=True, tag="again"):
     """A batch whose case did not complete is to have another."""
 
     gathering: str
@@ -106,11 +106,11 @@ class Again(_Fact, frozen=True, tag="again"):
     by: str = ""
 
 
-class Closed(_Fact, frozen=True, tag="closed"):
+class SetClosed(_Fact, frozen=True, tag="closed"):
     by: str = ""
 
 
-SetFact = Defined | Came | Late | Made | Started | Ended | Again | Closed
+SetFact = SetDefined | FilesAdded | LateFilesAdded | BatchMade | BatchStarted | BatchEnded | BatchRetried | SetClosed
 
 
 class SetEvent(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -166,7 +166,7 @@ class WatchView(View, frozen=True):
     """`known` files are in the set; `unsettled` ones may still change; `left_out` counts those that cannot be taken in
     as they are, also because the set has another content by their name. `problem` says why, or why nothing was seen."""
 
-    watch: Watch
+    watch: FolderWatch
     looked_at: Instant = 0
     known: int = 0
     unsettled: int = 0

@@ -27,7 +27,7 @@ class Category(StrEnum):
     FLOW = "flow"  # thrown by the flow itself, or an expression that could not be evaluated
 
 
-class Stage(StrEnum):
+class AttemptStage(StrEnum):
     """How far an attempt had come when it failed."""
 
     SUBMISSION = "submission"  # on its way to whoever executes it
@@ -38,7 +38,7 @@ class Stage(StrEnum):
     CLEANUP = "cleanup"  # it was over, and what it left behind would not go
 
 
-INFRASTRUCTURE = frozenset({Category.NETWORK, Category.SCHEDULER_DOWN, Category.RESOURCE})
+INFRASTRUCTURE_CATEGORIES = frozenset({Category.NETWORK, Category.SCHEDULER_DOWN, Category.RESOURCE})
 """Faults of these categories are not the job's own and do not spend its retries."""
 
 
@@ -64,4 +64,4 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def infrastructure(self) -> bool:
-        return self.category in INFRASTRUCTURE
+        return self.category in INFRASTRUCTURE_CATEGORIES

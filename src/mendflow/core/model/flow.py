@@ -15,9 +15,9 @@ import msgspec
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import FunctionRef, Limits, Submission
-from mendflow.core.model.mending import Primitive, Target
+from mendflow.core.model.repair import Primitive, Target
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import Declared, XmlCopy, XmlMessage, XmlType, XmlWorld
+from mendflow.core.model.xml import ScopeDeclarations, XmlCopy, XmlDefinitions, XmlMessage, XmlType
 
 Template = Value
 
@@ -25,14 +25,14 @@ DURATION_MS_MAX: Final = 10 * 366 * 86_400_000
 """Nobody waits longer than ten years."""
 
 
-class Source(msgspec.Struct, frozen=True, omit_defaults=True):
+class LinkSource(msgspec.Struct, frozen=True, omit_defaults=True):
     """This activity is the source of a link; `when` is its transition condition."""
 
     link: str
     when: Expr | None = None
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
+class ActivityNode(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
     """What every activity has. `name` is unique in its flow. `targets` are the links that must be decided before it
     starts; `join` says when it then runs (`any` is BPEL's default; `all` is what `needs` means); if it does not hold,
     the activity is skipped when `suppress_join_failure`, and otherwise throws `joinFailure`. `when` is a plain
@@ -43,17 +43,17 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_def
     name: str
     label: str = ""
     targets: tuple[str, ...] = ()
-    sources: tuple[Source, ...] = ()
+    sources: tuple[LinkSource, ...] = ()
     join: Literal["any", "all"] | Expr = "any"
     suppress_join_failure: bool = True
     when: Expr | None = None
 
 
-class Empty(Node, frozen=True, tag="empty"):
+class Empty(ActivityNode, frozen=True, tag="empty"):
     pass
 
 
-class Exit(Node, frozen=True, tag="exit"):
+class Exit(ActivityNode, frozen=True, tag="exit"):
     """End the case at once, with no handler run."""
 
 
@@ -64,7 +64,7 @@ class Copy(msgspec.Struct, frozen=True):
     value: Template
 
 
-class Assign(Node, frozen=True, tag="assign"):
+class Assign(ActivityNode, frozen=True, tag="assign"):
     """All copies happen, or none. If they are the `first` ones, the values that the flow's own variables begin with,
     then what was written into the case before it began lies over them. `xml` are copies of XML, in their order, of
     flows that have such; with `validate` what they changed is held against its schema."""
@@ -75,20 +75,20 @@ class Assign(Node, frozen=True, tag="assign"):
     validate: bool = False
 
 
-class Validate(Node, frozen=True, tag="validate"):
+class Validate(ActivityNode, frozen=True, tag="validate"):
     """Hold variables against their schemas; what does not fit throws `invalidVariables`."""
 
     variables: tuple[str, ...]
 
 
-class Wait(Node, frozen=True, tag="wait"):
+class Wait(ActivityNode, frozen=True, tag="wait"):
     """`duration` in milliseconds, or `until` an instant in milliseconds; each an expression or a number."""
 
     duration: Expr | int | None = None
     until: Expr | int | None = None
 
 
-class Throw(Node, frozen=True, tag="throw"):
+class Throw(ActivityNode, frozen=True, tag="throw"):
     """`variable` holds XML data of the fault."""
 
     fault: str
@@ -97,22 +97,22 @@ class Throw(Node, frozen=True, tag="throw"):
     variable: str = ""
 
 
-class Rethrow(Node, frozen=True, tag="rethrow"):
+class Rethrow(ActivityNode, frozen=True, tag="rethrow"):
     """Only inside a fault handler: throw again what it caught."""
 
 
-class Compensate(Node, frozen=True, tag="compensate"):
+class Compensate(ActivityNode, frozen=True, tag="compensate"):
     """Only inside fault, compensation and termination handlers: compensate one completed inner scope, or all of them
     in reverse order of completion."""
 
     scope: str | None = None
 
 
-class Sequence(Node, frozen=True, tag="sequence"):
+class Sequence(ActivityNode, frozen=True, tag="sequence"):
     body: tuple["Activity", ...]
 
 
-class Parallel(Node, frozen=True, tag="parallel"):
+class Parallel(ActivityNode, frozen=True, tag="parallel"):
     """Branches at once, ordered where links say so. `on_fault="stop"` is BPEL: the first fault ends the other
     branches. `finish` lets independent branches end first: a failed branch's links are false, what hangs on them is
     skipped, and the first fault is thrown when all is over."""
@@ -127,7 +127,7 @@ class Branch(msgspec.Struct, frozen=True):
     body: "Activity"
 
 
-class Choose(Node, frozen=True, tag="choose"):
+class Choose(ActivityNode, frozen=True, tag="choose"):
     """The first branch whose condition holds, or with `many` all that hold, at once; else `otherwise`."""
 
     branches: tuple[Branch, ...]
@@ -135,17 +135,17 @@ class Choose(Node, frozen=True, tag="choose"):
     many: bool = False
 
 
-class While(Node, frozen=True, tag="while"):
+class While(ActivityNode, frozen=True, tag="while"):
     condition: Expr
     body: "Activity"
 
 
-class Until(Node, frozen=True, tag="until"):
+class Until(ActivityNode, frozen=True, tag="until"):
     condition: Expr
     body: "Activity"
 
 
-class ForEach(Node, frozen=True, tag="for-each"):
+class ForEach(ActivityNode, frozen=True, tag="for-each"):
     """Once per element of `items` (a list known only when it starts), or per number from `first` to `last`.
 
     Each iteration has a scope of its own in which `variable` holds the element (or the number) and `index` its place.
@@ -187,7 +187,7 @@ class OnMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     correlation: Template = None
     exchange: str = ""  # which reply answers it, where several requests of a channel are open at once
     xml: XmlMessage | None = None
-    declared: Declared | None = None  # event handlers only: what the scope of the handler declares
+    declared: ScopeDeclarations | None = None  # event handlers only: what the scope of the handler declares
 
 
 class OnAlarm(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -197,7 +197,7 @@ class OnAlarm(msgspec.Struct, frozen=True, omit_defaults=True):
     every: Expr | int | None = None  # event handlers only
 
 
-class Scope(Node, frozen=True, tag="scope"):
+class Scope(ActivityNode, frozen=True, tag="scope"):
     body: "Activity"
     variables: dict[str, Template] = {}
     catches: tuple[Catch, ...] = ()
@@ -207,10 +207,10 @@ class Scope(Node, frozen=True, tag="scope"):
     alarms: tuple[OnAlarm, ...] = ()
     isolated: bool = False
     exit_on_standard_fault: bool = False
-    declared: Declared | None = None
+    declared: ScopeDeclarations | None = None
 
 
-class Receive(Node, frozen=True, tag="receive"):
+class Receive(ActivityNode, frozen=True, tag="receive"):
     channel: str
     variable: str = ""
     correlation: Template = None
@@ -218,7 +218,7 @@ class Receive(Node, frozen=True, tag="receive"):
     xml: XmlMessage | None = None
 
 
-class Reply(Node, frozen=True, tag="reply"):
+class Reply(ActivityNode, frozen=True, tag="reply"):
     """Answer the open receive of `channel`, with a value or a fault."""
 
     channel: str
@@ -228,14 +228,14 @@ class Reply(Node, frozen=True, tag="reply"):
     xml: XmlMessage | None = None
 
 
-class Pick(Node, frozen=True, tag="pick"):
+class Pick(ActivityNode, frozen=True, tag="pick"):
     """The first of several messages and alarms; the others are forgotten."""
 
     messages: tuple[OnMessage, ...] = ()
     alarms: tuple[OnAlarm, ...] = ()
 
 
-class Invoke(Node, frozen=True, tag="invoke"):
+class Invoke(ActivityNode, frozen=True, tag="invoke"):
     """Call a partner's operation; with `variable` wait for its answer and keep it there. `sends` and `gets` say it in
     XML: the partner is a partner link then."""
 
@@ -247,7 +247,7 @@ class Invoke(Node, frozen=True, tag="invoke"):
     gets: XmlMessage | None = None
 
 
-class NeededResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ResourceTemplates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Resources of a job as a flow states them: each a number (bytes, milliseconds) or a template that gives one."""
 
     cpus: Template = 1.0
@@ -261,7 +261,7 @@ class NeededResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     machine: Template = ""
 
 
-class Publishing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PublicationTemplate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Under which logical name a file of a job is published, or to which URL it is taken, as a flow states it; see
     Publication. Each a template."""
 
@@ -272,7 +272,7 @@ class Publishing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     overwrite: bool = True
 
 
-class Job(Node, frozen=True, tag="job"):
+class JobActivity(ActivityNode, frozen=True, tag="job"):
     """A batch job: a shell command (a template) or a Python function. `inputs` maps paths in the job's folder to
     sources: a template that gives a stored file (`${{ jobs.a.files.table }}`), the path of a given one, or a
     logical name (`lfn:/store/raw/a`). Sources that are paths are staged first, together or one after another.
@@ -288,9 +288,9 @@ class Job(Node, frozen=True, tag="job"):
     inputs: dict[str, Template] = {}
     replicas: dict[str, Template] = {}
     files: dict[str, Template] = {}
-    publish: dict[str, Publishing] = {}
+    publish: dict[str, PublicationTemplate] = {}
     link_inputs: bool = False
-    resources: NeededResources = NeededResources()
+    resources: ResourceTemplates = ResourceTemplates()
     limits: Limits = Limits()
     priority: int = 0
     owner: str = ""
@@ -301,7 +301,7 @@ class Job(Node, frozen=True, tag="job"):
     stage_in: Literal["parallel", "sequence"] = "parallel"
 
 
-class UserTask(Node, frozen=True, tag="user-task"):
+class UserTask(ActivityNode, frozen=True, tag="user-task"):
     """A person's work. Completed with outputs, or rejected, which throws `rejected`; past the deadline it throws
     `deadline`. `fields` names the outputs that are wanted, with a description each."""
 
@@ -313,14 +313,14 @@ class UserTask(Node, frozen=True, tag="user-task"):
     deadline_ms: Expr | int = 0
 
 
-class Stage(Node, frozen=True, tag="stage"):
+class Stage(ActivityNode, frozen=True, tag="stage"):
     """Store files on the server: name -> path or URL. They become `jobs.NAME.files`."""
 
     files: dict[str, Template]
     order: Literal["parallel", "sequence"] = "parallel"
 
 
-class Call(Node, frozen=True, tag="call"):
+class Call(ActivityNode, frozen=True, tag="call"):
     """Run another flow as a case of its own; its outputs become `jobs.NAME.outputs`. An empty `flow` leaves the choice
     to the rules; `domain` names a peer."""
 
@@ -329,7 +329,7 @@ class Call(Node, frozen=True, tag="call"):
     domain: str = ""
 
 
-class Mend(Node, frozen=True, tag="mend"):
+class PrimitiveStep(ActivityNode, frozen=True, tag="mend"):
     """A primitive: an order to the case that this exlet mends. Only exlets have them. `item` names another item of that
     case than the one at hand. `settings` are what the primitive wants to know: what to change of a re-submitted job,
     which level to wait in, what to write, whom to tell. Worklets of a compensate are calls, not primitives."""
@@ -360,11 +360,11 @@ Activity = Union[
     Reply,
     Pick,
     Invoke,
-    Job,
+    JobActivity,
     UserTask,
     Stage,
     Call,
-    Mend,
+    PrimitiveStep,
 ]
 
 
@@ -395,4 +395,4 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     exlet: bool = False
     variables: dict[str, Value] = {}
     results: dict[str, dict[str, Value]] = {}
-    xml: XmlWorld | None = None
+    xml: XmlDefinitions | None = None

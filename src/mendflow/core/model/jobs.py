@@ -104,14 +104,14 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stage_in: Literal["parallel", "sequence"] = "parallel"
 
 
-KEPT = "kept:"
+KEPT_PREFIX = "kept:"
 """What the name of a source begins with that is a file stored on the server."""
 
 
 def sources_of(spec: JobSpec, path: str) -> tuple[str, ...]:
     """The places where an input can be had, the one that is tried first; none if the job has no such input."""
     kept = spec.inputs.get(path)
-    return spec.replicas.get(path) or ((KEPT + kept.sha256,) if kept is not None else ())
+    return spec.replicas.get(path) or ((KEPT_PREFIX + kept.sha256,) if kept is not None else ())
 
 
 def from_source(spec: JobSpec, path: str, source: str) -> JobSpec:
@@ -122,7 +122,7 @@ def from_source(spec: JobSpec, path: str, source: str) -> JobSpec:
     return msgspec.structs.replace(spec, replicas={**spec.replicas, path: (source, *others)})
 
 
-class Measures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Measurements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the pilot measured of an attempt, when it was over or so far. Moments are by the pilot's wall clock, for
     people, never for deciding. `ran_ms` leaves out the time that it stood still. `memory_bytes` is what it has now, and
     said only while it runs. Of its inputs so many came from the pilot's caches (`cached`), of these so many from
@@ -156,7 +156,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files: dict[str, FileRef] = {}
     exit_code: int | None = None
     log_tail: str = ""
-    measures: Measures = Measures()
+    measures: Measurements = Measurements()
     cached_from: str = ""
     values: dict[str, Value] = {}
 
@@ -199,7 +199,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended_at: Instant = 0
     end: str = ""  # completed, failed, lost, cancelled, released
     fault: Fault | None = None
-    measures: Measures = Measures()
+    measures: Measurements = Measurements()
     release: Release | None = None  # a person took it from its pilot
     because: str = ""  # why this pilot got it, where its data had a say in that
 

@@ -9,10 +9,10 @@ import msgspec
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
-from mendflow.core.model.mending import Conclusion, DecisionState, ExceptionType
+from mendflow.core.model.repair import Conclusion, DecisionState, ExceptionType
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import View, Why
+from mendflow.core.model.views import Reason, View
 
 
 class TrailStep(View, frozen=True):
@@ -59,7 +59,7 @@ class DecisionView(View, frozen=True):
     context: dict[str, Value] = {}
 
 
-class Explanation(Why, frozen=True):
+class Explanation(Reason, frozen=True):
     """A reason, and the repairs that have to do with it, the newest first."""
 
     repairs: list[DecisionView] = []
@@ -75,7 +75,7 @@ class DecisionQuery(View, frozen=True):
     offset: int = 0
 
 
-class Handling(View, frozen=True):
+class HandlingCount(View, frozen=True):
     """How often a rule took up failures of one cause, and what came of it, by the word for the result."""
 
     rules: str
@@ -102,10 +102,10 @@ class FailureGroup(View, frozen=True):
     tasks: list[str]
     waiting: int = 0
     unhandled: int = 0
-    handled: list[Handling] = []
+    handled: list[HandlingCount] = []
 
 
-class Candidate(View, frozen=True):
+class CandidateView(View, frozen=True):
     """A condition that holds for the case at hand and not for what it is told apart from."""
 
     condition: str
@@ -119,7 +119,7 @@ class FailureView(View, frozen=True):
     group: FailureGroup
     samples: list[DecisionView]
     values: dict[str, dict[str, int]]
-    candidates: list[Candidate]
+    candidates: list[CandidateView]
 
 
 class RuleSetView(View, frozen=True):
@@ -141,7 +141,7 @@ class RuleSetView(View, frozen=True):
     tried: dict[str, int] = {}
 
 
-class RuleWish(View, frozen=True, forbid_unknown_fields=True):
+class RuleSpec(View, frozen=True, forbid_unknown_fields=True):
     """A rule to be made. `decision` (or `group`: its newest decision) is the case at hand: it says type, task and
     place, and is kept as cornerstone. Without one, `type` and `task` say which tree. `exlet` names an exlet of the set,
     or one that comes with it in `flow`."""
@@ -158,7 +158,7 @@ class RuleWish(View, frozen=True, forbid_unknown_fields=True):
     note: str = ""
 
 
-class RuleAdded(View, frozen=True):
+class RuleAddition(View, frozen=True):
     """Where a new rule went: below which rule, on its true or its false side. `candidates` are conditions that would
     tell the case at hand from its neighbour's. `promoted`: it was there on trial, and is in force now."""
 
@@ -169,11 +169,11 @@ class RuleAdded(View, frozen=True):
     rule: int
     under: int | None = None
     side: Literal["true", "false", ""] = ""
-    candidates: list[Candidate] = []
+    candidates: list[CandidateView] = []
     promoted: bool = False
 
 
-class RuleNamed(View, frozen=True, forbid_unknown_fields=True):
+class RuleSelector(View, frozen=True, forbid_unknown_fields=True):
     """A rule of a set, by its number. Each tree counts its own: where several have that number, `type` and `task` say
     which is meant. `exceptions`: those to it, too, where it is retired."""
 
@@ -184,7 +184,7 @@ class RuleNamed(View, frozen=True, forbid_unknown_fields=True):
     note: str = ""
 
 
-class RuleChanged(View, frozen=True):
+class RuleChange(View, frozen=True):
     """A rule of a set is another, or out of use, from this version on."""
 
     rules: str
@@ -194,7 +194,7 @@ class RuleChanged(View, frozen=True):
     rule: int
 
 
-class Tried(View, frozen=True):
+class TrialEntry(View, frozen=True):
     """A past failure in a trial, and what was done about it then."""
 
     decision: str
@@ -213,13 +213,13 @@ class TrialView(View, frozen=True):
     caught: int
     of: int
     looked_at: int
-    caught_ids: list[Tried]
-    missed_ids: list[Tried]
-    otherwise: list[Tried]
+    caught_ids: list[TrialEntry]
+    missed_ids: list[TrialEntry]
+    otherwise: list[TrialEntry]
     breaks: str = ""
 
 
-class Applied(View, frozen=True):
+class ApplyResult(View, frozen=True):
     """What came of applying the rules now to those of a group that wait."""
 
     group: str
@@ -236,7 +236,7 @@ class TriggerView(View, frozen=True):
     rules: str = ""
 
 
-class MendWish(View, frozen=True, forbid_unknown_fields=True):
+class RepairRequest(View, frozen=True, forbid_unknown_fields=True):
     """An exlet made on the spot, for what waits in a case, or for the case as it is. `exlet` names one of the rule
     sets, or comes with it in `flow`. With a `condition` it also becomes a rule."""
 
@@ -249,7 +249,7 @@ class MendWish(View, frozen=True, forbid_unknown_fields=True):
     note: str = ""
 
 
-class RejectWish(View, frozen=True, forbid_unknown_fields=True):
+class RejectRequest(View, frozen=True, forbid_unknown_fields=True):
     """A choice that was wrong, and what is right instead: an exlet (or worklet) by name, or one that comes along."""
 
     decision: str
@@ -280,7 +280,7 @@ class LevelView(View, frozen=True):
     jobs: list[JobId] = []
 
 
-class Drained(View, frozen=True):
+class DrainResult(View, frozen=True):
     """How many were let go before their time; of one level, or of all if `level` is 0."""
 
     level: int
@@ -307,7 +307,7 @@ class EngineOrder(View, frozen=True):
     with_: dict[str, Value] = msgspec.field(default={}, name="with")
 
 
-class Told(View, frozen=True):
+class EventAnswer(View, frozen=True):
     """The answer to an event: whether to hold what was about to happen until the order `release` comes."""
 
     event: str

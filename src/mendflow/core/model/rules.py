@@ -10,10 +10,10 @@ import msgspec
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.mending import ExceptionType
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.values import Value
 
-HOUSE: Final = "*"
+DEFAULT_RULES: Final = "*"
 """The name of the rule set that is asked for every flow whose own rules conclude nothing, and of the tree of all tasks
 that have none of their own."""
 
@@ -36,7 +36,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kept: dict[str, Value] = {}
 
 
-class Tree(msgspec.Struct, frozen=True, omit_defaults=True):
+class RuleTree(msgspec.Struct, frozen=True, omit_defaults=True):
     """Rules by id; `root` is asked first."""
 
     rules: dict[int, Rule]
@@ -49,7 +49,7 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     name: str
     version: int = 0
-    trees: dict[ExceptionType, dict[str, Tree]] = {}
+    trees: dict[ExceptionType, dict[str, RuleTree]] = {}
     exlets: dict[str, Flow] = {}
     author: str = ""
     at: Instant = 0

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from mendflow.core.model.checks import Checks
+from mendflow.core.model.checks import PilotChecks
 from mendflow.core.model.data import Sharing
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.sync import Capacity
@@ -68,7 +68,7 @@ class PilotSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     cache_bytes: int = 0
     cache_policy: str = ""
     min_free_bytes: int = 0
-    checks: Checks = msgspec.field(default_factory=Checks)
+    checks: PilotChecks = msgspec.field(default_factory=PilotChecks)
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -93,7 +93,7 @@ PILOTS_MAX = 10_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 
-def flaw(site: Site) -> str:
+def site_flaw(site: Site) -> str:
     """What nobody can mean, as a sentence; nothing if all is well."""
     if not _NAME.fullmatch(site.name):
         return f"{site.name!r} is no name for a site: use up to 40 letters, digits, and _ . -"
@@ -147,24 +147,24 @@ class PilotSubmission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return self.state is not SubmissionState.WORKING
 
 
-How = Literal["left", "gone", "unfit", "rejected", "lost", "ended", "silent", "withdrawn"]
+SubmissionEndKind = Literal["left", "gone", "unfit", "rejected", "lost", "ended", "silent", "withdrawn"]
 """How it was over: it left in good order; it was heard and then no more; it could not work there; the batch system
 would not have it; it forgot it; it ended before the pilot was heard; it ran and the pilot was not heard; it was taken
 back."""
 
-FAILED: frozenset[How] = frozenset({"unfit", "rejected", "lost", "ended", "silent"})
+FAILED_ENDS: frozenset[SubmissionEndKind] = frozenset({"unfit", "rejected", "lost", "ended", "silent"})
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SubmissionEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
-    how: How
+    how: SubmissionEndKind
     at: Instant
     why: str = ""
     native: str = ""
     pilot: str = ""
 
 
-class Offered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PilotOffer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a pilot had when it came, where, and how long it would stay; 0: without end."""
 
     at: Instant
@@ -173,7 +173,7 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ttl_ms: int = 0
 
 
-class Pause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PauseRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: Instant
     why: str
     by: str = ""  # who paused it; empty: its own failures did
@@ -188,7 +188,7 @@ class SiteDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     site: Site
     made_at: Instant = 0
     made_by: str = ""
-    paused: Pause | None = None
+    paused: PauseRecord | None = None
     removed: bool = False  # nothing more is submitted, and it goes with its last pilot
     emptied: bool = False  # its pilots are ended, whatever they do
     mark: str = ""  # in the names of its pilots: sets them apart from those of another site of the same name
@@ -198,11 +198,11 @@ class SiteDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     failed_at: Instant = 0
     not_before: Instant = 0
     open: dict[str, PilotSubmission] = {}
-    endings: tuple[Ending, ...] = ()  # the newest last
+    endings: tuple[SubmissionEnd, ...] = ()  # the newest last
     unheard_since: Instant = 0
     trouble: str = ""
     reasons: tuple[str, ...] = ()
-    offered: tuple[Offered, ...] = ()  # the newest last
+    offered: tuple[PilotOffer, ...] = ()  # the newest last
 
 
 class SiteView(View, frozen=True):
@@ -217,42 +217,42 @@ class SiteView(View, frozen=True):
     busy: int
     left_this_hour: int
     failures: int = 0
-    paused: Pause | None = None
+    paused: PauseRecord | None = None
     trouble: str = ""
     warnings: list[str] = []
     reasons: list[str] = []
     submissions: list[PilotSubmission] = []
-    endings: list[Ending] = []
+    endings: list[SubmissionEnd] = []
     made_at: Instant = 0
     made_by: str = ""
 
 
-class Acknowledged(msgspec.Struct, frozen=True):
+class SubmitAccepted(msgspec.Struct, frozen=True):
     """The batch system took it, and calls it so. It may forget it, and call another so."""
 
     native: str
 
 
-class Rejected(msgspec.Struct, frozen=True):
+class SubmitRejected(msgspec.Struct, frozen=True):
     """It certainly did not take it."""
 
     why: str
 
 
-class Unsure(msgspec.Struct, frozen=True):
+class SubmitUncertain(msgspec.Struct, frozen=True):
     """It did not answer, or nothing that can be read: it may have taken it."""
 
     why: str
 
 
-class Untried(msgspec.Struct, frozen=True):
+class SubmitSkipped(msgspec.Struct, frozen=True):
     """It was not asked, because of what it said before."""
 
 
-Answer = Acknowledged | Rejected | Unsure | Untried
+SubmitResult = SubmitAccepted | SubmitRejected | SubmitUncertain | SubmitSkipped
 
 
-class Found(msgspec.Struct, frozen=True):
+class BatchJobStatus(msgspec.Struct, frozen=True):
     """What a batch system has by a name. `why` is its own word for it, or the last that the pilot wrote."""
 
     state: Literal["queued", "running", "ended"]
@@ -260,5 +260,5 @@ class Found(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-class BatchAway(Exception):
+class BatchSystemUnavailable(Exception):
     """A batch system did not answer, or nothing that can be read: what it has is not known."""

@@ -11,7 +11,7 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
 
-REST = "other"
+OTHER = "other"
 """What everything is counted under for which there is no series of its own."""
 
 
@@ -173,7 +173,7 @@ class StatsView(msgspec.Struct, frozen=True, kw_only=True):
     running: list[RunningJob] = []
 
 
-def total(histograms: Sequence[HistogramView]) -> HistogramView:
+def merge_histograms(histograms: Sequence[HistogramView]) -> HistogramView:
     """All together. There is at least one."""
     whole = histograms[0]
     for each in histograms[1:]:

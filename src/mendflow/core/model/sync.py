@@ -21,9 +21,9 @@ from enum import StrEnum
 
 import msgspec
 
-from mendflow.core.model.data import CacheNews, Holder, Neighbour
+from mendflow.core.model.data import CacheUpdate, Holder, Neighbour
 from mendflow.core.model.ids import JobId, PilotId
-from mendflow.core.model.jobs import JobSpec, Measures, Outcome
+from mendflow.core.model.jobs import JobSpec, Measurements, Outcome
 from mendflow.core.model.values import Value
 
 SYNC_VERSION = 2
@@ -51,12 +51,12 @@ class AttemptRef(msgspec.Struct, frozen=True, array_like=True):
     fence: int
 
 
-UNBEGUN = frozenset({"held", "staging"})
+NOT_STARTED = frozenset({"held", "staging"})
 """States of an attempt that can be given to another pilot, as if it had never come to this one: nothing of the job
 itself has run. Server and pilot both go by it."""
 
 
-class Beat(msgspec.Struct, frozen=True, array_like=True):
+class AttemptStatus(msgspec.Struct, frozen=True, array_like=True):
     """An attempt that the pilot holds: waiting in the pilot, running or stopped by SIGSTOP; or ending, which is said of
     one that was lost and is not dead yet, so that nobody begins it anew before. While it runs, `measures` are those so
     far. `values` are what the job has reported of itself, the latest of each name: all of them, given when one has
@@ -65,12 +65,12 @@ class Beat(msgspec.Struct, frozen=True, array_like=True):
     job: JobId
     fence: int
     state: str  # held, staging (what it needs is brought), running, suspended, keeping (what it made is), ending
-    measures: Measures
+    measures: Measurements
     log_tail: str = ""  # given now and then, when it has changed; empty means as before
     values: dict[str, Value] = {}
 
 
-class Report(msgspec.Struct, frozen=True, array_like=True):
+class AttemptReport(msgspec.Struct, frozen=True, array_like=True):
     """A finished attempt. Repeated until the server has given its verdict."""
 
     job: JobId
@@ -78,16 +78,16 @@ class Report(msgspec.Struct, frozen=True, array_like=True):
     outcome: Outcome
 
 
-class Control(StrEnum):
+class AttemptControl(StrEnum):
     SUSPEND = "suspend"
     RESUME = "resume"
     CANCEL = "cancel"
 
 
-class Order(msgspec.Struct, frozen=True, array_like=True):
+class AttemptOrder(msgspec.Struct, frozen=True, array_like=True):
     job: JobId
     fence: int
-    control: Control
+    control: AttemptControl
 
 
 class Assignment(msgspec.Struct, frozen=True, array_like=True):
@@ -100,7 +100,7 @@ class Assignment(msgspec.Struct, frozen=True, array_like=True):
     number: int = 0
 
 
-class Taken(msgspec.Struct, frozen=True, array_like=True):
+class ResourcesInUse(msgspec.Struct, frozen=True, array_like=True):
     """What all attempts that a pilot holds take together, whichever server they live on."""
 
     attempts: int
@@ -110,7 +110,7 @@ class Taken(msgspec.Struct, frozen=True, array_like=True):
     gpus: int
 
 
-LEAVES = {
+LEAVE_REASONS = {
     "idle": "no job came",
     "away": "no server answered",
     "time": "the pilot's time was over",
@@ -131,25 +131,27 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     want: int
     heard: int = 0  # the newest serial whose answer the pilot had read when it sent this
     ttl_ms: int = 0  # how long the pilot will still live; 0 means without end
-    running: list[Beat] = []
-    reports: list[Report] = []
+    running: list[AttemptStatus] = []
+    reports: list[AttemptReport] = []
     leaving: bool = False  # the pilot ends after this exchange: give its unstarted jobs back
     wait_ms: int = 0  # how long the server may hold the answer
     version: int = SYNC_VERSION
-    taken: Taken | None = None  # said by a pilot that knows of several servers
+    taken: ResourcesInUse | None = None  # said by a pilot that knows of several servers
     knows: int = 0  # the mark of the servers that the pilot knows; 0: none were told
     front: str = ""  # the server that passes this on; pilots leave it empty
     sent_at: int = 0  # by the clock that its measures are told by: only lengths of time are taken from it; 0: not said
     storage: str = ""  # the storage element that it reaches best, where it was told of one
-    cache: CacheNews | None = None  # said when the cache has changed since what the server has, or was shared otherwise
+    cache: CacheUpdate | None = (
+        None  # said when the cache has changed since what the server has, or was shared otherwise
+    )
     cache_version: int = 0  # what the cache is at; 0: it has none
     neighbours: int = 0  # the mark of the neighbours that it knows
     submission: str = ""  # under which name it was submitted to a batch system, if it was
     unfit: str = ""  # why it cannot work here: it ends after this exchange, and takes no job
-    leaves: str = ""  # why it leaves, one of LEAVES
+    leaves: str = ""  # why it leaves, one of LEAVE_REASONS
 
 
-def flaw(request: SyncRequest) -> str:
+def sync_flaw(request: SyncRequest) -> str:
     """What no pilot would say, or nothing. What is let in here decides about the pilot's later requests."""
     has = request.capacity
     numbers = {"slots": has.slots, "cpus": has.cpus, "memory_bytes": has.memory_bytes}
@@ -171,7 +173,7 @@ def flaw(request: SyncRequest) -> str:
     return "" if request.pilot else "pilot is empty"
 
 
-def _flaw_of_cache(news: CacheNews) -> str:
+def _flaw_of_cache(news: CacheUpdate) -> str:
     if not 0 <= news.base <= NUMBER_MAX or not 0 <= news.version <= NUMBER_MAX:
         return f"goes from version {news.base} to {news.version}"
     for text in (news.folder, news.address, news.key):
@@ -199,8 +201,8 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     accepted: list[AttemptRef] = []
     refused: list[AttemptRef] = []
     lost: list[AttemptRef] = []
-    orders: list[Order] = []
-    strange: list[AttemptRef] = []
+    orders: list[AttemptOrder] = []
+    unclaimed: list[AttemptRef] = []
     servers: list[str] = []
     cache_seen: int = 0
     neighbours: list[Neighbour] | None = None
@@ -209,7 +211,7 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     holders: list[Holder] = []
 
 
-def mark_of(servers: list[str]) -> int:
+def servers_mark(servers: list[str]) -> int:
     """A number that stands for these addresses, so that a pilot can say in few bytes which it knows."""
     if not servers:
         return 0

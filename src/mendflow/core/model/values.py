@@ -20,7 +20,7 @@ LEVELS_MAX: Final = 64
 PARTS_MAX: Final = 1_000_000
 """How many parts a value may have, so that a value made of itself many times over is found out."""
 
-LEAST, MOST = -(2**63), 2**64 - 1
+INT_MIN, INT_MAX = -(2**63), 2**64 - 1
 """Whole numbers that every JSON reader of ours takes."""
 
 
@@ -59,7 +59,7 @@ def _check_scalar(value: Value) -> str:
     if isinstance(value, str):
         return "" if value.isascii() or _is_unicode(value) else "a text in it is not Unicode; give such data as a file"
     if type(value) is int:
-        if LEAST <= value <= MOST:
+        if INT_MIN <= value <= INT_MAX:
             return ""
         return f"a whole number of {value.bit_length()} bits is too large for JSON, which has 64; give it as text"
     if type(value) is float:
@@ -101,7 +101,7 @@ def file_of(value: Value) -> FileRef | None:
     return None
 
 
-def spilled(ref: FileRef) -> dict[str, Value]:
+def spilled_value(ref: FileRef) -> dict[str, Value]:
     """The value that stands for a spilled one: a reference whose content is the JSON of the real value."""
     return {"$spilled": ref.sha256, "bytes": ref.bytes}
 

@@ -51,7 +51,7 @@ class NameCount(View, frozen=True):
     skipped: int = 0
 
 
-class Hold(View, frozen=True):
+class CaseHold(View, frozen=True):
     """Somebody keeps a case, or one item of it, from going on. `over`: he is gone, and will not let go by himself."""
 
     item: ItemId | None = None
@@ -76,7 +76,7 @@ class CaseView(View, frozen=True):
     mends: CaseId | None = None  # an exlet's case: the case that it mends, the item there, and the decision behind it
     mends_item: ItemId | None = None
     decision: str = ""
-    holds: list[Hold] = []  # of a live case: who suspends it, or items of it
+    holds: list[CaseHold] = []  # of a live case: who suspends it, or items of it
     server: str = ""  # of a live case on a store with several servers: where it lives, as that server itself says
 
 
@@ -192,7 +192,7 @@ class ServerView(View, frozen=True):
     own: bool = False
 
 
-class Why(View, frozen=True):
+class Reason(View, frozen=True):
     """The reason of something's present state: one sentence, then the facts behind it, most telling first."""
 
     subject: str
@@ -201,15 +201,15 @@ class Why(View, frozen=True):
     facts: list[str] = []
 
 
-HappeningKind = Literal["case", "item", "user-task", "alert", "message", "repair"]
+ChangeKind = Literal["case", "item", "user-task", "alert", "message", "repair"]
 
 
-class Happening(View, frozen=True):
+class ChangeEvent(View, frozen=True):
     """One change, as the event stream tells it. `serial` grows within a case."""
 
     serial: int
     at: Instant
-    kind: HappeningKind
+    kind: ChangeKind
     case: CaseId
     item: ItemId | None = None
     state: str = ""
@@ -252,7 +252,7 @@ class CaseQuery(View, frozen=True):
     after: str = ""
 
 
-class Counts(View, frozen=True):
+class CountsView(View, frozen=True):
     """How many there are by the value of a name, or all under the empty one. With `next`, so many documents were looked
     at and there are more: the rest is counted from there."""
 

@@ -68,7 +68,7 @@ class XmlSource(_Named, frozen=True):
     empty: bool = False
 
 
-class XmlPlace(_Named, frozen=True):
+class XmlTarget(_Named, frozen=True):
     """Where a copy goes to. An `expression` selects a place in a variable: `$order/item[1]`."""
 
     variable: str = ""
@@ -81,7 +81,7 @@ class XmlPlace(_Named, frozen=True):
 
 class XmlCopy(_Named, frozen=True):
     source: XmlSource
-    target: XmlPlace
+    target: XmlTarget
     keep_name: bool = False
     ignore_missing: bool = False
 
@@ -110,7 +110,7 @@ class XmlMessage(_Named, frozen=True):
     creates: bool = False
 
 
-class Declared(_Named, frozen=True):
+class ScopeDeclarations(_Named, frozen=True):
     """What a scope declares of its own besides activities. `first` are the values that variables begin with, in their
     order. A correlation set names its properties."""
 
@@ -121,7 +121,7 @@ class Declared(_Named, frozen=True):
     exchanges: tuple[str, ...] = ()
 
 
-class Part(_Named, frozen=True):
+class MessagePart(_Named, frozen=True):
     name: str
     element: str = ""
     type: str = ""
@@ -136,7 +136,7 @@ class Operation(_Named, frozen=True):
     faults: dict[str, str] = {}
 
 
-class Alias(_Named, frozen=True):
+class PropertyAlias(_Named, frozen=True):
     """Where a property stands in a message's part, in an element or in a type."""
 
     property: str
@@ -145,7 +145,7 @@ class Alias(_Named, frozen=True):
     query: Expr | None = None
 
 
-class Bound(_Named, frozen=True):
+class SoapBinding(_Named, frozen=True):
     """How an operation of a port is spoken in SOAP 1.1."""
 
     action: str = ""
@@ -153,7 +153,7 @@ class Bound(_Named, frozen=True):
     namespace: str = ""  # of the wrapper, in rpc
 
 
-class Port(_Named, frozen=True):
+class ServicePort(_Named, frozen=True):
     """A port of a service: the port type that is spoken there, how, and where."""
 
     service: str
@@ -161,7 +161,7 @@ class Port(_Named, frozen=True):
     port_type: str
     address: str = ""
     style: Literal["document", "rpc"] = "document"
-    operations: dict[str, Bound] = {}
+    operations: dict[str, SoapBinding] = {}
 
 
 class SchemaText(_Named, frozen=True):
@@ -172,15 +172,15 @@ class SchemaText(_Named, frozen=True):
     text: str
 
 
-class XmlWorld(_Named, frozen=True):
+class XmlDefinitions(_Named, frozen=True):
     """All that a flow in BPEL knows from its WSDL and XSD files. `namespace` is its own. `sheets` are its XSLT style
     sheets, by the address that it calls them by."""
 
     namespace: str
-    messages: dict[str, tuple[Part, ...]] = {}
+    messages: dict[str, tuple[MessagePart, ...]] = {}
     port_types: dict[str, dict[str, Operation]] = {}
     properties: dict[str, str] = {}
-    aliases: tuple[Alias, ...] = ()
-    ports: tuple[Port, ...] = ()
+    aliases: tuple[PropertyAlias, ...] = ()
+    ports: tuple[ServicePort, ...] = ()
     schemas: tuple[SchemaText, ...] = ()
     sheets: dict[str, str] = {}

@@ -7,25 +7,25 @@ answer is CEL's own, on every store, however little of it a store understands; t
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from mendflow.core.expressions.cel import kind_of, nearest
-from mendflow.core.expressions.conditions import Condition, Known, compares_exactly, condition_flaw, parts
-from mendflow.core.expressions.quick import Apply, Constant, Many, Path, Tree, conjuncts, parse
-from mendflow.core.expressions.scan import Reference, scan
+from mendflow.core.expressions.cel import closest_name, kind_of
+from mendflow.core.expressions.cel_parser import Constant, ListLiteral, MemberPath, Operator, Tree, conjuncts, parse
+from mendflow.core.expressions.conditions import Condition, KnownValues, compares_exactly, condition_flaw, parts
+from mendflow.core.expressions.scanner import Reference, scan
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value
-from mendflow.core.query.amounts import in_numbers, refuse
-from mendflow.core.query.names import KIND_WORDS, Kind, Name, Vocabulary
+from mendflow.core.query.literals import refuse, replace_amounts
+from mendflow.core.query.vocabulary import KIND_WORDS, Kind, SearchName, Vocabulary
 
 OPS: Final = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-RELATIONS: Final = frozenset(TURNED)
+REVERSED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+RELATIONS: Final = frozenset(REVERSED)
 NO_ANSWER: Final = frozenset({"+", "-", "*", "/", "%", "negative", "size", "lowerAscii", "upperAscii"})
-NEEDS_LEVELS: Final = 2
+REQUIREMENT_LEVELS: Final = 2
 """Fields that stand deeper are not asked of a store: some index only so much of a document, what is near its root
 first."""
 
 
-class Need(NamedTuple):
+class Requirement(NamedTuple):
     """What a document must have for the search to find it. `op` is one of eq ne lt le gt ge in."""
 
     field: str
@@ -39,21 +39,21 @@ class Search:
     def __init__(self, words: Vocabulary, text: str, now: Instant) -> None:
         self.words = words
         self.text = text
-        self.needs: tuple[Need, ...] = ()
+        self.needs: tuple[Requirement, ...] = ()
         self._condition: Condition | None = None
         if not text.strip():
             return
         plain = _Reader(words, text, now).plain()
         self._condition = Condition(plain)
         tree = parse(plain)
-        self.needs = tuple(_needs(words, tree)) if tree is not None else ()
+        self.needs = tuple(_requirements(words, tree)) if tree is not None else ()
 
     def holds(self, data: Mapping[str, Value]) -> bool:
         """Whether a document fulfils the condition. What cannot be worked out for it, such as the order of null and a
         number, is no fulfilment; a condition that gives something else than true or false is a mistake."""
         if self._condition is None:
             return True
-        held, why = self._condition.holds(Known(lambda root: self.words.value(data, root)))
+        held, why = self._condition.holds(KnownValues(lambda root: self.words.value(data, root)))
         if why.endswith("a condition must give true or false"):
             refuse(f"{why}, such as attempts > 2")
         return held
@@ -69,7 +69,7 @@ class _Reader:
 
     def plain(self) -> str:
         """The same condition with nothing in it that CEL does not know."""
-        read = in_numbers(self._words, self._text, self._now)
+        read = replace_amounts(self._words, self._text, self._now)
         written = read.text
         if (flaw := condition_flaw(written)) is not None:
             refuse(flaw.message, None if flaw.offset is None else read.original(flaw.offset) + 1)
@@ -88,9 +88,9 @@ class _Reader:
             known = [each.name for each in self._words.groups[root]]
             if members and f"{root}.{members[0]}" not in known:
                 name = f"{root}.{members[0]}"
-                refuse(f"there is no name `{name}`{_meant(name, known)}", place)
+                refuse(f"there is no name `{name}`{_suggestion(name, known)}", place)
         elif root not in self._words.names:
-            refuse(f"there is no name `{root}`{_meant(root, list(self._words.names))}", place)
+            refuse(f"there is no name `{root}`{_suggestion(root, list(self._words.names))}", place)
         elif members and self._words.names[root].kind != "data":
             refuse(f"`{root}` is {KIND_WORDS[self._words.names[root].kind]}, and has no `{members[0]}`", place)
 
@@ -102,7 +102,7 @@ class _Reader:
 
     def _demand_kinds(self, tree: Tree) -> None:
         name = self._name(tree)
-        if isinstance(tree, Many) or (isinstance(tree, Apply) and tree.do in NO_ANSWER):
+        if isinstance(tree, ListLiteral) or (isinstance(tree, Operator) and tree.do in NO_ANSWER):
             refuse("it does not give true or false; compare it with something, such as attempts > 2")
         if name is not None and name.kind not in ("truth", "data"):
             refuse(
@@ -110,13 +110,13 @@ class _Reader:
                 self._place(name.name),
             )
         for each in parts(tree):
-            if isinstance(each, Apply) and len(each.parts) == 2:
+            if isinstance(each, Operator) and len(each.parts) == 2:
                 self._demand_alike(each.do, *each.parts)
 
     def _demand_alike(self, do: str, first: Tree, second: Tree) -> None:
         name = self._name(first) or self._name(second)
         others: list[Tree] = [second if self._name(first) is not None else first]
-        if do == "in" and isinstance(second, Many):
+        if do == "in" and isinstance(second, ListLiteral):
             others = list(second.parts)
         elif do not in RELATIONS:
             return
@@ -129,14 +129,14 @@ class _Reader:
                 wanted = KIND_WORDS[name.kind]
                 refuse(f"`{name.name}` is {wanted}, and cannot be compared with {shown}", self._place(name.name))
 
-    def _name(self, tree: Tree) -> Name | None:
-        if isinstance(tree, Apply) and tree.do == "()":
+    def _name(self, tree: Tree) -> SearchName | None:
+        if isinstance(tree, Operator) and tree.do == "()":
             return self._name(tree.parts[0])
-        return self._words.names.get(tree.name) if isinstance(tree, Path) else None
+        return self._words.names.get(tree.name) if isinstance(tree, MemberPath) else None
 
 
-def _meant(name: str, known: list[str]) -> str:
-    return nearest(name, known) or f"; known are {', '.join(known)}"
+def _suggestion(name: str, known: list[str]) -> str:
+    return closest_name(name, known) or f"; known are {', '.join(known)}"
 
 
 def _fits(kind: Kind, value: Value) -> bool:
@@ -149,53 +149,62 @@ def _fits(kind: Kind, value: Value) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _needs(words: Vocabulary, tree: Tree) -> list[Need]:
-    found: list[Need] = []
+def _requirements(words: Vocabulary, tree: Tree) -> list[Requirement]:
+    found: list[Requirement] = []
     for each in conjuncts(tree):
         match each:
-            case Apply("==" | "!=" | "<" | "<=" | ">" | ">=" as do, (Path() as path, Constant(value))):
-                found += _need(words, path, do, [value])
-            case Apply("==" | "!=" | "<" | "<=" | ">" | ">=" as do, (Constant(value), Path() as path)):
-                found += _need(words, path, TURNED[do], [value])
-            case Apply("in", (Path() as path, Many(listed))) if all(isinstance(part, Constant) for part in listed):
-                found += _need(words, path, "==", [part.value for part in listed if isinstance(part, Constant)])
+            case Operator("==" | "!=" | "<" | "<=" | ">" | ">=" as do, (MemberPath() as path, Constant(value))):
+                found += _requirements_of_test(words, path, do, [value])
+            case Operator("==" | "!=" | "<" | "<=" | ">" | ">=" as do, (Constant(value), MemberPath() as path)):
+                found += _requirements_of_test(words, path, REVERSED[do], [value])
+            case Operator("in", (MemberPath() as path, ListLiteral(listed))) if all(
+                isinstance(part, Constant) for part in listed
+            ):
+                found += _requirements_of_test(
+                    words, path, "==", [part.value for part in listed if isinstance(part, Constant)]
+                )
     return found
 
 
-def _need(words: Vocabulary, path: Path, do: str, constants: list[Value]) -> list[Need]:
+def _requirements_of_test(words: Vocabulary, path: MemberPath, do: str, constants: list[Value]) -> list[Requirement]:
     name = words.names.get(path.name)
     if name is None or not all(map(compares_exactly, constants)):
         return []
     if do == "==" and name.only and None not in constants:
-        return [Need(words.state, "in", list(name.only))]
-    if not name.field or name.kind in ("data", "truth") or len(name.field.split(".")) > NEEDS_LEVELS:
+        return [Requirement(words.state, "in", list(name.only))]
+    if not name.field or name.kind in ("data", "truth") or len(name.field.split(".")) > REQUIREMENT_LEVELS:
         return []
     if do == "==":
-        return [_equal(name, constants)]
+        return [_equality_requirement(name, constants)]
     if do == "!=":
         return (
-            [] if name.looks or name.usual is not None or name.kind == "time" else [Need(name.field, "ne", *constants)]
+            []
+            if name.indexed_as or name.default is not None or name.kind == "time"
+            else [Requirement(name.field, "ne", *constants)]
         )
-    return _ordered(name, do, constants[0])
+    return _order_requirements(name, do, constants[0])
 
 
-def _equal(name: Name, constants: list[Value]) -> Need:
+def _equality_requirement(name: SearchName, constants: list[Value]) -> Requirement:
     """What is left out of a document, or is 0 there and means that there is none, is looked for as well."""
-    wanted = [*constants, *(more for each in constants if isinstance(each, str) for more in name.looks.get(each, ()))]
-    if name.usual in constants:
+    wanted = [
+        *constants,
+        *(more for each in constants if isinstance(each, str) for more in name.indexed_as.get(each, ())),
+    ]
+    if name.default in constants:
         wanted += [None, *([0] if name.kind == "time" else [])]
     unique = [each for place, each in enumerate(wanted) if each not in wanted[:place]]
-    return Need(name.field, "eq", unique[0]) if len(unique) == 1 else Need(name.field, "in", unique)
+    return Requirement(name.field, "eq", unique[0]) if len(unique) == 1 else Requirement(name.field, "in", unique)
 
 
-def _ordered(name: Name, do: str, value: Value) -> list[Need]:
+def _order_requirements(name: SearchName, do: str, value: Value) -> list[Requirement]:
     """Only numbers: texts that are long are ordered by their beginning in some stores. What documents leave out has to
     be found too, which an order of stored values does not."""
     if isinstance(value, str) or value is None:
         return []
-    usual = name.usual
+    usual = name.default
     if isinstance(usual, int | float) and {"<": usual < value, "<=": usual <= value, ">": usual > value}.get(
         do, usual >= value
     ):
         return []
-    return [Need(name.field, OPS[do], value)]
+    return [Requirement(name.field, OPS[do], value)]

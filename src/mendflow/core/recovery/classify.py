@@ -8,8 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.faults import Stage as AttemptStage
+from mendflow.core.model.faults import AttemptStage, Category, Fault
 
 Family = Literal["submission", "execution", "other"]
 
@@ -46,17 +45,17 @@ BY_CATEGORY: Final[dict[Category, tuple[bool, str]]] = {
 }
 """Whether a fault of this category is recoverable if nothing more is known, and why."""
 
-ENDED_FROM_OUTSIDE: Final = frozenset({1, 9, 15, 30})
+EXTERNAL_END_SIGNALS: Final = frozenset({1, 9, 15, 30})
 """SIGHUP, SIGKILL, SIGTERM, SIGPWR: a job does not send these to itself."""
 
 TRY_AGAIN_EXIT_CODE: Final = 75
 """EX_TEMPFAIL of sysexits: the program says itself that it may succeed later."""
 
-PASSING_EXCEPTIONS: Final = frozenset({"ConnectionError", "TimeoutError", "BlockingIOError", "InterruptedError"})
-KEEPING_FAULTS: Final = frozenset({"notKept"})
+TRANSIENT_EXCEPTIONS: Final = frozenset({"ConnectionError", "TimeoutError", "BlockingIOError", "InterruptedError"})
+STORING_FAULTS: Final = frozenset({"notKept"})
 
 
-class Classified(msgspec.Struct, frozen=True, kw_only=True):
+class Classification(msgspec.Struct, frozen=True, kw_only=True):
     """`type` is the fault's name; `stage` how far the job had come."""
 
     type: str
@@ -67,44 +66,44 @@ class Classified(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-def classify(fault: Fault) -> Classified:
+def classify(fault: Fault) -> Classification:
     """Tell failures apart, with the reason why trying again can help or cannot."""
-    recoverable, reason = _special(fault) or BY_CATEGORY[fault.category]
-    return Classified(
+    recoverable, reason = _specific_reason(fault) or BY_CATEGORY[fault.category]
+    return Classification(
         type=fault.name,
         category=fault.category,
         family=FAMILIES[fault.category],
         recoverable=recoverable,
-        stage=fault.stage or _usual_stage(fault.category),
+        stage=fault.stage or _default_stage(fault.category),
         reason=reason,
     )
 
 
-def recovers(fault: Fault) -> bool:
+def is_recoverable(fault: Fault) -> bool:
     """The dispatcher's question: automatic recovery, or compensation."""
     return classify(fault).recoverable
 
 
-def _special(fault: Fault) -> tuple[bool, str] | None:
+def _specific_reason(fault: Fault) -> tuple[bool, str] | None:
     """What the fault says of itself, where that is more than its category does."""
-    if fault.category is Category.OUTPUT and _only_not_kept(fault):
+    if fault.category is Category.OUTPUT and _failed_only_to_store(fault):
         return True, "the job made its files; only storing them failed"
     if fault.category is not Category.JOB:
         return None
-    if fault.signal in ENDED_FROM_OUTSIDE:
+    if fault.signal in EXTERNAL_END_SIGNALS:
         return True, f"it was ended from outside, by signal {fault.signal}"
     if fault.exit_code == TRY_AGAIN_EXIT_CODE:
         return True, f"its exit code {TRY_AGAIN_EXIT_CODE} asks to be tried again later"
-    passing = PASSING_EXCEPTIONS.intersection(_exception_types(fault))
+    passing = TRANSIENT_EXCEPTIONS.intersection(_exception_types(fault))
     return (True, f"a {min(passing)} passes") if passing else None
 
 
-def _only_not_kept(fault: Fault) -> bool:
+def _failed_only_to_store(fault: Fault) -> bool:
     """Whether what a job made could not be kept or published for a reason that may pass: a place that is full or away,
     and not one that another file has, or that cannot be written to at all."""
     if fault.name == "notPublished":
         return isinstance(fault.data, dict) and fault.data.get("passing") is True
-    return fault.name in KEEPING_FAULTS
+    return fault.name in STORING_FAULTS
 
 
 def _exception_types(fault: Fault) -> list[str]:
@@ -115,7 +114,7 @@ def _exception_types(fault: Fault) -> list[str]:
     return [str(each).rpartition(".")[2] for each in [fault.data.get("type", ""), *listed]]
 
 
-def _usual_stage(category: Category) -> str:
+def _default_stage(category: Category) -> str:
     if FAMILIES[category] == "submission":
         return AttemptStage.SUBMISSION
     usual = {Category.DATA: AttemptStage.STAGE_IN, Category.OUTPUT: AttemptStage.STAGE_OUT}

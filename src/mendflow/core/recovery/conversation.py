@@ -13,15 +13,15 @@ from msgspec.structs import replace
 
 from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.recovery.decided import Decided
-from mendflow.core.recovery.ids import real_id
+from mendflow.core.recovery.decision_subject import DecisionSubject
+from mendflow.core.recovery.ids import submission_job_id
 
-SAID_FIRST = 8
-SAID_LAST = 56
+MESSAGES_FIRST = 8
+MESSAGES_LAST = 56
 """A long conversation keeps how it began and how it goes; what was said between is forgotten."""
 
 
-class Message(StrEnum):
+class ConversationMessage(StrEnum):
     STAGED = "staged"  # its input files are there
     SUBMIT = "submit"
     POST = "post"  # submitted by someone who does not wait for it
@@ -39,11 +39,13 @@ class Message(StrEnum):
     FORCE_COMPLETE = "force-complete"
 
 
-MENDING: Final = frozenset(list(Message)[list(Message).index(Message.FAILED) :])
+REPAIR_MESSAGES: Final = frozenset(
+    list(ConversationMessage)[list(ConversationMessage).index(ConversationMessage.FAILED) :]
+)
 """What the flow neither says nor hears: failures that were held back, and repairs."""
 
 
-class Phase(StrEnum):
+class ConversationPhase(StrEnum):
     """Where a conversation stands."""
 
     NEW = "new"
@@ -55,44 +57,54 @@ class Phase(StrEnum):
     FAILED = "failed"
 
 
-_SENT: Final = dict.fromkeys((Message.SUBMIT, Message.POST, Message.RUN), Phase.SUBMISSION)
+_SENT: Final = dict.fromkeys(
+    (ConversationMessage.SUBMIT, ConversationMessage.POST, ConversationMessage.RUN), ConversationPhase.SUBMISSION
+)
 
-TRANSITIONS: Final[dict[Phase, dict[Message, Phase]]] = {
-    Phase.NEW: {Message.STAGED: Phase.STAGING, Message.FAILED: Phase.FAILED, **_SENT},
-    Phase.STAGING: {Message.STAGED: Phase.STAGING, Message.FAILED: Phase.FAILED, **_SENT},
-    Phase.SUBMISSION: {
-        Message.POLL: Phase.POLLING,
-        Message.SUBSCRIBE: Phase.NOTIFICATION,
-        Message.END: Phase.COMPLETED,
-        Message.FAILED: Phase.FAILED,
+TRANSITIONS: Final[dict[ConversationPhase, dict[ConversationMessage, ConversationPhase]]] = {
+    ConversationPhase.NEW: {
+        ConversationMessage.STAGED: ConversationPhase.STAGING,
+        ConversationMessage.FAILED: ConversationPhase.FAILED,
+        **_SENT,
     },
-    Phase.POLLING: {
-        Message.POLL: Phase.POLLING,
-        Message.SUBSCRIBE: Phase.NOTIFICATION,
-        Message.END: Phase.COMPLETED,
-        Message.FAILED: Phase.FAILED,
+    ConversationPhase.STAGING: {
+        ConversationMessage.STAGED: ConversationPhase.STAGING,
+        ConversationMessage.FAILED: ConversationPhase.FAILED,
+        **_SENT,
     },
-    Phase.NOTIFICATION: {
-        Message.POLL: Phase.POLLING,
-        Message.SUBSCRIBE: Phase.NOTIFICATION,
-        Message.NOTIFY: Phase.NOTIFICATION,
-        Message.END: Phase.COMPLETED,
-        Message.FAILED: Phase.FAILED,
+    ConversationPhase.SUBMISSION: {
+        ConversationMessage.POLL: ConversationPhase.POLLING,
+        ConversationMessage.SUBSCRIBE: ConversationPhase.NOTIFICATION,
+        ConversationMessage.END: ConversationPhase.COMPLETED,
+        ConversationMessage.FAILED: ConversationPhase.FAILED,
     },
-    Phase.FAILED: {
-        Message.RESTAGE: Phase.STAGING,
-        Message.RESUBMIT: Phase.SUBMISSION,
-        Message.REPOLL: Phase.POLLING,
-        Message.REREGISTER: Phase.NOTIFICATION,
-        Message.FORCE_FAIL: Phase.FAILED,
-        Message.FORCE_COMPLETE: Phase.COMPLETED,
+    ConversationPhase.POLLING: {
+        ConversationMessage.POLL: ConversationPhase.POLLING,
+        ConversationMessage.SUBSCRIBE: ConversationPhase.NOTIFICATION,
+        ConversationMessage.END: ConversationPhase.COMPLETED,
+        ConversationMessage.FAILED: ConversationPhase.FAILED,
     },
-    Phase.COMPLETED: {},
+    ConversationPhase.NOTIFICATION: {
+        ConversationMessage.POLL: ConversationPhase.POLLING,
+        ConversationMessage.SUBSCRIBE: ConversationPhase.NOTIFICATION,
+        ConversationMessage.NOTIFY: ConversationPhase.NOTIFICATION,
+        ConversationMessage.END: ConversationPhase.COMPLETED,
+        ConversationMessage.FAILED: ConversationPhase.FAILED,
+    },
+    ConversationPhase.FAILED: {
+        ConversationMessage.RESTAGE: ConversationPhase.STAGING,
+        ConversationMessage.RESUBMIT: ConversationPhase.SUBMISSION,
+        ConversationMessage.REPOLL: ConversationPhase.POLLING,
+        ConversationMessage.REREGISTER: ConversationPhase.NOTIFICATION,
+        ConversationMessage.FORCE_FAIL: ConversationPhase.FAILED,
+        ConversationMessage.FORCE_COMPLETE: ConversationPhase.COMPLETED,
+    },
+    ConversationPhase.COMPLETED: {},
 }
 """What each message makes of where the conversation stands. What is not here leaves it where it is."""
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HeldFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A failure that the flow has not heard of. `final`: whoever executes the job has given it up."""
 
     outcome: Outcome
@@ -110,10 +122,10 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     job: JobId
     case: CaseId
-    reals: tuple[JobId, ...]
+    submission_ids: tuple[JobId, ...]
     domain: str = ""
-    said: tuple[Message, ...] = ()
-    phase: Phase = Phase.NEW
+    messages: tuple[ConversationMessage, ...] = ()
+    phase: ConversationPhase = ConversationPhase.NEW
     pattern: str = ""
     level: int = 0
     hosts: tuple[str, ...] = ()
@@ -121,48 +133,56 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     losses: int = 0
     earlier_attempts: int = 0
     earlier_losses: int = 0
-    told: int = 0
+    reports_sent: int = 0
     keys: tuple[str, ...] = ()
     causes: tuple[str, ...] = ()
     suspended: bool = False
     not_before: Instant = 0
-    held: Held | None = None
+    held: HeldFailure | None = None
     over: bool = False  # the flow has heard how it ended, or no longer wants to
     spec: JobSpec | None = None  # of the newest submission, where it is not the one that the flow gave
 
     @property
     def newest(self) -> JobId:
-        return self.reals[-1]
+        return self.submission_ids[-1]
 
     @property
     def generation(self) -> int:
-        return len(self.reals)
+        return len(self.submission_ids)
 
-    def hear(self, message: Message) -> "Conversation":
+    def with_message(self, message: ConversationMessage) -> "Conversation":
         """The conversation after this message. One that is repeated at once, as polls are, is noted once."""
-        said = self.said if self.said and self.said[-1] is message else _bounded((*self.said, message))
-        return replace(self, said=said, phase=TRANSITIONS[self.phase].get(message, self.phase))
+        said = (
+            self.messages
+            if self.messages and self.messages[-1] is message
+            else _bounded_messages((*self.messages, message))
+        )
+        return replace(self, messages=said, phase=TRANSITIONS[self.phase].get(message, self.phase))
 
-    def fail(self, held: Held, *, attempts: int, losses: int) -> "Conversation":
+    def with_failure(self, held: HeldFailure, *, attempts: int, losses: int) -> "Conversation":
         """The newest submission has failed; `attempts` and `losses` are its own."""
         hosts = self.hosts if not held.host or held.host in self.hosts else (*self.hosts, held.host)
         return replace(
-            self.hear(Message.FAILED),
+            self.with_message(ConversationMessage.FAILED),
             held=held,
             hosts=hosts,
             attempts=self.earlier_attempts + attempts,
             losses=self.earlier_losses + losses,
-            told=self.told + 1,
+            reports_sent=self.reports_sent + 1,
         )
 
-    def send_again(
+    def with_resubmission(
         self, *, key: str, cause: str, spec: JobSpec, domain: str, level: int, not_before: Instant, staged: bool
     ) -> "Conversation":
         """It is submitted again as this, to that domain. `staged`: because its files are to be brought anew."""
-        heard = self.hear(Message.RESTAGE).hear(Message.SUBMIT) if staged else self.hear(Message.RESUBMIT)
+        heard = (
+            self.with_message(ConversationMessage.RESTAGE).with_message(ConversationMessage.SUBMIT)
+            if staged
+            else self.with_message(ConversationMessage.RESUBMIT)
+        )
         return replace(
             heard,
-            reals=(*self.reals, real_id(self.job, self.generation + 1)),
+            submission_ids=(*self.submission_ids, submission_job_id(self.job, self.generation + 1)),
             keys=(*self.keys, key),
             causes=(*self.causes, cause),
             spec=spec,
@@ -174,22 +194,22 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             held=None,
         )
 
-    def overtook(self, decided: Decided) -> bool:
+    def has_overtaken(self, decided: DecisionSubject) -> bool:
         """Whether the submission that this was decided about has a successor which another event brought about."""
         return any(cause != decided.event for cause in self.causes[decided.generation - 1 :])
 
-    def ask_again(self, message: Message, key: str) -> "Conversation":
+    def ask_again(self, message: ConversationMessage, key: str) -> "Conversation":
         """The answer was lost, not the job: it is polled, or registered for, once more."""
-        return replace(self.hear(message), keys=(*self.keys, key), held=None)
+        return replace(self.with_message(message), keys=(*self.keys, key), held=None)
 
 
-def begin(job: JobId, case: CaseId, said: tuple[Message, ...]) -> Conversation:
+def begin(job: JobId, case: CaseId, said: tuple[ConversationMessage, ...]) -> Conversation:
     """The conversation of a job from what was said of it so far."""
-    conversation = Conversation(job=job, case=case, reals=(job,))
+    conversation = Conversation(job=job, case=case, submission_ids=(job,))
     for message in said:
-        conversation = conversation.hear(message)
+        conversation = conversation.with_message(message)
     return conversation
 
 
-def _bounded(said: tuple[Message, ...]) -> tuple[Message, ...]:
-    return said if len(said) <= SAID_FIRST + SAID_LAST else said[:SAID_FIRST] + said[-SAID_LAST:]
+def _bounded_messages(said: tuple[ConversationMessage, ...]) -> tuple[ConversationMessage, ...]:
+    return said if len(said) <= MESSAGES_FIRST + MESSAGES_LAST else said[:MESSAGES_FIRST] + said[-MESSAGES_LAST:]

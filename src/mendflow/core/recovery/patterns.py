@@ -12,18 +12,18 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.model.flow import Flow, Input, Mend, Scope
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.flow import Flow, Input, PrimitiveStep, Scope
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.mending import Primitive
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.repair import Primitive
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.conversation import MENDING, Message
+from mendflow.core.recovery.conversation import REPAIR_MESSAGES, ConversationMessage
 
 WORDS_MAX = 100
 _TOKEN: Final = re.compile(r"\s*([a-z][a-z-]*|[()|?*+])")
 _ROOTS: Final = ("case", "fault", "item", "job")
 _MARKS: Final = frozenset("?*+")
-_HEARD: Final = frozenset(message.value for message in Message if message not in MENDING)
+_KNOWN_MESSAGES: Final = frozenset(message.value for message in ConversationMessage if message not in REPAIR_MESSAGES)
 
 
 class JobPattern(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,7 +66,7 @@ NO_PATTERNS: Final = Patterns()
 
 def exlet_of(pattern: FaultPattern) -> Flow:
     """The exlet that a fault pattern stands for: its one primitive, in sight of what is known of the failure."""
-    step = Mend(name=pattern.name, do=pattern.do, settings=pattern.settings)
+    step = PrimitiveStep(name=pattern.name, do=pattern.do, settings=pattern.settings)
     seen = {root: f"${{{{ has(inputs.context.{root}) ? inputs.context.{root} : null }}}}" for root in _ROOTS}
     return Flow(
         name=FlowName(pattern.name),
@@ -77,10 +77,10 @@ def exlet_of(pattern: FaultPattern) -> Flow:
     )
 
 
-def recognise(patterns: Patterns, said: Sequence[Message]) -> str:
+def match_pattern(patterns: Patterns, said: Sequence[ConversationMessage]) -> str:
     """The name of the pattern that a conversation follows: the first that it fulfils, else the only one that it may
     still become; empty if there is none, or more than one."""
-    heard = tuple(message.value for message in said if message not in MENDING)
+    heard = tuple(message.value for message in said if message not in REPAIR_MESSAGES)
     possible = []
     for pattern in patterns.conversations:
         places, machine = _follow(pattern.messages, heard)
@@ -95,7 +95,7 @@ def check_pattern(messages: str) -> str:
     """Nothing, or what is wrong with a sentence of messages."""
     try:
         _machine(messages)
-    except Invalid as problem:
+    except InvalidRequest as problem:
         return problem.message
     return ""
 
@@ -136,7 +136,9 @@ class _Reader:
         machine = self.machine
         first, last = self._either()
         if self.tokens:
-            raise Invalid(f"the pattern {self.text!r} has {self.tokens[-1]!r} where nothing opens it", field="messages")
+            raise InvalidRequest(
+                f"the pattern {self.text!r} has {self.tokens[-1]!r} where nothing opens it", field="messages"
+            )
         machine.empty[machine.start].add(first)
         machine.end = last
         return machine
@@ -159,7 +161,7 @@ class _Reader:
             self.machine.empty[last].add(begin)
             last = end
         if first == last:
-            raise Invalid(f"the pattern {self.text!r} lacks a message where one must stand", field="messages")
+            raise InvalidRequest(f"the pattern {self.text!r} lacks a message where one must stand", field="messages")
         return first, last
 
     def _repeated(self) -> tuple[int, int]:
@@ -177,11 +179,13 @@ class _Reader:
         if token == "(":
             inner = self._either()
             if not self.tokens or self.tokens.pop() != ")":
-                raise Invalid(f"the pattern {self.text!r} lacks a closing bracket", field="messages")
+                raise InvalidRequest(f"the pattern {self.text!r} lacks a closing bracket", field="messages")
             return inner
-        if token not in _HEARD:
-            known = ", ".join(sorted(_HEARD))
-            raise Invalid(f"{token!r} in the pattern {self.text!r} is no message; they are: {known}", field="messages")
+        if token not in _KNOWN_MESSAGES:
+            known = ", ".join(sorted(_KNOWN_MESSAGES))
+            raise InvalidRequest(
+                f"{token!r} in the pattern {self.text!r} is no message; they are: {known}", field="messages"
+            )
         first, last = self.machine.place(), self.machine.place()
         self.machine.words[first][token] = {last}
         return first, last
@@ -207,11 +211,13 @@ def _tokens(text: str) -> list[str]:
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
-            raise Invalid(f"the pattern {text!r} cannot be read from {text[at : at + 20]!r} on", field="messages")
+            raise InvalidRequest(
+                f"the pattern {text!r} cannot be read from {text[at : at + 20]!r} on", field="messages"
+            )
         tokens.append(found[1])
         at = found.end()
     if len(tokens) > WORDS_MAX:
-        raise Invalid(f"a pattern has at most {WORDS_MAX} words and marks", field="messages")
+        raise InvalidRequest(f"a pattern has at most {WORDS_MAX} words and marks", field="messages")
     return tokens[::-1]
 
 

@@ -12,7 +12,7 @@ from mendflow.core.model.faults import Fault
 READ_MAX = 2_000
 MESSAGE_MAX = 300
 
-_REPLACED: Final = (
+_REPLACEMENTS: Final = (
     (re.compile(r"\x1b\[[0-9;]*[A-Za-z]"), ""),
     (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE), "<url>"),
     (re.compile(r"(?<!\w)('[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`)(?!\w)"), "<name>"),
@@ -36,12 +36,12 @@ def signature(fault: Fault) -> str:
     words = (
         f" [exit code {fault.exit_code}]" if fault.exit_code else f" [signal {fault.signal}]" if fault.signal else ""
     )
-    return f"{fault.category}/{fault.name}: {normalised(fault.message)}{words}"
+    return f"{fault.category}/{fault.name}: {normalize_message(fault.message)}{words}"
 
 
-def normalised(message: str) -> str:
+def normalize_message(message: str) -> str:
     """The message without what differs from one failure to the next."""
     message = message[:READ_MAX]
-    for pattern, word in _REPLACED:
+    for pattern, word in _REPLACEMENTS:
         message = pattern.sub(word, message)
     return message.strip()[:MESSAGE_MAX]

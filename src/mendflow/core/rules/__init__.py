@@ -1,61 +1,77 @@
 """Ripple-down rules: what they conclude, how they grow, and what they would have done."""
 
 from mendflow.core.rules.candidates import Candidate, candidates
-from mendflow.core.rules.evaluation import ROOTS, CompiledRules, Verdict, compiled, looking_into, tree_for, way
-from mendflow.core.rules.growth import Draft, Grown, Place, WouldChange, add, neighbouring, place
+from mendflow.core.rules.evaluation import (
+    ROOTS,
+    CompiledRules,
+    RuleVerdict,
+    compile_rules,
+    context_lookup,
+    rules_asked,
+    tree_for,
+)
 from mendflow.core.rules.history import Difference, diff, restore
+from mendflow.core.rules.insertion import (
+    CornerstoneConflict,
+    Draft,
+    InsertedRule,
+    InsertionPoint,
+    add_rule,
+    neighbour_cornerstone,
+    place,
+)
 from mendflow.core.rules.revision import (
-    Standing,
-    out_of_use,
+    RuleLocation,
+    find_passive_rule,
+    is_out_of_use,
+    locate_rule,
     promote,
     replace_exlet,
     retire,
     set_passive,
-    standing,
-    tried_before,
     with_exlet,
 )
-from mendflow.core.rules.trials import Replayed, Tried, play, try_in_place, try_rule
+from mendflow.core.rules.trials import ReplayDifference, TrialResult, replay_decisions, try_in_place, try_rule
 from mendflow.core.rules.triggers import Trigger, triggers
-from mendflow.core.rules.validity import demand_named, demand_valid, problems_of
+from mendflow.core.rules.validation import demand_named, demand_valid, problems_of
 
 __all__ = [
     "ROOTS",
     "Candidate",
     "CompiledRules",
+    "CornerstoneConflict",
     "Difference",
     "Draft",
-    "Grown",
-    "Place",
-    "Replayed",
-    "Standing",
-    "Tried",
+    "InsertedRule",
+    "InsertionPoint",
+    "ReplayDifference",
+    "RuleLocation",
+    "RuleVerdict",
+    "TrialResult",
     "Trigger",
-    "Verdict",
-    "WouldChange",
-    "add",
+    "add_rule",
     "candidates",
-    "compiled",
+    "compile_rules",
+    "context_lookup",
     "demand_named",
     "demand_valid",
     "diff",
-    "looking_into",
-    "neighbouring",
-    "out_of_use",
+    "find_passive_rule",
+    "is_out_of_use",
+    "locate_rule",
+    "neighbour_cornerstone",
     "place",
-    "play",
     "problems_of",
     "promote",
     "replace_exlet",
+    "replay_decisions",
     "restore",
     "retire",
+    "rules_asked",
     "set_passive",
-    "standing",
     "tree_for",
-    "tried_before",
     "triggers",
     "try_in_place",
     "try_rule",
-    "way",
     "with_exlet",
 ]

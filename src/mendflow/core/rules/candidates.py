@@ -11,19 +11,19 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.expressions.conditions import Known, bounded, condition_flaw, condition_of
-from mendflow.core.expressions.quick import IDENTIFIER
-from mendflow.core.expressions.scan import KEPT, WORDS
+from mendflow.core.expressions.cel_parser import IDENTIFIER
+from mendflow.core.expressions.conditions import KnownValues, condition_flaw, condition_of, shorten_value
+from mendflow.core.expressions.scanner import RESERVED_WORDS, WORDS
 from mendflow.core.model.values import Value
-from mendflow.core.rules.evaluation import looking_into
+from mendflow.core.rules.evaluation import context_lookup
 
 PATHS_MAX: Final = 500
 LEVELS_MAX: Final = 6
-TRIED_MAX: Final = 60
+EVALUATED_MAX: Final = 60
 WORD_CHARS_MAX: Final = 60
 PHRASE_WORDS_MAX: Final = 4
 ROOTS_BY_WEIGHT: Final = ("trigger", "fault", "job", "pattern", "data", "item", "case", "site", "history", "capacity")
-TELLING: Final = frozenset(
+TELLING_PATHS: Final = frozenset(
     {
         "type",
         "name",
@@ -42,7 +42,7 @@ TELLING: Final = frozenset(
 CODES: Final = frozenset({"exit_code", "signal", "status", "code"})
 """Numbers that name something: no threshold between two of them means anything."""
 
-FLEETING: Final = frozenset(
+VOLATILE: Final = frozenset(
     {"id", "case", "serial", "now", "at", "age_ms", "sha256", "fence", "pilot", "real", "cursor"}
 )
 WORD: Final = re.compile(r"[^\W_][\w.-]*[^\W_]|[^\W_]")
@@ -62,16 +62,19 @@ def candidates(context: Mapping[str, Value], neighbour: Mapping[str, Value] | No
     here, there = leaves(context), leaves(neighbour) if neighbour is not None else {}
     proposed = sorted(proposals(here, there), key=lambda each: each[0])
     found: dict[str, Candidate] = {}
-    for _, candidate in proposed[:TRIED_MAX]:
+    for _, candidate in proposed[:EVALUATED_MAX]:
         if candidate.condition not in found and tells_apart(candidate.condition, context, neighbour):
             found[candidate.condition] = candidate
     return list(found.values())[:most]
 
 
 def tells_apart(condition: str, context: Mapping[str, Value], neighbour: Mapping[str, Value] | None) -> bool:
-    if condition_flaw(condition) is not None or not condition_of(condition).holds(Known(looking_into(context)))[0]:
+    if (
+        condition_flaw(condition) is not None
+        or not condition_of(condition).holds(KnownValues(context_lookup(context)))[0]
+    ):
         return False
-    return neighbour is None or not condition_of(condition).holds(Known(looking_into(neighbour)))[0]
+    return neighbour is None or not condition_of(condition).holds(KnownValues(context_lookup(neighbour)))[0]
 
 
 def leaves(context: Mapping[str, Value]) -> dict[str, Value]:
@@ -84,17 +87,17 @@ def leaves(context: Mapping[str, Value]) -> dict[str, Value]:
         last = path.rpartition(".")[2]
         if isinstance(value, dict):
             if level <= LEVELS_MAX:
-                pending += [(step(path, key), part, level + 1) for key, part in reversed(list(value.items()))]
-        elif last not in FLEETING and not last.endswith(("_at", "_id")):
+                pending += [(member_path(path, key), part, level + 1) for key, part in reversed(list(value.items()))]
+        elif last not in VOLATILE and not last.endswith(("_at", "_id")):
             found[path] = value
     return {path: value for path, value in found.items() if path}
 
 
-def step(path: str, key: str) -> str:
+def member_path(path: str, key: str) -> str:
     """The path to a member; none where it cannot be written plainly."""
     if not path:
         return ""
-    if IDENTIFIER.fullmatch(key) and key not in WORDS | KEPT:
+    if IDENTIFIER.fullmatch(key) and key not in WORDS | RESERVED_WORDS:
         return f"{path}.{key}"
     return f"{path}['{key}']" if not set(key) & set("'\\\n") else ""
 
@@ -107,12 +110,12 @@ def proposals(
         if path in there and type(other) is type(value) and other == value:
             continue
         for weight, condition in conditions_for(path, value, other):
-            shown = Candidate(condition=condition, path=path, here=bounded(value), there=bounded(other))
-            yield (weight + depth_of(path), order_of(path), condition), shown
+            shown = Candidate(condition=condition, path=path, here=shorten_value(value), there=shorten_value(other))
+            yield (weight + exlet_depth(path), root_weight(path), condition), shown
         if there and path not in there and "." in path:
             yield (
-                (6 + depth_of(path), order_of(path), path),
-                Candidate(condition=f"has({path})", path=path, here=bounded(value)),
+                (6 + exlet_depth(path), root_weight(path), path),
+                Candidate(condition=f"has({path})", path=path, here=shorten_value(value)),
             )
 
 
@@ -124,20 +127,23 @@ def conditions_for(path: str, value: Value, other: Value) -> Iterator[tuple[int,
             yield (1 if value is not None else 5), f"{path} == {json.dumps(value)}"
         case int() | float():
             if last in CODES or not isinstance(other, int | float) or isinstance(other, bool):
-                yield (0 if last in TELLING else 4), f"{path} == {json.dumps(value)}"
+                yield (0 if last in TELLING_PATHS else 4), f"{path} == {json.dumps(value)}"
             else:
                 yield 2, threshold(path, value, other)
         case str() if value:
             if len(value) <= WORD_CHARS_MAX and "\n" not in value:
-                yield (0 if last in TELLING else 2 if len(value.split()) == 1 else 4), f"{path} == {quoted(value)}"
+                yield (
+                    (0 if last in TELLING_PATHS else 2 if len(value.split()) == 1 else 4),
+                    f"{path} == {quote_literal(value)}",
+                )
             if len(value.split()) > 1 or len(value) > WORD_CHARS_MAX:
                 for phrase in phrases(value, other if isinstance(other, str) else ""):
-                    yield 3, f"{path}.contains({quoted(phrase)})"
+                    yield 3, f"{path}.contains({quote_literal(phrase)})"
         case list():
             known = other if isinstance(other, list) else []
             for part in value[:5]:
                 if isinstance(part, str) and part not in known and len(part) <= WORD_CHARS_MAX:
-                    yield 4, f"{quoted(part)} in {path}"
+                    yield 4, f"{quote_literal(part)} in {path}"
 
 
 def threshold(path: str, value: float, other: float) -> str:
@@ -177,15 +183,15 @@ def phrases(text: str, other: str) -> list[str]:
     return sorted((each for each in found if len(each) >= 4), key=len, reverse=True)[:3]
 
 
-def quoted(text: str) -> str:
+def quote_literal(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def order_of(path: str) -> int:
+def root_weight(path: str) -> int:
     root = re.split(r"[.\[]", path, maxsplit=1)[0]
     return ROOTS_BY_WEIGHT.index(root) if root in ROOTS_BY_WEIGHT else len(ROOTS_BY_WEIGHT)
 
 
-def depth_of(path: str) -> int:
+def exlet_depth(path: str) -> int:
     """What the roots that say why come before those that say where."""
-    return order_of(path) // 3
+    return root_weight(path) // 3

@@ -7,10 +7,10 @@ that was taken decides, and the walk itself is the explanation."""
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from mendflow.core.expressions.conditions import Known, condition_of
-from mendflow.core.model.mending import Tested
-from mendflow.core.model.rules import Rule, Tree
-from mendflow.core.rules.index import WORTH_IT, Index
+from mendflow.core.expressions.conditions import KnownValues, condition_of
+from mendflow.core.model.repair import TestedRule
+from mendflow.core.model.rules import Rule, RuleTree
+from mendflow.core.rules.index import INDEX_MIN, RuleIndex
 
 LINES_MAX: Final = 50
 """How many rules that did not hold a trail shows; the others are counted."""
@@ -18,7 +18,7 @@ LINES_MAX: Final = 50
 TRIALS_MAX: Final = 50
 
 
-class Node:
+class RuleNode:
     """A rule at its place in its row."""
 
     __slots__ = ("condition", "id", "passive", "place", "refinements", "rule")
@@ -37,29 +37,29 @@ class Chain:
 
     __slots__ = ("index", "nodes", "on_trial")
 
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[RuleNode]) -> None:
         self.nodes = nodes
         self.on_trial = any(node.passive for node in nodes)
-        self.index = Index([node.condition.tests for node in nodes]) if len(nodes) >= WORTH_IT else None
+        self.index = RuleIndex([node.condition.tests for node in nodes]) if len(nodes) >= INDEX_MIN else None
 
-    def candidates(self, known: Known) -> Iterable[Node]:
+    def candidates(self, known: KnownValues) -> Iterable[RuleNode]:
         """The rules that may hold, in order."""
         if self.index is None:
             return self.nodes
         nodes = self.nodes
         return (nodes[place] for place in self.index.places(known))
 
-    def in_force_before(self, node: Node | None) -> int:
+    def in_force_before(self, node: RuleNode | None) -> int:
         place = len(self.nodes) if node is None else node.place
         return sum(not each.passive for each in self.nodes[:place]) if self.on_trial else place
 
 
-class Walked(NamedTuple):
+class WalkResult(NamedTuple):
     """Where a walk ended: the rule that decided, the lines of the trail, how many rules that did not hold have none,
     and the rules on trial that held, each with the walk as it was when they were met."""
 
-    decided: Node | None
-    trail: list[Tested]
+    decided: RuleNode | None
+    trail: list[TestedRule]
     others: int
     trials: list["Trial"]
 
@@ -67,16 +67,16 @@ class Walked(NamedTuple):
 class Trial(NamedTuple):
     """A rule on trial that held, and the way to it."""
 
-    node: Node
-    trail: list[Tested]
+    node: RuleNode
+    trail: list[TestedRule]
     others: int
 
 
-def chain_of(tree: Tree) -> Chain | None:
+def chain_of(tree: RuleTree) -> Chain | None:
     """The row at the root of a tree, with all below it. No recursion: a tree is as deep as its authors like."""
     if not tree.rules:
         return None
-    rows: dict[int, list[Node]] = {}
+    rows: dict[int, list[RuleNode]] = {}
     pending = [tree.root]
     order: list[int] = []
     while pending:
@@ -86,7 +86,7 @@ def chain_of(tree: Tree) -> Chain | None:
         each: int | None = start
         while each is not None:
             rule = tree.rules[each]
-            rows[start].append(Node(rule, len(rows[start])))
+            rows[start].append(RuleNode(rule, len(rows[start])))
             if rule.on_true is not None:
                 pending.append(rule.on_true)
             each = rule.on_false
@@ -99,17 +99,17 @@ def chain_of(tree: Tree) -> Chain | None:
     return chains[tree.root]
 
 
-def walk(chain: Chain | None, known: Known, begun: Trial | None = None) -> Walked:
+def walk(chain: Chain | None, known: KnownValues, begun: Trial | None = None) -> WalkResult:
     """Walk from a row on; or from a rule on trial as if it had been taken."""
-    decided: Node | None = None
-    trail: list[Tested] = []
+    decided: RuleNode | None = None
+    trail: list[TestedRule] = []
     others = 0
     if begun is not None:
         decided, trail, others = begun.node, [*begun.trail], begun.others
-        trail.append(Tested(decided.id, True, known.show(decided.condition.names)))
+        trail.append(TestedRule(decided.id, True, known.show(decided.condition.names)))
     trials: list[Trial] = []
     while chain is not None:
-        taken: Node | None = None
+        taken: RuleNode | None = None
         lines = 0
         for node in chain.candidates(known):
             condition = node.condition
@@ -118,15 +118,15 @@ def walk(chain: Chain | None, known: Known, begun: Trial | None = None) -> Walke
                 if held and len(trials) < TRIALS_MAX:
                     trials.append(Trial(node, [*trail], others + chain.in_force_before(node) - lines))
             elif held:
-                trail.append(Tested(node.id, True, known.show(condition.names)))
+                trail.append(TestedRule(node.id, True, known.show(condition.names)))
                 taken = node
                 break
             elif lines < LINES_MAX:
                 lines += 1
-                trail.append(Tested(node.id, False, known.show(condition.names), error))
+                trail.append(TestedRule(node.id, False, known.show(condition.names), error))
         if lines == LINES_MAX or chain.index is not None:
             others += chain.in_force_before(taken) - lines
         if taken is None:
             break
         decided, chain = taken, taken.refinements
-    return Walked(decided, trail, others, trials)
+    return WalkResult(decided, trail, others, trials)

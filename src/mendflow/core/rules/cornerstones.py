@@ -13,21 +13,21 @@ from mendflow.core.model.values import Value
 BYTES_MAX: Final = 32 * 1024
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class CutBounds(msgspec.Struct, frozen=True):
     chars: int
     parts: int
     levels: int
 
 
-WIDE: Final = Bounds(chars=1000, parts=50, levels=8)
-NARROW: Final = Bounds(chars=120, parts=10, levels=4)
+WIDE: Final = CutBounds(chars=1000, parts=50, levels=8)
+NARROW: Final = CutBounds(chars=120, parts=10, levels=4)
 
 
 def cornerstone(context: Mapping[str, Value], names: Iterable[str] = ()) -> dict[str, Value]:
     """The context as it is kept; `names` are the paths that must stay as they are."""
     whole = {name: paths_below(name) for name in names}
     for bounds in (WIDE, NARROW):
-        kept = {root: cut(value, root, frozenset(whole), bounds, 0) for root, value in context.items()}
+        kept = {root: truncate(value, root, frozenset(whole), bounds, 0) for root, value in context.items()}
         if len(msgspec.json.encode(kept)) <= BYTES_MAX:
             break
     return kept
@@ -37,7 +37,7 @@ def paths_below(name: str) -> tuple[str, ...]:
     return (f"{name}.", f"{name}[")
 
 
-def cut(value: Value, path: str, whole: frozenset[str], bounds: Bounds, level: int) -> Value:
+def truncate(value: Value, path: str, whole: frozenset[str], bounds: CutBounds, level: int) -> Value:
     if path in whole and not isinstance(value, dict | list):
         return value
     if isinstance(value, str):
@@ -47,12 +47,12 @@ def cut(value: Value, path: str, whole: frozenset[str], bounds: Bounds, level: i
         return None if isinstance(value, dict | list) else value
     if isinstance(value, list):
         kept = value if path in whole else value[: bounds.parts]
-        return [cut(part, f"{path}[]", whole, bounds, level + 1) for part in kept]
+        return [truncate(part, f"{path}[]", whole, bounds, level + 1) for part in kept]
     if isinstance(value, dict):
         inner = {key: f"{path}.{key}" for key in value}
         first = [
             key for key in value if inner[key] in whole or any(n.startswith(paths_below(inner[key])) for n in whole)
         ]
         keys = dict.fromkeys([*first, *list(value)[: bounds.parts]])
-        return {key: cut(value[key], inner[key], whole, bounds, level + 1) for key in value if key in keys}
+        return {key: truncate(value[key], inner[key], whole, bounds, level + 1) for key in value if key in keys}
     return value

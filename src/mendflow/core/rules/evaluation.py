@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from mendflow.core.expressions import Lookup
-from mendflow.core.expressions.conditions import Known
-from mendflow.core.model.mending import CASE_LEVEL, Conclusion, ExceptionType
-from mendflow.core.model.rules import HOUSE, RuleSet, Tree
+from mendflow.core.expressions.conditions import KnownValues
+from mendflow.core.model.repair import CASE_LEVEL, Conclusion, ExceptionType
+from mendflow.core.model.rules import DEFAULT_RULES, RuleSet, RuleTree
 from mendflow.core.model.values import Value
-from mendflow.core.rules.chains import TRIALS_MAX, Chain, Node, Walked, chain_of, walk
+from mendflow.core.rules.chains import TRIALS_MAX, Chain, RuleNode, WalkResult, chain_of, walk
 
 ROOTS: Final = (
     "case",
@@ -35,7 +35,7 @@ ROOTS: Final = (
 """What every context may have, beside the sources that are registered. `data` is the item's data over the case's."""
 
 
-class Verdict(NamedTuple):
+class RuleVerdict(NamedTuple):
     """What was concluded, if anything, and what rules on trial would have."""
 
     conclusion: Conclusion | None
@@ -53,20 +53,20 @@ class CompiledRules:
         """The name of the tree that is asked: the task's own, else that of all tasks; None if there is none."""
         return tree_for(self.rule_set, type, task)
 
-    def judge(self, type: ExceptionType, task: str, lookup: Lookup) -> Verdict:
+    def judge(self, type: ExceptionType, task: str, lookup: Lookup) -> RuleVerdict:
         tree = self.tree_for(type, task)
         if tree is None:
-            return Verdict(None, [])
-        known = Known(lookup)
+            return RuleVerdict(None, [])
+        known = KnownValues(lookup)
         walked = walk(self.chain(type, tree), known)
-        return Verdict(self._conclusion(type, tree, walked), self._trials(type, tree, walked, known))
+        return RuleVerdict(self._conclusion(type, tree, walked), self._trials(type, tree, walked, known))
 
     def conclude(self, type: ExceptionType, task: str, lookup: Lookup) -> Conclusion | None:
         return self.judge(type, task, lookup).conclusion
 
-    def walked(self, type: ExceptionType, tree: str, lookup: Lookup) -> Walked:
+    def walk_tree(self, type: ExceptionType, tree: str, lookup: Lookup) -> WalkResult:
         """The walk itself, through the tree of this name."""
-        return walk(self.chain(type, tree), Known(lookup))
+        return walk(self.chain(type, tree), KnownValues(lookup))
 
     def chain(self, type: ExceptionType, tree: str) -> Chain | None:
         found = self._chains.get((type, tree))
@@ -74,8 +74,10 @@ class CompiledRules:
             found = self._chains[type, tree] = chain_of(self.rule_set.trees[type][tree])
         return found
 
-    def _conclusion(self, type: ExceptionType, tree: str, walked: Walked, passive: bool = False) -> Conclusion | None:
-        decided: Node | None = walked.decided
+    def _conclusion(
+        self, type: ExceptionType, tree: str, walked: WalkResult, passive: bool = False
+    ) -> Conclusion | None:
+        decided: RuleNode | None = walked.decided
         if decided is None or not decided.rule.exlet:
             return None
         return Conclusion(
@@ -90,7 +92,7 @@ class CompiledRules:
             passive=passive,
         )
 
-    def _trials(self, type: ExceptionType, tree: str, walked: Walked, known: Known) -> list[Conclusion]:
+    def _trials(self, type: ExceptionType, tree: str, walked: WalkResult, known: KnownValues) -> list[Conclusion]:
         found: list[Conclusion] = []
         pending = walked.trials
         while pending and len(found) < TRIALS_MAX:
@@ -103,7 +105,7 @@ class CompiledRules:
         return found
 
 
-def compiled(rule_set: RuleSet) -> CompiledRules:
+def compile_rules(rule_set: RuleSet) -> CompiledRules:
     return CompiledRules(rule_set)
 
 
@@ -111,11 +113,11 @@ def tree_for(rule_set: RuleSet, type: ExceptionType, task: str) -> str | None:
     trees = rule_set.trees.get(type)
     if not trees:
         return None
-    names = ("",) if type in CASE_LEVEL else (task, HOUSE)
+    names = ("",) if type in CASE_LEVEL else (task, DEFAULT_RULES)
     return next((name for name in names if name in trees and trees[name].rules), None)
 
 
-def looking_into(context: Mapping[str, Value]) -> Lookup:
+def context_lookup(context: Mapping[str, Value]) -> Lookup:
     """Gives the roots of a context to conditions. `data` is made of the case's and the item's where it is not given."""
 
     def lookup(name: str) -> Value:
@@ -139,7 +141,7 @@ def data_of(context: Mapping[str, Value]) -> dict[str, Value]:
     return found
 
 
-def way(tree: Tree, conclusion: Conclusion) -> list[int]:
+def rules_asked(tree: RuleTree, conclusion: Conclusion) -> list[int]:
     """Every rule that was asked on the way to a conclusion, in order, those without a line in the trail among them."""
     held = {tested.rule for tested in conclusion.trail if tested.held}
     found: list[int] = []

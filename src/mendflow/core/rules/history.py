@@ -5,8 +5,8 @@ from typing import Literal
 import msgspec
 
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.rules import Rule, RuleSet, Tree
+from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -22,7 +22,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     now: dict[str, object] = {}
 
 
-TOLD = ("condition", "exlet", "on_true", "on_false", "author", "at", "note", "passive")
+COMPARED_FIELDS = ("condition", "exlet", "on_true", "on_false", "author", "at", "note", "passive")
 
 
 def diff(old: RuleSet, new: RuleSet) -> list[Difference]:
@@ -32,7 +32,7 @@ def diff(old: RuleSet, new: RuleSet) -> list[Difference]:
     for type in [*old.trees, *(each for each in new.trees if each not in old.trees)]:
         before, after = old.trees.get(type, {}), new.trees.get(type, {})
         for tree in [*before, *(each for each in after if each not in before)]:
-            found += tree_diff(type, tree, before.get(tree, Tree({})), after.get(tree, Tree({})))
+            found += tree_diff(type, tree, before.get(tree, RuleTree({})), after.get(tree, RuleTree({})))
     for name in [*old.exlets, *(each for each in new.exlets if each not in old.exlets)]:
         if name not in new.exlets:
             found.append(Difference(kind="removed", what="exlet", exlet=name))
@@ -43,15 +43,15 @@ def diff(old: RuleSet, new: RuleSet) -> list[Difference]:
     return found
 
 
-def tree_diff(type: ExceptionType, tree: str, before: Tree, after: Tree) -> list[Difference]:
+def tree_diff(type: ExceptionType, tree: str, before: RuleTree, after: RuleTree) -> list[Difference]:
     found: list[Difference] = []
     for id in [*before.rules, *(each for each in after.rules if each not in before.rules)]:
         was, now = before.rules.get(id), after.rules.get(id)
         kind: Literal["added", "removed", "changed"] = (
             "added" if was is None else "removed" if now is None else "changed"
         )
-        shown = [told(each) for each in (was, now)]
-        names = [name for name in TOLD if shown[0].get(name) != shown[1].get(name)]
+        shown = [compared_fields(each) for each in (was, now)]
+        names = [name for name in COMPARED_FIELDS if shown[0].get(name) != shown[1].get(name)]
         if kind == "changed" and not set(names) - {"on_true", "on_false"}:
             continue
         found.append(
@@ -68,8 +68,8 @@ def tree_diff(type: ExceptionType, tree: str, before: Tree, after: Tree) -> list
     return found
 
 
-def told(rule: Rule | None) -> dict[str, object]:
-    return {name: getattr(rule, name) for name in TOLD} if rule is not None else {}
+def compared_fields(rule: Rule | None) -> dict[str, object]:
+    return {name: getattr(rule, name) for name in COMPARED_FIELDS} if rule is not None else {}
 
 
 def restore(current: RuleSet, earlier: RuleSet, *, author: str = "", at: Instant = 0) -> RuleSet:

@@ -10,12 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from mendflow.core.expressions.conditions import Known, Test
-from mendflow.core.expressions.quick import Path
-from mendflow.core.expressions.steps import Unsure
+from mendflow.core.expressions.cel_evaluator import NeedsLibrary
+from mendflow.core.expressions.cel_parser import MemberPath
+from mendflow.core.expressions.conditions import KnownValues, PathTest
 from mendflow.core.model.values import Value
 
-WORTH_IT: Final = 8
+INDEX_MIN: Final = 8
 """A shorter row is asked rule by rule."""
 
 PATHS_MAX: Final = 16
@@ -34,10 +34,10 @@ def key(value: Value) -> Value:
     return (value,) if type(value) is bool else value
 
 
-class Equal:
+class EqualityIndex:
     """Positions by the constant that the path must be equal to."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: MemberPath) -> None:
         self.path = path
         self.places: dict[Value, list[int]] = defaultdict(list)
         self.first = -1
@@ -54,12 +54,12 @@ class Equal:
         return self.places.get(key(value), ()) if type(value) not in (list, dict) else ()
 
 
-class Threshold:
+class ThresholdIndex:
     """Positions by the number that the path must be above or below. `least` is a heap-shaped tree: each node holds the
     threshold that is easiest to meet among those below it, so that the next position that is met is found in a few
     steps."""
 
-    def __init__(self, path: Path, do: str) -> None:
+    def __init__(self, path: MemberPath, do: str) -> None:
         self.path = path
         self.met = COMPARE[do]
         self.easier: Callable[[float, float], float] = max if do.startswith("<") else min
@@ -98,25 +98,25 @@ class Threshold:
                 pending += (2 * node + 1, 2 * node)
 
 
-class Index:
+class RuleIndex:
     """Made of what each rule of a row must have. `always` are the rules that nothing can be told of."""
 
-    def __init__(self, rows: Sequence[Sequence[Test]]) -> None:
-        groups: dict[tuple[str, str], Equal | Threshold] = {}
+    def __init__(self, rows: Sequence[Sequence[PathTest]]) -> None:
+        groups: dict[tuple[str, str], EqualityIndex | ThresholdIndex] = {}
         self.always: list[int] = []
-        for place, test in enumerate(chosen(rows)):
+        for place, test in enumerate(choose_tests(rows)):
             if test is None:
                 self.always.append(place)
                 continue
             name = (test.path.name, test.do)
             if name not in groups:
-                groups[name] = Equal(test.path) if test.do == "==" else Threshold(test.path, test.do)
+                groups[name] = EqualityIndex(test.path) if test.do == "==" else ThresholdIndex(test.path, test.do)
             groups[name].add(place, test.constants)
         self.groups = list(groups.values())
         for group in self.groups:
             group.ready()
 
-    def places(self, known: Known) -> Iterator[int]:
+    def places(self, known: KnownValues) -> Iterator[int]:
         """The positions of the rules that may hold, in order; and of each group whose path is not there the first, so
         that somebody tells that it is missing."""
         found: list[Sequence[int] | Iterator[int]] = [self.always] if self.always else []
@@ -125,7 +125,7 @@ class Index:
             try:
                 if name not in known.read:
                     known.look(group.path)
-            except Unsure:
+            except NeedsLibrary:
                 found.append((group.first,))
                 continue
             if name in known.values:
@@ -137,7 +137,7 @@ class Index:
         return iter(found[0]) if len(found) == 1 else heapq.merge(*found)
 
 
-def chosen(rows: Sequence[Sequence[Test]]) -> list[Test | None]:
+def choose_tests(rows: Sequence[Sequence[PathTest]]) -> list[PathTest | None]:
     """For each rule the test that it is filed under: an equality that few others share, else a threshold."""
     shared = Counter(
         (test.path.name, key(one)) for tests in rows for test in tests if test.do == "==" for one in test.constants
@@ -145,7 +145,7 @@ def chosen(rows: Sequence[Sequence[Test]]) -> list[Test | None]:
     asked = Counter(name for tests in rows for name in {(test.path.name, test.do) for test in tests})
     common = {name for name, _ in asked.most_common(PATHS_MAX)}
 
-    def cost(test: Test) -> tuple[float, int]:
+    def cost(test: PathTest) -> tuple[float, int]:
         many = sum(shared[test.path.name, key(one)] for one in test.constants) if test.do == "==" else len(rows) / 2
         return many, -asked[test.path.name, test.do]
 

@@ -8,30 +8,30 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
-from mendflow.core.model.rules import Rule, RuleSet, Tree
+from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
-from mendflow.core.rules.evaluation import CompiledRules, looking_into, tree_for
-from mendflow.core.rules.growth import (
+from mendflow.core.rules.evaluation import CompiledRules, context_lookup, tree_for
+from mendflow.core.rules.insertion import (
+    CornerstoneConflict,
     Draft,
-    Grown,
-    WouldChange,
-    concluded,
+    InsertedRule,
+    cornerstone_conflict,
     demand_unchanged,
+    exlet_concluded,
     next_version,
     rule_in,
-    would_change,
 )
-from mendflow.core.rules.validity import name_of
+from mendflow.core.rules.validation import name_of
 
 OUT_OF_USE: Final = "false"
 """The condition of a rule that is out of use."""
 
 
-class Standing(NamedTuple):
+class RuleLocation(NamedTuple):
     """A rule of a set, by the tree that it stands in."""
 
     type: ExceptionType
@@ -39,10 +39,10 @@ class Standing(NamedTuple):
     rule: int
 
 
-def standing(rule_set: RuleSet, rule: int, type: ExceptionType | None = None, task: str = "") -> Standing:
+def locate_rule(rule_set: RuleSet, rule: int, type: ExceptionType | None = None, task: str = "") -> RuleLocation:
     """The rule of this number. Each tree counts its own: where several have it, type and task say which is meant."""
     found = [
-        Standing(each, name, rule)
+        RuleLocation(each, name, rule)
         for each, trees in rule_set.trees.items()
         for name, tree in trees.items()
         if rule in tree.rules and type in (None, each) and task in ("", name)
@@ -54,7 +54,7 @@ def standing(rule_set: RuleSet, rule: int, type: ExceptionType | None = None, ta
         )
     if len(found) > 1:
         several = ", ".join(name_of(each.type, each.tree) for each in found)
-        raise Invalid(
+        raise InvalidRequest(
             f"`{rule_set.name}` has a rule {rule} in each of {several}; say the type and the task", field="rule"
         )
     return found[0]
@@ -74,9 +74,9 @@ def replace_exlet(
     """The same rule with another conclusion; what its own cornerstone concludes changes with it."""
     rule_in(rule_set, type, tree, rule)
     if exlet and steps is None and exlet not in rule_set.exlets and type is not ExceptionType.SELECTION:
-        raise Invalid(f"there is no exlet `{exlet}` in the rules of `{rule_set.name}`", field="exlet")
+        raise InvalidRequest(f"there is no exlet `{exlet}` in the rules of `{rule_set.name}`", field="exlet")
     if steps is not None and rule_set.exlets.get(exlet, steps) != steps:
-        raise Invalid(f"there is an exlet `{exlet}` already; give the new one another name", field="exlet")
+        raise InvalidRequest(f"there is an exlet `{exlet}` already; give the new one another name", field="exlet")
     after = with_rule(rule_set, type, tree, rule, {"exlet": exlet}, author, at)
     return after if steps is None else msgspec.structs.replace(after, exlets={**after.exlets, exlet: steps})
 
@@ -88,7 +88,7 @@ def set_passive(
     rule_in(rule_set, type, tree, rule)
     after = with_rule(rule_set, type, tree, rule, {"passive": passive}, author, at)
     if not passive:
-        demand_unchanged(rule_set, Grown(after, tree, rule), type, "retire this one and add a narrower rule")
+        demand_unchanged(rule_set, InsertedRule(after, tree, rule), type, "retire this one and add a narrower rule")
     return after
 
 
@@ -101,9 +101,9 @@ def promote(
     return set_passive(rule_set, type, tree, rule, False, author=author, at=at)
 
 
-def tried_before(
+def find_passive_rule(
     rule_set: RuleSet, type: ExceptionType, task: str, context: Mapping[str, Value] | None, draft: Draft
-) -> Standing | None:
+) -> RuleLocation | None:
     """The rule on trial that says what is now wished for in earnest, if put in force it decides about the case at hand
     and changes nothing for others."""
     tree = tree_for(rule_set, type, task)
@@ -115,11 +115,11 @@ def tried_before(
             continue
         try:
             after = promote(rule_set, type, tree, id)
-        except WouldChange:
+        except CornerstoneConflict:
             continue
-        decided = CompiledRules(after).walked(type, tree, looking_into(context)).decided
+        decided = CompiledRules(after).walk_tree(type, tree, context_lookup(context)).decided
         if decided is not None and decided.rule.id == id:
-            return Standing(type, tree, id)
+            return RuleLocation(type, tree, id)
     return None
 
 
@@ -135,7 +135,7 @@ def retire(
 ) -> RuleSet:
     """The rule holds no more. Its exceptions would not be asked any more, so they are retired with it, if that is said,
     or before it. What the cornerstones of all others conclude stays as it is."""
-    if out_of_use(rule_in(rule_set, type, tree, rule)):
+    if is_out_of_use(rule_in(rule_set, type, tree, rule)):
         raise Conflict(f"rule {rule} in {name_of(type, tree)} of `{rule_set.name}` is out of use already")
     below = exceptions_to(rule_set.trees[type][tree], rule)
     if below and not exceptions:
@@ -152,18 +152,18 @@ def retire(
     return msgspec.structs.replace(after, version=rule_set.version + 1)
 
 
-def out_of_use(rule: Rule) -> bool:
+def is_out_of_use(rule: Rule) -> bool:
     return rule.condition == OUT_OF_USE
 
 
-def exceptions_to(tree: Tree, rule: int) -> list[int]:
+def exceptions_to(tree: RuleTree, rule: int) -> list[int]:
     """The rules in use that are asked only where this one holds."""
     found: list[int] = []
     pending = [tree.rules[rule].on_true]
     while pending:
         each = pending.pop()
         if each is not None:
-            found += [each] if not out_of_use(tree.rules[each]) else []
+            found += [each] if not is_out_of_use(tree.rules[each]) else []
             pending += [tree.rules[each].on_true, tree.rules[each].on_false]
     return sorted(found)
 
@@ -174,9 +174,9 @@ def demand_others_unchanged(before: RuleSet, after: RuleSet, type: ExceptionType
     for id, rule in after.trees[type][tree].rules.items():
         if rule.cornerstone is None or rule.passive:
             continue
-        was, now = (concluded(rules, type, tree, rule.cornerstone) for rules in (old, new))
+        was, now = (exlet_concluded(rules, type, tree, rule.cornerstone) for rules in (old, new))
         if was != now:
-            raise would_change(type, tree, id, was, now, "add a rule for that case first")
+            raise cornerstone_conflict(type, tree, id, was, now, "add a rule for that case first")
 
 
 def with_exlet(rule_set: RuleSet, name: str, steps: Flow, *, author: str = "", at: Instant = 0) -> RuleSet:
@@ -190,4 +190,4 @@ def with_rule(
 ) -> RuleSet:
     before = rule_set.trees[type][tree]
     rule: Rule = msgspec.structs.replace(before.rules[id], **change)
-    return next_version(rule_set, type, tree, Tree({**before.rules, id: rule}, before.root), author, at)
+    return next_version(rule_set, type, tree, RuleTree({**before.rules, id: rule}, before.root), author, at)

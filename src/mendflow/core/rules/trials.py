@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from mendflow.core.model.mending import Decision, ExceptionType
+from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
-from mendflow.core.rules.evaluation import CompiledRules, looking_into
-from mendflow.core.rules.growth import Draft, demand_sound, grafted
+from mendflow.core.rules.evaluation import CompiledRules, context_lookup
+from mendflow.core.rules.insertion import Draft, demand_sound, insert_rule
 
-UNMENDED = frozenset({"failed", "rejected", "ignored", "waiting", "passive"})
+UNREPAIRED_STATES = frozenset({"failed", "rejected", "ignored", "waiting", "passive"})
 """States of a decision that helped nobody."""
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TrialResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a rule would have done. Each list has the ids of decisions, in the order that they were given in.
 
     `open` are those that nothing helped: `caught` and `missed` together. `same` were handled as the rule would have
@@ -41,7 +41,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return said
 
 
-class Replayed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReplayDifference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A past decision that a rule set would have decided in another way; empty is nothing."""
 
     decision: str
@@ -57,16 +57,16 @@ def try_rule(
     draft: Draft,
     decisions: Iterable[Decision],
     context: Mapping[str, Value] | None = None,
-) -> Tried:
+) -> TrialResult:
     """Try a rule in the place that it would have, given the case that it is made for (`context`)."""
     demand_sound(rule_set, type, draft, None)
-    grown = grafted(rule_set, type, task, context or {}, msgspec.structs.replace(draft, passive=False))
+    grown = insert_rule(rule_set, type, task, context or {}, msgspec.structs.replace(draft, passive=False))
     return try_in_place(CompiledRules(grown.rule_set), type, grown.tree, grown.rule, decisions)
 
 
 def try_in_place(
     rules: CompiledRules, type: ExceptionType, tree: str, rule: int, decisions: Iterable[Decision]
-) -> Tried:
+) -> TrialResult:
     """What a rule of a set would have done: wherever it is the one that decides."""
     exlet = rules.rule_set.trees[type][tree].rules[rule].exlet
     caught, missed, same, otherwise = list[str](), list[str](), list[str](), list[str]()
@@ -76,16 +76,16 @@ def try_in_place(
         if decision.type is not type or rules.tree_for(type, decision.task) != tree:
             continue
         asked += 1
-        walked = rules.walked(type, tree, looking_into(decision.context))
+        walked = rules.walk_tree(type, tree, context_lookup(decision.context))
         hit = walked.decided is not None and walked.decided.rule.id == rule
-        mended = bool(decision.exlet) and decision.state not in UNMENDED
+        mended = bool(decision.exlet) and decision.state not in UNREPAIRED_STATES
         if not mended:
             (caught if hit else missed).append(decision.id)
         elif hit:
             (same if decision.exlet == exlet else otherwise).append(decision.id)
         if error := next((each.error for each in walked.trail if each.rule == rule), ""):
             erred[decision.id] = error
-    return Tried(
+    return TrialResult(
         asked=asked,
         caught=tuple(caught),
         missed=tuple(missed),
@@ -95,16 +95,16 @@ def try_in_place(
     )
 
 
-def play(rule_set: RuleSet, decisions: Iterable[Decision]) -> list[Replayed]:
+def replay_decisions(rule_set: RuleSet, decisions: Iterable[Decision]) -> list[ReplayDifference]:
     """Which past decisions a rule set would have decided in another way, and how. What another set decided, and this
     one has no rule for, stays that other's."""
     rules = CompiledRules(rule_set)
     found = []
     for decision in decisions:
-        conclusion = rules.conclude(decision.type, decision.task, looking_into(decision.context))
+        conclusion = rules.conclude(decision.type, decision.task, context_lookup(decision.context))
         now = conclusion.exlet if conclusion is not None else ""
         others = not now and decision.conclusion is not None and decision.conclusion.rules != rule_set.name
         if now != decision.exlet and not others:
             rule = conclusion.rule if conclusion is not None else None
-            found.append(Replayed(decision=decision.id, was=decision.exlet, now=now, rule=rule))
+            found.append(ReplayDifference(decision=decision.id, was=decision.exlet, now=now, rule=rule))
     return found

@@ -3,7 +3,7 @@
 import msgspec
 
 from mendflow.core.expressions.conditions import condition_of
-from mendflow.core.model.mending import ExceptionType
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.rules.evaluation import tree_for
 

@@ -1,0 +1,1 @@
+"""The queue, matching, leases, and the life of a job."""

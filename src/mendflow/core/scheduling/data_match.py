@@ -10,13 +10,13 @@ from itertools import islice, repeat
 from typing import NamedTuple
 
 from mendflow.core.model.ids import Instant, JobId
-from mendflow.core.scheduling.caches import Caches, Shelf
+from mendflow.core.scheduling.cache_index import CacheIndex, PilotCache
 from mendflow.core.scheduling.data_wait import DataWait
+from mendflow.core.scheduling.job_heap import LEVEL_BITS, Entry, level_end, priority_level
 from mendflow.core.scheduling.match import Match
-from mendflow.core.scheduling.ranked import LEVEL_BITS, Entry, level, level_end
-from mendflow.core.scheduling.wanted import Wanted
+from mendflow.core.scheduling.reader_index import ReaderIndex
 
-OVERTAKEN_MAX = 16
+OVERTAKES_MAX = 16
 """How often a job that is first for a pilot may be overtaken because of data."""
 
 FILES_LOOKED = 128
@@ -37,7 +37,7 @@ STEPS_MAX = 256
 """How many jobs that are gone or do not fit it goes past in order, beside those that it takes."""
 
 
-class Chosen(NamedTuple):
+class MatchReason(NamedTuple):
     """Why a job was taken: so many bytes of its input are at hand, so many of them in the pilot's own cache. `turn`: it
     was overtaken often enough, and now it was its turn."""
 
@@ -46,16 +46,16 @@ class Chosen(NamedTuple):
     turn: bool = False
 
 
-Candidate = tuple[int, int, int, Entry]
+ScoredEntry = tuple[int, int, int, Entry]
 """A job that reads a file at hand: its level, its bytes below zero, its place in the order. The least is the best."""
 
 
-class AtHand:
+class LocalBytes:
     """What each file counts that a pilot has, in its own cache or in one of its host, and that waiting jobs read."""
 
     __slots__ = ("_caches", "counts", "shelf")
 
-    def __init__(self, caches: Caches, wanted: Wanted, shelf: Shelf | None, turn: int) -> None:
+    def __init__(self, caches: CacheIndex, wanted: ReaderIndex, shelf: PilotCache | None, turn: int) -> None:
         self._caches = caches
         self.shelf = shelf
         self.counts: dict[int, int] = {}
@@ -66,8 +66,8 @@ class AtHand:
             self._look_near(wanted, shelf, turn)
         self.counts |= {file: size + (size >> OWN_SHIFT) + 1 for file, size in own.items()}
 
-    def _look_near(self, wanted: Wanted, shelf: Shelf, turn: int) -> None:
-        near = list(self._caches.near(shelf))
+    def _look_near(self, wanted: ReaderIndex, shelf: PilotCache, turn: int) -> None:
+        near = list(self._caches.nearby(shelf))
         looks = FILES_LOOKED - len(shelf.files) if len(wanted.jobs) > FILES_LOOKED else FILES_LOOKED * len(near)
         for number in range(len(near)):
             other = near[(turn + number) % len(near)]
@@ -79,15 +79,15 @@ class AtHand:
         """By which jobs are compared: about the bytes of its input that are at hand."""
         return sum(map(self.counts.get, entry[4], repeat(0)))
 
-    def of(self, entry: Entry) -> Chosen:
+    def of(self, entry: Entry) -> MatchReason:
         """What is at hand, in bytes."""
         if self.shelf is None:
-            return Chosen()
-        near = {file: size for other in self._caches.near(self.shelf) for file, size in other.some(entry[4])}
-        return Chosen(sum(near.values()), self.shelf.bytes_of(entry[4]))
+            return MatchReason()
+        near = {file: size for other in self._caches.nearby(self.shelf) for file, size in other.some(entry[4])}
+        return MatchReason(sum(near.values()), self.shelf.bytes_of(entry[4]))
 
 
-def _common(wanted: Wanted, shelf: Shelf, looks: int, turn: int) -> dict[int, int]:
+def _common(wanted: ReaderIndex, shelf: PilotCache, looks: int, turn: int) -> dict[int, int]:
     """The files of a cache that are wanted; of very many another part each time."""
     files, jobs = shelf.files, wanted.jobs
     if len(jobs) < len(files):
@@ -103,7 +103,7 @@ class DataMatch:
     """Nothing is taken out of the line before all is chosen: so the heaps can be walked through in order."""
 
     def __init__(
-        self, match: Match, at_hand: AtHand, wait: DataWait, overtaken: dict[JobId, int], now: Instant
+        self, match: Match, at_hand: LocalBytes, wait: DataWait, overtaken: dict[JobId, int], now: Instant
     ) -> None:
         self._match = match
         self._at_hand = at_hand
@@ -113,10 +113,10 @@ class DataMatch:
         self._behind: list[tuple[Entry, int]] = []  # what follows on heads that were passed, and its place in its heap
         self._past = 0
         self._steps = STEPS_MAX
-        self._candidates: list[Candidate] = []
+        self._candidates: list[ScoredEntry] = []
         self._next = 0
         self._entries: dict[JobId, Entry] = {}
-        self.chosen: dict[JobId, Chosen] = {}
+        self.chosen: dict[JobId, MatchReason] = {}
 
     def take(self, most: int, before: int | None = None) -> list[JobId]:
         """The best that fit; with `before`, only of those that stand before that place."""
@@ -133,20 +133,20 @@ class DataMatch:
             self._match.line.remove(entry)
         return list(self._entries)
 
-    def _choose(self, first: Entry | None, best: Candidate | None) -> Entry | None:
+    def _choose(self, first: Entry | None, best: ScoredEntry | None) -> Entry | None:
         if best is None:
-            return self._because(first) if first is not None else None
+            return self._note_reason(first) if first is not None else None
         if first is None or first[0] >= best[2]:
-            return self._because(best[3])
-        if (level(first), -self._at_hand.count(first)) <= best[:2]:
-            return self._because(first)
+            return self._note_reason(best[3])
+        if (priority_level(first), -self._at_hand.count(first)) <= best[:2]:
+            return self._note_reason(first)
         overtaken = self._overtaken.get(first[1], 0)
-        if overtaken >= OVERTAKEN_MAX:
-            return self._because(first, turn=True)
+        if overtaken >= OVERTAKES_MAX:
+            return self._note_reason(first, turn=True)
         self._overtaken[first[1]] = overtaken + 1
-        return self._because(best[3])
+        return self._note_reason(best[3])
 
-    def _because(self, entry: Entry, *, turn: bool = False) -> Entry:
+    def _note_reason(self, entry: Entry, *, turn: bool = False) -> Entry:
         if entry[4]:
             self.chosen[entry[1]] = self._at_hand.of(entry)._replace(turn=turn)
         return entry
@@ -162,7 +162,7 @@ class DataMatch:
             entry = heads[0] if head else behind[0][0]
             if before is not None and entry[0] >= before:
                 return None
-            if self._may_have(entry):
+            if self._is_allowed(entry):
                 return entry
             place = 0
             if head:
@@ -176,24 +176,24 @@ class DataMatch:
                         heappush(behind, (shape.heap[follows], follows))
         return None
 
-    def _may_have(self, entry: Entry) -> bool:
+    def _is_allowed(self, entry: Entry) -> bool:
         match = self._match
         if entry[1] in self._entries or match.line.waiting.get(entry[1]) is not entry or not match.fits(entry):
             return False
         here, wait = self._at_hand, self._wait
         if not entry[4] or not wait or self._past >= KEPT_LOOKED:
             return True
-        kept = wait.keeps(entry, here.shelf, here.count(entry), self._now)
+        kept = wait.should_defer(entry, here.shelf, here.count(entry), self._now)
         self._past += kept
         return not kept
 
     # By data
 
-    def _best(self, before: int | None) -> Candidate | None:
+    def _best(self, before: int | None) -> ScoredEntry | None:
         candidates = self._candidates
         while self._next < len(candidates):
             best = candidates[self._next]
-            if (before is None or best[2] < before) and self._may_have(best[3]):
+            if (before is None or best[2] < before) and self._is_allowed(best[3]):
                 return best
             self._next += 1
         return None
@@ -207,7 +207,7 @@ class DataMatch:
         looks = max(JOBS_LOOKED, 2 * most)
         files = sorted(counts, key=counts.__getitem__, reverse=True)[:looks]
         a_file = max(1, looks // len(files))
-        jobs, get, seen = self._match.line.wanted.by, counts.get, set[int]()
+        jobs, get, seen = self._match.line.wanted.readers_of, counts.get, set[int]()
         lowest = level_end(heads[0]) if heads and most == 1 else None
         fitting = {entry[3] for entry in heads} | {shape.number for shape in self._match.rough}
         for file in files:

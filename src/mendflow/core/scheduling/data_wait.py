@@ -11,9 +11,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from mendflow.core.model.ids import Instant, JobId, PilotId
-from mendflow.core.scheduling.caches import Caches, Shelf
-from mendflow.core.scheduling.offer import FOREVER_MS, Offer, Room, room_now
-from mendflow.core.scheduling.ranked import Entry
+from mendflow.core.scheduling.cache_index import CacheIndex, PilotCache
+from mendflow.core.scheduling.job_heap import Entry
+from mendflow.core.scheduling.offer import FOREVER_MS, FreeResources, Offer, free_for_one
 
 DATA_WAIT_MS = 3_000
 """How long a job may be kept back. A pilot that is woken asks within milliseconds; this is for one that cannot."""
@@ -28,7 +28,7 @@ HOLDERS_LOOKED = 8
 NOBODY = PilotId("")
 
 
-class KeptBack(NamedTuple):
+class Deferral(NamedTuple):
     """`pilot` is the one that the job is kept back for, of whose input it has so many bytes."""
 
     pilot: PilotId
@@ -40,7 +40,7 @@ class _Idle:
     __slots__ = ("free", "jobs", "room", "site", "until")
 
     def __init__(self, offer: Offer, free: int, until: Instant) -> None:
-        self.room: Room = room_now(offer)
+        self.room: FreeResources = free_for_one(offer)
         self.site = offer.site
         self.free = free
         self.until = until
@@ -48,24 +48,24 @@ class _Idle:
 
 
 class DataWait:
-    def __init__(self, caches: Caches, bound_ms: int) -> None:
+    def __init__(self, caches: CacheIndex, bound_ms: int) -> None:
         self._caches = caches
         self._bound_ms = bound_ms
         self._idle: dict[PilotId, _Idle] = {}
         self._freed = False
         self._next_end = FOREVER_MS
-        self.kept: dict[JobId, KeptBack] = {}  # those that are anybody's again too, until they are taken
+        self.kept: dict[JobId, Deferral] = {}  # those that are anybody's again too, until they are taken
 
     def __bool__(self) -> bool:
         """Whether any pilot is idle that jobs could be kept back for."""
         return bool(self._idle) and self._bound_ms > 0
 
-    def asks(self, pilot: PilotId) -> Iterable[JobId]:
+    def begin_request(self, pilot: PilotId) -> Iterable[JobId]:
         """The pilot may take now what was kept back for it: these jobs."""
         idle = self._idle.pop(pilot, None)
         return idle.jobs if idle is not None else ()
 
-    def left(self, jobs: Iterable[JobId]) -> None:
+    def return_jobs(self, jobs: Iterable[JobId]) -> None:
         """The pilot that these were kept back for has asked, or is gone: those that still wait are for others."""
         for job in jobs:
             if (kept := self.kept.get(job)) is not None:
@@ -83,24 +83,24 @@ class DataWait:
         freed, self._freed = self._freed, False
         return freed
 
-    def waits(self, offer: Offer, free: int, now: Instant) -> None:
+    def pilot_idle(self, offer: Offer, free: int, now: Instant) -> None:
         """The pilot has asked, and would take so many jobs more."""
         shelf = self._caches.of(offer.pilot)
         if offer.idle_ms and shelf is not None and shelf.files:
             self._idle[offer.pilot] = _Idle(offer, free, now + offer.idle_ms)
 
-    def gone(self, id: JobId) -> None:
+    def remove(self, id: JobId) -> None:
         """The job waits no longer."""
         kept = self.kept.pop(id, None)
         if kept is not None and (idle := self._idle.get(kept.pilot)) is not None:
             idle.jobs.discard(id)
 
-    def of(self, id: JobId, now: Instant) -> KeptBack | None:
+    def of(self, id: JobId, now: Instant) -> Deferral | None:
         """Whom a job is kept back for now."""
         kept = self.kept.get(id)
         return kept if kept is not None and kept.until > now and kept.pilot in self._idle else None
 
-    def keeps(self, entry: Entry, asks: Shelf | None, here_bytes: int, now: Instant) -> bool:
+    def should_defer(self, entry: Entry, asks: PilotCache | None, here_bytes: int, now: Instant) -> bool:
         """Whether the job is kept back from the pilot that asks and has so many bytes of its input."""
         if not self._idle or self._bound_ms <= 0:
             return False
@@ -119,7 +119,7 @@ class DataWait:
         self._idle[found.pilot].jobs.add(entry[1])
         return True
 
-    def _holder(self, entry: Entry, asks: Shelf | None, here_bytes: int, now: Instant) -> KeptBack | None:
+    def _holder(self, entry: Entry, asks: PilotCache | None, here_bytes: int, now: Instant) -> Deferral | None:
         """The idle pilot that has most of the job's input, if that is much more."""
         group = asks.group if asks is not None else ""
         best, there = None, MUCH_MORE * here_bytes
@@ -138,7 +138,7 @@ class DataWait:
                 best, there = pilot, has
         if best is None:
             return None
-        return KeptBack(best, there, min(now + self._bound_ms, self._idle[best].until))
+        return Deferral(best, there, min(now + self._bound_ms, self._idle[best].until))
 
     def _candidates(self, entry: Entry) -> list[PilotId]:
         """Idle pilots, if they are few; else some of those that have one of its files."""

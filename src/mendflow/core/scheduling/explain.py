@@ -12,17 +12,17 @@ import msgspec
 from mendflow.core.model.ids import Instant, PilotId
 from mendflow.core.model.jobs import Attempt, Job, Resources
 from mendflow.core.model.sync import Capacity
-from mendflow.core.model.views import Why
+from mendflow.core.model.views import Reason
 from mendflow.core.scheduling.amounts import clock, duration, size
-from mendflow.core.scheduling.jobs import needs_of, outlived_ms
-from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, unsuitable
+from mendflow.core.scheduling.jobs import effective_needs, outlived_ms
+from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, why_unsuitable
 
 FACTS_MAX = 10
 
 
 class PilotFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a connected pilot. `ttl_ms` is 0 for one without end; `kept_for` names the job that the pilot
-    is kept free for."""
+    """What is known of a connected pilot. `ttl_ms` is 0 for one without end; `reserved_for` names the job that the
+    pilot is kept free for."""
 
     id: PilotId
     host: str
@@ -33,7 +33,7 @@ class PilotFacts(msgspec.Struct, frozen=True, kw_only=True):
     gpus_free: int = 0
     site: str = ""
     ttl_ms: int = 0
-    kept_for: str = ""
+    reserved_for: str = ""
 
     @property
     def name(self) -> str:
@@ -50,21 +50,21 @@ class Demand(NamedTuple):
     free: Callable[[PilotFacts], float]
     tell: Callable[[float], str]
 
-    def met(self, amount: float) -> bool:
+    def is_met(self, amount: float) -> bool:
         return self.asked <= amount + CPU_GRAIN
 
 
-def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant, coming: Sequence[str] = ()) -> Why:
+def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant, coming: Sequence[str] = ()) -> Reason:
     """Why nobody runs this job now. `ahead` is how many jobs stand before it in the queue; `coming` says, of each site
     whose pilots could take it, what becomes of these; or, if there is none, why the others' could not."""
     if job.suspended:
-        return _why(job, "suspended", "it is suspended; `mendflow resume` lets it go on")
+        return _why(job, "suspended", "it is suspended; `mendflow resume` resumes it")
     if job.available_at > now:
         return _why_later(job, now)
     if not pilots:
         how = coming[0] if coming else "`mendflow pilot` starts one"
-        return _why(job, "waiting", f"no pilot is connected; {how}", _outlived(job))
-    needs = needs_of(job)
+        return _why(job, "waiting", f"no pilot is connected; {how}", _outlived_facts(job))
+    needs = effective_needs(job)
     if needs.site and not any(pilot.site == needs.site for pilot in pilots):
         return _why_site(job, pilots, coming)
     there = [pilot for pilot in pilots if needs.site in ("", pilot.site)]
@@ -77,7 +77,7 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
     return _why_not_yet(job, able, ahead)
 
 
-def why_failed(job: Job) -> Why:
+def why_failed(job: Job) -> Reason:
     """Why the job failed: the fault that ended it, then each attempt's."""
     fault = job.outcome.fault if job.outcome is not None else None
     assert fault is not None, f"job {job.id} has not failed"
@@ -95,7 +95,7 @@ def why_failed(job: Job) -> Why:
     return _why(job, "failed", f"it failed{tries}: {fault.message}", facts)
 
 
-def _why_later(job: Job, now: Instant) -> Why:
+def _why_later(job: Job, now: Instant) -> Reason:
     last = job.history[-1] if job.history else None
     wait = duration(job.available_at - now)
     if last is None:
@@ -110,20 +110,22 @@ def _why_later(job: Job, now: Instant) -> Why:
     return _why(job, "waiting", sentence, _attempts(job))
 
 
-def _why_site(job: Job, pilots: Sequence[PilotFacts], coming: Sequence[str]) -> Why:
+def _why_site(job: Job, pilots: Sequence[PilotFacts], coming: Sequence[str]) -> Reason:
     site = job.spec.resources.site
     if coming:
-        return _why(job, "waiting", f"it is bound to site {site}, and no pilot is there; {coming[0]}", _outlived(job))
+        return _why(
+            job, "waiting", f"it is bound to site {site}, and no pilot is there; {coming[0]}", _outlived_facts(job)
+        )
     known = sorted({pilot.site for pilot in pilots if pilot.site})
     others = f"pilots are at {', '.join(known)}" if known else "no connected pilot names a site"
     return _why(job, "waiting", f"no pilot can take it: it is bound to site {site}, and {others}")
 
 
 def _unsuitable(needs: Resources, pilot: PilotFacts) -> str:
-    return unsuitable(needs, pilot.host, pilot.capacity.system, pilot.capacity.machine)
+    return why_unsuitable(needs, pilot.host, pilot.capacity.system, pilot.capacity.machine)
 
 
-def _why_unsuitable(job: Job, needs: Resources, pilots: Sequence[PilotFacts]) -> Why:
+def _why_unsuitable(job: Job, needs: Resources, pilots: Sequence[PilotFacts]) -> Reason:
     if all(pilot.host in needs.avoid_hosts for pilot in pilots):
         hosts = ", ".join(sorted({pilot.host for pilot in pilots}))
         sentence = f"no pilot can take it: it keeps away from {hosts}, and all pilots that it could go to are there"
@@ -139,52 +141,52 @@ def _platform(pilot: PilotFacts) -> str:
     return " ".join(filter(None, (pilot.capacity.system, pilot.capacity.machine))) or "a machine that it has not named"
 
 
-def _why_never(job: Job, pilots: Sequence[PilotFacts]) -> Why:
+def _why_never(job: Job, pilots: Sequence[PilotFacts]) -> Reason:
     """No pilot could take it even if it were idle: name what is lacking, and the pilot that comes nearest."""
-    needs = needs_of(job)
+    needs = effective_needs(job)
     demands = _demands(needs)
     for demand in demands:
         best = max(pilots, key=demand.has)
-        if not demand.met(demand.has(best)):
+        if not demand.is_met(demand.has(best)):
             facts = [_lack(other, max(pilots, key=other.has)) for other in demands if other is not demand]
             lacks = [fact for fact in facts if fact]
             return _why(
                 job,
                 "waiting",
                 f"no pilot can take it: it {_asks(demand, best)}",
-                _outlived(job) + lacks + _spread(needs, pilots),
+                _outlived_facts(job) + lacks + _shortages(needs, pilots),
             )
     nearest = min(pilots, key=lambda pilot: (len(_unmet(needs, pilot)), pilot.id))
     missing = "; ".join(_short(demand, nearest) for demand in _unmet(needs, nearest))
     sentence = f"no single pilot has all that it asks for; the nearest, {nearest.name}, lacks: {missing}"
-    return _why(job, "waiting", sentence, _spread(needs, pilots))
+    return _why(job, "waiting", sentence, _shortages(needs, pilots))
 
 
-def _outlived(job: Job) -> list[str]:
+def _outlived_facts(job: Job) -> list[str]:
     """Why it asks for a time that its flow does not name."""
     ran_ms = outlived_ms(job)
     if not ran_ms or job.spec.resources.wall_ms:
         return []
     return [
         f"it had run for {duration(ran_ms)} when its pilot's time was over, and waits for one that stays longer than"
-        f" {duration(needs_of(job).wall_ms)}; if it takes less, say so with `time`"
+        f" {duration(effective_needs(job).wall_ms)}; if it takes less, say so with `time`"
     ]
 
 
-def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Why:
+def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Reason:
     """Some pilot could take it: either none has room now, or others come first."""
-    demands = _demands(needs_of(job))
-    free = [pilot for pilot in able if all(demand.met(demand.free(pilot)) for demand in demands)]
+    demands = _demands(effective_needs(job))
+    free = [pilot for pilot in able if all(demand.is_met(demand.free(pilot)) for demand in demands)]
     before = f"{ahead} {'job stands' if ahead == 1 else 'jobs stand'} before it in the queue"
-    kept = [pilot for pilot in able if pilot.kept_for == job.id]
+    kept = [pilot for pilot in able if pilot.reserved_for == job.id]
     facts = [f"{pilot.name} is kept free for it" for pilot in kept]
     if free:
-        others = [f"{pilot.name} is kept free for {pilot.kept_for}" for pilot in free if pilot.kept_for]
+        others = [f"{pilot.name} is kept free for {pilot.reserved_for}" for pilot in free if pilot.reserved_for]
         sentence = f"it will be taken soon: {before}" if ahead else "it is next in the queue and will be taken at once"
         return _why(job, "waiting", sentence, facts + others)
     busy = "the one pilot that can take it is" if len(able) == 1 else f"all {len(able)} pilots that can take it are"
-    nearest = min(able, key=lambda pilot: (sum(not demand.met(demand.free(pilot)) for demand in demands), pilot.id))
-    facts += [_busy(demand, nearest) for demand in demands if not demand.met(demand.free(nearest))]
+    nearest = min(able, key=lambda pilot: (sum(not demand.is_met(demand.free(pilot)) for demand in demands), pilot.id))
+    facts += [_busy(demand, nearest) for demand in demands if not demand.is_met(demand.free(nearest))]
     return _why(job, "waiting", f"{busy} busy; {before}", facts)
 
 
@@ -196,17 +198,17 @@ def _demands(needs: Resources) -> list[Demand]:
                lambda p: p.memory_free_bytes, size),
         Demand("disk", "largest", needs.disk_bytes, lambda p: p.capacity.disk_bytes, lambda p: p.disk_free_bytes, size),
         Demand("gpus", "largest", needs.gpus, lambda p: p.capacity.gpus, lambda p: p.gpus_free, lambda n: f"{n:g}"),
-        Demand("wall time", "longest-lived", needs.wall_ms, _lives_ms, _lives_ms, duration),
+        Demand("wall time", "longest-lived", needs.wall_ms, _lifetime_ms, _lifetime_ms, duration),
     )  # fmt: skip
     return [demand for demand in every if demand.asked > 0]
 
 
-def _lives_ms(pilot: PilotFacts) -> float:
+def _lifetime_ms(pilot: PilotFacts) -> float:
     return pilot.ttl_ms or FOREVER_MS
 
 
 def _unmet(needs: Resources, pilot: PilotFacts) -> list[Demand]:
-    return [demand for demand in _demands(needs) if not demand.met(demand.has(pilot))]
+    return [demand for demand in _demands(needs) if not demand.is_met(demand.has(pilot))]
 
 
 def _asks(demand: Demand, best: PilotFacts) -> str:
@@ -234,10 +236,10 @@ def _short(demand: Demand, pilot: PilotFacts) -> str:
 
 
 def _lack(demand: Demand, best: PilotFacts) -> str:
-    return "" if demand.met(demand.has(best)) else f"it also {_asks(demand, best)}"
+    return "" if demand.is_met(demand.has(best)) else f"it also {_asks(demand, best)}"
 
 
-def _spread(needs: Resources, pilots: Sequence[PilotFacts]) -> list[str]:
+def _shortages(needs: Resources, pilots: Sequence[PilotFacts]) -> list[str]:
     """What each pilot lacks, the nearest first."""
     nearest = sorted(pilots, key=lambda pilot: (len(_unmet(needs, pilot)), pilot.id))
     return [
@@ -255,5 +257,5 @@ def _attempt(attempt: Attempt) -> str:
     return f"attempt {attempt.fence} on {attempt.pilot} ended as {attempt.end} after {took}{said}"
 
 
-def _why(job: Job, state: str, sentence: str, facts: Sequence[str] = ()) -> Why:
-    return Why(subject=job.id, state=state, sentence=f"{job.spec.item}: {sentence}", facts=list(facts))
+def _why(job: Job, state: str, sentence: str, facts: Sequence[str] = ()) -> Reason:
+    return Reason(subject=job.id, state=state, sentence=f"{job.spec.item}: {sentence}", facts=list(facts))

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.jobs import JobSpec
 from mendflow.core.scheduling.amounts import clock, duration, size
-from mendflow.core.scheduling.caches import Caches, Shelf, key_of
-from mendflow.core.scheduling.data_match import OVERTAKEN_MAX, Chosen
-from mendflow.core.scheduling.data_wait import KeptBack
-from mendflow.core.scheduling.ranked import Files
+from mendflow.core.scheduling.cache_index import CacheIndex, PilotCache, file_key
+from mendflow.core.scheduling.data_match import OVERTAKES_MAX, MatchReason
+from mendflow.core.scheduling.data_wait import Deferral
+from mendflow.core.scheduling.job_heap import Files
 
 HOLDERS_MAX = 100
 
@@ -20,10 +20,10 @@ def input_bytes(spec: JobSpec) -> int:
 
 def files_of(spec: JobSpec) -> Files:
     """The files that a job reads, as the queue knows them."""
-    return tuple(dict.fromkeys(key_of(file.sha256) for file in spec.inputs.values()))
+    return tuple(dict.fromkeys(file_key(file.sha256) for file in spec.inputs.values()))
 
 
-def because(spec: JobSpec, chosen: Chosen) -> str:
+def because(spec: JobSpec, chosen: MatchReason) -> str:
     """Why a pilot got this job."""
     there = f"{size(chosen.bytes)} of {size(input_bytes(spec))} of its input are there"
     if chosen.bytes > chosen.own_bytes:
@@ -31,11 +31,11 @@ def because(spec: JobSpec, chosen: Chosen) -> str:
     if not chosen.bytes:
         there = f"nothing of its {size(input_bytes(spec))} of input is there"
     if chosen.turn:
-        return f"it was its turn after others with more of their input there went first {OVERTAKEN_MAX} times; {there}"
+        return f"it was its turn after others with more of their input there went first {OVERTAKES_MAX} times; {there}"
     return there if chosen.bytes else f"it was the first in the queue; {there}"
 
 
-def kept_back(spec: JobSpec, kept: KeptBack, now: Instant) -> str:
+def explain_deferral(spec: JobSpec, kept: Deferral, now: Instant) -> str:
     """Why a job waits although others than its pilot could take it."""
     has = f"{size(kept.there_bytes)} of {size(input_bytes(spec))} of its input"
     return (
@@ -44,7 +44,7 @@ def kept_back(spec: JobSpec, kept: KeptBack, now: Instant) -> str:
     )
 
 
-def facts(spec: JobSpec, caches: Caches, overtaken: int) -> list[str]:
+def facts(spec: JobSpec, caches: CacheIndex, overtaken: int) -> list[str]:
     """Where the input of a waiting job is, and whether others went past it because of theirs."""
     if not spec.inputs:
         return []
@@ -56,11 +56,11 @@ def facts(spec: JobSpec, caches: Caches, overtaken: int) -> list[str]:
         told.append(f"pilot {best.pilot} has {size(best.bytes_of(files))} of {size(input_bytes(spec))} of its input")
     if overtaken:
         times = "once" if overtaken == 1 else f"{overtaken} times"
-        told.append(f"others with more of their input at hand went first {times}; after {OVERTAKEN_MAX} it is its turn")
+        told.append(f"others with more of their input at hand went first {times}; after {OVERTAKES_MAX} it is its turn")
     return told
 
 
-def _holders(files: Files, caches: Caches) -> Iterable[Shelf]:
+def _holders(files: Files, caches: CacheIndex) -> Iterable[PilotCache]:
     pilots = dict.fromkeys(pilot for file in files for pilot in caches.holders(file))
     for pilot in list(pilots)[:HOLDERS_MAX]:
         if (shelf := caches.of(pilot)) is not None:

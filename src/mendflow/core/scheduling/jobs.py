@@ -12,8 +12,8 @@ import msgspec
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
-from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measures, Outcome, Release, Resources
-from mendflow.core.model.sync import LEAVES
+from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measurements, Outcome, Release, Resources
+from mendflow.core.model.sync import LEAVE_REASONS
 from mendflow.core.model.values import Value
 
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
@@ -35,7 +35,7 @@ OUTLIVED_PERCENT = 105
 _DOUBLINGS_MAX = 20
 
 
-class Policy(msgspec.Struct, frozen=True, kw_only=True):
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """The server's patience. Waits double from attempt to attempt up to `wait_max_ms`."""
 
     losses_max: int = 20
@@ -43,7 +43,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     wait_max_ms: int = 300_000
 
 
-class Granted(msgspec.Struct, frozen=True):
+class AttemptGranted(msgspec.Struct, frozen=True):
     pilot: PilotId
     fence: int
     at: Instant
@@ -55,7 +55,7 @@ class Granted(msgspec.Struct, frozen=True):
     because: str = ""
 
 
-class Ended(msgspec.Struct, frozen=True):
+class JobFinished(msgspec.Struct, frozen=True):
     """The job is over, with this outcome. `end` is completed, failed, lost or cancelled; `own` tells whether a failed
     attempt counts as the job's own failure."""
 
@@ -65,7 +65,7 @@ class Ended(msgspec.Struct, frozen=True):
     own: bool = False
 
 
-class PutBack(msgspec.Struct, frozen=True):
+class AttemptRequeued(msgspec.Struct, frozen=True):
     """The attempt is over and the job waits again, not before `available_at`. `end` is failed, lost or released. One
     that is not `begun` was no try of the job."""
 
@@ -74,12 +74,12 @@ class PutBack(msgspec.Struct, frozen=True):
     available_at: Instant
     own: bool = False
     fault: Fault | None = None
-    measures: Measures = Measures()
+    measures: Measurements = Measurements()
     release: Release | None = None
     begun: bool = True
 
 
-class TakenOver(msgspec.Struct, frozen=True):
+class ResultTakenOver(msgspec.Struct, frozen=True):
     """An earlier case has run the very same; its result is this job's."""
 
     outcome: Outcome
@@ -87,34 +87,36 @@ class TakenOver(msgspec.Struct, frozen=True):
     at: Instant
 
 
-class Suspended(msgspec.Struct, frozen=True):
+class JobSuspended(msgspec.Struct, frozen=True):
     pass
 
 
-class Resumed(msgspec.Struct, frozen=True):
+class JobResumed(msgspec.Struct, frozen=True):
     pass
 
 
-class TakenAway(msgspec.Struct, frozen=True):
+class AttemptReleased(msgspec.Struct, frozen=True):
     """A person took the attempt from its pilot. It is worth nothing from now on, and may still run."""
 
     release: Release
 
 
-Event = Union[Granted, Ended, PutBack, TakenOver, Suspended, Resumed, TakenAway]
+JobEvent = Union[
+    AttemptGranted, JobFinished, AttemptRequeued, ResultTakenOver, JobSuspended, JobResumed, AttemptReleased
+]
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ReportVerdict(msgspec.Struct, frozen=True):
     """The answer to a report. An accepted one may carry no events: it repeats what was accepted before."""
 
     accepted: bool
     reason: str
-    events: tuple[Event, ...] = ()
+    events: tuple[JobEvent, ...] = ()
 
     @property
     def final(self) -> bool:
         """Whether this very report ended the job."""
-        return bool(self.events) and isinstance(self.events[-1], Ended)
+        return bool(self.events) and isinstance(self.events[-1], JobFinished)
 
 
 def create(id: JobId, case: CaseId, spec: JobSpec, *, now: Instant, not_before: Instant = 0) -> Job:
@@ -133,46 +135,50 @@ def grant(
     serial: int = 0,
     lease_ms: int = 0,
     because: str = "",
-) -> list[Event]:
+) -> list[JobEvent]:
     """Give the job to a pilot, or to nobody if it is taken, over, suspended, or must still wait."""
     if job.state is not JobState.AVAILABLE or job.suspended or job.available_at > now:
         return []
-    return [Granted(pilot, job.fence + 1, now, host, site, token, serial, lease_ms, because)]
+    return [AttemptGranted(pilot, job.fence + 1, now, host, site, token, serial, lease_ms, because)]
 
 
-def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Instant, policy: Policy) -> Verdict:
+def report(
+    job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Instant, policy: RetryPolicy
+) -> ReportVerdict:
     """Judge the end of an attempt. Only the present holder, under the latest fence, may end anything."""
     if job.state is not JobState.RUNNING or job.fence != fence or job.pilot != pilot:
-        return _no_holder(job, pilot, fence)
+        return _refuse_report(job, pilot, fence)
     if job.requeued is not None:
         reason = f"job {job.id}: lease {fence} is over ({job.requeued.sentence()})"
-        return Verdict(False, reason, (_freed(job.requeued, now),))
+        return ReportVerdict(False, reason, (_requeue_released(job.requeued, now),))
     fault = outcome.fault
     if fault is None:
-        return Verdict(True, "completed", (Ended(outcome, "completed", now),))
+        return ReportVerdict(True, "completed", (JobFinished(outcome, "completed", now),))
     if fault.infrastructure:
-        return Verdict(True, fault.message, (_lost(job, fault, outcome, now=now, policy=policy),))
+        return ReportVerdict(True, fault.message, (_lose_or_end(job, fault, outcome, now=now, policy=policy),))
     if job.failures >= job.spec.retries or fault.category is Category.CANCELLED:
-        return Verdict(True, fault.message, (Ended(outcome, "failed", now, own=True),))
-    wait_ms = _doubled(job.spec.retry_wait_ms, job.failures, policy)
-    again = PutBack("failed", now, now + wait_ms, own=True, fault=fault, measures=outcome.measures)
-    return Verdict(True, f"failed ({fault.message}); retry {job.failures + 1} of {job.spec.retries}", (again,))
+        return ReportVerdict(True, fault.message, (JobFinished(outcome, "failed", now, own=True),))
+    wait_ms = _doubled_wait_ms(job.spec.retry_wait_ms, job.failures, policy)
+    again = AttemptRequeued("failed", now, now + wait_ms, own=True, fault=fault, measures=outcome.measures)
+    return ReportVerdict(True, f"failed ({fault.message}); retry {job.failures + 1} of {job.spec.retries}", (again,))
 
 
-def lose(job: Job, *, now: Instant, policy: Policy, why: str = "its lease ended", data: Value = None) -> list[Event]:
+def lose(
+    job: Job, *, now: Instant, policy: RetryPolicy, why: str = "its lease ended", data: Value = None
+) -> list[JobEvent]:
     """The holder is gone, or cannot be heard: the job is given back, and the loss is the infrastructure's."""
     if job.state is not JobState.RUNNING:
         return []
     if job.requeued is not None:
-        return [_freed(job.requeued, now)]
+        return [_requeue_released(job.requeued, now)]
     fault = Fault(name="lost", category=Category.RESOURCE, message=f"{why} on pilot {job.pilot}", data=data)
-    return [_lost(job, fault, Outcome(fault=fault), now=now, policy=policy)]
+    return [_lose_or_end(job, fault, Outcome(fault=fault), now=now, policy=policy)]
 
 
-def cut_short(job: Job, leaves: str, *, now: Instant, policy: Policy) -> list[Event]:
+def cut_short(job: Job, leaves: str, *, now: Instant, policy: RetryPolicy) -> list[JobEvent]:
     """The holder has left, and has ended the attempt for that; `leaves` is why, as the pilot says it."""
-    why = f"it still ran when it was ended, because {LEAVES.get(leaves, 'the pilot left')},"
-    return lose(job, now=now, policy=policy, why=why, data={"left": leaves} if leaves in LEAVES else None)
+    why = f"it still ran when it was ended, because {LEAVE_REASONS.get(leaves, 'the pilot left')},"
+    return lose(job, now=now, policy=policy, why=why, data={"left": leaves} if leaves in LEAVE_REASONS else None)
 
 
 def outlived_ms(job: Job) -> int:
@@ -181,7 +187,7 @@ def outlived_ms(job: Job) -> int:
     return max((each.ended_at - each.granted_at for each in ended), default=0)
 
 
-def needs_of(job: Job) -> Resources:
+def effective_needs(job: Job) -> Resources:
     """What a pilot must have for it: what it asks for, and what was learnt. One that does not say how long it takes,
     and has outlived a pilot, goes to none that does not stay noticeably longer: it would be begun in vain again."""
     needs, outlived = job.spec.resources, outlived_ms(job)
@@ -190,82 +196,82 @@ def needs_of(job: Job) -> Resources:
     return msgspec.structs.replace(needs, wall_ms=outlived * OUTLIVED_PERCENT // 100)
 
 
-def would_try_again(events: Sequence[Event]) -> PutBack | None:
+def pending_retry(events: Sequence[JobEvent]) -> AttemptRequeued | None:
     """The attempt that failed and would be followed by another."""
     last = events[-1] if events else None
-    return last if isinstance(last, PutBack) and last.fault is not None else None
+    return last if isinstance(last, AttemptRequeued) and last.fault is not None else None
 
 
-def no_more(failed: PutBack, outcome: Outcome) -> Event:
+def give_up(failed: AttemptRequeued, outcome: Outcome) -> JobEvent:
     """What happens instead when another attempt is not wanted: the job is over with what the failed one came to."""
-    return Ended(outcome, failed.end, failed.at, own=failed.own)
+    return JobFinished(outcome, failed.end, failed.at, own=failed.own)
 
 
-def release(job: Job, fence: int, *, now: Instant) -> list[Event]:
+def release(job: Job, fence: int, *, now: Instant) -> list[JobEvent]:
     """A pilot gives back an attempt that it never started. Nobody is charged, and it was no try."""
     if job.state is not JobState.RUNNING or job.fence != fence:
         return []
-    back = _freed(job.requeued, now) if job.requeued is not None else PutBack("released", now, now)
+    back = _requeue_released(job.requeued, now) if job.requeued is not None else AttemptRequeued("released", now, now)
     return [msgspec.structs.replace(back, begun=False)]
 
 
-def take_away(job: Job, *, by: str, reason: str, now: Instant) -> list[Event]:
+def release_attempt(job: Job, *, by: str, reason: str, now: Instant) -> list[JobEvent]:
     """Take the attempt from its pilot. The job waits for the end of the attempt, which a report, the pilot's silence
     about it, or the end of its lease proves: until then nobody else gets the job."""
     if job.state is not JobState.RUNNING or job.requeued is not None:
         return []
-    return [TakenAway(Release(by=by, at=now, reason=reason))]
+    return [AttemptReleased(Release(by=by, at=now, reason=reason))]
 
 
-def cancel(job: Job, *, now: Instant, reason: str = "") -> list[Event]:
+def cancel(job: Job, *, now: Instant, reason: str = "") -> list[JobEvent]:
     """End the job for good, whoever holds it. Its holder's report will be refused."""
     if job.finished:
         return []
     message = f"cancelled: {reason}" if reason else "cancelled"
     fault = Fault(name="cancelled", category=Category.CANCELLED, message=message)
-    return [Ended(Outcome(fault=fault), "cancelled", now)]
+    return [JobFinished(Outcome(fault=fault), "cancelled", now)]
 
 
-def take_over(job: Job, outcome: Outcome, *, why: str, now: Instant) -> list[Event]:
+def take_over(job: Job, outcome: Outcome, *, why: str, now: Instant) -> list[JobEvent]:
     """Let an earlier case's result stand for this job, if nobody has begun it."""
-    return [TakenOver(outcome, why, now)] if job.state is JobState.AVAILABLE and job.fence == 0 else []
+    return [ResultTakenOver(outcome, why, now)] if job.state is JobState.AVAILABLE and job.fence == 0 else []
 
 
-def suspend(job: Job) -> list[Event]:
-    return [] if job.finished or job.suspended else [Suspended()]
+def suspend(job: Job) -> list[JobEvent]:
+    return [] if job.finished or job.suspended else [JobSuspended()]
 
 
-def resume(job: Job) -> list[Event]:
-    return [Resumed()] if job.suspended and not job.finished else []
+def resume(job: Job) -> list[JobEvent]:
+    return [JobResumed()] if job.suspended and not job.finished else []
 
 
-def evolve(job: Job, event: Event) -> None:
+def evolve(job: Job, event: JobEvent) -> None:
     """Change the job as the event says. Never refuses: an event that does not fit is our own bug."""
     match event:
-        case Granted():
+        case AttemptGranted():
             assert event.fence > job.fence, f"job {job.id}: a grant must raise the fence"
             _enter(job, JobState.RUNNING)
             job.fence, job.pilot = event.fence, event.pilot
             _open_attempt(job, event)
-        case PutBack():
+        case AttemptRequeued():
             _enter(job, JobState.AVAILABLE)
             _close_attempt(job, event.end, event.at, event.fault, event.measures, event.release)
             _charge(job, event.end, event.own)
             job.unbegun += not event.begun
             job.available_at = event.available_at
-        case Ended():
+        case JobFinished():
             outcome = event.outcome
             _finish(job, JobState.COMPLETED if outcome.ok else JobState.FAILED, outcome, event.at)
             _close_attempt(job, event.end, event.at, outcome.fault, outcome.measures)
             _charge(job, event.end, event.own)
-        case TakenOver():
+        case ResultTakenOver():
             _finish(job, JobState.COMPLETED if event.outcome.ok else JobState.FAILED, event.outcome, event.at)
             job.cache_reason = event.why
-        case Suspended():
+        case JobSuspended():
             job.suspended = True
-        case Resumed():
+        case JobResumed():
             job.suspended = False
-        case TakenAway():
+        case AttemptReleased():
             assert job.state is JobState.RUNNING, f"job {job.id}: nobody has it"
             job.requeued = event.release
 
@@ -286,33 +292,33 @@ def validate(job: Job) -> None:
     assert job.failures <= job.spec.retries + 1, f"job {job.id}: more failures than tries"
 
 
-def _no_holder(job: Job, pilot: PilotId, fence: int) -> Verdict:
+def _refuse_report(job: Job, pilot: PilotId, fence: int) -> ReportVerdict:
     """Why this report is not the holder's; or that it says again what was accepted before."""
     if fence < job.fence:
-        return Verdict(False, f"job {job.id}: lease {fence} is over (latest is {job.fence})")
+        return ReportVerdict(False, f"job {job.id}: lease {fence} is over (latest is {job.fence})")
     if fence > job.fence:
-        return Verdict(False, f"job {job.id}: lease {fence} was never granted (latest is {job.fence})")
+        return ReportVerdict(False, f"job {job.id}: lease {fence} was never granted (latest is {job.fence})")
     holder = job.history[-1].pilot if job.history else None
     if holder != pilot:
-        return Verdict(False, f"job {job.id}: lease {fence} is held by {holder}, not by {pilot}")
+        return ReportVerdict(False, f"job {job.id}: lease {fence} is held by {holder}, not by {pilot}")
     end = job.history[-1].end
     if end in ("completed", "failed"):
-        return Verdict(True, f"job {job.id}: lease {fence} was reported before ({end})")
-    return Verdict(False, f"job {job.id}: lease {fence} is over ({end})")
+        return ReportVerdict(True, f"job {job.id}: lease {fence} was reported before ({end})")
+    return ReportVerdict(False, f"job {job.id}: lease {fence} is over ({end})")
 
 
-def _freed(release: Release, now: Instant) -> PutBack:
+def _requeue_released(release: Release, now: Instant) -> AttemptRequeued:
     """The attempt that was released has ended. Nobody is charged."""
-    return PutBack("released", now, now, release=release)
+    return AttemptRequeued("released", now, now, release=release)
 
 
-def _lost(job: Job, fault: Fault, outcome: Outcome, *, now: Instant, policy: Policy) -> Event:
+def _lose_or_end(job: Job, fault: Fault, outcome: Outcome, *, now: Instant, policy: RetryPolicy) -> JobEvent:
     """Put the job back at the infrastructure's cost, or end it when that budget is spent."""
     end = "lost" if fault.name == "lost" else "failed"
     losses = job.losses + 1
     if losses <= policy.losses_max:
-        wait_ms = _doubled(policy.loss_wait_ms, losses - 2, policy) if losses > 1 else 0
-        return PutBack(end, now, now + wait_ms, fault=fault, measures=outcome.measures)
+        wait_ms = _doubled_wait_ms(policy.loss_wait_ms, losses - 2, policy) if losses > 1 else 0
+        return AttemptRequeued(end, now, now + wait_ms, fault=fault, measures=outcome.measures)
     story = Fault(
         name="lost-too-often",
         category=Category.RESOURCE,
@@ -321,10 +327,10 @@ def _lost(job: Job, fault: Fault, outcome: Outcome, *, now: Instant, policy: Pol
         data={"losses": losses, "pilots": sorted({attempt.pilot for attempt in job.history}), "last": fault.name},
         log_tail=fault.log_tail,
     )
-    return Ended(msgspec.structs.replace(outcome, fault=story), end, now)
+    return JobFinished(msgspec.structs.replace(outcome, fault=story), end, now)
 
 
-def _doubled(wait_ms: int, times: int, policy: Policy) -> int:
+def _doubled_wait_ms(wait_ms: int, times: int, policy: RetryPolicy) -> int:
     return min(wait_ms << min(times, _DOUBLINGS_MAX), max(wait_ms, policy.wait_max_ms))
 
 
@@ -348,7 +354,7 @@ def _charge(job: Job, end: str, own: bool) -> None:
         job.losses += 1
 
 
-def _open_attempt(job: Job, grant: Granted) -> None:
+def _open_attempt(job: Job, grant: AttemptGranted) -> None:
     job.history.append(
         Attempt(
             fence=grant.fence,
@@ -368,7 +374,7 @@ def _open_attempt(job: Job, grant: Granted) -> None:
 
 
 def _close_attempt(
-    job: Job, end: str, at: Instant, fault: Fault | None, measures: Measures, release: Release | None = None
+    job: Job, end: str, at: Instant, fault: Fault | None, measures: Measurements, release: Release | None = None
 ) -> None:
     history = job.history
     if not history or history[-1].end:

@@ -11,12 +11,12 @@ import msgspec
 
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
-from mendflow.core.model.sync import AttemptRef, Beat
+from mendflow.core.model.sync import AttemptRef, AttemptStatus
 
 NEVER: Instant = 1 << 62
 
 
-class Holding(msgspec.Struct):
+class AttemptLease(msgspec.Struct):
     """An attempt in a pilot's hands. `until` moves on with each exchange that names it, unless it is `ending`: then the
     pilot is told that it has lost the attempt, and nobody else gets the job before the term is over."""
 
@@ -30,10 +30,10 @@ class PilotLease(msgspec.Struct, kw_only=True):
 
     pilot: PilotId
     until: Instant
-    attempts: dict[JobId, Holding] = {}
+    attempts: dict[JobId, AttemptLease] = {}
 
 
-class Expired(msgspec.Struct, frozen=True):
+class ExpiredLease(msgspec.Struct, frozen=True):
     """An attempt whose term is over."""
 
     pilot: PilotId
@@ -61,7 +61,7 @@ class Leases:
                 assert job.pilot is not None
                 self.grant(job.pilot, job.id, job.fence, now=now)
 
-    def hear(self, pilot: PilotId, *, now: Instant) -> PilotLease:
+    def touch(self, pilot: PilotId, *, now: Instant) -> PilotLease:
         """The pilot has spoken: it lives for another term."""
         lease = self._pilots.get(pilot)
         if lease is None:
@@ -74,14 +74,14 @@ class Leases:
     def grant(self, pilot: PilotId, job: JobId, fence: int, *, now: Instant) -> None:
         """The pilot holds the attempt for a term from `now`. That may lie in the past: a server that takes another's
         cases knows when that one can have promised for the last time."""
-        lease = self.hear(pilot, now=now)
+        lease = self.touch(pilot, now=now)
         until = now + self.lease_ms
         self._none_over_before = min(self._none_over_before, until)
-        lease.attempts[job] = Holding(fence, until)
+        lease.attempts[job] = AttemptLease(fence, until)
 
-    def renew(self, pilot: PilotId, running: Sequence[Beat], *, now: Instant) -> list[AttemptRef]:
+    def renew(self, pilot: PilotId, running: Sequence[AttemptStatus], *, now: Instant) -> list[AttemptRef]:
         """Renew what the pilot names and holds. What it names and does not hold is returned: lost to it."""
-        attempts = self.hear(pilot, now=now).attempts
+        attempts = self.touch(pilot, now=now).attempts
         until = now + self.lease_ms
         lost: list[AttemptRef] = []
         for beat in running:
@@ -109,7 +109,7 @@ class Leases:
         holding = lease.attempts.get(job) if lease is not None else None
         return holding is not None and holding.ending
 
-    def end_no_more(self, pilot: PilotId) -> None:
+    def resume_renewal(self, pilot: PilotId) -> None:
         """The pilot has ended everything that it had: nothing needs to run out."""
         if (lease := self._pilots.get(pilot)) is not None:
             for holding in lease.attempts.values():
@@ -120,16 +120,16 @@ class Leases:
         lease = self._pilots.pop(pilot, None)
         assert lease is None or not lease.attempts, f"pilot {pilot} left while it held {list(lease.attempts)}"
 
-    def expired(self, *, now: Instant) -> list[Expired]:
+    def expired_attempts(self, *, now: Instant) -> list[ExpiredLease]:
         """Take out every attempt whose term is over. Its job is to be given back."""
         if now < self._none_over_before:
             return []
-        over: list[Expired] = []
+        over: list[ExpiredLease] = []
         self._none_over_before = NEVER
         for lease in self._pilots.values():
             for job, holding in list(lease.attempts.items()):
                 if holding.until <= now:
-                    over.append(Expired(lease.pilot, job, lease.attempts.pop(job).fence))
+                    over.append(ExpiredLease(lease.pilot, job, lease.attempts.pop(job).fence))
                 elif holding.until < self._none_over_before:
                     self._none_over_before = holding.until
         return over
@@ -144,10 +144,10 @@ class Leases:
         self._none_gone_before = min((lease.until for lease in self._pilots.values()), default=NEVER)
         return silent
 
-    def of(self, pilot: PilotId) -> PilotLease | None:
+    def lease_of(self, pilot: PilotId) -> PilotLease | None:
         return self._pilots.get(pilot)
 
-    def holder(self, pilot: PilotId, job: JobId, fence: int) -> bool:
+    def is_holder(self, pilot: PilotId, job: JobId, fence: int) -> bool:
         """Whether this pilot holds this very attempt."""
         lease = self._pilots.get(pilot)
         holding = lease.attempts.get(job) if lease is not None else None

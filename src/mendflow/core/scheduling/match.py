@@ -8,9 +8,9 @@ going on next time where this match left off."""
 from heapq import heapify, heappop, heapreplace
 
 from mendflow.core.model.ids import Instant, JobId
-from mendflow.core.scheduling.line import Line, Place, Shape
-from mendflow.core.scheduling.offer import Offer, Room, room_in_all, room_now
-from mendflow.core.scheduling.ranked import Entry, since
+from mendflow.core.scheduling.job_heap import Entry, since
+from mendflow.core.scheduling.offer import FreeResources, Offer, free_for_one, free_in_total
+from mendflow.core.scheduling.ready_jobs import JobShape, ReadyJobs, SiteShapes
 
 LOOKS_MAX = 256
 LOOKS_A_SHAPE = 16
@@ -21,18 +21,18 @@ class Match:
     """`heads` are the first jobs of the shapes that fit, `rough` the shapes whose head does not fit while others of
     theirs may. `each` is what one job may take, `room` what is left for all."""
 
-    def __init__(self, line: Line, offer: Offer) -> None:
+    def __init__(self, line: ReadyJobs, offer: Offer) -> None:
         self.line = line
-        self.each = room_now(offer)
-        self.room = room_in_all(offer)
+        self.each = free_for_one(offer)
+        self.room = free_in_total(offer)
         self._places = [line.places[site] for site in {"", offer.site} if site in line.places]
         self.heads: list[Entry] = []
-        self.rough: list[Shape] = []
+        self.rough: list[JobShape] = []
         for place in self._places:
             self._look(place)
         heapify(self.heads)
 
-    def passed_over(self, when_empty: Room, waits_since: Instant) -> Entry | None:
+    def find_passed_over(self, when_empty: FreeResources, waits_since: Instant) -> Entry | None:
         """The first job in order that has waited since then or longer, would fit into the pilot when it is empty, and
         stands before all that fit into it now."""
         if not self.heads:
@@ -77,7 +77,7 @@ class Match:
             self._look_behind(shape, most, taken)
         return taken
 
-    def _look(self, place: Place) -> None:
+    def _look(self, place: SiteShapes) -> None:
         each = self.each
         cpus, memory, disk, gpus, ttl = each.cpus, each.memory, each.disk, each.gpus, each.ttl
         for shape in place.shapes.values():
@@ -95,7 +95,7 @@ class Match:
                 else:
                     self.rough.append(shape)
 
-    def _send_next(self, shape: Shape | None) -> None:
+    def _send_next(self, shape: JobShape | None) -> None:
         """The head of a shape was taken: the next one competes in its place."""
         if shape is None:
             heappop(self.heads)
@@ -105,7 +105,7 @@ class Match:
             heappop(self.heads)
             self.rough.append(shape)
 
-    def _look_behind(self, shape: Shape, most: int, taken: list[JobId]) -> None:
+    def _look_behind(self, shape: JobShape, most: int, taken: list[JobId]) -> None:
         """Look at some jobs of a rough shape, wherever they stand in it."""
         for _ in range(min(LOOKS_A_SHAPE, len(shape.heap))):
             shape.cursor = (shape.cursor + 1) % len(shape.heap)

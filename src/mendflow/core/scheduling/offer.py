@@ -45,7 +45,7 @@ def is_picky(needs: Resources) -> bool:
     return bool(needs.avoid_hosts or needs.hosts or needs.system or needs.machine)
 
 
-def unsuitable(needs: Resources, host: str, system: str, machine: str) -> str:
+def why_unsuitable(needs: Resources, host: str, system: str, machine: str) -> str:
     """Why a job may not go to such a machine, in words; nothing if it may. A host that nobody knows yet, as that of a
     pilot which a batch system is still to start, is not held against it."""
     if host in needs.avoid_hosts:
@@ -59,7 +59,7 @@ def unsuitable(needs: Resources, host: str, system: str, machine: str) -> str:
     return ""
 
 
-class Room:
+class FreeResources:
     """What is left of an offer while jobs are taken for it. `whole` says what it runs on, if that is known."""
 
     __slots__ = ("cpus", "disk", "gpus", "host", "machine", "memory", "system", "ttl")
@@ -88,7 +88,7 @@ class Room:
 
     def suits(self, needs: Resources) -> bool:
         """Whether it is a machine that a job may go to, however much is free on it."""
-        return not unsuitable(needs, self.host, self.system, self.machine)
+        return not why_unsuitable(needs, self.host, self.system, self.machine)
 
     def shrink(self, needs: Resources) -> None:
         self.cpus -= needs.cpus
@@ -97,34 +97,38 @@ class Room:
         self.gpus -= needs.gpus
 
 
-def room_now(offer: Offer) -> Room:
+def free_for_one(offer: Offer) -> FreeResources:
     """What one job may take at most."""
-    return Room(offer.cpus, offer.memory_bytes, offer.disk_bytes, offer.gpus, offer.ttl_ms, offer.host, offer.whole)
+    return FreeResources(
+        offer.cpus, offer.memory_bytes, offer.disk_bytes, offer.gpus, offer.ttl_ms, offer.host, offer.whole
+    )
 
 
-def room_in_all(offer: Offer) -> Room:
+def free_in_total(offer: Offer) -> FreeResources:
     """What all jobs of one take may take together."""
     n, ttl, host = offer.rounds, offer.ttl_ms, offer.host
-    return Room(offer.cpus * n, offer.memory_bytes * n, offer.disk_bytes * n, offer.gpus * n, ttl, host, offer.whole)
+    return FreeResources(
+        offer.cpus * n, offer.memory_bytes * n, offer.disk_bytes * n, offer.gpus * n, ttl, host, offer.whole
+    )
 
 
-def room_when_empty(offer: Offer) -> Room | None:
+def free_when_empty(offer: Offer) -> FreeResources | None:
     """What one job may take when everything that runs in the pilot now has ended."""
     whole = offer.whole
     if whole is None or not offer.pilot:
         return None
-    return Room(whole.cpus, whole.memory_bytes, whole.disk_bytes, whole.gpus, offer.ttl_ms, offer.host, whole)
+    return FreeResources(whole.cpus, whole.memory_bytes, whole.disk_bytes, whole.gpus, offer.ttl_ms, offer.host, whole)
 
 
-class Rooms:
+class IdleResources:
     """What there would be in all pilots if they were empty, by site; those of one size count as one. Only for jobs that
     keep away from hosts it matters where a pilot is. Pilots are gone through only as far as it takes to find one that
     fits, so that with very many of them a question costs what few would."""
 
     def __init__(self, offers: Iterable[Offer]) -> None:
         self._offers = iter(offers)
-        self._by_size: dict[str, dict[Capacity, Room]] = {}
-        self._by_host: dict[str, dict[tuple[str, Capacity], Room]] = {}
+        self._by_size: dict[str, dict[Capacity, FreeResources]] = {}
+        self._by_host: dict[str, dict[tuple[str, Capacity], FreeResources]] = {}
 
     def any_fits(self, needs: Resources) -> bool:
         """Whether some pilot could ever take such a job."""
@@ -132,24 +136,24 @@ class Rooms:
             return True
         return any(needs.site in ("", site) and room.fits(needs) for site, room in self._further())
 
-    def _known(self, needs: Resources) -> Iterable[Room]:
+    def _known(self, needs: Resources) -> Iterable[FreeResources]:
         if needs.avoid_hosts or needs.hosts:
             return self._by_host.get(needs.site, {}).values()
         return self._by_size.get(needs.site, {}).values()
 
-    def _further(self) -> Iterator[tuple[str, Room]]:
+    def _further(self) -> Iterator[tuple[str, FreeResources]]:
         """Those that nobody has looked at yet, with their sites; they are known from then on."""
         for offer in self._offers:
-            room = room_when_empty(offer)
+            room = free_when_empty(offer)
             if room is None or offer.whole is None:
                 continue
             for site in {"", offer.site}:
-                _longest_lived(self._by_size.setdefault(site, {}), offer.whole, room)
-                _longest_lived(self._by_host.setdefault(site, {}), (offer.host, offer.whole), room)
+                _keep_longest_lived(self._by_size.setdefault(site, {}), offer.whole, room)
+                _keep_longest_lived(self._by_host.setdefault(site, {}), (offer.host, offer.whole), room)
             yield offer.site, room
 
 
-def _longest_lived(rooms: dict[Kind, Room], kind: Kind, room: Room) -> None:
+def _keep_longest_lived(rooms: dict[Kind, FreeResources], kind: Kind, room: FreeResources) -> None:
     """Of pilots of one kind the one that lives longest can take whatever the others can."""
     known = rooms.get(kind)
     if known is None or known.ttl < room.ttl:

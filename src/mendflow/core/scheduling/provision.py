@@ -19,14 +19,14 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from mendflow.core.model.jobs import Resources
-from mendflow.core.model.sites import PILOTS_MAX, Offered, Site
-from mendflow.core.scheduling.site_fit import lacking
+from mendflow.core.model.sites import PILOTS_MAX, PilotOffer, Site
+from mendflow.core.scheduling.site_fit import missing_for
 
 SETTLE_MS = 15_000
 """A job that has waited for so long is not about to be taken by a pilot that is there."""
 
 
-class Group(msgspec.Struct, frozen=True):
+class JobGroup(msgspec.Struct, frozen=True):
     """Waiting jobs of like needs, and how long the first of them has waited."""
 
     needs: Resources
@@ -34,7 +34,7 @@ class Group(msgspec.Struct, frozen=True):
     waited_ms: int = 0
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class SitePilots(msgspec.Struct, frozen=True, kw_only=True):
     """The pilots of a site. `free_slots` are those of pilots that were heard, busy ones included. `withdrawn` are being
     taken back: they are still there, and no job may count on them."""
 
@@ -49,13 +49,13 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         return self.inactive + self.idle + self.busy + self.withdrawn
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class ProvisionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How many pilots to send for jobs, and how many to be ready; why; and the jobs that are still not covered."""
 
     for_jobs: int = 0
     ready: int = 0
     reasons: tuple[str, ...] = ()
-    uncovered: tuple[Group, ...] = ()
+    uncovered: tuple[JobGroup, ...] = ()
 
     @property
     def pilots(self) -> int:
@@ -64,12 +64,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan(
     site: Site,
-    standing: Standing,
-    groups: Iterable[Group],
+    standing: SitePilots,
+    groups: Iterable[JobGroup],
     *,
     most: int = PILOTS_MAX,
-    offered: Sequence[Offered] = (),
-) -> Plan:
+    offered: Sequence[PilotOffer] = (),
+) -> ProvisionPlan:
     """What to send to a site; no more than `most`, whatever its thresholds say. `offered` is what its last pilots had:
     jobs that none of them could have taken bring no more."""
     room = site.max_pilots - standing.submitted
@@ -81,13 +81,13 @@ def plan(
     if room <= 0:
         cover.reasons.append(f"{standing.submitted} of at most {site.max_pilots} pilots are there: no more are sent")
     reasons = tuple(cover.reasons) or ("nothing waits that its pilots are not enough for",)
-    return Plan(for_jobs=for_jobs, ready=ready, reasons=reasons, uncovered=tuple(uncovered))
+    return ProvisionPlan(for_jobs=for_jobs, ready=ready, reasons=reasons, uncovered=tuple(uncovered))
 
 
 class _Cover:
     """What is left to cover jobs with, as groups take of it."""
 
-    def __init__(self, site: Site, standing: Standing, available: int, offered: Sequence[Offered]) -> None:
+    def __init__(self, site: Site, standing: SitePilots, available: int, offered: Sequence[PilotOffer]) -> None:
         self._site = site
         self._offered = offered
         self._standing = standing
@@ -98,9 +98,9 @@ class _Cover:
         self.sent = 0
         self.reasons: list[str] = []
 
-    def group(self, group: Group) -> Group | None:
+    def group(self, group: JobGroup) -> JobGroup | None:
         """Cover a group; what remains of it."""
-        if lacks := lacking(self._site, group.needs, self._offered):
+        if lacks := missing_for(self._site, group.needs, self._offered):
             if group.needs.site in ("", self._site.name):
                 self.reasons.append(f"{_jobs(group.jobs)} that no pilot of it could take: {lacks}")
             return group

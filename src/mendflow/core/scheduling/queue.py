@@ -19,21 +19,21 @@ import msgspec
 
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Resources
-from mendflow.core.scheduling.caches import Caches
-from mendflow.core.scheduling.data_match import AtHand, Chosen, DataMatch
-from mendflow.core.scheduling.data_wait import DATA_WAIT_MS, DataWait, KeptBack
-from mendflow.core.scheduling.line import Line
+from mendflow.core.scheduling.cache_index import CacheIndex
+from mendflow.core.scheduling.data_match import DataMatch, LocalBytes, MatchReason
+from mendflow.core.scheduling.data_wait import DATA_WAIT_MS, DataWait, Deferral
+from mendflow.core.scheduling.job_heap import Entry, Files, order_key, since
 from mendflow.core.scheduling.match import Match
-from mendflow.core.scheduling.offer import Offer, Rooms, room_now, room_when_empty
-from mendflow.core.scheduling.ranked import Entry, Files, order, since
+from mendflow.core.scheduling.offer import IdleResources, Offer, free_for_one, free_when_empty
+from mendflow.core.scheduling.ready_jobs import ReadyJobs
 
 PATIENCE_MS = 60_000
 """How long a job may be passed over before a pilot is kept free for it."""
 
-KEPT_SILENT_MS = 60_000
+RESERVATION_SILENT_MS = 60_000
 """A pilot that has asked for nothing for so long is no longer kept for anyone."""
 
-WAKES_MAX = 1000
+WAKE_BATCH_MAX = 1000
 """How many jobs whose wait is over one match puts in line; the next match goes on."""
 
 LOOK_BEHIND_EVERY = 8
@@ -42,10 +42,10 @@ LOOK_BEHIND_EVERY = 8
 LOOKS_LIKE = 4
 """Of jobs that are like another, so many times over are looked at as are wanted."""
 
-Later = tuple[Instant, int, JobId, Resources, Files]
+DelayedEntry = tuple[Instant, int, JobId, Resources, Files]
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs of like needs that wait, by the first of them in order. `able`: some pilot could take it, were it empty;
     otherwise none can since `unable_since`."""
 
@@ -53,14 +53,14 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     first: JobId
     since: Instant
     jobs: int
-    able: bool
+    has_pilot: bool
     unable_since: Instant = 0
 
-    def unable(self, known_since: Instant) -> "Waiting":
+    def unable(self, known_since: Instant) -> "WaitingGroup":
         return msgspec.structs.replace(self, unable_since=max(known_since, self.since))
 
 
-class Kept:
+class Reservation:
     """What a pilot is kept for, and when it last asked."""
 
     __slots__ = ("asked_at", "job")
@@ -70,20 +70,20 @@ class Kept:
         self.asked_at = asked_at
 
 
-class Queue:
+class JobQueue:
     """`caches` is what pilots have; `chosen` tells why what was taken last was taken."""
 
     def __init__(self, *, patience_ms: int = PATIENCE_MS, data_wait_ms: int = DATA_WAIT_MS) -> None:
         """Without `data_wait_ms` nothing is kept back for those that have its data."""
         self._patience_ms = patience_ms
-        self.caches = Caches()
-        self.chosen: dict[JobId, Chosen] = {}
+        self.caches = CacheIndex()
+        self.chosen: dict[JobId, MatchReason] = {}
         self._wait = DataWait(self.caches, data_wait_ms)
         self._overtaken: dict[JobId, int] = {}
-        self._line = Line()
-        self._later: dict[JobId, Later] = {}
-        self._alarms: list[Later] = []
-        self._kept: dict[PilotId, Kept] = {}
+        self._line = ReadyJobs()
+        self._later: dict[JobId, DelayedEntry] = {}
+        self._alarms: list[DelayedEntry] = []
+        self._kept: dict[PilotId, Reservation] = {}
         self._keeps: dict[JobId, PilotId] = {}
         self._serial = 0
         self._turn = 0
@@ -107,7 +107,7 @@ class Queue:
         are those that it reads, each once."""
         assert id not in self, f"job {id} waits already"
         self._serial += 1
-        place = order(priority, since, self._serial)
+        place = order_key(priority, since, self._serial)
         if not_before > since:
             later = self._later[id] = (not_before, place, id, resources, files)
             heappush(self._alarms, later)
@@ -127,38 +127,38 @@ class Queue:
         """The jobs that this pilot gets, at most so many; they no longer wait. If it gets less, it is idle."""
         self.wake(now)
         self.chosen = {}
-        kept_back = self._wait.asks(offer.pilot)
+        kept_back = self._wait.begin_request(offer.pilot)
         taken = self._take(offer, most, now) if most > 0 and self._line.waiting else []
         if self._overtaken or self._wait.kept:
             for id in taken:
                 self._gone(id)
         if kept_back:
-            self._wait.left(kept_back)
+            self._wait.return_jobs(kept_back)
         if len(taken) < most:
-            self._wait.waits(offer, most - len(taken), now)
+            self._wait.pilot_idle(offer, most - len(taken), now)
         return taken
 
     def expect(self, offer: Offer, most: int, now: Instant) -> None:
         """The pilot is about to ask for so many jobs."""
-        self._wait.waits(offer, most, now)
+        self._wait.pilot_idle(offer, most, now)
 
-    def busy(self, pilot: PilotId) -> None:
+    def mark_busy(self, pilot: PilotId) -> None:
         """The pilot wants nothing now: nothing is kept back for it."""
-        self._wait.left(self._wait.asks(pilot))
+        self._wait.return_jobs(self._wait.begin_request(pilot))
 
-    def freed(self, now: Instant) -> bool:
+    def take_freed(self, now: Instant) -> bool:
         """Whether jobs that were kept back have become anybody's since this was last asked."""
         return self._wait.take_freed(now)
 
-    def kept_back(self, id: JobId, now: Instant) -> KeptBack | None:
+    def kept_back(self, id: JobId, now: Instant) -> Deferral | None:
         """Whom a job is kept back for, because its data is there."""
         return self._wait.of(id, now)
 
-    def overtaken(self, id: JobId) -> int:
+    def overtaken_count(self, id: JobId) -> int:
         """How often others went past it because of their data while it was the first."""
         return self._overtaken.get(id, 0)
 
-    def ahead(self, id: JobId) -> int:
+    def jobs_ahead(self, id: JobId) -> int:
         """How many jobs stand before this one. Looks at all of them: for a person's question, not for matching."""
         waiting = self._line.waiting
         entry = waiting.get(id)
@@ -166,12 +166,12 @@ class Queue:
             return len(waiting)
         return sum(other[0] < entry[0] for other in waiting.values())
 
-    def waiting(self, offers: Iterable[Offer]) -> list[Waiting]:
+    def waiting(self, offers: Iterable[Offer]) -> list[WaitingGroup]:
         """What waits, a line for each shape. It looks at shapes and kinds of pilots, never at all jobs: behind the head
         of a rough shape there may be others, and they are seen when they come to its head."""
-        rooms = Rooms(offers)
+        rooms = IdleResources(offers)
         return [
-            Waiting(needs=head[2], first=head[1], since=since(head), jobs=jobs, able=rooms.any_fits(head[2]))
+            WaitingGroup(needs=head[2], first=head[1], since=since(head), jobs=jobs, has_pilot=rooms.any_fits(head[2]))
             for place in self._line.places.values()
             for shape in place.shapes.values()
             for head, jobs in ((shape.heap[0], len(shape.heap) - shape.dead),)
@@ -188,7 +188,7 @@ class Queue:
         """How many wait for their time, by site."""
         return Counter(needs.site for _, _, _, needs, _ in self._later.values())
 
-    def like(self, first: JobId, most: int) -> list[JobId]:
+    def similar_jobs(self, first: JobId, most: int) -> list[JobId]:
         """Waiting jobs of the same needs as this one, itself among them; at most so many, of those near it in line."""
         waiting = self._line.waiting
         entry = waiting.get(first)
@@ -206,7 +206,7 @@ class Queue:
 
     def wake(self, now: Instant) -> None:
         """Put those in line whose time has come."""
-        for _ in range(WAKES_MAX):
+        for _ in range(WAKE_BATCH_MAX):
             if not self._alarms or self._alarms[0][0] > now:
                 return
             later = heappop(self._alarms)
@@ -214,15 +214,15 @@ class Queue:
                 del self._later[later[2]]
                 self._line.add(*later[1:])
 
-    def kept_for(self, pilot: PilotId) -> JobId | None:
+    def reserved_for(self, pilot: PilotId) -> JobId | None:
         """The job that this pilot is kept free for."""
         kept = self._kept.get(pilot)
         return kept.job if kept is not None and kept.job in self._line.waiting else None
 
-    def part(self, pilot: PilotId) -> None:
+    def leave(self, pilot: PilotId) -> None:
         """The pilot is gone."""
         self.forget(pilot)
-        self.busy(pilot)
+        self.mark_busy(pilot)
         self.caches.forget(pilot)
 
     def forget(self, pilot: PilotId) -> None:
@@ -233,7 +233,7 @@ class Queue:
 
     def _take(self, offer: Offer, most: int, now: Instant) -> list[JobId]:
         kept = self._kept_entry(offer, now)
-        if kept is not None and room_now(offer).fits(kept[2]):
+        if kept is not None and free_for_one(offer).fits(kept[2]):
             self.forget(offer.pilot)
             self._line.remove(kept)
             return [kept[1]]
@@ -252,21 +252,21 @@ class Queue:
         wanted = self._line.wanted
         if not wanted.jobs:
             return None
-        here = AtHand(self.caches, wanted, self.caches.of(offer.pilot), self._turn)
+        here = LocalBytes(self.caches, wanted, self.caches.of(offer.pilot), self._turn)
         return DataMatch(match, here, self._wait, self._overtaken, now) if here.counts or self._wait else None
 
-    def _take_by(self, order: Match | DataMatch, match: Match, most: int, kept: Entry | None) -> list[JobId]:
+    def _take_by(self, order_key: Match | DataMatch, match: Match, most: int, kept: Entry | None) -> list[JobId]:
         if kept is not None:
-            return order.take(most, before=kept[0])
+            return order_key.take(most, before=kept[0])
         taken = match.take_behind(most, self._turn) if self._turn % LOOK_BEHIND_EVERY == 0 else []
-        taken += order.take(most - len(taken))
+        taken += order_key.take(most - len(taken))
         if len(taken) < most:
             taken += match.take_behind(most - len(taken), self._turn)
         return taken
 
     def _gone(self, id: JobId) -> None:
         self._overtaken.pop(id, None)
-        self._wait.gone(id)
+        self._wait.remove(id)
 
     def _kept_entry(self, offer: Offer, now: Instant) -> Entry | None:
         """The job that this pilot is kept for, if that still makes sense."""
@@ -275,7 +275,7 @@ class Queue:
             return None
         kept.asked_at = now
         entry = self._line.waiting.get(kept.job)
-        when_empty = room_when_empty(offer)
+        when_empty = free_when_empty(offer)
         if entry is None or when_empty is None or not when_empty.fits(entry[2]):
             self.forget(offer.pilot)
             return None
@@ -283,15 +283,15 @@ class Queue:
 
     def _keep(self, match: Match, offer: Offer, now: Instant) -> Entry | None:
         """Keep the pilot for a job that was passed over for too long and would be again now."""
-        when_empty = room_when_empty(offer)
-        elder = match.passed_over(when_empty, now - self._patience_ms) if when_empty is not None else None
+        when_empty = free_when_empty(offer)
+        elder = match.find_passed_over(when_empty, now - self._patience_ms) if when_empty is not None else None
         if elder is None:
             return None
         holder = self._keeps.get(elder[1])
         if holder is not None:
-            if now - self._kept[holder].asked_at < KEPT_SILENT_MS:
+            if now - self._kept[holder].asked_at < RESERVATION_SILENT_MS:
                 return None
             self.forget(holder)
-        self._kept[offer.pilot] = Kept(elder[1], now)
+        self._kept[offer.pilot] = Reservation(elder[1], now)
         self._keeps[elder[1]] = offer.pilot
         return elder

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mendflow.core.model.jobs import Resources
-from mendflow.core.model.sites import Offered, Site
+from mendflow.core.model.sites import PilotOffer, Site
 from mendflow.core.scheduling.amounts import duration, size
-from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, Room, unsuitable
+from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, FreeResources, why_unsuitable
 
 ENDS_BEFORE_MS = 60_000
 """So much before it would be killed a pilot leaves by itself; if that is little, after nine tenths of its time."""
@@ -22,7 +22,7 @@ def life_ms(site: Site) -> int:
     return max(wall_ms - ENDS_BEFORE_MS, wall_ms * 9 // 10) if wall_ms else 0
 
 
-def lacking(site: Site, needs: Resources, offered: Sequence[Offered] = ()) -> str:
+def missing_for(site: Site, needs: Resources, offered: Sequence[PilotOffer] = ()) -> str:
     """What pilots of this site lack for such a job, in words; nothing if they could take it. What neither the site nor
     any pilot of it has said is not held against it."""
     if needs.site not in ("", site.name):
@@ -30,14 +30,16 @@ def lacking(site: Site, needs: Resources, offered: Sequence[Offered] = ()) -> st
     amounts = _amounts(needs)
     said = [each for each in amounts if each.asked > each.settings(site) + CPU_GRAIN]
     if said:
-        return "; ".join(f"it asks for {each.tell(each.asked)}, and its pilots get {_got(each, site)}" for each in said)
-    if not offered or any(_room(site, each).fits(needs) for each in offered):
+        return "; ".join(
+            f"it asks for {each.tell(each.asked)}, and its pilots get {_amount_given(each, site)}" for each in said
+        )
+    if not offered or any(_site_resources(site, each).fits(needs) for each in offered):
         return ""
     return _not_offered(site, needs, amounts, offered)
 
 
-def could_run(site: Site, needs: Resources, offered: Sequence[Offered] = ()) -> bool:
-    return not lacking(site, needs, offered)
+def could_run(site: Site, needs: Resources, offered: Sequence[PilotOffer] = ()) -> bool:
+    return not missing_for(site, needs, offered)
 
 
 class _Amount(NamedTuple):
@@ -45,7 +47,7 @@ class _Amount(NamedTuple):
 
     asked: float
     settings: Callable[[Site], float]
-    had: Callable[[Offered], float]
+    had: Callable[[PilotOffer], float]
     tell: Callable[[float], str]
 
 
@@ -62,11 +64,11 @@ def _amounts(needs: Resources) -> list[_Amount]:
     ]  # fmt: skip
 
 
-def _got(amount: _Amount, site: Site) -> str:
+def _amount_given(amount: _Amount, site: Site) -> str:
     return amount.tell(amount.settings(site))
 
 
-def _not_offered(site: Site, needs: Resources, amounts: Sequence[_Amount], offered: Sequence[Offered]) -> str:
+def _not_offered(site: Site, needs: Resources, amounts: Sequence[_Amount], offered: Sequence[PilotOffer]) -> str:
     came = "the last pilot that came" if len(offered) == 1 else f"the largest of the last {len(offered)} pilots"
     lacks = []
     for each in amounts:
@@ -81,13 +83,13 @@ def _not_offered(site: Site, needs: Resources, amounts: Sequence[_Amount], offer
     return "; ".join(lacks) or f"none of the last {len(offered)} pilots that came had all that it asks for"
 
 
-def _not_suitable(needs: Resources, offered: Sequence[Offered]) -> str:
-    why = {unsuitable(needs, each.host, each.capacity.system, each.capacity.machine) for each in offered}
+def _not_suitable(needs: Resources, offered: Sequence[PilotOffer]) -> str:
+    why = {why_unsuitable(needs, each.host, each.capacity.system, each.capacity.machine) for each in offered}
     return "" if "" in why else f"{'; '.join(sorted(why))}, and its pilots were on none"
 
 
-def _room(site: Site, offered: Offered) -> Room:
+def _site_resources(site: Site, offered: PilotOffer) -> FreeResources:
     """A batch system may send the next pilot to another host; where there is none, it comes to the same."""
     has = offered.capacity
     host = offered.host if site.batch.kind == "local" else ""
-    return Room(has.cpus, has.memory_bytes, has.disk_bytes, has.gpus, offered.ttl_ms, host, has)
+    return FreeResources(has.cpus, has.memory_bytes, has.disk_bytes, has.gpus, offered.ttl_ms, host, has)

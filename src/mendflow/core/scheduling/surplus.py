@@ -13,7 +13,7 @@ REMOVED_IDLE_MS = 1_000
 """A pilot of a site that is being removed leaves after so long without a job."""
 
 
-def eased(document: SiteDocument, busy: Collection[str]) -> SiteDocument:
+def reassign_ready(document: SiteDocument, busy: Collection[str]) -> SiteDocument:
     """Of the pilots that are to be ready, those that are too many are for jobs. `busy` are those that have one: they do
     not count as ready."""
     site = document.site
@@ -26,7 +26,7 @@ def eased(document: SiteDocument, busy: Collection[str]) -> SiteDocument:
     return msgspec.structs.replace(document, open={**document.open, **changed})
 
 
-def to_withdraw(document: SiteDocument) -> list[str]:
+def submissions_to_withdraw(document: SiteDocument) -> list[str]:
     """What is to be taken back from the batch system: what has not begun and is too much; and everything, where the
     site is to be emptied."""
     inactive = [each.name for each in document.open.values() if each.inactive]

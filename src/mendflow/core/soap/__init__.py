@@ -24,7 +24,7 @@ HTTP_TRANSPORT: Final = "http://schemas.xmlsoap.org/soap/http"
 CONTENT_TYPE: Final = "text/xml; charset=utf-8"
 
 
-def split(name: str) -> tuple[str, str]:
+def split_name(name: str) -> tuple[str, str]:
     """Namespace and local part of `{namespace}local`; a bare name has no namespace."""
     if name.startswith("{"):
         namespace, _, local = name[1:].partition("}")
@@ -32,5 +32,5 @@ def split(name: str) -> tuple[str, str]:
     return "", name
 
 
-def joined(namespace: str, local: str) -> str:
+def qualified_name(namespace: str, local: str) -> str:
     return f"{{{namespace}}}{local}" if namespace else local

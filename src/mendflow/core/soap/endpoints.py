@@ -9,31 +9,31 @@ from typing import Any, NamedTuple
 import msgspec
 
 from mendflow.core.model.flow import Flow, OnMessage, Receive, Scope
-from mendflow.core.model.xml import PartnerLink, XmlWorld
-from mendflow.core.soap.messages import Spoken, spoken
+from mendflow.core.model.xml import PartnerLink, XmlDefinitions
+from mendflow.core.soap.messages import BoundOperation, bind_operation
 
 Links = Mapping[str, PartnerLink]
 
 
-class Inbound(NamedTuple):
+class InboundOperation(NamedTuple):
     """An operation that a flow waits for. `link` is the partner link as its channels have it."""
 
     channel: str
     link: str
-    said: Spoken
+    binding: BoundOperation
     creates: bool
 
 
 class Endpoint(NamedTuple):
     """What is offered at one address: all operations of a flow, or those of one of its links."""
 
-    world: XmlWorld
-    inbound: tuple[Inbound, ...]
+    world: XmlDefinitions
+    inbound: tuple[InboundOperation, ...]
 
     @property
     def links(self) -> dict[str, str]:
         """The port type of each link."""
-        return {each.link: each.said.port_type for each in self.inbound}
+        return {each.link: each.binding.port_type for each in self.inbound}
 
     def of(self, link: str) -> "Endpoint":
         return Endpoint(self.world, tuple(each for each in self.inbound if each.link == link))
@@ -44,15 +44,15 @@ def endpoint_of(flow: Flow) -> Endpoint | None:
     that do come first: where a message could mean several links, it is for one of these."""
     if flow.xml is None:
         return None
-    found: dict[str, Inbound] = {}
-    for each in _received(flow, flow.xml):
+    found: dict[str, InboundOperation] = {}
+    for each in _inbound_operations(flow, flow.xml):
         known = found.get(each.channel)
         if known is None or (each.creates and not known.creates):
             found[each.channel] = each
     return Endpoint(flow.xml, tuple(sorted(found.values(), key=lambda each: not each.creates)))
 
 
-def _received(flow: Flow, world: XmlWorld) -> Iterator[Inbound]:
+def _inbound_operations(flow: Flow, world: XmlDefinitions) -> Iterator[InboundOperation]:
     pending: list[tuple[Any, Links]] = [(flow.body, {})]
     while pending:
         value, links = pending.pop()
@@ -62,7 +62,9 @@ def _received(flow: Flow, world: XmlWorld) -> Iterator[Inbound]:
             link, operation = links.get(value.xml.partner_link), value.xml.operation
             if link is not None and operation in world.port_types.get(link.mine, {}):
                 name = value.channel.removesuffix(f".{operation}")
-                yield Inbound(value.channel, name, spoken(world, link.mine, operation), value.xml.creates)
+                yield InboundOperation(
+                    value.channel, name, bind_operation(world, link.mine, operation), value.xml.creates
+                )
         pending += [(part, links) for part in reversed(_inside(value))]
 
 

@@ -9,10 +9,10 @@ from typing import ClassVar, Final, NamedTuple
 
 from lxml import etree
 
-from mendflow.core.model.problems import BadFlow, Mistake
-from mendflow.core.soap import ADDRESSINGS, ENVELOPE, joined
-from mendflow.core.xml import Bounds, Node, parse
-from mendflow.core.xml.writing import escaped
+from mendflow.core.model.errors import BadFlow, RequestError
+from mendflow.core.soap import ADDRESSINGS, ENVELOPE, qualified_name
+from mendflow.core.xml import ParsedElement, XmlBounds, parse
+from mendflow.core.xml.writer import escape_text
 
 SOAP_12: Final = "http://www.w3.org/2003/05/soap-envelope"
 NEXT_ACTOR: Final = "http://schemas.xmlsoap.org/soap/actor/next"
@@ -22,11 +22,11 @@ MESSAGE_ID: Final = "MessageID"
 _TRUE: Final = ("1", "true")
 MESSAGE_BYTES_MAX: Final = 1 << 20
 MESSAGE_ELEMENTS_MAX: Final = 20_000
-_SOAP_BOUNDS: Final = Bounds(bytes=MESSAGE_BYTES_MAX, elements=MESSAGE_ELEMENTS_MAX, instructions=False)
+_SOAP_BOUNDS: Final = XmlBounds(bytes=MESSAGE_BYTES_MAX, elements=MESSAGE_ELEMENTS_MAX, instructions=False)
 """Messages are read where others wait, and again whenever a case looks at them. SOAP has no instructions."""
 
 
-class BadEnvelope(Mistake):
+class BadEnvelope(RequestError):
     """What was sent is no envelope that we take; `faultcode` is how SOAP says it."""
 
     code: ClassVar[str] = "bad-envelope"
@@ -36,37 +36,37 @@ class BadEnvelope(Mistake):
         self.faultcode = faultcode
 
 
-class SaidFault(NamedTuple):
+class SoapFault(NamedTuple):
     """A fault as an envelope tells it. `code` is `{namespace}local`, or bare."""
 
     code: str
     string: str
-    detail: tuple[Node, ...]
+    detail: tuple[ParsedElement, ...]
 
 
 class Envelope(NamedTuple):
-    headers: tuple[Node, ...]
-    body: tuple[Node, ...]
+    headers: tuple[ParsedElement, ...]
+    body: tuple[ParsedElement, ...]
 
     def addressing(self, name: str) -> str:
         """The text of a header of WS-Addressing: `MessageID`, `Action`, `RelatesTo`; empty if there is none."""
-        wanted = {joined(namespace, name) for namespace in ADDRESSINGS}
+        wanted = {qualified_name(namespace, name) for namespace in ADDRESSINGS}
         found = next((each for each in self.headers if each.tag in wanted), None)
         return (found.text or "").strip() if found is not None else ""
 
     @property
     def message_id(self) -> str:
         """What whoever sent it calls it, if they call it anything: a repeated message has the same."""
-        ours = next((each for each in self.headers if each.tag == joined(OURS, MESSAGE_ID)), None)
+        ours = next((each for each in self.headers if each.tag == qualified_name(OURS, MESSAGE_ID)), None)
         return (ours.text or "").strip() if ours is not None else self.addressing(MESSAGE_ID)
 
-    def fault(self) -> SaidFault | None:
+    def fault(self) -> SoapFault | None:
         """The fault that the body tells of, if it does."""
-        if not self.body or self.body[0].tag != joined(ENVELOPE, "Fault"):
+        if not self.body or self.body[0].tag != qualified_name(ENVELOPE, "Fault"):
             return None
         said = {local_of(each): each for each in elements_of(self.body[0])}
         code, string, detail = said.get("faultcode"), said.get("faultstring"), said.get("detail")
-        return SaidFault(
+        return SoapFault(
             _qname(code) if code is not None else "",
             (string.text or "").strip() if string is not None else "",
             tuple(elements_of(detail)) if detail is not None else (),
@@ -79,11 +79,11 @@ def read_envelope(data: bytes | str, source: str = "the message") -> Envelope:
         root = parse(data, source, _SOAP_BOUNDS)
     except BadFlow as refused:
         raise BadEnvelope(refused.message) from refused
-    if root.tag != joined(ENVELOPE, "Envelope"):
+    if root.tag != qualified_name(ENVELOPE, "Envelope"):
         if local_of(root) == "Envelope":
             version = "SOAP 1.2" if etree.QName(root).namespace == SOAP_12 else "an envelope of another kind"
             raise BadEnvelope(f"this is {version}; send SOAP 1.1", "VersionMismatch")
-        raise BadEnvelope(f"<{local_of(root)}> is no SOAP envelope; send {joined(ENVELOPE, 'Envelope')}")
+        raise BadEnvelope(f"<{local_of(root)}> is no SOAP envelope; send {qualified_name(ENVELOPE, 'Envelope')}")
     names = [local_of(each) for each in elements_of(root)]
     parts = dict(zip(names, elements_of(root), strict=True))
     if names.count("Body") != 1 or names.count("Header") > 1:
@@ -94,11 +94,11 @@ def read_envelope(data: bytes | str, source: str = "the message") -> Envelope:
     return Envelope(headers, tuple(elements_of(parts["Body"])))
 
 
-def _demand_understood(header: Node) -> None:
+def _demand_understood(header: ParsedElement) -> None:
     """We are asked to understand only what is for us, or for whoever comes next."""
-    if header.get(joined(ENVELOPE, "mustUnderstand"), "").strip() not in _TRUE:
+    if header.get(qualified_name(ENVELOPE, "mustUnderstand"), "").strip() not in _TRUE:
         return
-    if header.get(joined(ENVELOPE, "actor"), "").strip() not in ("", NEXT_ACTOR):
+    if header.get(qualified_name(ENVELOPE, "actor"), "").strip() not in ("", NEXT_ACTOR):
         return
     if etree.QName(header).namespace not in ADDRESSINGS:
         raise BadEnvelope(f"the header {header.tag!s} must be understood, and is not known here", "MustUnderstand")
@@ -116,35 +116,35 @@ def write_envelope(body: Sequence[str], headers: Sequence[str] = ()) -> bytes:
 def write_fault(string: str, detail: Sequence[str] = (), *, code: str = "Server") -> bytes:
     """An envelope with a fault. `code` is one of SOAP's own."""
     told = f"<detail>{''.join(detail)}</detail>" if detail else ""
-    said = f"<faultcode>soap:{code}</faultcode><faultstring>{text(string)}</faultstring>{told}"
+    said = f"<faultcode>soap:{code}</faultcode><faultstring>{xml_text(string)}</faultstring>{told}"
     return write_envelope([f"<soap:Fault>{said}</soap:Fault>"])
 
 
 def header(namespace: str, name: str, content: str) -> str:
-    return f'<h:{name} xmlns:h="{text(namespace)}">{text(content)}</h:{name}>'
+    return f'<h:{name} xmlns:h="{xml_text(namespace)}">{xml_text(content)}</h:{name}>'
 
 
-def text(words: str) -> str:
+def xml_text(words: str) -> str:
     """Words as they stand in XML, also in an attribute; what XML cannot say at all is a question mark."""
-    sayable = "".join(each if _sayable(each) else "?" for each in words)
-    return escaped(sayable).replace('"', "&quot;")
+    sayable = "".join(each if _is_xml_char(each) else "?" for each in words)
+    return escape_text(sayable).replace('"', "&quot;")
 
 
-def _sayable(char: str) -> bool:
+def _is_xml_char(char: str) -> bool:
     point = ord(char)
     return char in "\t\n\r" or 0x20 <= point <= 0xD7FF or 0xE000 <= point <= 0xFFFD or point >= 0x10000
 
 
-def elements_of(node: Node) -> Iterator[Node]:
+def elements_of(node: ParsedElement) -> Iterator[ParsedElement]:
     """The elements in it; comments and instructions are passed over."""
     return (each for each in node if isinstance(each.tag, str))
 
 
-def local_of(node: Node) -> str:
+def local_of(node: ParsedElement) -> str:
     return etree.QName(node).localname
 
 
-def element_of(node: Node) -> str:
+def element_of(node: ParsedElement) -> str:
     """The element as text that stands alone. The envelope's own namespace does not go with it, unless it is used."""
     alone = etree.tostring(node, encoding="unicode", with_tail=False)
     if ENVELOPE not in node.nsmap.values():
@@ -155,8 +155,8 @@ def element_of(node: Node) -> str:
     return etree.tostring(again, encoding="unicode")
 
 
-def _qname(node: Node) -> str:
+def _qname(node: ParsedElement) -> str:
     """A name in an element's text, with the namespace that its prefix means there."""
     prefix, colon, local = (node.text or "").strip().rpartition(":")
     namespace = node.nsmap.get(prefix if colon else None, "")
-    return joined(namespace or "", local)
+    return qualified_name(namespace or "", local)

@@ -8,76 +8,80 @@ from typing import Literal, NamedTuple
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import Bound, Operation, Part, XmlWorld, element_text, element_value
-from mendflow.core.soap import BPEL, joined, split, typed
-from mendflow.core.soap.envelope import BadEnvelope, Envelope, SaidFault, element_of, elements_of, local_of, text
-from mendflow.core.xml import Node
-from mendflow.core.xml.plain import text_of
+from mendflow.core.model.xml import MessagePart, Operation, SoapBinding, XmlDefinitions, element_text, element_value
+from mendflow.core.soap import BPEL, qualified_name, split_name, typed_parts
+from mendflow.core.soap.envelope import BadEnvelope, Envelope, SoapFault, element_of, elements_of, local_of, xml_text
+from mendflow.core.xml import ParsedElement
+from mendflow.core.xml.simple_values import text_of
 
-Message = Mapping[str, Value]
+PartValues = Mapping[str, Value]
 
 
-class Spoken(NamedTuple):
+class BoundOperation(NamedTuple):
     """An operation, and how it is spoken."""
 
     port_type: str
     operation: Operation
-    bound: Bound
+    bound: SoapBinding
 
 
-def spoken(world: XmlWorld, port_type: str, operation: str, *, address: str = "") -> Spoken:
+def bind_operation(world: XmlDefinitions, port_type: str, operation: str, *, address: str = "") -> BoundOperation:
     """As the port at the address speaks it, else any port of the type; without one, as its parts allow."""
     said = world.port_types[port_type][operation]
     ports = [each for each in world.ports if each.port_type == port_type and operation in each.operations]
     ports.sort(key=lambda each: each.address != address)
-    return Spoken(port_type, said, ports[0].operations[operation] if ports else _unbound(world, port_type, said))
+    return BoundOperation(
+        port_type, said, ports[0].operations[operation] if ports else _unbound(world, port_type, said)
+    )
 
 
-def _unbound(world: XmlWorld, port_type: str, operation: Operation) -> Bound:
+def _unbound(world: XmlDefinitions, port_type: str, operation: Operation) -> SoapBinding:
     names = [operation.input, *([operation.output] if operation.output else [])]
     style: Literal["document", "rpc"] = (
         "document" if all(part.element for name in names for part in world.messages.get(name, ())) else "rpc"
     )
-    return Bound(style=style, namespace=split(port_type)[0] if style == "rpc" else "")
+    return SoapBinding(style=style, namespace=split_name(port_type)[0] if style == "rpc" else "")
 
 
 # Writing
 
 
-def request_body(world: XmlWorld, said: Spoken, message: Message) -> list[str]:
+def request_body(world: XmlDefinitions, said: BoundOperation, message: PartValues) -> list[str]:
     """What stands in the body of a request."""
     return _body(world, said, said.operation.input, message, said.operation.name)
 
 
-def answer_body(world: XmlWorld, said: Spoken, message: Message) -> list[str]:
+def answer_body(world: XmlDefinitions, said: BoundOperation, message: PartValues) -> list[str]:
     """What stands in the body of an answer."""
     return _body(world, said, said.operation.output, message, f"{said.operation.name}Response")
 
 
-def _body(world: XmlWorld, said: Spoken, name: str, message: Message, wrapper: str) -> list[str]:
+def _body(world: XmlDefinitions, said: BoundOperation, name: str, message: PartValues, wrapper: str) -> list[str]:
     parts = [_part(part, message[part.name]) for part in world.messages.get(name, ()) if part.name in message]
     if said.bound.style == "document":
         return parts
-    return [f'<rpc:{wrapper} xmlns:rpc="{text(said.bound.namespace)}">{"".join(parts)}</rpc:{wrapper}>']
+    return [f'<rpc:{wrapper} xmlns:rpc="{xml_text(said.bound.namespace)}">{"".join(parts)}</rpc:{wrapper}>']
 
 
-def _part(part: Part, value: Value) -> str:
+def _part(part: MessagePart, value: Value) -> str:
     if part.element:
         return element_text(value) or _bare(part.element, text_of(value))
-    return typed.written(part.name, value)
+    return typed_parts.write_part(part.name, value)
 
 
 def _bare(name: str, content: str = "") -> str:
     """An element that holds a text, or nothing."""
-    namespace, local = split(name)
-    tag, declared = (f"f:{local}", f' xmlns:f="{text(namespace)}"') if namespace else (local, "")
-    return f"<{tag}{declared}>{text(content)}</{tag}>" if content else f"<{tag}{declared}/>"
+    namespace, local = split_name(name)
+    tag, declared = (f"f:{local}", f' xmlns:f="{xml_text(namespace)}"') if namespace else (local, "")
+    return f"<{tag}{declared}>{xml_text(content)}</{tag}>" if content else f"<{tag}{declared}/>"
 
 
 # Reading
 
 
-def asked(world: XmlWorld, offered: Iterable[Spoken], envelope: Envelope, action: str) -> tuple[Spoken, Message]:
+def read_request(
+    world: XmlDefinitions, offered: Iterable[BoundOperation], envelope: Envelope, action: str
+) -> tuple[BoundOperation, PartValues]:
     """Which of the offered operations a request means, and its message. Raises BadEnvelope."""
     offered = list(offered)
     fitting = [each for each in offered if _fits(world, each, each.operation.input, envelope.body)]
@@ -90,24 +94,24 @@ def asked(world: XmlWorld, offered: Iterable[Spoken], envelope: Envelope, action
     return said, _read(world, said, said.operation.input, envelope.body)
 
 
-def _first(world: XmlWorld, said: Spoken) -> Iterator[str]:
+def _first(world: XmlDefinitions, said: BoundOperation) -> Iterator[str]:
     """What the body of a request begins with."""
     if said.bound.style == "rpc":
-        yield joined(said.bound.namespace, said.operation.name)
+        yield qualified_name(said.bound.namespace, said.operation.name)
     else:
         yield from (part.element for part in world.messages.get(said.operation.input, ())[:1] if part.element)
 
 
-def _fits(world: XmlWorld, said: Spoken, message: str, body: tuple[Node, ...]) -> bool:
+def _fits(world: XmlDefinitions, said: BoundOperation, message: str, body: tuple[ParsedElement, ...]) -> bool:
     if said.bound.style == "rpc":
-        return len(body) == 1 and body[0].tag == joined(said.bound.namespace, said.operation.name)
+        return len(body) == 1 and body[0].tag == qualified_name(said.bound.namespace, said.operation.name)
     parts = world.messages.get(message, ())
     if len(parts) == 1 and not parts[0].element:
         return len(body) == 1  # a type stands for whatever element there is
     return sorted(part.element for part in parts) == sorted(str(each.tag) for each in body)
 
 
-def answered(world: XmlWorld, said: Spoken, envelope: Envelope) -> Message:
+def read_answer(world: XmlDefinitions, said: BoundOperation, envelope: Envelope) -> PartValues:
     """The message of an answer. Raises BadEnvelope."""
     if said.bound.style == "document" and not _fits(world, said, said.operation.output, envelope.body):
         there = ", ".join(str(each.tag) for each in envelope.body) or "nothing"
@@ -115,7 +119,7 @@ def answered(world: XmlWorld, said: Spoken, envelope: Envelope) -> Message:
     return _read(world, said, said.operation.output, envelope.body)
 
 
-def _read(world: XmlWorld, said: Spoken, name: str, body: tuple[Node, ...]) -> dict[str, Value]:
+def _read(world: XmlDefinitions, said: BoundOperation, name: str, body: tuple[ParsedElement, ...]) -> dict[str, Value]:
     parts = world.messages.get(name, ())
     if said.bound.style == "rpc":
         held = _accessors(parts, body, said.operation.name)
@@ -127,13 +131,15 @@ def _read(world: XmlWorld, said: Spoken, name: str, body: tuple[Node, ...]) -> d
     return {
         part.name: element_value(element_of(held[part.name]))
         if part.element
-        else typed.read(held[part.name], part.type, world)
+        else typed_parts.read_part(held[part.name], part.type, world)
         for part in parts
         if part.name in held
     }
 
 
-def _accessors(parts: tuple[Part, ...], body: tuple[Node, ...], operation: str) -> dict[str, Node]:
+def _accessors(
+    parts: tuple[MessagePart, ...], body: tuple[ParsedElement, ...], operation: str
+) -> dict[str, ParsedElement]:
     """The elements of an rpc message by the parts that they are: each once, none missing, and no others."""
     inside = list(elements_of(body[0])) if len(body) == 1 else []
     there, wanted = [local_of(each) for each in inside], [part.name for part in parts]
@@ -146,7 +152,7 @@ def _accessors(parts: tuple[Part, ...], body: tuple[Node, ...], operation: str) 
 # Faults
 
 
-def fault_of(world: XmlWorld, said: Spoken, told: SaidFault) -> Fault:
+def fault_of(world: XmlDefinitions, said: BoundOperation, told: SoapFault) -> Fault:
     """What a fault in an envelope means to the caller: by its declared name if the operation declares it, else by the
     name of the element in its detail, else by its code."""
     words = told.string or f"the partner's fault {told.code}"
@@ -157,38 +163,43 @@ def fault_of(world: XmlWorld, said: Spoken, told: SaidFault) -> Fault:
         for part in world.messages.get(message, ())[:1]:
             if part.element == detail.tag or (not part.element and local_of(detail) in (part.name, name)):
                 value: Value = (
-                    element_value(element_of(detail)) if part.element else typed.read(detail, part.type, world)
+                    element_value(element_of(detail))
+                    if part.element
+                    else typed_parts.read_part(detail, part.type, world)
                 )
                 data: Value = {"type": {"message": message}, "value": {part.name: value}}
                 return Fault(
-                    name=joined(split(said.port_type)[0], name), category=Category.FLOW, message=words, data=data
+                    name=qualified_name(split_name(said.port_type)[0], name),
+                    category=Category.FLOW,
+                    message=words,
+                    data=data,
                 )
     element = str(detail.tag)
     data = {"type": {"element": element}, "value": element_value(element_of(detail))}
-    namespace, local = split(element)
+    namespace, local = split_name(element)
     name = local if namespace == BPEL else element
     return Fault(name=name, category=Category.FLOW, message=words, data=data)
 
 
 def fault_words(fault: Fault) -> str:
     """What a fault's string says: its name first, then what it is about."""
-    name = split(fault.name)[1]
+    name = split_name(fault.name)[1]
     return f"{name}: {fault.message}" if fault.message and fault.message != name else name
 
 
-def fault_detail(world: XmlWorld, said: Spoken, fault: Fault) -> list[str]:
+def fault_detail(world: XmlDefinitions, said: BoundOperation, fault: Fault) -> list[str]:
     """What stands in the detail: the fault's data as the WSDL wants it, else an element of the fault's name."""
     data = fault.data if isinstance(fault.data, dict) else {}
     kind, value = data.get("type"), data.get("value")
     message = kind.get("message", "") if isinstance(kind, dict) else ""
-    declared = message or said.operation.faults.get(split(fault.name)[1], "")
+    declared = message or said.operation.faults.get(split_name(fault.name)[1], "")
     parts = world.messages.get(declared, ()) if isinstance(declared, str) else ()
     told = list(_detail(parts, value))
-    namespace, local = split(fault.name)
-    return told or [_bare(joined(namespace or BPEL, local))]
+    namespace, local = split_name(fault.name)
+    return told or [_bare(qualified_name(namespace or BPEL, local))]
 
 
-def _detail(parts: tuple[Part, ...], value: Value) -> Iterator[str]:
+def _detail(parts: tuple[MessagePart, ...], value: Value) -> Iterator[str]:
     whole = element_text(value)
     if whole is not None:
         yield whole

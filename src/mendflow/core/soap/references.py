@@ -6,32 +6,34 @@ read any version of it, a WSDL service with a SOAP address, or the bare address 
 import re
 from typing import Final
 
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_text, element_value
-from mendflow.core.soap import ADDRESSING, ADDRESSINGS, SERVICE_REF, WSDL, WSDL_SOAP, joined
-from mendflow.core.soap.envelope import element_of, elements_of, text
+from mendflow.core.soap import ADDRESSING, ADDRESSINGS, SERVICE_REF, WSDL, WSDL_SOAP, qualified_name
+from mendflow.core.soap.envelope import element_of, elements_of, xml_text
 from mendflow.core.xml import parse
 
-_PARAMETERS: Final = joined(ADDRESSING, "ReferenceParameters")
-_SENT_ALONG: Final = tuple(
-    joined(namespace, name) for namespace in ADDRESSINGS for name in ("ReferenceParameters", "ReferenceProperties")
+_PARAMETERS: Final = qualified_name(ADDRESSING, "ReferenceParameters")
+_HEADER_ELEMENTS: Final = tuple(
+    qualified_name(namespace, name)
+    for namespace in ADDRESSINGS
+    for name in ("ReferenceParameters", "ReferenceProperties")
 )
-OWN: Final = "mendflow:flows/"
+OWN_SCHEME: Final = "mendflow:flows/"
 SCHEMES: Final = frozenset({"", WSDL, WSDL_SOAP, *ADDRESSINGS})
 """What a reference may say of how it is to be read."""
 
 _KIND: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _KINDS: Final = frozenset({"http", "https", "mendflow"})
-_ADDRESSES: Final = frozenset(joined(namespace, "Address") for namespace in ADDRESSINGS)
-_SOAP_ADDRESS: Final = joined(WSDL_SOAP, "address")
+_ADDRESSES: Final = frozenset(qualified_name(namespace, "Address") for namespace in ADDRESSINGS)
+_SOAP_ADDRESS: Final = qualified_name(WSDL_SOAP, "address")
 
 
 def service_reference(address: str) -> dict[str, Value]:
     """The reference of whoever is at this address."""
     return element_value(
         f'<sref:service-ref xmlns:sref="{SERVICE_REF}"><wsa:EndpointReference xmlns:wsa="{ADDRESSING}">'
-        f"<wsa:Address>{text(address)}</wsa:Address></wsa:EndpointReference></sref:service-ref>"
+        f"<wsa:Address>{xml_text(address)}</wsa:Address></wsa:EndpointReference></sref:service-ref>"
     )
 
 
@@ -68,10 +70,10 @@ def headers_of(reference: Value) -> list[str]:
     except BadFlow:
         return []
     found: list[str] = []
-    for each in root.iter(*_SENT_ALONG):
+    for each in root.iter(*_HEADER_ELEMENTS):
         for parameter in elements_of(each):
             if str(each.tag) == _PARAMETERS:
-                parameter.set(joined(ADDRESSING, "IsReferenceParameter"), "true")
+                parameter.set(qualified_name(ADDRESSING, "IsReferenceParameter"), "true")
             found.append(element_of(parameter))
     return found
 
@@ -85,15 +87,15 @@ def is_callable(address: str) -> bool:
 def own_reference(flow: str, link: str) -> dict[str, Value]:
     """The reference of a flow's own role on a link: whoever is called by it is this very flow, wherever its server is
     reached. Inside it is a name; it becomes an address where it leaves."""
-    return service_reference(f"{OWN}{flow}/{link}")
+    return service_reference(f"{OWN_SCHEME}{flow}/{link}")
 
 
 def own_link(address: str) -> tuple[str, str]:
     """The flow and the link that an address of our own means."""
-    flow, _, link = address.removeprefix(OWN).partition("/")
+    flow, _, link = address.removeprefix(OWN_SCHEME).partition("/")
     return flow, link
 
 
-def outward(envelope: bytes, url: str) -> bytes:
+def with_public_references(envelope: bytes, url: str) -> bytes:
     """An envelope that leaves: references to our own flows say where this server is reached."""
-    return envelope.replace(f">{OWN}".encode(), f">{text(url.rstrip('/'))}/soap/flows/".encode())
+    return envelope.replace(f">{OWN_SCHEME}".encode(), f">{xml_text(url.rstrip('/'))}/soap/flows/".encode())

@@ -10,17 +10,17 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from mendflow.core.model.problems import BadFlow, NotFound
-from mendflow.core.model.xml import Operation, XmlWorld
-from mendflow.core.soap import HTTP_TRANSPORT, WSDL, WSDL_SOAP, XSD, joined, split
-from mendflow.core.soap.envelope import elements_of, text
-from mendflow.core.soap.messages import Spoken, spoken
+from mendflow.core.model.errors import BadFlow, NotFound
+from mendflow.core.model.xml import Operation, XmlDefinitions
+from mendflow.core.soap import HTTP_TRANSPORT, WSDL, WSDL_SOAP, XSD, qualified_name, split_name
+from mendflow.core.soap.envelope import elements_of, xml_text
+from mendflow.core.soap.messages import BoundOperation, bind_operation
 from mendflow.core.xml import parse
 
-_BY_PLACE: Final = frozenset({joined(XSD, "include"), joined(XSD, "redefine")})
+_BY_PLACE: Final = frozenset({qualified_name(XSD, "include"), qualified_name(XSD, "redefine")})
 
 
-class Served(NamedTuple):
+class ServedPort(NamedTuple):
     """A port type at an address."""
 
     port: str
@@ -28,43 +28,43 @@ class Served(NamedTuple):
     address: str
 
 
-def wsdl_of(world: XmlWorld, service: str, served: Sequence[Served], url: str, number: int = 0) -> str:
+def wsdl_of(world: XmlDefinitions, service: str, served: Sequence[ServedPort], url: str, number: int = 0) -> str:
     """The WSDL document of that number; the first is the one that people ask for. `url` is where it is served."""
     documents = _namespaces(world, served)
     if not 0 <= number < len(documents):
         raise NotFound(f"there is no WSDL document {number} here; ask for ?wsdl")
     own = documents[number]
     prefixes = {namespace: f"n{place}" for place, namespace in enumerate(documents)}
-    writing = _Writing(world, _schema_prefixes(world, len(documents)) | prefixes)
+    writing = _WsdlWriter(world, _schema_prefixes(world, len(documents)) | prefixes)
     content = [*_imports(documents, number, url)]
     content += writing.types(url) if number == 0 else []
     content += writing.messages(own, served) + writing.port_types(own, served)
     if number == 0:
         content += [*writing.bindings(served), _service(service, served, prefixes[own])]
-    declared = "".join(f' xmlns:{prefix}="{text(name)}"' for name, prefix in writing.prefixes.items() if name)
+    declared = "".join(f' xmlns:{prefix}="{xml_text(name)}"' for name, prefix in writing.prefixes.items() if name)
     return (
         f'<?xml version="1.0" encoding="utf-8"?>\n<wsdl:definitions xmlns:wsdl="{WSDL}" xmlns:soap="{WSDL_SOAP}"'
-        f' xmlns:xsd="{XSD}"{declared} name="{text(service)}" targetNamespace="{text(own)}">\n'
+        f' xmlns:xsd="{XSD}"{declared} name="{xml_text(service)}" targetNamespace="{xml_text(own)}">\n'
         + "\n".join(content)
         + "\n</wsdl:definitions>\n"
     )
 
 
-def schema_of(world: XmlWorld, number: int, url: str) -> str:
+def schema_of(world: XmlDefinitions, number: int, url: str) -> str:
     """A schema that is included by its place."""
     if not 0 <= number < len(world.schemas):
         raise NotFound(f"there is no schema {number} here; ask for ?wsdl")
-    return _placed(world, number, url)
+    return _schema_text(world, number, url)
 
 
-def _namespaces(world: XmlWorld, served: Sequence[Served]) -> list[str]:
+def _namespaces(world: XmlDefinitions, served: Sequence[ServedPort]) -> list[str]:
     """The namespaces of all documents; the first is that of the first port type."""
     types = list(dict.fromkeys(each.port_type for each in served))
     names = types + [message for each in types for message in _messages(world, each)]
-    return list(dict.fromkeys(split(name)[0] for name in names)) or [world.namespace]
+    return list(dict.fromkeys(split_name(name)[0] for name in names)) or [world.namespace]
 
 
-def _messages(world: XmlWorld, port_type: str) -> Iterable[str]:
+def _messages(world: XmlDefinitions, port_type: str) -> Iterable[str]:
     named = [
         message
         for operation in world.port_types.get(port_type, {}).values()
@@ -74,67 +74,73 @@ def _messages(world: XmlWorld, port_type: str) -> Iterable[str]:
     return dict.fromkeys(named)
 
 
-def _schema_prefixes(world: XmlWorld, first: int) -> dict[str, str]:
+def _schema_prefixes(world: XmlDefinitions, first: int) -> dict[str, str]:
     parts = (part for each in world.messages.values() for part in each)
-    named = dict.fromkeys(split(part.element or part.type)[0] for part in parts)
+    named = dict.fromkeys(split_name(part.element or part.type)[0] for part in parts)
     return {name: f"s{place}" for place, name in enumerate((each for each in named if each != XSD), first)}
 
 
 def _imports(documents: Sequence[str], number: int, url: str) -> list[str]:
     """The first document knows all others, and they know each other."""
     return [
-        f'<wsdl:import namespace="{text(name)}" location="{text(url)}?wsdl={place}"/>'
+        f'<wsdl:import namespace="{xml_text(name)}" location="{xml_text(url)}?wsdl={place}"/>'
         for place, name in enumerate(documents)
         if place not in (0, number)
     ]
 
 
-def _service(name: str, served: Sequence[Served], prefix: str) -> str:
+def _service(name: str, served: Sequence[ServedPort], prefix: str) -> str:
     ports = "".join(
-        f'<wsdl:port name="{text(each.port)}" binding="{prefix}:{text(_binding(each))}">'
-        f'<soap:address location="{text(each.address)}"/></wsdl:port>'
+        f'<wsdl:port name="{xml_text(each.port)}" binding="{prefix}:{xml_text(_binding(each))}">'
+        f'<soap:address location="{xml_text(each.address)}"/></wsdl:port>'
         for each in served
     )
-    return f'<wsdl:service name="{text(name)}">{ports}</wsdl:service>'
+    return f'<wsdl:service name="{xml_text(name)}">{ports}</wsdl:service>'
 
 
-def _binding(served: Served) -> str:
+def _binding(served: ServedPort) -> str:
     return f"{served.port}Binding"
 
 
-class _Writing:
-    def __init__(self, world: XmlWorld, prefixes: dict[str, str]) -> None:
+class _WsdlWriter:
+    def __init__(self, world: XmlDefinitions, prefixes: dict[str, str]) -> None:
         self._world = world
         self.prefixes = prefixes
 
     def name(self, name: str) -> str:
-        namespace, local = split(name)
+        namespace, local = split_name(name)
         if namespace == XSD:
             return f"xsd:{local}"
         return f"{self.prefixes[namespace]}:{local}" if namespace else local
 
     def types(self, url: str) -> list[str]:
         included = _included(self._world)
-        shown = [_placed(self._world, place, url) for place in range(len(self._world.schemas)) if place not in included]
+        shown = [
+            _schema_text(self._world, place, url) for place in range(len(self._world.schemas)) if place not in included
+        ]
         return ["<wsdl:types>", *shown, "</wsdl:types>"] if shown else []
 
-    def messages(self, namespace: str, served: Sequence[Served]) -> list[str]:
+    def messages(self, namespace: str, served: Sequence[ServedPort]) -> list[str]:
         types = dict.fromkeys(each.port_type for each in served)
         names = dict.fromkeys(message for each in types for message in _messages(self._world, each))
-        return [self._message(each) for each in names if split(each)[0] == namespace]
+        return [self._message(each) for each in names if split_name(each)[0] == namespace]
 
     def _message(self, name: str) -> str:
         parts = "".join(
-            f'<wsdl:part name="{text(part.name)}" '
-            + (f'element="{text(self.name(part.element))}"/>' if part.element else f'type="{self.name(part.type)}"/>')
+            f'<wsdl:part name="{xml_text(part.name)}" '
+            + (
+                f'element="{xml_text(self.name(part.element))}"/>'
+                if part.element
+                else f'type="{self.name(part.type)}"/>'
+            )
             for part in self._world.messages.get(name, ())
         )
-        return f'<wsdl:message name="{text(split(name)[1])}">{parts}</wsdl:message>'
+        return f'<wsdl:message name="{xml_text(split_name(name)[1])}">{parts}</wsdl:message>'
 
-    def port_types(self, namespace: str, served: Sequence[Served]) -> list[str]:
-        types = dict.fromkeys(each.port_type for each in served if split(each.port_type)[0] == namespace)
+    def port_types(self, namespace: str, served: Sequence[ServedPort]) -> list[str]:
+        types = dict.fromkeys(each.port_type for each in served if split_name(each.port_type)[0] == namespace)
         return [
-            f'<wsdl:portType name="{text(split(each)[1])}">'
+            f'<wsdl:portType name="{xml_text(split_name(each)[1])}">'
             + "".join(map(self._operation, self._world.port_types.get(each, {}).values()))
             + "</wsdl:portType>"
             for each in types
@@ -143,37 +149,39 @@ class _Writing:
     def _operation(self, operation: Operation) -> str:
         output = f'<wsdl:output message="{self.name(operation.output)}"/>' if operation.output else ""
         faults = "".join(
-            f'<wsdl:fault name="{text(name)}" message="{self.name(message)}"/>'
+            f'<wsdl:fault name="{xml_text(name)}" message="{self.name(message)}"/>'
             for name, message in operation.faults.items()
         )
         said = f'<wsdl:input message="{self.name(operation.input)}"/>{output}{faults}'
-        return f'<wsdl:operation name="{text(operation.name)}">{said}</wsdl:operation>'
+        return f'<wsdl:operation name="{xml_text(operation.name)}">{said}</wsdl:operation>'
 
-    def bindings(self, served: Sequence[Served]) -> list[str]:
+    def bindings(self, served: Sequence[ServedPort]) -> list[str]:
         return [self._bound(each) for each in served]
 
-    def _bound(self, served: Served) -> str:
-        operations = [spoken(self._world, served.port_type, name) for name in self._world.port_types[served.port_type]]
+    def _bound(self, served: ServedPort) -> str:
+        operations = [
+            bind_operation(self._world, served.port_type, name) for name in self._world.port_types[served.port_type]
+        ]
         return (
-            f'<wsdl:binding name="{text(_binding(served))}" type="{self.name(served.port_type)}">'
+            f'<wsdl:binding name="{xml_text(_binding(served))}" type="{self.name(served.port_type)}">'
             f'<soap:binding style="document" transport="{HTTP_TRANSPORT}"/>'
-            + "".join(map(_spoken, operations))
+            + "".join(map(_operation_binding, operations))
             + "</wsdl:binding>"
         )
 
 
-def _spoken(said: Spoken) -> str:
+def _operation_binding(said: BoundOperation) -> str:
     operation, bound = said.operation, said.bound
-    namespace = f' namespace="{text(bound.namespace)}"' if bound.style == "rpc" else ""
+    namespace = f' namespace="{xml_text(bound.namespace)}"' if bound.style == "rpc" else ""
     body = f'<soap:body use="literal"{namespace}/>'
     output = f"<wsdl:output>{body}</wsdl:output>" if operation.output else ""
     faults = "".join(
-        f'<wsdl:fault name="{text(name)}"><soap:fault name="{text(name)}" use="literal"/></wsdl:fault>'
+        f'<wsdl:fault name="{xml_text(name)}"><soap:fault name="{xml_text(name)}" use="literal"/></wsdl:fault>'
         for name in operation.faults
     )
     return (
-        f'<wsdl:operation name="{text(operation.name)}">'
-        f'<soap:operation soapAction="{text(bound.action)}" style="{bound.style}"/>'
+        f'<wsdl:operation name="{xml_text(operation.name)}">'
+        f'<soap:operation soapAction="{xml_text(bound.action)}" style="{bound.style}"/>'
         f"<wsdl:input>{body}</wsdl:input>{output}{faults}</wsdl:operation>"
     )
 
@@ -181,7 +189,7 @@ def _spoken(said: Spoken) -> str:
 # Schemas
 
 
-def _included(world: XmlWorld) -> set[int]:
+def _included(world: XmlDefinitions) -> set[int]:
     """Those that another one takes in by its place, and that must not stand beside it as well."""
     places: set[int] = set()
     for schema in world.schemas:
@@ -194,7 +202,7 @@ def _included(world: XmlWorld) -> set[int]:
     return places
 
 
-def _place(world: XmlWorld, location: str) -> int | None:
+def _place(world: XmlDefinitions, location: str) -> int | None:
     """Which schema a place means, as it is written where another one names it."""
     tail = location.removeprefix("./")
     for place, schema in enumerate(world.schemas):
@@ -203,11 +211,11 @@ def _place(world: XmlWorld, location: str) -> int | None:
     return None
 
 
-def _placed(world: XmlWorld, number: int, url: str) -> str:
+def _schema_text(world: XmlDefinitions, number: int, url: str) -> str:
     """A schema whose imports lead to what is served here, and to nothing else."""
     root = parse(world.schemas[number].text, world.schemas[number].location)
     for each in elements_of(root):
-        if each.tag == joined(XSD, "import"):
+        if each.tag == qualified_name(XSD, "import"):
             each.attrib.pop("schemaLocation", None)
         elif each.tag in _BY_PLACE:
             place = _place(world, each.get("schemaLocation", ""))
@@ -218,6 +226,6 @@ def _placed(world: XmlWorld, number: int, url: str) -> str:
 def at_address(wsdl: str, url: str) -> str:
     """A WSDL that ships, with the address where it is served."""
     root = parse(wsdl, "the WSDL")
-    for each in root.iter(joined(WSDL_SOAP, "address")):
+    for each in root.iter(qualified_name(WSDL_SOAP, "address")):
         each.set("location", url)
     return etree.tostring(root, encoding="unicode", with_tail=False)

@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.model.problems import BadFlow
-from mendflow.core.model.xml import SchemaText, XmlType, XmlWorld
-from mendflow.core.xml.door import Node, parse
-from mendflow.core.xml.known_schemas import KNOWN
-from mendflow.core.xml.offline import beside
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.xml import SchemaText, XmlDefinitions, XmlType
+from mendflow.core.xml.builtin_schemas import BUILTIN_SCHEMAS
+from mendflow.core.xml.parser import ParsedElement, parse
+from mendflow.core.xml.resolver import resolve_path
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema"
 ANY_SIMPLE: Final = "anySimpleType"
@@ -67,23 +67,23 @@ BUILT_IN: Final = frozenset(
     }
 )
 DERIVATIONS_MAX: Final = 100
-REMEMBERED_MAX: Final = 64
+CACHED_MAX: Final = 64
 
 
-class Document(msgspec.Struct, frozen=True):
+class SchemaDocument(msgspec.Struct, frozen=True):
     """A schema that was read, and the namespaces that its declarations belong to."""
 
     source: SchemaText
-    root: Node
+    root: ParsedElement
     namespaces: tuple[str, ...]
 
 
 class Declarations(msgspec.Struct, frozen=True):
     """`problems` are schemas that cannot be read at all."""
 
-    documents: tuple[Document, ...]
-    elements: dict[str, Node]
-    types: dict[str, Node]
+    documents: tuple[SchemaDocument, ...]
+    elements: dict[str, ParsedElement]
+    types: dict[str, ParsedElement]
     problems: tuple[str, ...]
 
 
@@ -96,15 +96,15 @@ def declarations(schemas: tuple[SchemaText, ...]) -> Declarations:
     return _declarations(schemas)
 
 
-def declares_element(world: XmlWorld, name: str) -> bool:
+def declares_element(world: XmlDefinitions, name: str) -> bool:
     return name in declarations(world.schemas).elements
 
 
-def declares_type(world: XmlWorld, name: str) -> bool:
+def declares_type(world: XmlDefinitions, name: str) -> bool:
     return _built_in(name) != "" or name == name_of(XSD, "anyType") or name in declarations(world.schemas).types
 
 
-def may_stand_for(world: XmlWorld, name: str, head: str) -> bool:
+def may_stand_for(world: XmlDefinitions, name: str, head: str) -> bool:
     """Whether an element may stand where another is declared: it is that one, or of its substitution group."""
     elements = declarations(world.schemas).elements
     for _ in range(DERIVATIONS_MAX):
@@ -113,17 +113,17 @@ def may_stand_for(world: XmlWorld, name: str, head: str) -> bool:
         node = elements.get(name)
         if node is None or not (named := node.get("substitutionGroup")):
             return False
-        name = resolved(node, named)
+        name = resolve_name(node, named)
     return False
 
 
-def builtin_of(world: XmlWorld, type: XmlType) -> str | None:
+def builtin_of(world: XmlDefinitions, type: XmlType) -> str | None:
     """The built-in simple type that a simple type comes from, by its local name: `int`, `string`, `dateTime`. Lists and
     unions are `anySimpleType`. None for whatever is no simple type: elements, messages, complex types, unknown ones."""
     return _simple(declarations(world.schemas).types, type.type) if type.type else None
 
 
-def builtin_of_content(world: XmlWorld, element: str) -> str | None:
+def builtin_of_content(world: XmlDefinitions, element: str) -> str | None:
     """The built-in simple type of what stands in an element whose declared type is a simple one; None otherwise."""
     found = declarations(world.schemas)
     node = found.elements.get(element)
@@ -133,31 +133,31 @@ def builtin_of_content(world: XmlWorld, element: str) -> str | None:
     if inner is not None:
         return _derived(found.types, inner, 0)
     named = node.get("type")
-    return _simple(found.types, resolved(node, named)) if named else None
+    return _simple(found.types, resolve_name(node, named)) if named else None
 
 
-def resolved(node: Node, name: str) -> str:
+def resolve_name(node: ParsedElement, name: str) -> str:
     """A prefixed name as it stands in a schema's attribute."""
     prefix, _, local = name.strip().rpartition(":")
     return name_of(node.nsmap.get(prefix or None) or "", local)
 
 
-def located(source: SchemaText, place: str, schemas: tuple[SchemaText, ...]) -> SchemaText | None:
+def locate_schema(source: SchemaText, place: str, schemas: tuple[SchemaText, ...]) -> SchemaText | None:
     """The schema that `source` means by a location: seen from its own place, or by that very name."""
-    by_place = {beside("", schema.location): schema for schema in schemas}
+    by_place = {resolve_path("", schema.location): schema for schema in schemas}
     for base in (source.location, ""):
-        if (found := by_place.get(beside(base, place))) is not None:
+        if (found := by_place.get(resolve_path(base, place))) is not None:
             return found
     last = place.rpartition("/")[2]
     same = [schema for schema in schemas if schema.location.rpartition("/")[2] == last]
     return same[0] if len(same) == 1 else None
 
 
-@lru_cache(maxsize=REMEMBERED_MAX)
+@lru_cache(maxsize=CACHED_MAX)
 def _declarations(schemas: tuple[SchemaText, ...]) -> Declarations:
     documents, problems = _read((*dict.fromkeys(schemas), *_missing(schemas)))
-    elements: dict[str, Node] = {}
-    types: dict[str, Node] = {}
+    elements: dict[str, ParsedElement] = {}
+    types: dict[str, ParsedElement] = {}
     for document in documents:
         for child in document.root.iterchildren(f"{{{XSD}}}element", f"{{{XSD}}}simpleType", f"{{{XSD}}}complexType"):
             held = elements if str(child.tag).endswith("}element") else types
@@ -168,11 +168,11 @@ def _declarations(schemas: tuple[SchemaText, ...]) -> Declarations:
 
 def _missing(schemas: tuple[SchemaText, ...]) -> Iterator[SchemaText]:
     given = {schema.namespace for schema in schemas}
-    return (schema for schema in KNOWN if schema.namespace not in given)
+    return (schema for schema in BUILTIN_SCHEMAS if schema.namespace not in given)
 
 
-def _read(schemas: tuple[SchemaText, ...]) -> tuple[tuple[Document, ...], list[str]]:
-    roots: dict[SchemaText, Node] = {}
+def _read(schemas: tuple[SchemaText, ...]) -> tuple[tuple[SchemaDocument, ...], list[str]]:
+    roots: dict[SchemaText, ParsedElement] = {}
     problems = []
     for schema in schemas:
         try:
@@ -183,7 +183,7 @@ def _read(schemas: tuple[SchemaText, ...]) -> tuple[tuple[Document, ...], list[s
     for _ in roots:  # an included document may include another one in its turn
         if not _adopt(roots, spaces):
             break
-    return tuple(Document(schema, root, _own(spaces[schema])) for schema, root in roots.items()), problems
+    return tuple(SchemaDocument(schema, root, _own(spaces[schema])) for schema, root in roots.items()), problems
 
 
 def _own(spaces: list[str]) -> tuple[str, ...]:
@@ -191,12 +191,12 @@ def _own(spaces: list[str]) -> tuple[str, ...]:
     return tuple(filter(None, spaces)) or ("",)
 
 
-def _adopt(roots: dict[SchemaText, Node], spaces: dict[SchemaText, list[str]]) -> bool:
+def _adopt(roots: dict[SchemaText, ParsedElement], spaces: dict[SchemaText, list[str]]) -> bool:
     """Give documents without a namespace those of whoever includes them; whether that was news."""
     news = False
     for schema, root in roots.items():
         for include in root.iterchildren(f"{{{XSD}}}include", f"{{{XSD}}}redefine"):
-            inner = located(schema, include.get("schemaLocation") or "", tuple(roots))
+            inner = locate_schema(schema, include.get("schemaLocation") or "", tuple(roots))
             if inner is None or roots[inner].get("targetNamespace"):
                 continue
             new = [space for space in spaces[schema] if space not in spaces[inner]]
@@ -210,7 +210,7 @@ def _built_in(name: str) -> str:
     return local if local != name and local in BUILT_IN else ""
 
 
-def _simple(types: dict[str, Node], name: str, steps: int = 0) -> str | None:
+def _simple(types: dict[str, ParsedElement], name: str, steps: int = 0) -> str | None:
     if local := _built_in(name):
         return local
     node = types.get(name)
@@ -219,11 +219,11 @@ def _simple(types: dict[str, Node], name: str, steps: int = 0) -> str | None:
     return _derived(types, node, steps)
 
 
-def _derived(types: dict[str, Node], node: Node, steps: int) -> str | None:
+def _derived(types: dict[str, ParsedElement], node: ParsedElement, steps: int) -> str | None:
     restriction = node.find(f"{{{XSD}}}restriction")
     if restriction is None:
         return ANY_SIMPLE
     if base := restriction.get("base"):
-        return _simple(types, resolved(restriction, base), steps + 1)
+        return _simple(types, resolve_name(restriction, base), steps + 1)
     inner = restriction.find(f"{{{XSD}}}simpleType")
     return ANY_SIMPLE if inner is None or steps > DERIVATIONS_MAX else _derived(types, inner, steps + 1)

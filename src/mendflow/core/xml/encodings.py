@@ -5,7 +5,7 @@ import re
 from typing import Final
 
 DECLARED: Final = re.compile(rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
-TAKEN: Final = {
+SUPPORTED: Final = {
     "utf-8": "utf-8",
     "utf8": "utf-8",
     "us-ascii": "ascii",
@@ -26,7 +26,7 @@ class Unreadable(Exception):
         self.line = line
 
 
-def decoded(data: bytes | str) -> str:
+def decode(data: bytes | str) -> str:
     """The text, without a mark at its beginning."""
     if isinstance(data, str):
         try:
@@ -48,6 +48,6 @@ def decoded(data: bytes | str) -> str:
 def _declared(data: bytes) -> str:
     found = DECLARED.match(data[:400])
     name = found.group(1).decode().lower() if found else "utf-8"
-    if name not in TAKEN:
+    if name not in SUPPORTED:
         raise Unreadable(f"it says that it is in {name}; save it as UTF-8, and say so")
-    return TAKEN[name]
+    return SUPPORTED[name]

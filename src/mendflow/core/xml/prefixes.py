@@ -9,11 +9,11 @@ from mendflow.core.xml.tree import XML_NAMESPACE, Attribute, Element
 Scope = Mapping[str, str]
 """Which prefix means which namespace at a place; the default one as ""."""
 
-BARE: Final[Scope] = {"": "", "xml": XML_NAMESPACE}
+EMPTY_SCOPE: Final[Scope] = {"": "", "xml": XML_NAMESPACE}
 """What is in scope around a root element."""
 
 
-class Tag:
+class ElementTag:
     """An element's tag at a place: `name`, `attributes` as written, and what it has to declare, for itself and for what
     `brought` says."""
 

@@ -14,25 +14,25 @@ from typing import Final
 import msgspec
 from lxml import etree
 
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import SchemaText, XmlType, XmlWorld, element_text
+from mendflow.core.model.xml import SchemaText, XmlDefinitions, XmlType, element_text
 from mendflow.core.xml.declarations import (
     BUILT_IN,
-    REMEMBERED_MAX,
+    CACHED_MAX,
     XSD,
     Declarations,
-    Document,
+    SchemaDocument,
     builtin_of,
     builtin_of_content,
     declarations,
     declares_element,
     declares_type,
-    located,
+    locate_schema,
     name_of,
 )
-from mendflow.core.xml.door import Node, parse
-from mendflow.core.xml.offline import among
+from mendflow.core.xml.parser import ParsedElement, parse
+from mendflow.core.xml.resolver import parse_with_resolver
 
 __all__ = [
     "builtin_of",
@@ -48,7 +48,7 @@ GLOBAL: Final = tuple(
     f"{{{XSD}}}{name}" for name in ("element", "attribute", "simpleType", "complexType", "group", "attributeGroup")
 )
 OCCURS_MAX: Final = 100_000
-TOLD_MAX: Final = 20
+VIOLATIONS_MAX: Final = 20
 
 
 class _Compiled(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class _Compiled(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
 
 
-def violations(world: XmlWorld, value: Value, type: XmlType) -> list[str]:
+def violations(world: XmlDefinitions, value: Value, type: XmlType) -> list[str]:
     """What is wrong with a value of a variable or a part, in sentences; nothing if it is as its schema wants it."""
     if type.message:
         return _message_violations(world, value, type.message)
@@ -70,15 +70,15 @@ def violations(world: XmlWorld, value: Value, type: XmlType) -> list[str]:
         node = _element(value, type, compiled)
     except BadFlow as refusal:
         return [problem.message for problem in refusal.problems]
-    return [_readable(one, type, compiled) for one in _judged(compiled.schema, node)]
+    return [_readable(one, type, compiled) for one in _validate(compiled.schema, node)]
 
 
-def schema_problems(world: XmlWorld) -> list[str]:
+def schema_problems(world: XmlDefinitions) -> list[str]:
     """Why the schemas of a flow cannot be used; nothing if they can."""
     return list(_compiled(world.schemas).problems)
 
 
-def _message_violations(world: XmlWorld, value: Value, message: str) -> list[str]:
+def _message_violations(world: XmlDefinitions, value: Value, message: str) -> list[str]:
     if message not in world.messages:
         return [f"no message {message} is known"]
     if not isinstance(value, dict):
@@ -93,7 +93,7 @@ def _message_violations(world: XmlWorld, value: Value, message: str) -> list[str
     return found
 
 
-def _element(value: Value, type: XmlType, compiled: _Compiled) -> Node:
+def _element(value: Value, type: XmlType, compiled: _Compiled) -> ParsedElement:
     """The value as an element that the schema on top knows. Raises BadFlow, as the door does, if it is none."""
     text = element_text(value)
     if type.element:
@@ -122,21 +122,21 @@ def _lexical(value: Value, type: str) -> str:
     raise BadFlow(problems=["a text, a number or a boolean is wanted"])
 
 
-def _judged(schema: etree.XMLSchema, node: Node) -> list[str]:
+def _validate(schema: etree.XMLSchema, node: ParsedElement) -> list[str]:
     try:
         if schema.validate(node):
             return []
     except etree.XMLSchemaValidateError:
         return ["it cannot be judged: a pattern or a content model of its schema is too ambiguous"]
     told = [str(entry.message) for entry in schema.error_log]
-    return told[:TOLD_MAX] or ["it is not as its schema wants it"]
+    return told[:VIOLATIONS_MAX] or ["it is not as its schema wants it"]
 
 
 def _readable(said: str, type: XmlType, compiled: _Compiled) -> str:
     return said.replace(compiled.elements[type.type], f"of type {type.type}") if type.type else said
 
 
-@lru_cache(maxsize=REMEMBERED_MAX)
+@lru_cache(maxsize=CACHED_MAX)
 def _compiled(schemas: tuple[SchemaText, ...]) -> _Compiled:
     known = declarations(schemas)
     problems = [*known.problems, *_out_of_bounds(known)]
@@ -148,7 +148,7 @@ def _compiled(schemas: tuple[SchemaText, ...]) -> _Compiled:
         schema = etree.XMLSchema(_top(known, elements))
     except etree.XMLSchemaParseError as error:
         entries = [f"{_place(entry.filename, known)}{entry.line}: {entry.message}" for entry in error.error_log]
-        return _Compiled(None, {}, tuple(entries[:TOLD_MAX]) or (str(error),))
+        return _Compiled(None, {}, tuple(entries[:VIOLATIONS_MAX]) or (str(error),))
     return _Compiled(schema, elements, ())
 
 
@@ -168,23 +168,25 @@ def _place(file: str | None, known: Declarations) -> str:
     return f"{known.documents[int(number)].source.location}:" if number.isdigit() else ""
 
 
-def _top(known: Declarations, elements: dict[str, str]) -> Node:
+def _top(known: Declarations, elements: dict[str, str]) -> ParsedElement:
     """The schema that draws in all others."""
     spaces = _spaces(known)
     numbers = {space: at for at, space in enumerate(spaces)}
     seen: set[tuple[str, str, str]] = set()
-    texts = {f"mem:{at}": _rewritten(document, known, numbers, seen) for at, document in enumerate(known.documents)}
+    texts = {
+        f"mem:{at}": _localize_imports(document, known, numbers, seen) for at, document in enumerate(known.documents)
+    }
     for space, number in numbers.items():
-        texts[f"mem:all/{number}"] = _gathered(space, spaces[space])
+        texts[f"mem:all/{number}"] = _merge_documents(space, spaces[space])
     texts["mem:top"] = _driver(numbers, elements)
-    return among(texts, "mem:top")
+    return parse_with_resolver(texts, "mem:top")
 
 
 def _spaces(known: Declarations) -> dict[str, list[int]]:
     """Which documents make up each namespace. What another one adopts or redefines comes in through that one."""
     schemas = tuple(document.source for document in known.documents)
     redefined = {
-        located(document.source, node.get("schemaLocation") or "", schemas)
+        locate_schema(document.source, node.get("schemaLocation") or "", schemas)
         for document in known.documents
         for node in document.root.iterchildren(f"{{{XSD}}}redefine")
     }
@@ -196,7 +198,7 @@ def _spaces(known: Declarations) -> dict[str, list[int]]:
     return spaces
 
 
-def _gathered(space: str, documents: list[int]) -> bytes:
+def _merge_documents(space: str, documents: list[int]) -> bytes:
     """One schema for a namespace that several documents declare: libxml2 imports a namespace once."""
     root = etree.Element(f"{{{XSD}}}schema", nsmap={"xs": XSD})
     if space:
@@ -220,8 +222,8 @@ def _driver(numbers: dict[str, int], elements: dict[str, str]) -> bytes:
     return etree.tostring(root)
 
 
-def _rewritten(
-    document: Document, known: Declarations, numbers: dict[str, int], seen: set[tuple[str, str, str]]
+def _localize_imports(
+    document: SchemaDocument, known: Declarations, numbers: dict[str, int], seen: set[tuple[str, str, str]]
 ) -> bytes:
     """The document with imports and includes that stay among ours, and without what was declared before: WSDL documents
     often bring the same types along."""
@@ -238,7 +240,7 @@ def _rewritten(
         if (number := numbers.get(node.get("namespace") or "")) is not None:
             node.set("schemaLocation", f"mem:all/{number}")
     for node in root.iterchildren(f"{{{XSD}}}include", f"{{{XSD}}}redefine"):
-        found = located(document.source, node.get("schemaLocation") or "", schemas)
+        found = locate_schema(document.source, node.get("schemaLocation") or "", schemas)
         if found is None:
             root.remove(node)
         else:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 XML_NAMESPACE: Final = "http://www.w3.org/XML/1998/namespace"
-FEW: Final = 8
+INDEX_MIN: Final = 8
 """So many children are looked through as fast as a table is asked, and take less room."""
 
 _NO_PREFIXES: Final[dict[str, str]] = {}
@@ -25,13 +25,13 @@ class Node:
     __slots__ = ("parent",)
 
     def __init__(self) -> None:
-        self.parent: Document | Element | None = None
+        self.parent: XmlDocument | Element | None = None
 
     @property
-    def document(self) -> "Document | None":
+    def document(self) -> "XmlDocument | None":
         """The document that it stands in; None for what was cut out."""
         at: Node | None = self
-        while at is not None and not isinstance(at, Document):
+        while at is not None and not isinstance(at, XmlDocument):
             at = at.parent
         return at
 
@@ -105,7 +105,7 @@ class _Parent(Node):
 
     def named(self, ns: str, local: str) -> "list[Element]":
         """The children of a name, in their order. The list is nobody's to change."""
-        if len(self.children) <= FEW:
+        if len(self.children) <= INDEX_MIN:
             return [
                 child for child in self.children if type(child) is Element and child.local == local and child.ns == ns
             ]
@@ -135,10 +135,10 @@ class _Parent(Node):
         while isinstance(at, Element):
             at.written = None
             at = at.parent
-        assert not isinstance(at, Document) or not at.shared, "a tree that others read is not changed; copy it"
+        assert not isinstance(at, XmlDocument) or not at.shared, "a tree that others read is not changed; copy it"
 
 
-class Document(_Parent):
+class XmlDocument(_Parent):
     """The root of a tree. `shared` marks what many read and nobody may change."""
 
     __slots__ = ("order", "shared")
@@ -154,7 +154,7 @@ class Document(_Parent):
         return next(self.elements())
 
 
-class Written(NamedTuple):
+class SerializedElement(NamedTuple):
     """What was written of an element, how many elements that are, and where: how deep, and with which prefixes."""
 
     text: str
@@ -176,7 +176,7 @@ class Element(_Parent):
         self.ns, self.local, self.prefix = ns, local, prefix
         self.nsmap = nsmap or _NO_PREFIXES
         self.attributes = _NO_ATTRIBUTES
-        self.written: Written | None = None
+        self.written: SerializedElement | None = None
 
     @property
     def name(self) -> str:
@@ -267,7 +267,7 @@ def replace(old: Child, new: Child) -> None:
         parent._named = named
 
 
-def rooted(element: Element) -> Element:
+def in_own_document(element: Element) -> Element:
     """The element in a document of its own."""
-    Document().append(element)
+    XmlDocument().append(element)
     return element

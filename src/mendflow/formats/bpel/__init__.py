@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
+from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.formats.bpel.analysis import analyse
 from mendflow.formats.bpel.definitions import Definitions
-from mendflow.formats.bpel.process import Parsed, flow_of, parsed
-from mendflow.formats.bpel.reading import Document
+from mendflow.formats.bpel.process import ParsedProcess, flow_of, parse_process
+from mendflow.formats.bpel.reader import SourceDocument
 from mendflow.formats.files import flow_bytes
 
-__all__ = ["BPEL_ENDING", "Definitions", "Document", "Parsed", "load_bpel", "parse_bpel", "read_bpel"]
+__all__ = ["BPEL_ENDING", "Definitions", "ParsedProcess", "SourceDocument", "load_bpel", "parse_bpel", "read_bpel"]
 
 BPEL_ENDING = ".bpel"
 UNDEFINED = "SA00010"
@@ -26,40 +26,40 @@ def read_bpel(data: bytes | str, path: str | Path = "process.bpel", shown: str =
     """The flow of a text that stands, or would stand, at this path."""
     given = parse_bpel(data, path, shown)
     flow = flow_of(given)
-    if problems := _judged(given):
+    if problems := _check_process(given):
         raise BadFlow(problems=problems)
     return flow
 
 
-def parse_bpel(data: bytes | str, path: str | Path = "process.bpel", shown: str = "") -> Parsed:
+def parse_bpel(data: bytes | str, path: str | Path = "process.bpel", shown: str = "") -> ParsedProcess:
     """The process and what its imports define, before any of it is judged."""
-    return parsed(data, Path(path), shown or str(path))
+    return parse_process(data, Path(path), shown or str(path))
 
 
-def _judged(given: Parsed) -> list[Problem]:
+def _check_process(given: ParsedProcess) -> list[Problem]:
     """All that is wrong, in order. Where the reader and a rule of the specification speak of the same line, the rule's
     number is told once, and nothing without a number beside it."""
-    read = {(each.file, each.line, _number(each)) for each in given.problems}
+    read = {(each.file, each.line, _rule_number(each)) for each in given.problems}
     places = {(file, line) for file, line, _ in read}
-    rules = [each for each in analyse(given) if _is_news(each, read, places)]
-    told = {(each.file, each.line) for each in rules if _number(each)}
-    others = [each for each in given.problems if _number(each) or (each.file, each.line) not in told]
+    rules = [each for each in analyse(given) if _is_new_problem(each, read, places)]
+    told = {(each.file, each.line) for each in rules if _rule_number(each)}
+    others = [each for each in given.problems if _rule_number(each) or (each.file, each.line) not in told]
     missing = [f"{{{space}}}" for space in given.definitions.missing if space]
-    news = [each for each in (*rules, *others) if not _follows(each, missing)]
+    news = [each for each in (*rules, *others) if not _is_consequence(each, missing)]
     return sorted(news, key=lambda each: (each.file, each.line))
 
 
-def _follows(problem: Problem, missing: list[str]) -> bool:
+def _is_consequence(problem: Problem, missing: list[str]) -> bool:
     """Whether it is only that something is not defined whose file could not be read, which is told already."""
-    return _number(problem) == UNDEFINED and any(space in problem.message for space in missing)
+    return _rule_number(problem) == UNDEFINED and any(space in problem.message for space in missing)
 
 
-def _is_news(found: Problem, read: set[tuple[str, int, str]], places: set[tuple[str, int]]) -> bool:
+def _is_new_problem(found: Problem, read: set[tuple[str, int, str]], places: set[tuple[str, int]]) -> bool:
     place = (found.file, found.line)
-    return (*place, _number(found)) not in read if _number(found) else place not in places
+    return (*place, _rule_number(found)) not in read if _rule_number(found) else place not in places
 
 
-def _number(problem: Problem) -> str:
+def _rule_number(problem: Problem) -> str:
     """The number of the rule that it is about; empty if it has none."""
     number, colon, _ = problem.message.partition(": ")
     return number if colon and number.startswith("SA") else ""

@@ -7,18 +7,18 @@ from typing import Final, Literal
 
 import msgspec
 
-from mendflow.core.model.xml import Bound, Port
-from mendflow.core.xml import Node
+from mendflow.core.model.xml import ServicePort, SoapBinding
+from mendflow.core.xml import ParsedElement
 from mendflow.formats.bpel.definitions import Definitions
-from mendflow.formats.bpel.names import elements, local, named, namespace, own
-from mendflow.formats.bpel.reading import Reading
+from mendflow.formats.bpel.names import elements, local_name, namespace, own_elements, qualified_name
+from mendflow.formats.bpel.reader import XmlReader
 from mendflow.formats.bpel.vocabulary import SOAP, WSDL
 
 HTTP: Final = "http://schemas.xmlsoap.org/soap/http"
 Style = Literal["document", "rpc"]
 
 
-class Body(msgspec.Struct, frozen=True):
+class SoapBody(msgspec.Struct, frozen=True):
     """The parts that the body of an operation's request or answer is said to have; the others would be in headers."""
 
     operation: str
@@ -31,9 +31,9 @@ class Binding(msgspec.Struct, frozen=True):
 
     port_type: str
     style: Style
-    operations: dict[str, Bound]
+    operations: dict[str, SoapBinding]
     unspoken: str = ""
-    bodies: tuple[Body, ...] = ()
+    bodies: tuple[SoapBody, ...] = ()
 
 
 class Bindings:
@@ -42,30 +42,30 @@ class Bindings:
     def __init__(self, into: Definitions) -> None:
         self.into = into
         self.bindings: dict[str, Binding] = {}
-        self.services: list[tuple[Reading, Node]] = []
+        self.services: list[tuple[XmlReader, ParsedElement]] = []
 
-    def read(self, reading: Reading, root: Node) -> None:
-        for child in own(root, "binding"):
-            if (soap := of_soap(child, "binding")) is not None:
-                name = named(root.get("targetNamespace", ""), reading.needed(child, "name"))
+    def read(self, reading: XmlReader, root: ParsedElement) -> None:
+        for child in own_elements(root, "binding"):
+            if (soap := soap_element(child, "binding")) is not None:
+                name = qualified_name(root.get("targetNamespace", ""), reading.needed(child, "name"))
                 self.bindings.setdefault(name, binding_of(reading, child, soap))
-        self.services += [(reading, child) for child in own(root, "service")]
+        self.services += [(reading, child) for child in own_elements(root, "service")]
 
     def finish(self) -> None:
         for reading, service in self.services:
             root = service.getparent()
             space = root.get("targetNamespace", "") if root is not None else ""
-            for port in own(service, "port"):
+            for port in own_elements(service, "port"):
                 binding = self.bindings.get(reading.qname_needed(port, "binding"))
                 if binding is not None:
-                    self.port(reading, named(space, service.get("name", "")), port, binding)
+                    self.port(reading, qualified_name(space, service.get("name", "")), port, binding)
 
-    def port(self, reading: Reading, service: str, at: Node, binding: Binding) -> None:
+    def port(self, reading: XmlReader, service: str, at: ParsedElement, binding: Binding) -> None:
         if why := binding.unspoken or self._in_headers(binding):
             self.into.unspoken.setdefault(binding.port_type, why)
             return
-        address = of_soap(at, "address")
-        port = Port(
+        address = soap_element(at, "address")
+        port = ServicePort(
             service=service,
             name=reading.needed(at, "name"),
             port_type=binding.port_type,
@@ -88,43 +88,43 @@ class Bindings:
         return ""
 
 
-def binding_of(reading: Reading, at: Node, soap: Node) -> Binding:
+def binding_of(reading: XmlReader, at: ParsedElement, soap: ParsedElement) -> Binding:
     style = style_of(reading, soap, "document")
     found, unspoken = {}, ""
     if (transport := soap.get("transport", HTTP).strip()) != HTTP:
         unspoken = f"its binding wants the transport {transport}, and SOAP is spoken over HTTP here"
-    for each in own(at, "operation"):
+    for each in own_elements(at, "operation"):
         name = reading.needed(each, "name")
-        found[name] = bound(reading, each, style)
+        found[name] = bound_operation(reading, each, style)
         if any(body.get("use") == "encoded" for body in each.iter(f"{{{SOAP}}}body")):
             unspoken = f"its operation {name} is SOAP-encoded, and only literal messages are spoken here"
-    bodies = tuple(body for each in own(at, "operation") for body in _bodies(each))
+    bodies = tuple(body for each in own_elements(at, "operation") for body in _bodies(each))
     return Binding(reading.qname_needed(at, "type"), style, found, unspoken, bodies)
 
 
-def _bodies(at: Node) -> Iterator[Body]:
-    for way in own(at, "input", "output"):
+def _bodies(at: ParsedElement) -> Iterator[SoapBody]:
+    for way in own_elements(at, "input", "output"):
         for body in way.iter(f"{{{SOAP}}}body"):
             if (parts := body.get("parts")) is not None:
-                yield Body(at.get("name", "").strip(), local(way), frozenset(parts.split()))
+                yield SoapBody(at.get("name", "").strip(), local_name(way), frozenset(parts.split()))
 
 
-def bound(reading: Reading, at: Node, style: Style) -> Bound:
+def bound_operation(reading: XmlReader, at: ParsedElement, style: Style) -> SoapBinding:
     """How one operation is spoken."""
-    soap = of_soap(at, "operation")
-    body = next((body for way in own(at, "input") if (body := of_soap(way, "body")) is not None), None)
-    return Bound(
+    soap = soap_element(at, "operation")
+    body = next((body for way in own_elements(at, "input") if (body := soap_element(way, "body")) is not None), None)
+    return SoapBinding(
         action=soap.get("soapAction", "").strip() if soap is not None else "",
         style=style_of(reading, soap, style) if soap is not None else style,
         namespace=body.get("namespace", "").strip() if body is not None else "",
     )
 
 
-def style_of(reading: Reading, at: Node, otherwise: Style) -> Style:
+def style_of(reading: XmlReader, at: ParsedElement, otherwise: Style) -> Style:
     return "rpc" if reading.one_of(at, "style", ("document", "rpc"), otherwise) == "rpc" else "document"
 
 
-def of_soap(at: Node, name: str) -> Node | None:
+def soap_element(at: ParsedElement, name: str) -> ParsedElement | None:
     """What SOAP 1.1 says of an element of WSDL."""
     assert namespace(at) == WSDL
-    return next((each for each in elements(at) if namespace(each) == SOAP and local(each) == name), None)
+    return next((each for each in elements(at) if namespace(each) == SOAP and local_name(each) == name), None)

@@ -6,13 +6,13 @@ from typing import Final, Literal
 from lxml import etree
 
 from mendflow.core.model.expr import XPATH
-from mendflow.core.model.xml import XmlCopy, XmlPlace, XmlSource
-from mendflow.core.xml import Node
-from mendflow.formats.bpel.around import Process
-from mendflow.formats.bpel.expressions import PREFIX, expression_of, query_of, sheets_in
-from mendflow.formats.bpel.names import local, own
-from mendflow.formats.bpel.reading import text_of
-from mendflow.formats.bpel.sheets import bring
+from mendflow.core.model.xml import XmlCopy, XmlSource, XmlTarget
+from mendflow.core.xml import ParsedElement
+from mendflow.formats.bpel.expressions import PREFIX, expression_of, query_of, stylesheets_in
+from mendflow.formats.bpel.names import local_name, own_elements
+from mendflow.formats.bpel.process_reader import ProcessReader
+from mendflow.formats.bpel.reader import text_of
+from mendflow.formats.bpel.stylesheets import add_stylesheet
 
 FROM: Final = ("variable", "part", "property", "partnerLink", "endpointReference", "expressionLanguage")
 TO: Final = ("variable", "part", "property", "partnerLink", "expressionLanguage")
@@ -27,7 +27,7 @@ TO_FORMS: Final = (*PLACES, frozenset({"partnerLink"}))
 """What may stand together."""
 
 
-def copy_of(process: Process, at: Node) -> XmlCopy:
+def copy_of(process: ProcessReader, at: ParsedElement) -> XmlCopy:
     process.only(at, ("keepSrcElementName", "ignoreMissingFromData"))
     parts = process.parts(at, {"from": 1, "to": 1})
     for name in ("from", "to"):
@@ -35,17 +35,17 @@ def copy_of(process: Process, at: Node) -> XmlCopy:
             process.problem(at, f"a <copy> needs a <{name}>")
     return XmlCopy(
         source=source_of(process, parts["from"][0]) if parts["from"] else XmlSource(empty=True),
-        target=target_of(process, parts["to"][0]) if parts["to"] else XmlPlace(),
+        target=target_of(process, parts["to"][0]) if parts["to"] else XmlTarget(),
         keep_name=process.truth(at, "keepSrcElementName"),
         ignore_missing=process.truth(at, "ignoreMissingFromData"),
     )
 
 
-def source_of(process: Process, at: Node) -> XmlSource:
+def source_of(process: ProcessReader, at: ParsedElement) -> XmlSource:
     """A `from` in any of its forms."""
     process.only(at, FROM)
     _one_form(process, at, FROM_FORMS)
-    literals, queries = list(own(at, "literal")), list(own(at, "query"))
+    literals, queries = list(own_elements(at, "literal")), list(own_elements(at, "query"))
     if literals:
         return XmlSource(literal=literal_of(literals[0]))
     if at.get("partnerLink") is not None:
@@ -62,53 +62,53 @@ def source_of(process: Process, at: Node) -> XmlSource:
         return XmlSource(empty=True)
     expression = expression_of(process, at, process.languages)
     if expression.language == XPATH:
-        for address in sheets_in(expression.text):
-            bring(address, process.places, process.sheets)
+        for address in stylesheets_in(expression.text):
+            add_stylesheet(address, process.places, process.sheets)
     return XmlSource(expression=expression)
 
 
-def target_of(process: Process, at: Node) -> XmlPlace:
+def target_of(process: ProcessReader, at: ParsedElement) -> XmlTarget:
     """A `to` in any of its forms."""
     process.only(at, TO)
     _one_form(process, at, TO_FORMS)
-    queries = list(own(at, "query"))
+    queries = list(own_elements(at, "query"))
     if at.get("partnerLink") is not None:
-        return XmlPlace(partner_link=process.needed(at, "partnerLink"))
+        return XmlTarget(partner_link=process.needed(at, "partnerLink"))
     if at.get("variable") is not None:
-        return XmlPlace(
+        return XmlTarget(
             variable=process.needed(at, "variable"),
             part=at.get("part", "").strip(),
             property=process.qname(at, "property"),
             query=query_of(process, queries[0], process.languages) if queries else None,
         )
     if not at.attrib and not text_of(at).strip():
-        return XmlPlace()
-    return XmlPlace(expression=expression_of(process, at, process.languages))
+        return XmlTarget()
+    return XmlTarget(expression=expression_of(process, at, process.languages))
 
 
-def _one_form(process: Process, at: Node, forms: tuple[frozenset[str], ...]) -> None:
+def _one_form(process: ProcessReader, at: ParsedElement, forms: tuple[frozenset[str], ...]) -> None:
     """Refuse what is of several forms at once."""
     said = {name for name in map(str, at.keys()) if not name.startswith("{")}
-    said |= {f"<{local(each)}>" for each in own(at) if local(each) != "documentation"}
+    said |= {f"<{local_name(each)}>" for each in own_elements(at) if local_name(each) != "documentation"}
     said |= {"an expression"} if text_of(at).strip() else set()
     if not any(said <= form for form in forms):
         listed = ", ".join(sorted(said))
-        process.problem(at, f"SA00032: <{local(at)}> has {listed}, which do not go together: choose one form")
+        process.problem(at, f"SA00032: <{local_name(at)}> has {listed}, which do not go together: choose one form")
 
 
-def literal_of(at: Node) -> str:
+def literal_of(at: ParsedElement) -> str:
     """The content of a literal with every prefix that it uses, in names or in texts."""
     spoken = {str(each.prefix) for each in at.iter("*") if each is not at and each.prefix}
     for each in at.iter("*"):
         texts = (text_of(each), *each.values(), *map(str, each.keys()))
         spoken |= {prefix for text in texts for prefix in PREFIX.findall(text)}
     kept = {prefix: uri for prefix, uri in at.nsmap.items() if prefix in spoken}
-    root = etree.Element(local(at), nsmap=kept)
+    root = etree.Element(local_name(at), nsmap=kept)
     root.text = at.text
     root.extend(deepcopy(child) for child in at)
     etree.cleanup_namespaces(root, keep_ns_prefixes=sorted(spoken))
     return etree.tostring(root, encoding="unicode")
 
 
-def _role(process: Process, at: Node) -> Literal["myRole", "partnerRole"]:
+def _role(process: ProcessReader, at: ParsedElement) -> Literal["myRole", "partnerRole"]:
     return "myRole" if process.one_of(at, "endpointReference", ROLES, "partnerRole") == "myRole" else "partnerRole"

@@ -3,45 +3,47 @@
 from typing import Final
 
 from mendflow.core.model.expr import XPATH
-from mendflow.core.model.xml import Declared, PartnerLink, XmlCopy, XmlPlace, XmlSource, XmlType
-from mendflow.core.xml import Node
-from mendflow.formats.bpel.around import Process, SeenLink
+from mendflow.core.model.xml import PartnerLink, ScopeDeclarations, XmlCopy, XmlSource, XmlTarget, XmlType
+from mendflow.core.xml import ParsedElement
 from mendflow.formats.bpel.copies import source_of
 from mendflow.formats.bpel.expressions import TRANSFORM
-from mendflow.formats.bpel.names import own
-from mendflow.formats.bpel.reading import MANY
+from mendflow.formats.bpel.names import own_elements
+from mendflow.formats.bpel.process_reader import ProcessReader, VisibleLink
+from mendflow.formats.bpel.reader import MANY
 from mendflow.formats.bpel.vocabulary import PARTNER_LINKS
-from mendflow.formats.spelling import nearest
+from mendflow.formats.spelling import nearest_word
 
 DECLARING: Final = {"partnerLinks": 1, "messageExchanges": 1, "variables": 1, "correlationSets": 1}
 
 
-def declared_in(process: Process, at: Node) -> Declared:
-    variables = _each(process, at, "variables", "variable")
-    exchanges = _each(process, at, "messageExchanges", "messageExchange")
-    sets = _each(process, at, "correlationSets", "correlationSet")
-    return Declared(
+def declared_in(process: ProcessReader, at: ParsedElement) -> ScopeDeclarations:
+    variables = _declared_elements(process, at, "variables", "variable")
+    exchanges = _declared_elements(process, at, "messageExchanges", "messageExchange")
+    sets = _declared_elements(process, at, "correlationSets", "correlationSet")
+    return ScopeDeclarations(
         types={process.needed(each, "name"): _type(process, each) for each in variables},
-        first=tuple(_first(process, each) for each in variables if next(own(each, "from"), None) is not None),
+        first=tuple(
+            _initial_value(process, each) for each in variables if next(own_elements(each, "from"), None) is not None
+        ),
         partner_links={
             process.needed(each, "name"): _link(process, each)
-            for each in _each(process, at, "partnerLinks", "partnerLink")
+            for each in _declared_elements(process, at, "partnerLinks", "partnerLink")
         },
         correlation_sets={process.needed(each, "name"): _properties(process, each) for each in sets},
         exchanges=tuple(process.needed(each, "name") for each in exchanges),
     )
 
 
-def seen(process: Process, declared: Declared) -> dict[str, SeenLink]:
+def visible_links(process: ProcessReader, declared: ScopeDeclarations) -> dict[str, VisibleLink]:
     """The partner links that are in sight from here on."""
-    return {name: SeenLink(link, process.channel(name)) for name, link in declared.partner_links.items()}
+    return {name: VisibleLink(link, process.channel(name)) for name, link in declared.partner_links.items()}
 
 
-def _each(process: Process, at: Node, group: str, one: str) -> list[Node]:
-    return [each for inside in own(at, group) for each in process.parts(inside, {one: MANY})[one]]
+def _declared_elements(process: ProcessReader, at: ParsedElement, group: str, one: str) -> list[ParsedElement]:
+    return [each for inside in own_elements(at, group) for each in process.parts(inside, {one: MANY})[one]]
 
 
-def _type(process: Process, at: Node) -> XmlType:
+def _type(process: ProcessReader, at: ParsedElement) -> XmlType:
     process.only(at, ("name", "messageType", "type", "element"))
     process.parts(at, {"from": 1})
     return XmlType(
@@ -49,9 +51,9 @@ def _type(process: Process, at: Node) -> XmlType:
     )
 
 
-def _first(process: Process, at: Node) -> XmlCopy:
+def _initial_value(process: ProcessReader, at: ParsedElement) -> XmlCopy:
     """The value that a variable begins with."""
-    given = next(own(at, "from"))
+    given = next(own_elements(at, "from"))
     source: XmlSource = source_of(process, given)
     expression = source.expression
     if expression is not None and expression.language == XPATH and TRANSFORM.search(expression.text):
@@ -60,10 +62,10 @@ def _first(process: Process, at: Node) -> XmlCopy:
             "doXslTransform cannot give a variable its first value: leave the variable empty, and transform in the "
             "<from> of an assign",
         )
-    return XmlCopy(source=source, target=XmlPlace(variable=at.get("name", "").strip()))
+    return XmlCopy(source=source, target=XmlTarget(variable=at.get("name", "").strip()))
 
 
-def _link(process: Process, at: Node) -> PartnerLink:
+def _link(process: ProcessReader, at: ParsedElement) -> PartnerLink:
     process.only(at, ("name", "partnerLinkType", "myRole", "partnerRole", "initializePartnerRole"))
     type = process.qname_needed(at, "partnerLinkType")
     mine, partner = at.get("myRole", "").strip(), at.get("partnerRole", "").strip()
@@ -73,7 +75,7 @@ def _link(process: Process, at: Node) -> PartnerLink:
         if type in process.definitions.earlier:
             told += f" in the words of WS-BPEL 2.0, whose namespace for it is {PARTNER_LINKS}"
         told += process.definitions.advice_on(type)
-        process.problem(at, told, nearest(type, process.definitions.partner_link_types))
+        process.problem(at, told, nearest_word(type, process.definitions.partner_link_types))
     else:
         for role in filter(None, (mine, partner)):
             if role not in roles:
@@ -91,6 +93,6 @@ def _link(process: Process, at: Node) -> PartnerLink:
     )
 
 
-def _properties(process: Process, at: Node) -> tuple[str, ...]:
+def _properties(process: ProcessReader, at: ParsedElement) -> tuple[str, ...]:
     process.only(at, ("name", "properties"))
     return tuple(process.resolved(at, each) for each in process.needed(at, "properties").split())

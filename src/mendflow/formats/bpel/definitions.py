@@ -4,23 +4,23 @@ from typing import Literal
 
 import msgspec
 
-from mendflow.core.model.xml import Alias, Operation, Part, Port, SchemaText, XmlWorld
-from mendflow.formats.bpel.reading import Document
+from mendflow.core.model.xml import MessagePart, Operation, PropertyAlias, SchemaText, ServicePort, XmlDefinitions
+from mendflow.formats.bpel.reader import SourceDocument
 
 Kind = Literal["message", "portType", "operation", "partnerLinkType", "property", "propertyAlias"]
 
 
-class Place(msgspec.Struct, frozen=True):
+class SourceLocation(msgspec.Struct, frozen=True):
     file: str
     line: int
 
 
-class Twice(msgspec.Struct, frozen=True):
+class DuplicateDefinition(msgspec.Struct, frozen=True):
     """Something that is defined again, and where."""
 
     kind: Kind
     name: str
-    place: Place
+    place: SourceLocation
 
 
 class Definitions(msgspec.Struct, kw_only=True):
@@ -31,27 +31,27 @@ class Definitions(msgspec.Struct, kw_only=True):
     earlier BPEL. `documents` are all files, in the order in which they were read. `left_out` are namespaces that
     nothing defines, since nothing is fetched, and `missing` those whose files could not be read."""
 
-    messages: dict[str, tuple[Part, ...]] = {}
+    messages: dict[str, tuple[MessagePart, ...]] = {}
     port_types: dict[str, dict[str, Operation]] = {}
     partner_link_types: dict[str, dict[str, str]] = {}
     properties: dict[str, str] = {}
-    aliases: list[Alias] = []
-    alias_places: list[Place] = []
-    ports: list[Port] = []
+    aliases: list[PropertyAlias] = []
+    alias_places: list[SourceLocation] = []
+    ports: list[ServicePort] = []
     unspoken: dict[str, str] = {}
     schemas: list[SchemaText] = []
-    places: dict[tuple[Kind, str], Place] = {}
-    twice: list[Twice] = []
-    documents: list[Document] = []
+    places: dict[tuple[Kind, str], SourceLocation] = {}
+    twice: list[DuplicateDefinition] = []
+    documents: list[SourceDocument] = []
     left_out: set[str] = set()
     missing: set[str] = set()
     earlier: set[str] = set()
 
-    def is_new(self, kind: Kind, name: str, place: Place) -> bool:
+    def is_new(self, kind: Kind, name: str, place: SourceLocation) -> bool:
         """Whether it is the first definition of it."""
         first = self.places.setdefault((kind, name), place) is place
         if not first:
-            self.twice.append(Twice(kind, name, place))
+            self.twice.append(DuplicateDefinition(kind, name, place))
         return first
 
     def advice_on(self, name: str) -> str:
@@ -65,9 +65,9 @@ class Definitions(msgspec.Struct, kw_only=True):
         """Why no port of this port type can be spoken to; empty if one can, or if there is none at all."""
         return "" if any(port.port_type == port_type for port in self.ports) else self.unspoken.get(port_type, "")
 
-    def world(self, namespace: str, sheets: dict[str, str]) -> XmlWorld:
+    def world(self, namespace: str, sheets: dict[str, str]) -> XmlDefinitions:
         """What a flow takes along."""
-        return XmlWorld(
+        return XmlDefinitions(
             namespace=namespace,
             messages=self.messages,
             port_types=self.port_types,

@@ -9,9 +9,9 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.expr import CEL, XPATH, Expr
-from mendflow.core.xml import Node
-from mendflow.formats.bpel.names import local
-from mendflow.formats.bpel.reading import Reading, shown, text_of
+from mendflow.core.xml import ParsedElement
+from mendflow.formats.bpel.names import local_name
+from mendflow.formats.bpel.reader import XmlReader, abbreviate, text_of
 from mendflow.formats.bpel.vocabulary import CEL_LANGUAGE, XPATH_1_0
 
 LANGUAGES: Final = {XPATH_1_0: XPATH, CEL_LANGUAGE: CEL}
@@ -26,44 +26,45 @@ class Languages(msgspec.Struct, frozen=True):
     queries: str = XPATH_1_0
 
 
-def expression_of(reading: Reading, at: Node, languages: Languages) -> Expr:
+def expression_of(reading: XmlReader, at: ParsedElement, languages: Languages) -> Expr:
     """The expression that an element holds."""
-    expr = written(reading, at, "expressionLanguage", languages.expressions)
-    if TRANSFORM.search(expr.text) and expr.language == XPATH and local(at) != "from":
+    expr = expression_in(reading, at, "expressionLanguage", languages.expressions)
+    if TRANSFORM.search(expr.text) and expr.language == XPATH and local_name(at) != "from":
         reading.problem(
             at,
-            f"doXslTransform cannot stand in <{local(at)}>: transform in the <from> of an assign before it, into a "
-            "variable, and use that here",
+            f"doXslTransform cannot stand in <{local_name(at)}>: transform in the <from> of an assign before it, into"
+            " a variable, and use that here",
         )
     return expr
 
 
-def query_of(reading: Reading, at: Node, languages: Languages) -> Expr:
-    return written(reading, at, "queryLanguage", languages.queries)
+def query_of(reading: XmlReader, at: ParsedElement, languages: Languages) -> Expr:
+    return expression_in(reading, at, "queryLanguage", languages.queries)
 
 
-def written(reading: Reading, at: Node, attribute: str, otherwise: str) -> Expr:
+def expression_in(reading: XmlReader, at: ParsedElement, attribute: str, otherwise: str) -> Expr:
     for child in at.iterchildren("*"):
-        reading.problem(child, f"<{local(at)}> holds an expression and no elements; it has <{local(child)}>")
+        reading.problem(child, f"<{local_name(at)}> holds an expression and no elements; it has <{local_name(child)}>")
     text = text_of(at).strip()
     language = language_of(reading, at, attribute, otherwise)
-    return Expr(text, language, used(at, text) if language == XPATH else ())
+    return Expr(text, language, prefixes_used(at, text) if language == XPATH else ())
 
 
-def language_of(reading: Reading, at: Node, attribute: str, otherwise: str) -> str:
+def language_of(reading: XmlReader, at: ParsedElement, attribute: str, otherwise: str) -> str:
     said = at.get(attribute, "").strip() or otherwise
     if said not in LANGUAGES:
         reading.problem(
-            at, f"SA00004: nobody here knows the language {shown(said)}; write it in XPath 1.0, which is {XPATH_1_0}"
+            at,
+            f"SA00004: nobody here knows the language {abbreviate(said)}; write it in XPath 1.0, which is {XPATH_1_0}",
         )
     return LANGUAGES.get(said, XPATH)
 
 
-def used(at: Node, text: str) -> tuple[tuple[str, str], ...]:
+def prefixes_used(at: ParsedElement, text: str) -> tuple[tuple[str, str], ...]:
     """The prefixes around an element that a text may use, in their order."""
     return tuple(sorted((prefix, at.nsmap[prefix]) for prefix in set(PREFIX.findall(text)) if prefix in at.nsmap))
 
 
-def sheets_in(text: str) -> list[str]:
+def stylesheets_in(text: str) -> list[str]:
     """The style sheets that an expression names."""
     return [first or second for first, second in TRANSFORM.findall(text) if first or second]

@@ -10,27 +10,27 @@ from typing import Final
 
 from lxml import etree
 
-from mendflow.core.model.problems import Problem
+from mendflow.core.model.errors import Problem
 from mendflow.core.model.xml import SchemaText
-from mendflow.core.xml import Node
+from mendflow.core.xml import ParsedElement
 from mendflow.core.xml.declarations import builtin_of_content
 from mendflow.formats.bpel.bindings import Bindings
 from mendflow.formats.bpel.definitions import Definitions
-from mendflow.formats.bpel.names import elements, local, namespace, own
-from mendflow.formats.bpel.places import Places, is_remote
+from mendflow.formats.bpel.names import elements, local_name, namespace, own_elements
 from mendflow.formats.bpel.ports import PORTS
-from mendflow.formats.bpel.reading import Document, Reading, shown
+from mendflow.formats.bpel.reader import SourceDocument, XmlReader, abbreviate
+from mendflow.formats.bpel.source_files import SourceFiles, is_remote
 from mendflow.formats.bpel.vocabulary import SCHEMA, WELL_KNOWN, WSDL
-from mendflow.formats.bpel.wsdl import Described
+from mendflow.formats.bpel.wsdl import WsdlReader
 
-OURS: Final = {space: name for name, space in PORTS.items()}
+OWN_PORTS: Final = {space: name for name, space in PORTS.items()}
 """The ports that a server offers itself, by their namespaces. Whoever imports one needs no copy of its WSDL."""
 
 
-def definitions_of(reading: Reading, process: Document, places: Places) -> Definitions:
+def definitions_of(reading: XmlReader, process: SourceDocument, places: SourceFiles) -> Definitions:
     """All that the process imports. What is wrong is told to the reading, and to the problems of the places."""
-    gathering = _Gathering(reading, places)
-    wanted = list(own(process.root, "import"))
+    gathering = _ImportReader(reading, places)
+    wanted = list(own_elements(process.root, "import"))
     gathering.promised = {at.get("namespace", "") for at in wanted if not is_remote(at.get("location", ""))}
     for at in wanted:
         gathering.imported(at)
@@ -41,81 +41,83 @@ def definitions_of(reading: Reading, process: Document, places: Places) -> Defin
 def port_definitions(name: str) -> Definitions:
     """All that the WSDL of a port of our own says. Nobody changes what is returned."""
     problems: list[Problem] = []
-    places = Places(Path(), problems)
-    gathering = _Gathering(Reading(name, problems), places)
+    places = SourceFiles(Path(), problems)
+    gathering = _ImportReader(XmlReader(name, problems), places)
     gathering.take(places.ours(name))
     assert not problems, f"the WSDL of the port {name} is broken: {problems}"
     return gathering.finish()
 
 
-class _Gathering:
-    def __init__(self, reading: Reading, places: Places) -> None:
+class _ImportReader:
+    def __init__(self, reading: XmlReader, places: SourceFiles) -> None:
         self.reading, self.places = reading, places
         self.into = Definitions()
         self.bindings = Bindings(self.into)
         self.promised: set[str] = set()
         self._seen: set[str] = set()
 
-    def imported(self, at: Node) -> None:
+    def imported(self, at: ParsedElement) -> None:
         """An import of the process itself."""
         self.reading.only(at, ("namespace", "location", "importType"))
         kind, location = self.reading.needed(at, "importType"), at.get("location", "").strip()
         if kind not in (WSDL, SCHEMA):
             self.reading.problem(
-                at, f"SA00013: {shown(kind)} is no type of document that is read: import {WSDL} or {SCHEMA}"
+                at, f"SA00013: {abbreviate(kind)} is no type of document that is read: import {WSDL} or {SCHEMA}"
             )
         elif (document := self.reached(self.reading, at, location, "")) is not None:
             first = "definitions" if kind == WSDL else "schema"
             if document.root.tag != f"{{{kind}}}{first}":
-                self.reading.problem(at, f"SA00013: {shown(location)} is not of the importType that is said here")
+                self.reading.problem(at, f"SA00013: {abbreviate(location)} is not of the importType that is said here")
             else:
                 self.take(document)
 
-    def reached(self, reading: Reading, at: Node, location: str, base: str) -> Document | None:
+    def reached(self, reading: XmlReader, at: ParsedElement, location: str, base: str) -> SourceDocument | None:
         """The document of an import; None where there is none, which is a problem unless it is known what it says."""
         space = at.get("namespace", "").strip()
         if location and not is_remote(location):
             return self._document(reading, at, location, base)
-        if space in OURS:
-            return self.places.ours(OURS[space])
+        if space in OWN_PORTS:
+            return self.places.ours(OWN_PORTS[space])
         if not location or space in WELL_KNOWN or space in self.promised:
             self.into.left_out.add(space)
             return None
         return self._document(reading, at, location, base)
 
-    def _document(self, reading: Reading, at: Node, location: str, base: str) -> Document | None:
+    def _document(self, reading: XmlReader, at: ParsedElement, location: str, base: str) -> SourceDocument | None:
         found = self.places.document(reading, at, location, base)
         if found is None:
             self.into.missing.add(at.get("namespace", "").strip())
         return found
 
-    def take(self, document: Document) -> None:
+    def take(self, document: SourceDocument) -> None:
         """All that a document says, and all that it brings along."""
         if document.location in self._seen:
             return
         self._seen.add(document.location)
         self.into.documents.append(document)
-        reading = Reading(document.file, self.reading.problems)
+        reading = XmlReader(document.file, self.reading.problems)
         if namespace(document.root) == SCHEMA:
             self.schema(reading, document.root, document.location, document.location)
         elif namespace(document.root) == WSDL:
             self.wsdl(reading, document)
 
-    def wsdl(self, reading: Reading, document: Document) -> None:
-        for at in own(document.root, "import"):
+    def wsdl(self, reading: XmlReader, document: SourceDocument) -> None:
+        for at in own_elements(document.root, "import"):
             self.follow(reading, at, at.get("location", "").strip(), document.location)
         number = 0
-        for types in own(document.root, "types"):
-            for schema in (each for each in elements(types) if namespace(each) == SCHEMA and local(each) == "schema"):
+        for types in own_elements(document.root, "types"):
+            for schema in (
+                each for each in elements(types) if namespace(each) == SCHEMA and local_name(each) == "schema"
+            ):
                 number += 1
                 self.schema(reading, schema, document.location, f"{document.location}#{number}")
-        Described(reading, document.root, self.into).read()
+        WsdlReader(reading, document.root, self.into).read()
         self.bindings.read(reading, document.root)
 
-    def schema(self, reading: Reading, root: Node, base: str, location: str) -> None:
+    def schema(self, reading: XmlReader, root: ParsedElement, base: str, location: str) -> None:
         text = etree.tostring(root, encoding="unicode", with_tail=False)
         self.into.schemas.append(SchemaText(location=location, namespace=root.get("targetNamespace", ""), text=text))
-        for at in _drawn_in(root):
+        for at in _schema_references(root):
             self.follow(reading, at, at.get("schemaLocation", "").strip(), base)
 
     def finish(self) -> Definitions:
@@ -129,10 +131,10 @@ class _Gathering:
         self.into.left_out -= read | {document.root.get("targetNamespace", "") for document in self.into.documents}
         return self.into
 
-    def follow(self, reading: Reading, at: Node, location: str, base: str) -> None:
+    def follow(self, reading: XmlReader, at: ParsedElement, location: str, base: str) -> None:
         if (document := self.reached(reading, at, location, base)) is not None:
             self.take(document)
 
 
-def _drawn_in(schema: Node) -> Iterator[Node]:
-    return own(schema, "import", "include", "redefine")
+def _schema_references(schema: ParsedElement) -> Iterator[ParsedElement]:
+    return own_elements(schema, "import", "include", "redefine")

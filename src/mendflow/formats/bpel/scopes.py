@@ -5,42 +5,42 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.flow import Activity, Catch, OnAlarm, OnMessage, Scope, Sequence
-from mendflow.core.model.xml import Declared, XmlType
-from mendflow.core.xml import Node
-from mendflow.formats.bpel import messaging
-from mendflow.formats.bpel.around import Around, Process, Reader
-from mendflow.formats.bpel.basic import fault_name, when
-from mendflow.formats.bpel.declarations import DECLARING, declared_in, seen
+from mendflow.core.model.xml import ScopeDeclarations, XmlType
+from mendflow.core.xml import ParsedElement
+from mendflow.formats.bpel import message_activities
+from mendflow.formats.bpel.basic_activities import alarm_times, fault_name
+from mendflow.formats.bpel.declarations import DECLARING, declared_in, visible_links
 from mendflow.formats.bpel.expressions import expression_of
-from mendflow.formats.bpel.names import ACTIVITIES, local, needs_scope, own, written
-from mendflow.formats.bpel.reading import MANY
+from mendflow.formats.bpel.names import ACTIVITIES, local_name, needs_scope, own_elements, written_name
+from mendflow.formats.bpel.process_reader import ActivityReader, ProcessReader, ScopeContext
+from mendflow.formats.bpel.reader import MANY
 
 HANDLERS: Final = {"faultHandlers": 1, "eventHandlers": 1}
-UNDOING: Final = {"compensationHandler": 1, "terminationHandler": 1}
+UNDO_HANDLERS: Final = {"compensationHandler": 1, "terminationHandler": 1}
 FAULTS: Final = {"catch": MANY, "catchAll": 1}
 CATCHING: Final = ("faultName", "faultVariable", "faultMessageType", "faultElement")
 ONE_ACTIVITY: Final = dict.fromkeys(ACTIVITIES, MANY)
 """How many there are is told where the body is read."""
 
 
-def scope(process: Process, at: Node, around: Around) -> Activity:
+def scope(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> Activity:
     return scope_with(process, at, around, declared_in(process, at))
 
 
-def bare_scope(process: Process, at: Node, around: Around) -> Activity:
+def bare_scope(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> Activity:
     """The scope of an event handler, which declares everything for it."""
-    return scope_with(process, at, around, Declared())
+    return scope_with(process, at, around, ScopeDeclarations())
 
 
-def scope_with(process: Process, at: Node, around: Around, declared: Declared) -> Scope:
-    process.parts_of(at, DECLARING | HANDLERS | UNDOING | ONE_ACTIVITY, ("isolated", "exitOnStandardFault"))
+def scope_with(process: ProcessReader, at: ParsedElement, around: ScopeContext, declared: ScopeDeclarations) -> Scope:
+    process.parts_of(at, DECLARING | HANDLERS | UNDO_HANDLERS | ONE_ACTIVITY, ("isolated", "exitOnStandardFault"))
     name = process.names.of(at)
-    around.inner[written(at)] = name
-    inside = within(process, at, around, declared)
+    around.inner[written_name(at)] = name
+    inside = inner_context(process, at, around, declared)
     found = scope_of(process, at, inside, declared, name)
     handling = inside.but(compensable=inside.inner, inner={})
-    undoing = [process.body(each, handling) for each in own(at, "compensationHandler")]
-    ending = [process.body(each, handling) for each in own(at, "terminationHandler")]
+    undoing = [process.body(each, handling) for each in own_elements(at, "compensationHandler")]
+    ending = [process.body(each, handling) for each in own_elements(at, "terminationHandler")]
     return msgspec.structs.replace(
         found,
         isolated=process.truth(at, "isolated"),
@@ -49,18 +49,24 @@ def scope_with(process: Process, at: Node, around: Around, declared: Declared) -
     )
 
 
-def within(process: Process, at: Node, around: Around, declared: Declared) -> Around:
+def inner_context(
+    process: ProcessReader, at: ParsedElement, around: ScopeContext, declared: ScopeDeclarations
+) -> ScopeContext:
     """What is seen inside a scope."""
     exits = process.truth(at, "exitOnStandardFault", around.exit_on_standard_fault)
-    return around.but(exit_on_standard_fault=exits, links={**around.links, **seen(process, declared)}, inner={})
+    return around.but(
+        exit_on_standard_fault=exits, links={**around.links, **visible_links(process, declared)}, inner={}
+    )
 
 
-def scope_of(process: Process, at: Node, inside: Around, declared: Declared, name: str) -> Scope:
+def scope_of(
+    process: ProcessReader, at: ParsedElement, inside: ScopeContext, declared: ScopeDeclarations, name: str
+) -> Scope:
     """What a process and a scope have in common. Its body comes first: handlers may name the scopes in it."""
     body = process.body(at, inside)
     messages, alarms = _events(process, at, inside)
     handling = inside.but(compensable=inside.inner, inner={})
-    groups = [group for group in own(at, "faultHandlers") if process.parts(group, FAULTS)]
+    groups = [group for group in own_elements(at, "faultHandlers") if process.parts(group, FAULTS)]
     return Scope(
         name=name,
         body=body,
@@ -68,13 +74,13 @@ def scope_of(process: Process, at: Node, inside: Around, declared: Declared, nam
         messages=messages,
         alarms=alarms,
         exit_on_standard_fault=inside.exit_on_standard_fault,
-        declared=declared if declared != Declared() else None,
+        declared=declared if declared != ScopeDeclarations() else None,
     )
 
 
-def catches_of(process: Process, at: Node, around: Around) -> list[Catch]:
+def catches_of(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> list[Catch]:
     """The fault handlers in an element, that for all faults last."""
-    parts = {"catch": list(own(at, "catch")), "catchAll": list(own(at, "catchAll"))}
+    parts = {"catch": list(own_elements(at, "catch")), "catchAll": list(own_elements(at, "catchAll"))}
     found = []
     for each in parts["catch"]:
         process.only(each, CATCHING)
@@ -90,17 +96,17 @@ def catches_of(process: Process, at: Node, around: Around) -> list[Catch]:
     return found + [Catch(body=process.body(each, around), variable="") for each in parts["catchAll"]]
 
 
-def invoke(process: Process, at: Node, around: Around) -> Activity:
+def invoke(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> Activity:
     """An invoke; with handlers of its own it stands in a scope that has them."""
     known = {"correlations": 1, "toParts": 1, "fromParts": 1, "compensationHandler": 1} | FAULTS
-    process.parts_of(at, known, (*messaging.PARTNER, "inputVariable", "outputVariable"))
-    call = messaging.invoke(process, at, around)
+    process.parts_of(at, known, (*message_activities.PARTNER, "inputVariable", "outputVariable"))
+    call = message_activities.invoke(process, at, around)
     if not needs_scope(at):
         return call
     name = process.names.around(at)
-    around.inner[written(at)] = name
+    around.inner[written_name(at)] = name
     inside = around.but(compensable={}, inner={})
-    undoing = [process.body(each, inside) for each in own(at, "compensationHandler")]
+    undoing = [process.body(each, inside) for each in own_elements(at, "compensationHandler")]
     return Scope(
         name=name,
         body=msgspec.structs.replace(call, suppress_join_failure=around.suppress_join_failure),
@@ -110,36 +116,38 @@ def invoke(process: Process, at: Node, around: Around) -> Activity:
     )
 
 
-def _events(process: Process, at: Node, around: Around) -> tuple[tuple[OnMessage, ...], tuple[OnAlarm, ...]]:
+def _events(
+    process: ProcessReader, at: ParsedElement, around: ScopeContext
+) -> tuple[tuple[OnMessage, ...], tuple[OnAlarm, ...]]:
     messages, alarms = [], []
-    for group in own(at, "eventHandlers"):
+    for group in own_elements(at, "eventHandlers"):
         parts = process.parts(group, {"onEvent": MANY, "onAlarm": MANY})
         messages += [_on_event(process, each, around) for each in parts["onEvent"]]
         alarms += [on_alarm(process, each, around, repeats=True) for each in parts["onAlarm"]]
     return tuple(messages), tuple(alarms)
 
 
-def _on_event(process: Process, at: Node, around: Around) -> OnMessage:
+def _on_event(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> OnMessage:
     """An event handler for a message. Its scope is there before the message is taken: what the scope declares, the
     handler itself may use, so the handler declares it."""
-    process.only(at, (*messaging.TAKEN, "messageType", "element"))
-    process.parts(at, messaging.PARTS | ONE_ACTIVITY)
-    inside = list(own(at, *ACTIVITIES))
-    if len(inside) != 1 or local(inside[0]) != "scope":
+    process.only(at, (*message_activities.INBOUND_ATTRIBUTES, "messageType", "element"))
+    process.parts(at, message_activities.PARTS | ONE_ACTIVITY)
+    inside = list(own_elements(at, *ACTIVITIES))
+    if len(inside) != 1 or local_name(inside[0]) != "scope":
         process.problem(at, "an <onEvent> holds one <scope>: put what it does into one")
         return OnMessage(channel="", body=Sequence(name=process.names.claim("sequence"), body=()))
     declared = declared_in(process, inside[0])
-    sight = around.but(links={**around.links, **seen(process, declared)})
-    types = messaging.implied(process, at, sight)
-    heard = messaging.heard(process, at, sight, process.activity(inside[0], sight, bare_scope))
-    return msgspec.structs.replace(heard, declared=messaging.with_implied(declared, types))
+    sight = around.but(links={**around.links, **visible_links(process, declared)})
+    types = message_activities.implied_variables(process, at, sight)
+    heard = message_activities.on_message(process, at, sight, process.activity(inside[0], sight, bare_scope))
+    return msgspec.structs.replace(heard, declared=message_activities.with_variables(declared, types))
 
 
-def on_alarm(process: Process, at: Node, around: Around, repeats: bool = False) -> OnAlarm:
+def on_alarm(process: ProcessReader, at: ParsedElement, around: ScopeContext, repeats: bool = False) -> OnAlarm:
     every = {"repeatEvery": 1} if repeats else {}
     process.only(at, ())
     parts = process.parts(at, {"for": 1, "until": 1} | every | ONE_ACTIVITY)
-    duration, until = when(process, at, parts)
+    duration, until = alarm_times(process, at, parts)
     again = parts.get("repeatEvery", [])
     return OnAlarm(
         body=process.body(at, around),
@@ -149,4 +157,4 @@ def on_alarm(process: Process, at: Node, around: Around, repeats: bool = False) 
     )
 
 
-READERS: Final[dict[str, Reader]] = {"scope": scope, "invoke": invoke}
+READERS: Final[dict[str, ActivityReader]] = {"scope": scope, "invoke": invoke}

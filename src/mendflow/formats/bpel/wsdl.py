@@ -4,59 +4,59 @@ from collections.abc import Callable
 from typing import Final
 
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.xml import Alias, Operation, Part, XmlType
-from mendflow.core.xml import Node
-from mendflow.formats.bpel.definitions import Definitions, Kind, Place
+from mendflow.core.model.xml import MessagePart, Operation, PropertyAlias, XmlType
+from mendflow.core.xml import ParsedElement
+from mendflow.formats.bpel.definitions import Definitions, Kind, SourceLocation
 from mendflow.formats.bpel.expressions import Languages, query_of
-from mendflow.formats.bpel.names import elements, local, named, namespace, own
-from mendflow.formats.bpel.reading import MANY, Reading
+from mendflow.formats.bpel.names import elements, local_name, namespace, own_elements, qualified_name
+from mendflow.formats.bpel.reader import MANY, XmlReader
 from mendflow.formats.bpel.vocabulary import PARTNER_LINKS, PROPERTIES, WSDL
 
 
-class Described:
+class WsdlReader:
     """One WSDL document on its way into the definitions."""
 
-    def __init__(self, reading: Reading, root: Node, into: Definitions) -> None:
+    def __init__(self, reading: XmlReader, root: ParsedElement, into: Definitions) -> None:
         self.reading, self.root, self.into = reading, root, into
         self.namespace = root.get("targetNamespace", "")
 
     def read(self) -> None:
         for child in elements(self.root):
-            if read := READERS.get((namespace(child), local(child))):
+            if read := READERS.get((namespace(child), local_name(child))):
                 read(self, child)
-            elif local(child) == "partnerLinkType":
-                self.into.earlier.add(named(self.namespace, child.get("name", "")))
+            elif local_name(child) == "partnerLinkType":
+                self.into.earlier.add(qualified_name(self.namespace, child.get("name", "")))
 
-    def place(self, at: Node) -> Place:
-        return Place(self.reading.file, at.sourceline or 0)
+    def place(self, at: ParsedElement) -> SourceLocation:
+        return SourceLocation(self.reading.file, at.sourceline or 0)
 
-    def name(self, kind: Kind, at: Node) -> str:
+    def name(self, kind: Kind, at: ParsedElement) -> str:
         """The name that it defines; empty if it has none, or is defined already."""
         name = self.reading.needed(at, "name")
-        full = named(self.namespace, name) if name else ""
+        full = qualified_name(self.namespace, name) if name else ""
         return full if full and self.into.is_new(kind, full, self.place(at)) else ""
 
-    def message(self, at: Node) -> None:
+    def message(self, at: ParsedElement) -> None:
         parts = []
         for part in self.reading.parts(at, {"part": MANY})["part"]:
             element, type = self.reading.qname(part, "element"), self.reading.qname(part, "type")
             if bool(element) == bool(type):
                 self.reading.problem(part, "a part has an `element` or a `type`, and not both")
-            parts.append(Part(name=self.reading.needed(part, "name"), element=element, type=type))
+            parts.append(MessagePart(name=self.reading.needed(part, "name"), element=element, type=type))
         if name := self.name("message", at):
             self.into.messages[name] = tuple(parts)
 
-    def port_type(self, at: Node) -> None:
+    def port_type(self, at: ParsedElement) -> None:
         if not (name := self.name("portType", at)):
             return
         operations: dict[str, Operation] = {}
-        for each in own(at, "operation"):
+        for each in own_elements(at, "operation"):
             operation = self.operation(each)
             if self.into.is_new("operation", f"{name}#{operation.name}", self.place(each)):
                 operations[operation.name] = operation
         self.into.port_types[name] = operations
 
-    def operation(self, at: Node) -> Operation:
+    def operation(self, at: ParsedElement) -> Operation:
         parts = self.reading.parts(at, {"input": 1, "output": 1, "fault": MANY})
         given, answered = (
             self.reading.qname_needed(one, "message") if (one := next(iter(parts[way]), None)) is not None else ""
@@ -67,12 +67,12 @@ class Described:
         }
         return Operation(name=self.reading.needed(at, "name"), input=given, output=answered, faults=faults)
 
-    def partner_link_type(self, at: Node) -> None:
+    def partner_link_type(self, at: ParsedElement) -> None:
         roles = self.reading.parts(at, {"role": 2})["role"]
         found = {}
         for role in roles:
             # A draft of the standard had the port type in an element of its own.
-            inner = next(own(role, "portType"), None)
+            inner = next(own_elements(role, "portType"), None)
             port_type = (
                 self.reading.qname_needed(role, "portType")
                 if inner is None
@@ -84,7 +84,7 @@ class Described:
         if name := self.name("partnerLinkType", at):
             self.into.partner_link_types[name] = found
 
-    def property(self, at: Node) -> None:
+    def property(self, at: ParsedElement) -> None:
         type, element = self.reading.qname(at, "type"), self.reading.qname(at, "element")
         if bool(type) == bool(element):
             self.reading.problem(at, "a property has a `type` or an `element`, and not both")
@@ -92,14 +92,14 @@ class Described:
             # Of an element it has the type of what stands in it, which is known when all schemas are.
             self.into.properties[name] = type or element
 
-    def alias(self, at: Node) -> None:
+    def alias(self, at: ParsedElement) -> None:
         of = XmlType(
             message=self.reading.qname(at, "messageType"),
             element=self.reading.qname(at, "element"),
             type=self.reading.qname(at, "type"),
         )
-        query = next(own(at, "query"), None)
-        alias = Alias(
+        query = next(own_elements(at, "query"), None)
+        alias = PropertyAlias(
             property=self.reading.qname_needed(at, "propertyName"),
             of=of,
             part=at.get("part", "").strip(),
@@ -110,14 +110,14 @@ class Described:
             self.into.aliases.append(alias)
             self.into.alias_places.append(place)
 
-    def _query(self, at: Node) -> Expr | None:
+    def _query(self, at: ParsedElement) -> Expr | None:
         return query_of(self.reading, at, Languages())
 
 
-READERS: Final[dict[tuple[str, str], Callable[[Described, Node], None]]] = {
-    (WSDL, "message"): Described.message,
-    (WSDL, "portType"): Described.port_type,
-    (PARTNER_LINKS, "partnerLinkType"): Described.partner_link_type,
-    (PROPERTIES, "property"): Described.property,
-    (PROPERTIES, "propertyAlias"): Described.alias,
+READERS: Final[dict[tuple[str, str], Callable[[WsdlReader, ParsedElement], None]]] = {
+    (WSDL, "message"): WsdlReader.message,
+    (WSDL, "portType"): WsdlReader.port_type,
+    (PARTNER_LINKS, "partnerLinkType"): WsdlReader.partner_link_type,
+    (PROPERTIES, "property"): WsdlReader.property,
+    (PROPERTIES, "propertyAlias"): WsdlReader.alias,
 }

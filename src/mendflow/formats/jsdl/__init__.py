@@ -5,7 +5,7 @@ from pathlib import Path
 from mendflow.core.model.flow import Flow
 from mendflow.formats.files import flow_bytes
 from mendflow.formats.jsdl.document import flow_of, read_document
-from mendflow.formats.jsdl.writing import write_jsdl
+from mendflow.formats.jsdl.writer import write_jsdl
 
 __all__ = ["JSDL_ENDING", "flow_of", "load_jsdl", "read_jsdl", "write_jsdl"]
 

@@ -10,11 +10,11 @@ import msgspec
 from mendflow.core.expressions import literal
 from mendflow.core.model.flow import DURATION_MS_MAX
 from mendflow.core.model.jobs import Limits
-from mendflow.core.xml import Node
-from mendflow.formats.jsdl.file_systems import FileSystems, Spot
+from mendflow.core.xml import ParsedElement
+from mendflow.formats.jsdl.file_systems import FileLocation, FileSystems
 from mendflow.formats.jsdl.program import EVALUATED, SCRIPT, SHELL, Program, command_of
-from mendflow.formats.jsdl.reading import Reading, elements, local, namespace, shown
-from mendflow.formats.jsdl.spmd import Spread, spread_of
+from mendflow.formats.jsdl.reader import JsdlReader, abbreviate, elements, local, namespace
+from mendflow.formats.jsdl.spmd import ProcessLayout, process_layout
 from mendflow.formats.jsdl.vocabulary import (
     GRIDSAM_MPI,
     HPC,
@@ -54,7 +54,7 @@ VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 BLANKS: Final = str.maketrans("\t\r\n", "   ")
 
 
-class Applied(msgspec.Struct, kw_only=True):
+class ApplicationSpec(msgspec.Struct, kw_only=True):
     """What an application says of its job. `files` are its streams in the job's folder, `folder` is where it works."""
 
     command: str = ":"
@@ -65,20 +65,20 @@ class Applied(msgspec.Struct, kw_only=True):
     memory_limit: int = 0
     name: str = ""
     words: list[str] = []
-    spread: Spread = Spread()
-    folder: Spot = Spot("", "")
-    at: Node | None = None
+    spread: ProcessLayout = ProcessLayout()
+    folder: FileLocation = FileLocation("", "")
+    at: ParsedElement | None = None
 
 
 class Application:
     """Reads one; `staged` are the paths that files are brought to."""
 
-    def __init__(self, reading: Reading, systems: FileSystems, cpus: int) -> None:
+    def __init__(self, reading: JsdlReader, systems: FileSystems, cpus: int) -> None:
         self._reading = reading
         self._systems = systems
         self._cpus = cpus
 
-    def form(self, at: Node | None) -> tuple[Node | None, list[str]]:
+    def form(self, at: ParsedElement | None) -> tuple[ParsedElement | None, list[str]]:
         """The element that names the program, and what is said about it in words."""
         if at is None:
             return None, []
@@ -94,7 +94,7 @@ class Application:
             )
         return (forms[0] if forms else None), words
 
-    def _words(self, at: Node, others: Sequence[Node]) -> list[str]:
+    def _words(self, at: ParsedElement, others: Sequence[ParsedElement]) -> list[str]:
         words = []
         for each in others:
             if namespace(each) != JSDL:
@@ -110,32 +110,32 @@ class Application:
                 words.append(label + text)
         return words
 
-    def folder(self, form: Node | None) -> Spot:
+    def folder(self, form: ParsedElement | None) -> FileLocation:
         """The working directory, which files are brought to."""
         found = [each for each in elements(form) if local(each) == "WorkingDirectory"] if form is not None else []
         if not found:
-            return Spot("", "")
+            return FileLocation("", "")
         system = found[0].get(FILE_SYSTEM)
         text = self._reading.text(found[0], FILE_SYSTEM).strip()
         if system is None and text in ("", ".", "./"):
-            return Spot("", "")
-        return self._systems.spot(found[0], text, system, Spot("", ""))
+            return FileLocation("", "")
+        return self._systems.spot(found[0], text, system, FileLocation("", ""))
 
-    def applied(self, form: Node | None, folder: Spot, staged: Sequence[str]) -> Applied:
+    def applied(self, form: ParsedElement | None, folder: FileLocation, staged: Sequence[str]) -> ApplicationSpec:
         if form is None:
-            return Applied(folder=folder)
+            return ApplicationSpec(folder=folder)
         reading = self._reading
         key = (namespace(form), local(form))
         own = (POSIX,) if key[0] in (SPMD, GRIDSAM_MPI) else ()
         parts = reading.parts(form, FORMS[key], REFUSED_POSIX, own)
         name = reading.attributes(form, "name").get("name", "")
-        spread = spread_of(reading, form, parts, self._cpus)
+        spread = process_layout(reading, form, parts, self._cpus)
         program, env, files = self._program(parts, folder, staged, spread)
         limits, wall_ms, memory_limit = self._limits(parts)
         if not parts.get("Executable") and (parts.keys() - {"WorkingDirectory"} or spread.launcher):
             reading.problem(form, f"<{local(form)}> names no <Executable>")
         command, env = as_command(program, env)
-        return Applied(
+        return ApplicationSpec(
             command=command,
             env=env,
             files=files,
@@ -149,7 +149,11 @@ class Application:
         )
 
     def _program(
-        self, parts: Mapping[str, Sequence[Node]], folder: Spot, staged: Sequence[str], spread: Spread
+        self,
+        parts: Mapping[str, Sequence[ParsedElement]],
+        folder: FileLocation,
+        staged: Sequence[str],
+        spread: ProcessLayout,
     ) -> tuple[Program, dict[str, str], dict[str, str]]:
         executable, is_staged = self._executable(parts.get("Executable", []), folder, staged)
         streams = {name: self._spot(parts[name][0], folder) for name in STREAMS if parts.get(name)}
@@ -170,7 +174,9 @@ class Application:
         files = {name.lower(): spot.inside for name, spot in streams.items() if name != "Input" and spot.inside}
         return program, {**spread.env, **env}, files
 
-    def _executable(self, given: Sequence[Node], folder: Spot, staged: Sequence[str]) -> tuple[str, bool]:
+    def _executable(
+        self, given: Sequence[ParsedElement], folder: FileLocation, staged: Sequence[str]
+    ) -> tuple[str, bool]:
         """Its word, and whether it is brought with the job: then it must be made a program first."""
         if not given:
             return "", False
@@ -180,8 +186,8 @@ class Application:
         if SHELL_SIGNS.search(text):
             self._reading.problem(
                 at,
-                f"<Executable> {shown(text)} is a line for a shell, and no program: give its words as <Argument>s, "
-                "or say /bin/sh with the arguments -c and the line",
+                f"<Executable> {abbreviate(text)} is a line for a shell, and no program: give its words as"
+                " <Argument>s, or say /bin/sh with the arguments -c and the line",
             )
             return "", False
         if system is None and "/" not in text:
@@ -193,33 +199,37 @@ class Application:
         spot = self._systems.spot(at, text, system, folder)
         return spot.word if system else shlex.quote(text), spot.inside is not None and spot.inside in staged
 
-    def _spot(self, at: Node, folder: Spot) -> Spot:
+    def _spot(self, at: ParsedElement, folder: FileLocation) -> FileLocation:
         text = self._reading.word(at, FILE_SYSTEM)
-        return self._systems.spot(at, text, at.get(FILE_SYSTEM), folder) if text else Spot()
+        return self._systems.spot(at, text, at.get(FILE_SYSTEM), folder) if text else FileLocation()
 
-    def _argument(self, at: Node, folder: Spot) -> str:
+    def _argument(self, at: ParsedElement, folder: FileLocation) -> str:
         """An argument is one, whatever is in it; what ends a line in it is a blank, as JSDL wants it."""
         text = self._reading.text(at, FILE_SYSTEM).translate(BLANKS)
         system = at.get(FILE_SYSTEM)
         return shlex.quote(text) if system is None else self._systems.spot(at, text.strip(), system, folder).word
 
-    def _environment(self, given: Sequence[Node], folder: Spot) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
+    def _environment(
+        self, given: Sequence[ParsedElement], folder: FileLocation
+    ) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
         env: dict[str, str] = {}
         exports: list[tuple[str, str]] = []
         for at in given:
             text = self._reading.text(at, "name", FILE_SYSTEM)
             name, system = (at.get("name") or "").strip(), at.get(FILE_SYSTEM)
             if not name or "=" in name or "\0" in name or (system is not None and not VARIABLE.fullmatch(name)):
-                self._reading.problem(at, f"<Environment> needs a name that a variable can have, not {shown(name)}")
+                self._reading.problem(
+                    at, f"<Environment> needs a name that a variable can have, not {abbreviate(name)}"
+                )
             elif name in env or name in dict(exports):
-                self._reading.problem(at, f"the variable {shown(name)} is given twice")
+                self._reading.problem(at, f"the variable {abbreviate(name)} is given twice")
             elif system is None:
                 env[name] = text
             else:
                 exports.append((name, self._systems.spot(at, text.strip(), system, folder).word))
         return env, tuple(exports)
 
-    def _limits(self, parts: Mapping[str, Sequence[Node]]) -> tuple[Limits, int, int]:
+    def _limits(self, parts: Mapping[str, Sequence[ParsedElement]]) -> tuple[Limits, int, int]:
         reading, found = self._reading, {}
         for name, field in LIMITS.items():
             for at in parts.get(name, []):

@@ -8,15 +8,15 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mendflow.core.expressions import literal
-from mendflow.core.model.flow import Flow, Job, NeededResources, Publishing
+from mendflow.core.model.flow import Flow, JobActivity, PublicationTemplate, ResourceTemplates
 from mendflow.core.model.ids import FlowName
-from mendflow.core.xml import Node, parse
-from mendflow.formats.jsdl.application import Application, Applied
+from mendflow.core.xml import ParsedElement, parse
+from mendflow.formats.jsdl.application import Application, ApplicationSpec
 from mendflow.formats.jsdl.file_systems import FileSystems
-from mendflow.formats.jsdl.ranges import holds
-from mendflow.formats.jsdl.reading import Reading, local, namespace
-from mendflow.formats.jsdl.resources import Needs, needs_of
-from mendflow.formats.jsdl.staging import Staged, staged_files
+from mendflow.formats.jsdl.ranges import contains
+from mendflow.formats.jsdl.reader import JsdlReader, local, namespace
+from mendflow.formats.jsdl.resources import ResourceRequest, resource_request
+from mendflow.formats.jsdl.staging import JsdlStaging, staged_files
 from mendflow.formats.jsdl.vocabulary import JSDL, MANY
 from mendflow.formats.names import NAME, NAME_CHARS_MAX
 
@@ -32,10 +32,10 @@ def read_document(data: bytes | str, path: Path, shown: str = "") -> Flow:
     return flow_of(parse(data, shown), shown, path.parent, path.stem)
 
 
-def flow_of(root: Node, file: str, folder: Path | None, stem: str = UNNAMED) -> Flow:
+def flow_of(root: ParsedElement, file: str, folder: Path | None, stem: str = UNNAMED) -> Flow:
     """The flow of a JobDefinition. `stem` is what it is called if it has no name; without a `folder` it stands nowhere,
     and names no files beside it."""
-    reading = Reading(file, folder)
+    reading = JsdlReader(file, folder)
     if (namespace(root), local(root)) != (JSDL, "JobDefinition"):
         whose = f"of {namespace(root)!r:.100}" if namespace(root) else "of no namespace"
         reading.problem(
@@ -47,23 +47,23 @@ def flow_of(root: Node, file: str, folder: Path | None, stem: str = UNNAMED) -> 
     if not given:
         reading.problem(root, "<JobDefinition> has no <JobDescription>")
     reading.end()
-    flow = _described(reading, given[0], stem)
+    flow = _flow_from(reading, given[0], stem)
     reading.end()
     return flow
 
 
-def _described(reading: Reading, at: Node, stem: str) -> Flow:
+def _flow_from(reading: JsdlReader, at: ParsedElement, stem: str) -> Flow:
     reading.attributes(at)
     parts = reading.parts(at, DESCRIPTION)
-    name, words = _identified(reading, parts.get("JobIdentification", []))
+    name, words = _identification(reading, parts.get("JobIdentification", []))
     systems = FileSystems(reading)
-    needs = needs_of(reading, next(iter(parts.get("Resources", [])), None), systems)
+    needs = resource_request(reading, next(iter(parts.get("Resources", [])), None), systems)
     application = Application(reading, systems, int(needs.resources.cpus))
     form, said = application.form(next(iter(parts.get("Application", [])), None))
     folder = application.folder(form)
     staged = staged_files(reading, parts.get("DataStaging", []), systems, folder)
     applied = application.applied(form, folder, tuple(staged.inputs))
-    resources = _fitted(reading, needs, applied)
+    resources = _within_limits(reading, needs, applied)
     title = name_of(name or stem)
     job = _job(title if not applied.name else name_of(applied.name), applied, staged, resources)
     return Flow(
@@ -75,7 +75,7 @@ def _described(reading: Reading, at: Node, stem: str) -> Flow:
     )
 
 
-def _identified(reading: Reading, given: Sequence[Node]) -> tuple[str, list[str]]:
+def _identification(reading: JsdlReader, given: Sequence[ParsedElement]) -> tuple[str, list[str]]:
     """The job's name, and all that people may want to read of it."""
     if not given:
         return "", []
@@ -83,43 +83,43 @@ def _identified(reading: Reading, given: Sequence[Node]) -> tuple[str, list[str]
     parts = reading.parts(given[0], IDENTIFICATION)
     names = [reading.text(each).strip() for each in parts.get("JobName", [])]
     words = [reading.text(each).strip() for each in parts.get("Description", [])]
-    words += _labelled("annotation: ", reading, parts.get("JobAnnotation", []))
-    words += _labelled("project: ", reading, parts.get("JobProject", []))
+    words += _label_lines("annotation: ", reading, parts.get("JobAnnotation", []))
+    words += _label_lines("project: ", reading, parts.get("JobProject", []))
     return (names or [""])[0], [each for each in words if each]
 
 
-def _labelled(label: str, reading: Reading, given: Iterable[Node]) -> list[str]:
+def _label_lines(label: str, reading: JsdlReader, given: Iterable[ParsedElement]) -> list[str]:
     return [label + text for each in given if (text := reading.text(each).strip())]
 
 
-def _fitted(reading: Reading, needs: Needs, applied: Applied) -> NeededResources:
+def _within_limits(reading: JsdlReader, needs: ResourceRequest, applied: ApplicationSpec) -> ResourceTemplates:
     """What is asked for, within the limits of the application. Memory is given and bounded by one amount."""
     resources = replace(needs.resources, wall_ms=applied.wall_ms)
     at = applied.at if applied.at is not None else needs.at
     if (limit := applied.memory_limit) and at is not None:
         if resources.memory_bytes > limit:
             reading.problem(at, f"<MemoryLimit> of {limit} bytes is less than what <Resources> asks for")
-        elif holds(needs.memory, limit):
+        elif contains(needs.memory, limit):
             resources = replace(resources, memory_bytes=limit)
     wanted = applied.spread.cpus
     if wanted > resources.cpus and at is not None:
-        if not holds(needs.cpus, wanted):
+        if not contains(needs.cpus, wanted):
             reading.problem(at, f"its processes and threads need {wanted} processors, which <Resources> does not allow")
         resources = replace(resources, cpus=float(wanted))
     return resources
 
 
-def _job(name: str, applied: Applied, staged: Staged, resources: NeededResources) -> Job:
+def _job(name: str, applied: ApplicationSpec, staged: JsdlStaging, resources: ResourceTemplates) -> JobActivity:
     """Streams that are taken nowhere are kept, so that they can be read."""
     files: dict[str, Any] = {}
-    publish: dict[str, Publishing] = {}
+    publish: dict[str, PublicationTemplate] = {}
     for stream, path in applied.files.items():
         if path not in staged.targets and path not in files.values():
             files[stream] = literal(path)
     for path, target in staged.targets.items():
         key = staged.names[path]
         files[key], publish[key] = literal(path), target
-    return Job(
+    return JobActivity(
         name=name,
         command=applied.command,
         env=applied.env,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from mendflow.core.xml import Node
-from mendflow.formats.jsdl.reading import Reading, local
+from mendflow.core.xml import ParsedElement
+from mendflow.formats.jsdl.reader import JsdlReader, local
 
 PARTS = {"UpperBoundedRange": 1, "LowerBoundedRange": 1, "Exact": 1 << 30, "Range": 1 << 30}
 
@@ -42,25 +42,25 @@ Range = tuple[Interval, ...]
 """The alternatives: any of them will do."""
 
 
-def holds(ranges: Sequence[Range], number: float) -> bool:
+def contains(ranges: Sequence[Range], number: float) -> bool:
     """Whether a number is in all ranges."""
     return all(any(number in each for each in alternatives) for alternatives in ranges)
 
 
-def chosen(ranges: Sequence[Range], usual: int | None = None, least: int = 1) -> int | None:
+def choose_amount(ranges: Sequence[Range], usual: int | None = None, least: int = 1) -> int | None:
     """The amount that a job gets: the usual one if it will do, else the least of those that were named; None if no
     number from `least` on will do."""
-    if usual is not None and holds(ranges, usual):
+    if usual is not None and contains(ranges, usual):
         return usual
     candidates = []
     for alternatives in ranges:
         for interval in alternatives:
-            fitting = (each for each in interval.whole() if each >= least and holds(ranges, each))
+            fitting = (each for each in interval.whole() if each >= least and contains(ranges, each))
             candidates += [first] if (first := next(fitting, None)) is not None else []
     return min(candidates, default=None)
 
 
-def range_of(reading: Reading, at: Node) -> Range | None:
+def range_of(reading: JsdlReader, at: ParsedElement) -> Range | None:
     """What an element says; None if it says nothing that can be."""
     reading.attributes(at)
     before = len(reading.problems)
@@ -71,7 +71,7 @@ def range_of(reading: Reading, at: Node) -> Range | None:
     return tuple(found) if found and len(reading.problems) == before else None
 
 
-def _interval(reading: Reading, at: Node) -> Interval | None:
+def _interval(reading: JsdlReader, at: ParsedElement) -> Interval | None:
     match local(at):
         case "Exact":
             return _exact(reading, at)
@@ -85,7 +85,7 @@ def _interval(reading: Reading, at: Node) -> Interval | None:
             return _between(reading, at)
 
 
-def _exact(reading: Reading, at: Node) -> Interval | None:
+def _exact(reading: JsdlReader, at: ParsedElement) -> Interval | None:
     number = reading.number(at, "epsilon")
     text = reading.attributes(at, "epsilon").get("epsilon", "0")
     epsilon = reading.as_number(at, text)
@@ -97,7 +97,7 @@ def _exact(reading: Reading, at: Node) -> Interval | None:
     return Interval(low=number - epsilon, high=number + epsilon, best=number)
 
 
-def _between(reading: Reading, at: Node) -> Interval | None:
+def _between(reading: JsdlReader, at: ParsedElement) -> Interval | None:
     reading.attributes(at)
     parts = reading.parts(at, {"LowerBound": 1, "UpperBound": 1})
     if set(parts) != {"LowerBound", "UpperBound"}:
@@ -113,7 +113,7 @@ def _between(reading: Reading, at: Node) -> Interval | None:
     return Interval(low=low, high=high, low_open=low_open, high_open=high_open)
 
 
-def _bound(reading: Reading, at: Node) -> tuple[float | None, bool]:
+def _bound(reading: JsdlReader, at: ParsedElement) -> tuple[float | None, bool]:
     number = reading.number(at, "exclusiveBound")
     text = reading.attributes(at, "exclusiveBound").get("exclusiveBound", "false").strip()
     if text not in ("true", "false", "0", "1"):

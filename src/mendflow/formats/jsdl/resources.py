@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 
 from mendflow.core.expressions import literal
-from mendflow.core.model.flow import NeededResources
-from mendflow.core.xml import Node
-from mendflow.formats.jsdl.file_systems import FileSystems, amount
-from mendflow.formats.jsdl.ranges import Range, holds, range_of
-from mendflow.formats.jsdl.reading import Reading, shown
+from mendflow.core.model.flow import ResourceTemplates
+from mendflow.core.xml import ParsedElement
+from mendflow.formats.jsdl.file_systems import FileSystems, chosen_amount
+from mendflow.formats.jsdl.ranges import Range, contains, range_of
+from mendflow.formats.jsdl.reader import JsdlReader, abbreviate
 from mendflow.formats.jsdl.vocabulary import MACHINES, MANY, OTHER_SYSTEMS, RANGES, REFUSED_RESOURCES, SYSTEMS
-from mendflow.formats.spelling import nearest
+from mendflow.formats.spelling import nearest_word
 
 PARTS: Final = {
     "CandidateHosts": 1,
@@ -25,18 +25,18 @@ PARTS: Final = {
 }
 
 
-class Needs(msgspec.Struct, kw_only=True):
+class ResourceRequest(msgspec.Struct, kw_only=True):
     """What a document asks for, before the limits of its application are known."""
 
-    resources: NeededResources = NeededResources()
+    resources: ResourceTemplates = ResourceTemplates()
     memory: list[Range] = []
     cpus: list[Range] = []
-    at: Node | None = None
+    at: ParsedElement | None = None
 
 
-def needs_of(reading: Reading, at: Node | None, systems: FileSystems) -> Needs:
+def resource_request(reading: JsdlReader, at: ParsedElement | None, systems: FileSystems) -> ResourceRequest:
     if at is None:
-        return Needs()
+        return ResourceRequest()
     reading.attributes(at)
     parts = reading.parts(at, PARTS, REFUSED_RESOURCES)
     for each in parts.get("FileSystem", []):
@@ -50,44 +50,46 @@ def needs_of(reading: Reading, at: Node | None, systems: FileSystems) -> Needs:
             )
     ranges = {name: found for name in RANGES for each in parts.get(name, []) if (found := range_of(reading, each))}
     one = [ranges["TotalResourceCount"]] if "TotalResourceCount" in ranges else []
-    if not holds(one, 1):
+    if not contains(one, 1):
         reading.problem(
             parts["TotalResourceCount"][0],
             "<TotalResourceCount> cannot be honoured: a job has one machine; describe a job for each, or leave it away",
         )
-    cpus = _both(ranges, "IndividualCPUCount", "TotalCPUCount")
-    resources = NeededResources(
-        cpus=float(amount(reading, _named(parts, "IndividualCPUCount", "TotalCPUCount"), cpus, 1)) if cpus else 1.0,
+    cpus = _cpu_ranges(ranges, "IndividualCPUCount", "TotalCPUCount")
+    resources = ResourceTemplates(
+        cpus=float(chosen_amount(reading, _first_part(parts, "IndividualCPUCount", "TotalCPUCount"), cpus, 1))
+        if cpus
+        else 1.0,
         disk_bytes=_disk(reading, parts, ranges, systems),
         hosts=_hosts(reading, parts.get("CandidateHosts", [])),
         system=_system(reading, parts.get("OperatingSystem", [])),
         machine=_machine(reading, parts.get("CPUArchitecture", [])),
     )
-    memory = _both(ranges, "IndividualPhysicalMemory", "TotalPhysicalMemory")
+    memory = _cpu_ranges(ranges, "IndividualPhysicalMemory", "TotalPhysicalMemory")
     if memory:
-        named = _named(parts, "IndividualPhysicalMemory", "TotalPhysicalMemory")
-        resources = msgspec.structs.replace(resources, memory_bytes=amount(reading, named, memory))
-    return Needs(resources=resources, memory=memory, cpus=cpus, at=at)
+        named = _first_part(parts, "IndividualPhysicalMemory", "TotalPhysicalMemory")
+        resources = msgspec.structs.replace(resources, memory_bytes=chosen_amount(reading, named, memory))
+    return ResourceRequest(resources=resources, memory=memory, cpus=cpus, at=at)
 
 
-def _both(ranges: Mapping[str, Range], *names: str) -> list[Range]:
+def _cpu_ranges(ranges: Mapping[str, Range], *names: str) -> list[Range]:
     return [ranges[name] for name in names if name in ranges]
 
 
-def _named(parts: Mapping[str, Sequence[Node]], *names: str) -> Node:
+def _first_part(parts: Mapping[str, Sequence[ParsedElement]], *names: str) -> ParsedElement:
     return next(parts[name][0] for name in names if parts.get(name))
 
 
 def _disk(
-    reading: Reading, parts: Mapping[str, Sequence[Node]], ranges: Mapping[str, Range], systems: FileSystems
+    reading: JsdlReader, parts: Mapping[str, Sequence[ParsedElement]], ranges: Mapping[str, Range], systems: FileSystems
 ) -> int:
     """What is asked for in all; that of single file systems is a part of it."""
     names = ("IndividualDiskSpace", "TotalDiskSpace")
-    wanted = _both(ranges, *names)
-    return max(systems.disk_bytes, amount(reading, _named(parts, *names), wanted) if wanted else 0)
+    wanted = _cpu_ranges(ranges, *names)
+    return max(systems.disk_bytes, chosen_amount(reading, _first_part(parts, *names), wanted) if wanted else 0)
 
 
-def _hosts(reading: Reading, given: Sequence[Node]) -> tuple[str, ...]:
+def _hosts(reading: JsdlReader, given: Sequence[ParsedElement]) -> tuple[str, ...]:
     if not given:
         return ()
     reading.attributes(given[0])
@@ -97,7 +99,7 @@ def _hosts(reading: Reading, given: Sequence[Node]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(literal(name) for name in names if name))
 
 
-def _system(reading: Reading, given: Sequence[Node]) -> str:
+def _system(reading: JsdlReader, given: Sequence[ParsedElement]) -> str:
     if not given:
         return ""
     reading.attributes(given[0])
@@ -111,21 +113,23 @@ def _system(reading: Reading, given: Sequence[Node]) -> str:
             word = reading.word(name)
             if word in SYSTEMS:
                 return SYSTEMS[word]
-            _no_system(reading, name, word)
+            _refuse_system(reading, name, word)
     return ""
 
 
-def _no_system(reading: Reading, at: Node, word: str) -> None:
+def _refuse_system(reading: JsdlReader, at: ParsedElement, word: str) -> None:
     if word in OTHER_SYSTEMS:
         run = ", ".join(sorted(SYSTEMS))
         reading.problem(
-            at, f"<OperatingSystemName> cannot be honoured: no pilot runs on {shown(word)}; they run on {run}"
+            at, f"<OperatingSystemName> cannot be honoured: no pilot runs on {abbreviate(word)}; they run on {run}"
         )
     elif word:
-        reading.problem(at, f"{shown(word)} is no system that JSDL knows", nearest(word, [*SYSTEMS, *OTHER_SYSTEMS]))
+        reading.problem(
+            at, f"{abbreviate(word)} is no system that JSDL knows", nearest_word(word, [*SYSTEMS, *OTHER_SYSTEMS])
+        )
 
 
-def _machine(reading: Reading, given: Sequence[Node]) -> str:
+def _machine(reading: JsdlReader, given: Sequence[ParsedElement]) -> str:
     if not given:
         return ""
     reading.attributes(given[0])
@@ -137,5 +141,7 @@ def _machine(reading: Reading, given: Sequence[Node]) -> str:
     if word == "other":
         reading.problem(names[0], "<CPUArchitectureName> cannot be honoured: `other` names no kind of machine")
     elif word and word not in MACHINES:
-        reading.problem(names[0], f"{shown(word)} is no architecture that JSDL knows", nearest(word, MACHINES))
+        reading.problem(
+            names[0], f"{abbreviate(word)} is no architecture that JSDL knows", nearest_word(word, MACHINES)
+        )
     return word if word in MACHINES else ""

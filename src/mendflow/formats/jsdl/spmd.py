@@ -6,17 +6,17 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.xml import Node
-from mendflow.formats.jsdl.reading import Reading, local, namespace, shown
+from mendflow.core.xml import ParsedElement
+from mendflow.formats.jsdl.reader import JsdlReader, abbreviate, local, namespace
 from mendflow.formats.jsdl.vocabulary import GRIDSAM_MPI, SPMD
 
 PROCESSES: Final = "actualtotalcpucount"
 THREADS: Final = "actualindividualcpucount"
-LAUNCHED: Final = "MPI"
-THREADED: Final = "OpenMP"
+MPI_FORM: Final = "MPI"
+OPENMP_FORM: Final = "OpenMP"
 
 
-class Spread(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessLayout(msgspec.Struct, frozen=True, kw_only=True):
     """How many processors a program needs for its processes and threads, and what starts it."""
 
     cpus: int = 0
@@ -24,13 +24,15 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
 
 
-def spread_of(reading: Reading, form: Node, parts: Mapping[str, Sequence[Node]], cpus: int) -> Spread:
+def process_layout(
+    reading: JsdlReader, form: ParsedElement, parts: Mapping[str, Sequence[ParsedElement]], cpus: int
+) -> ProcessLayout:
     """`cpus` is what its resources ask for, which the numbers may be said to be."""
     if namespace(form) == GRIDSAM_MPI:
         count = [reading.count(each) for each in parts.get("ProcessorCount", [])]
-        return _started((count or [1])[0], 1)
+        return _layout_for((count or [1])[0], 1)
     if namespace(form) != SPMD:
-        return Spread()
+        return ProcessLayout()
     processes = _number(reading, parts.get("NumberOfProcesses", []), PROCESSES, cpus)
     threads = _number(reading, parts.get("ThreadsPerProcess", []), THREADS, cpus)
     for each in parts.get("ProcessesPerHost", []):
@@ -43,26 +45,26 @@ def spread_of(reading: Reading, form: Node, parts: Mapping[str, Sequence[Node]],
             )
         processes = processes or here
     kind = _variation(reading, form, parts)
-    if kind == THREADED:
+    if kind == OPENMP_FORM:
         if processes > 1:
             reading.problem(parts["NumberOfProcesses"][0], "a program of OpenMP is one process: say ThreadsPerProcess")
-        return Spread(cpus=threads, env=_told(threads))
-    return _started(processes or 1, threads) if kind == LAUNCHED else Spread()
+        return ProcessLayout(cpus=threads, env=_thread_env(threads))
+    return _layout_for(processes or 1, threads) if kind == MPI_FORM else ProcessLayout()
 
 
-def _started(processes: int, threads: int) -> Spread:
-    return Spread(
+def _layout_for(processes: int, threads: int) -> ProcessLayout:
+    return ProcessLayout(
         cpus=processes * max(1, threads),
         launcher=("mpiexec", "-n", str(processes)),
-        env=_told(threads) if threads > 1 else {},
+        env=_thread_env(threads) if threads > 1 else {},
     )
 
 
-def _told(threads: int) -> dict[str, str]:
+def _thread_env(threads: int) -> dict[str, str]:
     return {"OMP_NUM_THREADS": str(threads)} if threads else {}
 
 
-def _number(reading: Reading, given: Sequence[Node], actual: str, cpus: int) -> int:
+def _number(reading: JsdlReader, given: Sequence[ParsedElement], actual: str, cpus: int) -> int:
     """A number, or as many as there are processors, if it says so; 0 if it is not given."""
     if not given:
         return 0
@@ -72,17 +74,17 @@ def _number(reading: Reading, given: Sequence[Node], actual: str, cpus: int) -> 
     return reading.count(given[0], actual)
 
 
-def _variation(reading: Reading, form: Node, parts: Mapping[str, Sequence[Node]]) -> str:
+def _variation(reading: JsdlReader, form: ParsedElement, parts: Mapping[str, Sequence[ParsedElement]]) -> str:
     given = parts.get("SPMDVariation", [])
     if not given:
         reading.problem(form, f"<{local(form)}> has no <SPMDVariation>: say which kind of program it is")
         return ""
     text = reading.word(given[0])
     kind = text.rpartition("/")[2]
-    if kind not in (LAUNCHED, THREADED) and text:
+    if kind not in (MPI_FORM, OPENMP_FORM) and text:
         reading.problem(
             given[0],
-            f"<SPMDVariation> {shown(text)} cannot be honoured: a pilot starts processes with its own mpiexec; "
-            f"say .../{LAUNCHED}, or .../{THREADED} for threads",
+            f"<SPMDVariation> {abbreviate(text)} cannot be honoured: a pilot starts processes with its own mpiexec; "
+            f"say .../{MPI_FORM}, or .../{OPENMP_FORM} for threads",
         )
     return kind

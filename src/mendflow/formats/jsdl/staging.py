@@ -12,16 +12,16 @@ from typing import Final
 import msgspec
 
 from mendflow.core.data.paths import name_flaw
-from mendflow.core.data.protocols import PROTOCOLS, WRITTEN, protocol_flaw, target_flaw
+from mendflow.core.data.protocols import PROTOCOLS, WRITABLE, protocol_flaw, target_flaw
 from mendflow.core.expressions import literal
-from mendflow.core.model.data import LOGICAL
-from mendflow.core.model.flow import Publishing
-from mendflow.core.xml import Node
-from mendflow.formats.jsdl.file_systems import FileSystems, Spot
-from mendflow.formats.jsdl.reading import Reading, local, shown
+from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.flow import PublicationTemplate
+from mendflow.core.xml import ParsedElement
+from mendflow.formats.jsdl.file_systems import FileLocation, FileSystems
+from mendflow.formats.jsdl.reader import JsdlReader, abbreviate, local
 from mendflow.formats.jsdl.vocabulary import FLAGS
 from mendflow.formats.names import NAME
-from mendflow.formats.spelling import nearest
+from mendflow.formats.spelling import nearest_word
 
 PARTS: Final = {
     "FileName": 1,
@@ -38,22 +38,26 @@ APPEND: Final = (
 )
 
 
-class Staged(msgspec.Struct, kw_only=True):
+class JsdlStaging(msgspec.Struct, kw_only=True):
     """Files by their paths in the job's folder. `names` are what those with a target are called."""
 
     inputs: dict[str, str]
-    targets: dict[str, Publishing]
+    targets: dict[str, PublicationTemplate]
     names: dict[str, str]
 
 
-def staged_files(reading: Reading, given: Sequence[Node], systems: FileSystems, folder: Spot) -> Staged:
-    found = Staged(inputs={}, targets={}, names={})
+def staged_files(
+    reading: JsdlReader, given: Sequence[ParsedElement], systems: FileSystems, folder: FileLocation
+) -> JsdlStaging:
+    found = JsdlStaging(inputs={}, targets={}, names={})
     for at in given:
-        _take_in(reading, at, systems, folder, found)
+        _add_staging(reading, at, systems, folder, found)
     return found
 
 
-def _take_in(reading: Reading, at: Node, systems: FileSystems, folder: Spot, found: Staged) -> None:
+def _add_staging(
+    reading: JsdlReader, at: ParsedElement, systems: FileSystems, folder: FileLocation, found: JsdlStaging
+) -> None:
     name = reading.attributes(at, "name").get("name", "").strip()
     parts = reading.parts(at, PARTS)
     path = _path(reading, at, parts.get("FileName", []), parts.get("FilesystemName", []), systems, folder)
@@ -64,20 +68,20 @@ def _take_in(reading: Reading, at: Node, systems: FileSystems, folder: Spot, fou
         source = _source(reading, each)
         if path and path in found.inputs:
             reading.problem(
-                each, f"two sources are brought to {shown(path)}, and nobody says which one stays; give them names"
+                each, f"two sources are brought to {abbreviate(path)}, and nobody says which one stays; give them names"
             )
         if path and source:
             found.inputs[path] = source
     for each in parts.get("Target", []):
         target = _target(reading, each, overwrite=flag != "dontOverwrite")
         if path and path in found.targets:
-            reading.problem(each, f"{shown(path)} has two targets: let the job copy it under a second name")
+            reading.problem(each, f"{abbreviate(path)} has two targets: let the job copy it under a second name")
         if path and target is not None:
             found.targets[path] = target
-            found.names[path] = _called(name, found)
+            found.names[path] = _unique_name(name, found)
 
 
-def _called(name: str, found: Staged) -> str:
+def _unique_name(name: str, found: JsdlStaging) -> str:
     """A name of its own: the given one, if it can be one."""
     if NAME.fullmatch(name) and name not in (*found.names.values(), "output", "error"):
         return name
@@ -85,7 +89,12 @@ def _called(name: str, found: Staged) -> str:
 
 
 def _path(
-    reading: Reading, at: Node, names: Sequence[Node], given: Sequence[Node], systems: FileSystems, folder: Spot
+    reading: JsdlReader,
+    at: ParsedElement,
+    names: Sequence[ParsedElement],
+    given: Sequence[ParsedElement],
+    systems: FileSystems,
+    folder: FileLocation,
 ) -> str:
     if not names:
         reading.problem(at, "<DataStaging> has no <FileName>")
@@ -96,11 +105,11 @@ def _path(
     system = reading.word(given[0]) if given else None
     if system is None and (text.startswith("/") or folder.inside is None):
         where = text if text.startswith("/") else f"{text} in the working directory"
-        reading.problem(names[0], f"<FileName> {shown(where)} cannot be honoured: {OUTSIDE}")
+        reading.problem(names[0], f"<FileName> {abbreviate(where)} cannot be honoured: {OUTSIDE}")
         return ""
     spot = systems.spot(names[0], text, system, folder)
     if spot.inside is None and system is not None:
-        reading.problem(given[0], f"<FilesystemName> {shown(system)} cannot be honoured for staging: {OUTSIDE}")
+        reading.problem(given[0], f"<FilesystemName> {abbreviate(system)} cannot be honoured for staging: {OUTSIDE}")
     return posixpath.normpath(spot.inside) if spot.inside else ""
 
 
@@ -109,7 +118,7 @@ OUTSIDE: Final = (
 )
 
 
-def _flag(reading: Reading, at: Node, given: Sequence[Node]) -> str:
+def _flag(reading: JsdlReader, at: ParsedElement, given: Sequence[ParsedElement]) -> str:
     if not given:
         reading.problem(at, "<DataStaging> has no <CreationFlag>: say overwrite, or dontOverwrite")
         return ""
@@ -118,12 +127,14 @@ def _flag(reading: Reading, at: Node, given: Sequence[Node]) -> str:
         reading.problem(given[0], APPEND)
     elif flag and flag not in FLAGS:
         reading.problem(
-            given[0], f"{shown(flag)} is no <CreationFlag>; there are {', '.join(FLAGS)}", nearest(flag, FLAGS)
+            given[0],
+            f"{abbreviate(flag)} is no <CreationFlag>; there are {', '.join(FLAGS)}",
+            nearest_word(flag, FLAGS),
         )
     return flag
 
 
-def _uri(reading: Reading, at: Node) -> tuple[Node, str] | None:
+def _uri(reading: JsdlReader, at: ParsedElement) -> tuple[ParsedElement, str] | None:
     reading.attributes(at)
     found = reading.parts(at, {"URI": 1}).get("URI", [])
     if not found:
@@ -135,57 +146,61 @@ def _uri(reading: Reading, at: Node) -> tuple[Node, str] | None:
     return (found[0], text) if text else None
 
 
-def _source(reading: Reading, at: Node) -> str:
+def _source(reading: JsdlReader, at: ParsedElement) -> str:
     """Where a file comes from, as a template that is nothing but text."""
     given = _uri(reading, at)
     if given is None:
         return ""
     place, text = given
     scheme = SCHEME.match(text)
-    if text.startswith(LOGICAL):
-        if flaw := name_flaw(text.removeprefix(LOGICAL)):
-            reading.problem(place, f"<URI> {shown(text)} names no logical file: {flaw}")
+    if text.startswith(LOGICAL_PREFIX):
+        if flaw := name_flaw(text.removeprefix(LOGICAL_PREFIX)):
+            reading.problem(place, f"<URI> {abbreviate(text)} names no logical file: {flaw}")
     elif scheme is None:
         _demand_file(reading, place, text)
-    elif flaw := _unspoken(scheme.group(1), PROTOCOLS) or protocol_flaw(text):
+    elif flaw := _unsupported_scheme(scheme.group(1), PROTOCOLS) or protocol_flaw(text):
         reading.problem(place, f"<URI> of a source cannot be honoured: {flaw}")
     return literal(text)
 
 
-def _demand_file(reading: Reading, at: Node, text: str) -> None:
+def _demand_file(reading: JsdlReader, at: ParsedElement, text: str) -> None:
     """A file beside the document must be there."""
     if reading.folder is None:
-        reading.problem(at, f"<URI> {shown(text)} is a file beside the document, and this one came alone: give a URL")
+        reading.problem(
+            at, f"<URI> {abbreviate(text)} is a file beside the document, and this one came alone: give a URL"
+        )
         return
     try:
         there = Path(reading.folder, text).is_file()
     except (OSError, ValueError):
         there = False
     if not there:
-        reading.problem(at, f"there is no file {shown(text)} in {reading.folder}")
+        reading.problem(at, f"there is no file {abbreviate(text)} in {reading.folder}")
 
 
-def _target(reading: Reading, at: Node, *, overwrite: bool) -> Publishing | None:
+def _target(reading: JsdlReader, at: ParsedElement, *, overwrite: bool) -> PublicationTemplate | None:
     given = _uri(reading, at)
     if given is None:
         return None
     place, text = given
-    if text.startswith(LOGICAL):
-        if flaw := name_flaw(text.removeprefix(LOGICAL)):
-            reading.problem(place, f"<URI> {shown(text)} cannot be a logical name: {flaw}")
-        return Publishing(logical=literal(text))
+    if text.startswith(LOGICAL_PREFIX):
+        if flaw := name_flaw(text.removeprefix(LOGICAL_PREFIX)):
+            reading.problem(place, f"<URI> {abbreviate(text)} cannot be a logical name: {flaw}")
+        return PublicationTemplate(logical=literal(text))
     scheme = SCHEME.match(text)
     flaw = (
-        _unspoken(scheme.group(1), WRITTEN)
+        _unsupported_scheme(scheme.group(1), WRITABLE)
         if scheme
         else "it is no URL; say where it goes, such as file:///data/out.txt"
     )
     if flaw := flaw or target_flaw(text):
         reading.problem(place, f"<URI> of a target cannot be honoured: {flaw}")
-    return Publishing(url=literal(text), overwrite=overwrite)
+    return PublicationTemplate(url=literal(text), overwrite=overwrite)
 
 
-def _unspoken(scheme: str, useful: frozenset[str]) -> str:
+def _unsupported_scheme(scheme: str, useful: frozenset[str]) -> str:
     if scheme in PROTOCOLS:
         return ""
-    return f"nobody here speaks {shown(scheme)}; use one of {', '.join(sorted(useful))}, or lfn: for a logical file"
+    return (
+        f"nobody here speaks {abbreviate(scheme)}; use one of {', '.join(sorted(useful))}, or lfn: for a logical file"
+    )

@@ -10,7 +10,7 @@ GRIDSAM_MPI: Final = "urn:gridsam:mpi"
 SPMD_MPI: Final = "http://www.ogf.org/jsdl/2007/02/jsdl-spmd/MPI"
 SCHEMA_INSTANCE: Final = "http://www.w3.org/2001/XMLSchema-instance"
 XML: Final = "http://www.w3.org/XML/1998/namespace"
-SPOKEN: Final = {JSDL: "jsdl", POSIX: "jsdl-posix", HPC: "jsdl-hpcpa", SPMD: "jsdl-spmd"}
+PREFIXES: Final = {JSDL: "jsdl", POSIX: "jsdl-posix", HPC: "jsdl-hpcpa", SPMD: "jsdl-spmd"}
 
 MANY: Final = 1 << 30
 """How often an element may stand that may stand as often as anybody likes."""

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, Union, Unpack, get_args, get_origin, overload
 
+from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Flow, Input
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.problems import BadFlow, Problem
-from mendflow.formats.links import linked
-from mendflow.formats.python.building import Building, under_way
+from mendflow.formats.links import parallel_with_links
+from mendflow.formats.python.builder import FlowBuilder, current_builder
 from mendflow.formats.python.handles import Handle, template_of
-from mendflow.formats.python.options import JobOptions, checked
-from mendflow.formats.python.places import bad, listed, note, of_function
+from mendflow.formats.python.options import JobOptions, check_options
+from mendflow.formats.python.problems import bad_flow, bad_function, collect, problem_list
 from mendflow.formats.python.sources import function_ref
 
 P = ParamSpec("P")
@@ -42,17 +42,17 @@ class JobFunction(Generic[P, R]):
         self.problems = list(problems)  # told of again by every flow that uses it
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
             name = function.__name__
-            self.problems += bad(f"the job `{name}` is a generator or async; a job returns plain data").problems
-        note(self.problems)
+            self.problems += bad_flow(f"the job `{name}` is a generator or async; a job returns plain data").problems
+        collect(self.problems)
         self.function = function
         self._options = options
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        building = under_way.get()
+        building = current_builder.get()
         if building is None:
             return self.function(*args, **kwargs)
         name = self.function.__name__
-        note(self.problems)
+        collect(self.problems)
         handle: Any = building.as_far_as_it_goes(
             name, lambda: building.job(name, self._options, self._work(building, args, kwargs))
         )
@@ -61,30 +61,32 @@ class JobFunction(Generic[P, R]):
     def map(self, items: Any, /, **fixed: Any) -> list[R]:
         """Once for each element of a list, or of a handle that will be one. The element is the first argument; `fixed`
         are the others. Gives the list of results."""
-        building = under_way.get()
+        building = current_builder.get()
         if building is None:
             return [self.function(item, **fixed) for item in items]
-        note(self.problems)
+        collect(self.problems)
         handle: Any = building.as_far_as_it_goes(self.function.__name__, lambda: self._each(building, items, fixed))
         return handle  # type: ignore[no-any-return]  # as above
 
-    def _each(self, building: Building, items: Any, fixed: Mapping[str, Any]) -> Handle:
-        listed = template_of(items, building, "what map goes over")
-        if not isinstance(listed, (list, str)) or (isinstance(listed, str) and not isinstance(items, Handle)):
-            raise bad(f"map goes over a list, or over what a job gave, not over {items!r}")
+    def _each(self, building: FlowBuilder, items: Any, fixed: Mapping[str, Any]) -> Handle:
+        problem_list = template_of(items, building, "what map goes over")
+        if not isinstance(problem_list, (list, str)) or (
+            isinstance(problem_list, str) and not isinstance(items, Handle)
+        ):
+            raise bad_flow(f"map goes over a list, or over what a job gave, not over {items!r}")
         work = self._work(building, ("${{ item }}",), fixed)
-        return building.each(self.function.__name__, self._options, work, listed)
+        return building.each(self.function.__name__, self._options, work, problem_list)
 
     def options(self, **options: Unpack[JobOptions]) -> "JobFunction[P, R]":
         """The same job with other options."""
-        return JobFunction(self.function, *checked({**self._options, **options}))
+        return JobFunction(self.function, *check_options({**self._options, **options}))
 
-    def _work(self, building: Building, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def _work(self, building: FlowBuilder, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         name = self.function.__name__
         try:
             inspect.signature(self.function).bind(*args, **kwargs)
         except TypeError as error:
-            raise bad(f"{name}(): {error}") from None
+            raise bad_flow(f"{name}(): {error}") from None
         return {
             "function": function_ref(self.function),
             "args": tuple(template_of(value, building, f"argument {n} of {name}") for n, value in enumerate(args, 1)),
@@ -98,7 +100,7 @@ def job(function: Callable[P, R], /) -> JobFunction[P, R]: ...
 def job(**options: Unpack[JobOptions]) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
 def job(function: Callable[..., Any] | None = None, /, **options: Unpack[JobOptions]) -> Any:
     """Make a function a job: `@job`, or `@job(cpus=2, memory="2 GB", retries=3)`."""
-    known, problems = checked(options)
+    known, problems = check_options(options)
     if function is not None:
         return JobFunction(function, known, problems)
     return lambda given: JobFunction(given, known, problems)
@@ -106,17 +108,17 @@ def job(function: Callable[..., Any] | None = None, /, **options: Unpack[JobOpti
 
 def shell(command: str, **options: Unpack[JobOptions]) -> Any:
     """A shell job. Lines `key=value` that it writes to $MENDFLOW_OUTPUT are its result, a dict."""
-    building = under_way.get()
+    building = current_builder.get()
     if building is None:
-        raise bad("shell(...) is for the body of a flow; anywhere else use subprocess.run")
-    known, problems = checked(options)
-    note(problems)
+        raise bad_flow("shell(...) is for the body of a flow; anywhere else use subprocess.run")
+    known, problems = check_options(options)
+    collect(problems)
     return building.as_far_as_it_goes("shell", lambda: _shell(building, command, known))
 
 
-def _shell(building: Building, command: str, options: JobOptions) -> Handle:
+def _shell(building: FlowBuilder, command: str, options: JobOptions) -> Handle:
     if not isinstance(command, str) or not command.strip():
-        raise bad(f"a command is a text, not {command!r}")
+        raise bad_flow(f"a command is a text, not {command!r}")
     return building.job("shell", options, {"command": command})
 
 
@@ -135,24 +137,24 @@ class FlowFunction(Generic[P, R]):
         self._is_building = False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        building = under_way.get()
+        building = current_builder.get()
         if building is None:
             return self.function(*args, **kwargs)
         handle: Any = building.as_far_as_it_goes(self.name, lambda: self._called(building, args, kwargs))
         return handle  # type: ignore[no-any-return]  # as above
 
-    def _called(self, building: Building, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Handle:
+    def _called(self, building: FlowBuilder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Handle:
         try:
             inputs = inspect.signature(self.function).bind(*args, **kwargs).arguments
         except TypeError as error:
-            raise bad(f"{self.name}(): {error}") from None
+            raise bad_flow(f"{self.name}(): {error}") from None
         return building.call(self.build(), inputs)
 
     def build(self) -> Flow:
         """The flow, as the engine takes it. Raises BadFlow."""
         if self._built is None:
             if self._is_building:
-                raise bad(f"the flow `{self.name}` calls itself; a flow cannot be part of itself")
+                raise bad_flow(f"the flow `{self.name}` calls itself; a flow cannot be part of itself")
             self._is_building = True
             try:
                 self._built = self._build()
@@ -161,20 +163,20 @@ class FlowFunction(Generic[P, R]):
         return self._built
 
     def _build(self) -> Flow:
-        building = Building(self._on_failure, self._env)
+        building = FlowBuilder(self._on_failure, self._env)
         try:
             inputs = inputs_of(self.function)
         except BadFlow as error:
-            raise of_function(self.function, error) from None
+            raise bad_function(self.function, error) from None
         problems: list[Problem] = []
         result = self._run(building, inputs, problems)
         if problems:
             raise BadFlow(problems=problems)
         if not building.jobs:
-            raise of_function(self.function, bad(f"the flow `{self.name}` has no jobs: its function calls none"))
+            raise bad_function(self.function, bad_flow(f"the flow `{self.name}` has no jobs: its function calls none"))
         return Flow(
             name=FlowName(self.name),
-            body=linked(f"{self.name}.jobs", building.jobs, self._on_failure),
+            body=parallel_with_links(f"{self.name}.jobs", building.jobs, self._on_failure),
             inputs=inputs,
             outputs=self._outputs(building, result),
             description=(inspect.getdoc(self.function) or "").partition("\n")[0],
@@ -182,29 +184,29 @@ class FlowFunction(Generic[P, R]):
             folder=str(Path(inspect.getsourcefile(self.function) or ".").resolve().parent),
         )
 
-    def _run(self, building: Building, inputs: Mapping[str, Input], problems: list[Problem]) -> Any:
+    def _run(self, building: FlowBuilder, inputs: Mapping[str, Input], problems: list[Problem]) -> Any:
         """What the function gives when handles stand for its inputs. Its problems are put on the list; what comes of
         the first ones is not told."""
-        building_token, listed_token = under_way.set(building), listed.set(problems)
+        building_token, listed_token = current_builder.set(building), problem_list.set(problems)
         try:
             arguments = {name: Handle(building, f"inputs.{name}") for name in inputs}
             return self.function(**arguments)  # type: ignore[call-arg,arg-type]  # handles stand for the inputs
         except BadFlow as error:
-            note(error.problems)
+            collect(error.problems)
         except Exception:  # after a mistake the flow's own code may raise anything; that mistake is what is told
             if not problems:
                 raise
         finally:
-            under_way.reset(building_token)
-            listed.reset(listed_token)
+            current_builder.reset(building_token)
+            problem_list.reset(listed_token)
 
-    def _outputs(self, building: Building, result: Any) -> dict[str, Any]:
+    def _outputs(self, building: FlowBuilder, result: Any) -> dict[str, Any]:
         """A dict is the outputs; anything else is the output `result`."""
         outputs = {} if result is None else result if isinstance(result, dict) else {"result": result}
         try:
             template: dict[str, Any] = template_of(outputs, building, f"what {self.name} returns")
         except BadFlow as error:
-            raise of_function(self.function, error) from None
+            raise bad_function(self.function, error) from None
         return template
 
 
@@ -233,7 +235,7 @@ def inputs_of(function: Callable[..., Any]) -> dict[str, Input]:
     found = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise bad(f"the flow {function.__name__} takes its inputs by name; `{parameter}` cannot be one")
+            raise bad_flow(f"the flow {function.__name__} takes its inputs by name; `{parameter}` cannot be one")
         required = parameter.default is parameter.empty
         default = None if required else template_of(parameter.default, None, f"the default of `{name}`")
         found[name] = Input(type=type_of(parameter.annotation), required=required, default=default)

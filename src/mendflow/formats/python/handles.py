@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
-from mendflow.core.expressions import RESERVED, ExpressionError, pieces
+from mendflow.core.expressions import RESERVED, ExpressionError, template_parts
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.values import Value
-from mendflow.formats.python.places import bad
+from mendflow.formats.python.problems import bad_flow
 
 MEMBER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -29,12 +29,12 @@ class Handle:
     def file(self, name: str) -> "Handle":
         """A file that the job leaves, by the name it has in the job's `files`."""
         if not self._files:
-            raise bad(f"`{self._expression}` is not a job, and leaves no files")
+            raise bad_flow(f"`{self._expression}` is not a job, and leaves no files")
         return Handle(self._owner, self._files + step(name))
 
     def __getitem__(self, key: str | int) -> "Handle":
         if not isinstance(key, (str, int)) or isinstance(key, bool):
-            raise bad(f"a part of a value has a name or a number, not {key!r}; do this inside a job")
+            raise bad_flow(f"a part of a value has a name or a number, not {key!r}; do this inside a job")
         return Handle(self._owner, self._expression + step(key))
 
     def __getattr__(self, name: str) -> "Handle":
@@ -67,7 +67,7 @@ class Handle:
         self._unknown("cannot be called", "pass it to a job")
 
     def _unknown(self, what: str, instead: str) -> NoReturn:
-        raise bad(f"`{self._expression}` is not known while the flow is being built: it {what}; {instead}")
+        raise bad_flow(f"`{self._expression}` is not known while the flow is being built: it {what}; {instead}")
 
 
 for _operator in (
@@ -108,13 +108,13 @@ def template_of(value: Any, owner: object, what: str) -> Value:
             return value
         case Handle():
             if value._owner is not owner:
-                raise bad(f"{what}: `{value._expression}` belongs to another flow; pass it in as an input")
+                raise bad_flow(f"{what}: `{value._expression}` belongs to another flow; pass it in as an input")
             return str(value)
         case list() | tuple():
             return [template_of(part, owner, what) for part in value]
         case Mapping() if all(isinstance(key, (str, Handle)) for key in value):
             return {str(key): template_of(part, owner, what) for key, part in value.items()}
-    raise bad(
+    raise bad_flow(
         f"{what} is {type(value).__name__}, which is not plain data; "
         "give None, true or false, numbers, texts, lists or dicts with texts as keys"
     )
@@ -126,11 +126,11 @@ def condition_of(given: Any, owner: object) -> Expr:
         return Expr(str(given).lower())
     text = template_of(given, owner, "when")
     if not isinstance(text, str):
-        raise bad('when is a text with an expression, such as f"{rows} > 3"')
+        raise bad_flow('when is a text with an expression, such as f"{rows} > 3"')
     try:
-        parts = pieces(text)
+        parts = template_parts(text)
     except ExpressionError as error:
-        raise bad(f"when: {error.message}") from None
+        raise bad_flow(f"when: {error.message}") from None
     if len(parts) == 1:
         return Expr(parts[0].text)
     return Expr("".join(f"({part.text})" if part.is_expression else part.text for part in parts))

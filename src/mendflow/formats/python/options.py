@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-from mendflow.core.model.flow import NeededResources, Publishing
+from mendflow.core.model.errors import Problem
+from mendflow.core.model.flow import PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import Limits, Submission
-from mendflow.core.model.problems import Problem
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.formats.python.handles import Handle, template_of
-from mendflow.formats.python.places import bad
-from mendflow.formats.spelling import nearest
+from mendflow.formats.python.problems import bad_flow
+from mendflow.formats.spelling import nearest_word
 
 
 class JobOptions(TypedDict, total=False):
@@ -54,12 +54,14 @@ class JobOptions(TypedDict, total=False):
 
 
 KNOWN = frozenset(JobOptions.__annotations__)
-PUBLISHING = frozenset(Publishing.__struct_fields__)
+PUBLISHING = frozenset(PublicationTemplate.__struct_fields__)
 
 
-def checked(options: Mapping[str, Any]) -> tuple[JobOptions, list[Problem]]:
+def check_options(options: Mapping[str, Any]) -> tuple[JobOptions, list[Problem]]:
     """Those that there are, and what is wrong with the others."""
-    unknown = [bad(f"a job has no option `{name}`", nearest(name, KNOWN)) for name in options if name not in KNOWN]
+    unknown = [
+        bad_flow(f"a job has no option `{name}`", nearest_word(name, KNOWN)) for name in options if name not in KNOWN
+    ]
     found: JobOptions = {name: value for name, value in options.items() if name in KNOWN}  # type: ignore[assignment]  # every key was just looked at
     return found, [problem for each in unknown for problem in each.problems]
 
@@ -75,76 +77,76 @@ def job_fields(options: JobOptions, owner: object) -> dict[str, Any]:
         "inputs": template("inputs", {}),
         "files": template("files", {}),
         "publish": publications(options, owner),
-        "link_inputs": flag(options, "link_inputs"),
-        "resources": NeededResources(
+        "link_inputs": boolean(options, "link_inputs"),
+        "resources": ResourceTemplates(
             cpus=template("cpus", 1.0),
-            memory_bytes=measured(options, "memory", "size", owner),
-            disk_bytes=measured(options, "disk", "size", owner),
+            memory_bytes=measure(options, "memory", "size", owner),
+            disk_bytes=measure(options, "disk", "size", owner),
             gpus=template("gpus", 0),
-            wall_ms=measured(options, "time", "duration", owner),
+            wall_ms=measure(options, "time", "duration", owner),
             site=template("site", ""),
             hosts=tuple(hosts) if isinstance(hosts := template("hosts", ()), list) else (hosts,),
             system=template("system", ""),
             machine=template("machine", ""),
         ),
         "limits": Limits(
-            open_files=whole(options, "open_files"),
-            file_bytes=measured(options, "file_size", "size", owner),
-            processes=whole(options, "processes"),
-            cpu_ms=measured(options, "cpu_time", "duration", owner),
-            stack_bytes=measured(options, "stack", "size", owner),
-            data_bytes=measured(options, "data_segment", "size", owner),
-            locked_bytes=measured(options, "locked_memory", "size", owner),
-            virtual_bytes=measured(options, "virtual_memory", "size", owner),
-            core_bytes=measured(options, "core_dump", "size", owner) if "core_dump" in options else None,
+            open_files=whole_number(options, "open_files"),
+            file_bytes=measure(options, "file_size", "size", owner),
+            processes=whole_number(options, "processes"),
+            cpu_ms=measure(options, "cpu_time", "duration", owner),
+            stack_bytes=measure(options, "stack", "size", owner),
+            data_bytes=measure(options, "data_segment", "size", owner),
+            locked_bytes=measure(options, "locked_memory", "size", owner),
+            virtual_bytes=measure(options, "virtual_memory", "size", owner),
+            core_bytes=measure(options, "core_dump", "size", owner) if "core_dump" in options else None,
         ),
-        "priority": whole(options, "priority", least=-1_000_000),
+        "priority": whole_number(options, "priority", least=-1_000_000),
         "owner": str(options.get("owner", "")),
-        "expected_ms": measured(options, "expected", "duration", owner),
-        "retries": whole(options, "retries"),
-        "retry_wait_ms": measured(options, "retry_wait", "duration", owner),
-        "submission": Submission(word(options, "submit", [str(each) for each in Submission], "notify")),
-        "stage_in": word(options, "stage_in", ["parallel", "sequence"], "parallel"),
+        "expected_ms": measure(options, "expected", "duration", owner),
+        "retries": whole_number(options, "retries"),
+        "retry_wait_ms": measure(options, "retry_wait", "duration", owner),
+        "submission": Submission(choice(options, "submit", [str(each) for each in Submission], "notify")),
+        "stage_in": choice(options, "stage_in", ["parallel", "sequence"], "parallel"),
     }
 
 
-def publications(options: Mapping[str, Any], owner: object) -> dict[str, Publishing]:
+def publications(options: Mapping[str, Any], owner: object) -> dict[str, PublicationTemplate]:
     """A logical name for a file, or a dict with `logical`, `element` and `data_set`, or with `url` and `overwrite`."""
     found, files = {}, options.get("files", {})
     for name, given in options.get("publish", {}).items():
         if name not in files:
-            raise bad(f"publish: the job has no `{name}` among its files", nearest(name, files))
+            raise bad_flow(f"publish: the job has no `{name}` among its files", nearest_word(name, files))
         parts = given if isinstance(given, Mapping) else {"logical": given}
         if unknown := parts.keys() - PUBLISHING:
-            raise bad(f"publish of {name} has `{min(unknown)}`", nearest(min(unknown), PUBLISHING))
+            raise bad_flow(f"publish of {name} has `{min(unknown)}`", nearest_word(min(unknown), PUBLISHING))
         if ("logical" in parts) == ("url" in parts):
-            raise bad(f"publish of {name} needs a logical name, such as /store/reco/a.dat, or a url, and not both")
-        found[name] = Publishing(**{key: template_of(each, owner, "publish") for key, each in parts.items()})
+            raise bad_flow(f"publish of {name} needs a logical name, such as /store/reco/a.dat, or a url, and not both")
+        found[name] = PublicationTemplate(**{key: template_of(each, owner, "publish") for key, each in parts.items()})
     return found
 
 
-def flag(options: Mapping[str, Any], name: str) -> bool:
+def boolean(options: Mapping[str, Any], name: str) -> bool:
     value = options.get(name, False)
     if not isinstance(value, bool):
-        raise bad(f"{name} is True or False, not {value!r}")
+        raise bad_flow(f"{name} is True or False, not {value!r}")
     return value
 
 
-def whole(options: Mapping[str, Any], name: str, least: int = 0) -> int:
+def whole_number(options: Mapping[str, Any], name: str, least: int = 0) -> int:
     value = options.get(name, 0)
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise bad(f"{name} is a whole number from {least} on, not {value!r}")
+        raise bad_flow(f"{name} is a whole number from {least} on, not {value!r}")
     return value
 
 
-def word(options: Mapping[str, Any], name: str, words: list[str], default: str) -> str:
+def choice(options: Mapping[str, Any], name: str, words: list[str], default: str) -> str:
     value = options.get(name, default)
     if value not in words:
-        raise bad(f"{name} is one of {', '.join(words)}, not {value!r}", nearest(str(value), words))
+        raise bad_flow(f"{name} is one of {', '.join(words)}, not {value!r}", nearest_word(str(value), words))
     return str(value)
 
 
-def measured(options: Mapping[str, Any], name: str, kind: str, owner: object) -> Any:
+def measure(options: Mapping[str, Any], name: str, kind: str, owner: object) -> Any:
     value = options.get(name)
     if value is None:
         return 0
@@ -156,4 +158,6 @@ def measured(options: Mapping[str, Any], name: str, kind: str, owner: object) ->
         number = duration_ms(value) if kind == "duration" else size_bytes(value)
         if number is not None:
             return number
-    raise bad(f"{name} is a {kind} such as {DURATION_EXAMPLES if kind == 'duration' else SIZE_EXAMPLES}, not {value!r}")
+    raise bad_flow(
+        f"{name} is a {kind} such as {DURATION_EXAMPLES if kind == 'duration' else SIZE_EXAMPLES}, not {value!r}"
+    )

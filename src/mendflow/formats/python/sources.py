@@ -10,17 +10,19 @@ import msgspec
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import FunctionRef
 from mendflow.core.model.values import FileRef
-from mendflow.formats.python.places import bad
+from mendflow.formats.python.problems import bad_flow
 
 
 def function_ref(function: Callable[..., Any]) -> FunctionRef:
     """The function by name. It must stand at the top of a file, where others can find it."""
     name = function.__qualname__
     if "<" in name:
-        raise bad(f"the job `{function.__name__}` is defined inside another function; move it to the top of its file")
+        raise bad_flow(
+            f"the job `{function.__name__}` is defined inside another function; move it to the top of its file"
+        )
     source = inspect.getsourcefile(function)
     if source is None or not Path(source).is_file():
-        raise bad(f"the job `{name}` is not in a file; put it into one, so that pilots can import it")
+        raise bad_flow(f"the job `{name}` is not in a file; put it into one, so that pilots can import it")
     path = Path(source).resolve()
     parts = function.__module__.split(".")
     inside = path.with_suffix("").parts[-len(parts) :]

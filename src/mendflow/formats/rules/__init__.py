@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from mendflow.core.model.rules import RuleSet
-from mendflow.formats.rules.xrs import Translated, load_xrs, read_xrs
-from mendflow.formats.rules.xrs_writing import Written, write_xrs
-from mendflow.formats.rules.yaml_file import load_yaml, read_rules
-from mendflow.formats.rules.yaml_writing import write_rules
+from mendflow.formats.rules.xrs_reader import XrsTranslation, load_xrs, read_xrs
+from mendflow.formats.rules.xrs_writer import XrsFile, write_xrs
+from mendflow.formats.rules.yaml_reader import load_yaml, read_rules
+from mendflow.formats.rules.yaml_writer import write_rules
 
 __all__ = [
-    "Translated",
-    "Written",
+    "XrsFile",
+    "XrsTranslation",
     "load_rules",
     "load_xrs",
     "read_rules",

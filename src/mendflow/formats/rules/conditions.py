@@ -1,19 +1,19 @@
 """A condition in a file: an expression, bare or in `${{ }}`, over what a context has."""
 
 from mendflow.core.expressions.conditions import condition_flaw
-from mendflow.core.expressions.scan import FAMILIES, scan
+from mendflow.core.expressions.scanner import FAMILIES, scan
 from mendflow.core.rules import ROOTS
-from mendflow.formats.spelling import nearest
-from mendflow.formats.yaml.document import Node, Place, Scalar, describe
-from mendflow.formats.yaml.reading import Reading, shortened
+from mendflow.formats.spelling import nearest_word
+from mendflow.formats.yaml.document import ScalarNode, SourceSpan, YamlNode, describe
+from mendflow.formats.yaml.reader import YamlReader, shorten
 from mendflow.formats.yaml.shapes import sole_expression
 
 
-def condition(reading: Reading, node: Node) -> str:
+def condition(reading: YamlReader, node: YamlNode) -> str:
     """The text of a condition; whatever is wrong is told with its place."""
-    if isinstance(node, Scalar) and isinstance(node.value, bool):
+    if isinstance(node, ScalarNode) and isinstance(node.value, bool):
         return "true" if node.value else "false"
-    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+    if not isinstance(node, ScalarNode) or not isinstance(node.value, str) or not node.value.strip():
         reading.problem(node, f'a condition (such as fault.type == "oom") is expected here, not {describe(node)}')
         return "false"
     text, place = node.value.strip(), start_of(reading, node)
@@ -23,20 +23,20 @@ def condition(reading: Reading, node: Node) -> str:
             reading.problem(node, "one expression is expected here; put all of it into one ${{ ... }}")
             return "false"
         place, text = reading.further(place, text.find(sole)), sole
-    judge(reading, text, place)
+    check_condition(reading, text, place)
     return text
 
 
-def start_of(reading: Reading, node: Scalar) -> Place:
+def start_of(reading: YamlReader, node: ScalarNode) -> SourceSpan:
     quoted = reading.text[node.place.start : node.place.start + 1] in ("'", '"')
     return reading.further(node.place, int(quoted))
 
 
-def judge(reading: Reading, text: str, place: Place) -> None:
+def check_condition(reading: YamlReader, text: str, place: SourceSpan) -> None:
     wrong = condition_flaw(text)
     if wrong is not None:
         where = reading.further(place, wrong.offset) if wrong.offset is not None else place
-        reading.problem(where, f"in the condition `{shortened(text)}`: {wrong.message}")
+        reading.problem(where, f"in the condition `{shorten(text)}`: {wrong.message}")
         return
     for reference in scan(text).references:
         root = reference.name.partition(".")[0]
@@ -47,4 +47,4 @@ def judge(reading: Reading, text: str, place: Place) -> None:
             reading.problem(where, f"`{root}` is for flows; a rule sees `job`, `item`, `items` and `case`")
         else:
             message = f"a rule knows no `{root}`; what was registered is `sources.{root}`"
-            reading.problem(where, message, nearest(root, ROOTS))
+            reading.problem(where, message, nearest_word(root, ROOTS))

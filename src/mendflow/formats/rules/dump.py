@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import yaml
 
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.values import Value
-from mendflow.formats.yaml.document import FRACTION, WHOLE, WORDS, parse, plain
+from mendflow.formats.yaml.document import FRACTION, WHOLE, WORDS, parse, plain_data
 
 WIDTH: Final = 110
 PAGE: Final = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?\n)+")
@@ -31,7 +31,7 @@ class Dumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
     style = None
     if text in WORDS or WHOLE.fullmatch(text) or FRACTION.fullmatch(text) or text == "<<":
         style = '"'
@@ -40,12 +40,12 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-def _nothing(dumper: yaml.SafeDumper, _: None) -> yaml.Node:
+def _represent_null(dumper: yaml.SafeDumper, _: None) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:null", "")
 
 
-Dumper.add_representer(str, _text)
-Dumper.add_representer(type(None), _nothing)
+Dumper.add_representer(str, _represent_text)
+Dumper.add_representer(type(None), _represent_null)
 
 
 def dump(data: Value) -> str:
@@ -54,16 +54,16 @@ def dump(data: Value) -> str:
     )
 
 
-def dumped(data: Value) -> str | None:
+def dump_if_faithful(data: Value) -> str | None:
     """The YAML of the data, if reading it gives the same data."""
     try:
         text = dump(data)
         node, problems = parse(text, "")
     except (BadFlow, yaml.YAMLError, UnicodeError):
         return None
-    return text if not problems and said(plain(node)) == said(data) else None
+    return text if not problems and type_exact(plain_data(node)) == type_exact(data) else None
 
 
-def said(data: Value) -> str:
+def type_exact(data: Value) -> str:
     """What data is, strictly: true is not 1, and 1 is not 1.0."""
     return json.dumps(data, sort_keys=True)

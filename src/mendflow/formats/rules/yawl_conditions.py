@@ -11,21 +11,30 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from mendflow.core.expressions.quick import IDENTIFIER, Apply, Constant, Path, Tree, parse, path_of, paths_in
-from mendflow.core.expressions.scan import KEPT, WORDS
+from mendflow.core.expressions.cel_parser import (
+    IDENTIFIER,
+    Constant,
+    MemberPath,
+    Operator,
+    Tree,
+    parse,
+    path_of,
+    paths_in,
+)
+from mendflow.core.expressions.scanner import RESERVED_WORDS, WORDS
 
 TOKEN: Final = re.compile(
     r"""\s*(?:(?P<string>"[^"]*")|(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<word>[^\W\d]\w*)|(?P<mark><=|>=|!=|[-*/+<>=&|!()]))"""
 )
-SPELLED: Final = {"AND": "&", "OR": "|"}
+OPERATOR_WORDS: Final = {"AND": "&", "OR": "|"}
 LEVELS: Final = (("&", "|"), ("=", "!="), ("<", "<=", ">", ">="), ("+", "-"), ("*", "/"))
 IN_CEL: Final = {"&": "&&", "|": "||", "=": "=="}
 IN_YAWL: Final = {ours: theirs for theirs, ours in IN_CEL.items()}
-COMPARED: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
+COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 STRENGTH: Final = {
     **dict.fromkeys(("||",), 1),
     **dict.fromkeys(("&&",), 2),
-    **dict.fromkeys(COMPARED, 3),
+    **dict.fromkeys(COMPARISONS, 3),
     **dict.fromkeys(("+", "-"), 4),
     **dict.fromkeys(("*", "/"), 5),
 }
@@ -37,14 +46,14 @@ class Untranslatable(Exception):
     """Why a condition has no counterpart."""
 
 
-class Word:
+class UntypedWord:
     """A name or a text: decided when it is known what stands beside it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
-Part = Tree | Word
+ConditionPart = Tree | UntypedWord
 
 
 def to_cel(text: str, names: Collection[str] = ()) -> str:
@@ -54,7 +63,7 @@ def to_cel(text: str, names: Collection[str] = ()) -> str:
         raise Untranslatable("it is empty")
     if stripped.startswith(("{", "/")):
         raise Untranslatable("it is XQuery")
-    parser = Parser(tokens_of(stripped), frozenset(names))
+    parser = YawlConditionParser(tokens_of(stripped), frozenset(names))
     tree = parser.valued(parser.expression())
     if parser.at < len(parser.tokens):
         raise Untranslatable(f"`{parser.tokens[parser.at][1]}` is not expected there")
@@ -69,14 +78,18 @@ def tokens_of(text: str) -> list[tuple[str, str]]:
         if token is None or token.lastgroup is None:
             raise Untranslatable(f"`{text[at:].strip()[:20]}` means nothing there")
         written = token.group(token.lastgroup)
-        found.append(("mark", SPELLED[written.upper()]) if written.upper() in SPELLED else (token.lastgroup, written))
+        found.append(
+            ("mark", OPERATOR_WORDS[written.upper()])
+            if written.upper() in OPERATOR_WORDS
+            else (token.lastgroup, written)
+        )
         at = token.end()
     if len(found) > 400:
         raise Untranslatable("it is too long")
     return found
 
 
-class Parser:
+class YawlConditionParser:
     def __init__(self, tokens: list[tuple[str, str]], names: frozenset[str]) -> None:
         self.tokens = tokens
         self.names = names
@@ -86,14 +99,14 @@ class Parser:
     def is_mark(self, *texts: str) -> bool:
         return self.at < len(self.tokens) and self.tokens[self.at][0] == "mark" and self.tokens[self.at][1] in texts
 
-    def expression(self) -> Part:
+    def expression(self) -> ConditionPart:
         """All up to the end of the brackets; a `!` before it negates all of it."""
         if self.is_mark("!"):
             self.at += 1
-            return Apply("!", (self.valued(self.expression()),))
+            return Operator("!", (self.valued(self.expression()),))
         return self.level(0)
 
-    def level(self, level: int) -> Part:
+    def level(self, level: int) -> ConditionPart:
         if level == len(LEVELS):
             return self.operand()
         left = self.level(level + 1)
@@ -101,18 +114,18 @@ class Parser:
             do = IN_CEL.get(self.tokens[self.at][1], self.tokens[self.at][1])
             self.at += 1
             right = self.level(level + 1)
-            left = Apply(do, (self.valued(left), self.beside(left, do, right)))
+            left = Operator(do, (self.valued(left), self.beside(left, do, right)))
         return left
 
-    def beside(self, left: Part, do: str, right: Part) -> Tree:
+    def beside(self, left: ConditionPart, do: str, right: ConditionPart) -> Tree:
         """A word that something is to be equal to, and of which nothing is known, is a text. Texts have no order."""
-        is_text = isinstance(right, Word) and do in ("==", "!=") and right.text not in self.names | OWN_ROOTS
-        if is_text and isinstance(right, Word) and right.text.lower() not in ("true", "false"):
+        is_text = isinstance(right, UntypedWord) and do in ("==", "!=") and right.text not in self.names | OWN_ROOTS
+        if is_text and isinstance(right, UntypedWord) and right.text.lower() not in ("true", "false"):
             return Constant(right.text)
         return self.valued(right)
 
-    def valued(self, part: Part) -> Tree:
-        if not isinstance(part, Word):
+    def valued(self, part: ConditionPart) -> Tree:
+        if not isinstance(part, UntypedWord):
             return part
         if part.text.lower() in ("true", "false"):
             return Constant(part.text.lower() == "true")
@@ -120,7 +133,7 @@ class Parser:
             return path_of(part.text, ())
         return path_of("data", (part.text,))
 
-    def operand(self) -> Part:
+    def operand(self) -> ConditionPart:
         if self.at >= len(self.tokens):
             raise Untranslatable("it ends too early")
         kind, text = self.tokens[self.at]
@@ -135,12 +148,12 @@ class Parser:
             case "mark", "(":
                 return self.bracket()
             case "mark", "-":
-                return Apply("negative", (self.valued(self.operand()),))
+                return Operator("negative", (self.valued(self.operand()),))
             case "mark", "!":
-                return Apply("!", (self.valued(self.operand()),))
+                return Operator("!", (self.valued(self.operand()),))
         raise Untranslatable(f"`{text}` is not expected there")
 
-    def bracket(self) -> Part:
+    def bracket(self) -> ConditionPart:
         self.brackets += 1
         if self.brackets > 20:
             raise Untranslatable("it has too many brackets in each other")
@@ -151,9 +164,9 @@ class Parser:
         self.brackets -= 1
         return part
 
-    def word(self, text: str) -> Part:
+    def word(self, text: str) -> ConditionPart:
         if not self.is_mark("("):
-            return Word(text)
+            return UntypedWord(text)
         end = next((at for at in range(self.at, len(self.tokens)) if self.tokens[at] == ("mark", ")")), -1)
         arguments = [token[1] for token in self.tokens[self.at + 1 : end]]
         found = FUNCTIONS.get((text.lower(), *(each.lower() for each in arguments))) if end > 0 else None
@@ -180,25 +193,25 @@ def in_cel(tree: Tree, around: int = 0) -> str:
     match tree:
         case Constant(value):
             return json.dumps(value, ensure_ascii=False)
-        case Path():
+        case MemberPath():
             return cel_path(tree)
-        case Apply("!", (inner,)):
+        case Operator("!", (inner,)):
             return f"!({in_cel(inner)})"
-        case Apply("negative", (inner,)):
+        case Operator("negative", (inner,)):
             return f"-({in_cel(inner)})" if not isinstance(inner, Constant) else f"-{in_cel(inner)}"
-        case Apply("in", (inner, among)):
+        case Operator("in", (inner, among)):
             return f"{in_cel(inner, 4)} in {in_cel(among)}"
-        case Apply("/", (first, second)):
+        case Operator("/", (first, second)):
             return f"double({in_cel(first)}) / {in_cel(second, 6)}"
-        case Apply(do, (first, second)):
+        case Operator(do, (first, second)):
             strength = STRENGTH[do]
             text = f"{in_cel(first, strength)} {do} {in_cel(second, strength + 1)}"
             return f"({text})" if strength < around else text
     return "[" + ", ".join(in_cel(part) for part in tree.parts) + "]"  # type: ignore[union-attr]  # a list: all else is above
 
 
-def cel_path(path: Path) -> str:
-    plain = all(IDENTIFIER.fullmatch(each) and each not in WORDS | KEPT for each in path.members)
+def cel_path(path: MemberPath) -> str:
+    plain = all(IDENTIFIER.fullmatch(each) and each not in WORDS | RESERVED_WORDS for each in path.members)
     return (
         path.name
         if plain
@@ -228,11 +241,11 @@ def in_yawl(tree: Tree, around: int = 0) -> str | None:
             return str(value)
         case Constant(str() as value) if '"' not in value:
             return f'"{value}"'
-        case Path(name, "trigger", ()):
+        case MemberPath(name, "trigger", ()):
             return name
-        case Path(_, "data", (member,)) | Path(_, "case" | "item", ("data", member)):
+        case MemberPath(_, "data", (member,)) | MemberPath(_, "case" | "item", ("data", member)):
             return member if re.fullmatch(r"[^\W\d]\w*", member) else None
-        case Apply(do, (first, second)) if do in STRENGTH:
+        case Operator(do, (first, second)) if do in STRENGTH:
             left, right = in_yawl(first, STRENGTH[do]), in_yawl(second, STRENGTH[do] + 1)
             text = f"{left} {IN_YAWL.get(do, do)} {right}"
             mixed = 0 < around <= 2 and STRENGTH[do] <= 2

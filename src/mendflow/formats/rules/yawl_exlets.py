@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from mendflow.core.model.flow import Activity, Call, Flow, Mend, Parallel, Sequence
-from mendflow.core.model.mending import Primitive, Target
+from mendflow.core.model.flow import Activity, Call, Flow, Parallel, PrimitiveStep, Sequence
+from mendflow.core.model.repair import Primitive, Target
 from mendflow.formats.names import NAME
 from mendflow.formats.yaml.exlets import exlet_flow
 
@@ -30,40 +30,40 @@ THEIR_TARGET: Final = {ours: theirs for theirs, ours in TARGETS.items()}
 ITEM_ONLY: Final = frozenset({Primitive.RESTART, Primitive.COMPLETE, Primitive.FAIL})
 
 
-class Step(NamedTuple):
+class YawlStep(NamedTuple):
     action: str
     target: str
 
 
-class NoCounterpart(Exception):
+class UntranslatableAction(Exception):
     """Why a step cannot be done here."""
 
 
-def exlet_of(name: str, steps: list[Step]) -> Flow:
+def exlet_of(name: str, steps: list[YawlStep]) -> Flow:
     return exlet_flow(name, [activity(step, f"step-{count}") for count, step in enumerate(steps, 1)], variables={})
 
 
-def activity(step: Step, name: str) -> Activity:
+def activity(step: YawlStep, name: str) -> Activity:
     if step.action == "compensate":
         return compensate(step, name)
     if step.action not in ACTIONS:
-        raise NoCounterpart(f"there is no counterpart of the action `{step.action}`")
+        raise UntranslatableAction(f"there is no counterpart of the action `{step.action}`")
     target = TARGETS.get(step.target)
     if target is None or (ACTIONS[step.action] in ITEM_ONLY and target != "item"):
-        raise NoCounterpart(f"`{step.action}` cannot be done to `{step.target}`")
-    return Mend(name=name, do=ACTIONS[step.action], target=target)
+        raise UntranslatableAction(f"`{step.action}` cannot be done to `{step.target}`")
+    return PrimitiveStep(name=name, do=ACTIONS[step.action], target=target)
 
 
-def compensate(step: Step, name: str) -> Activity:
+def compensate(step: YawlStep, name: str) -> Activity:
     worklets = [part.strip() for part in step.target.split(";") if part.strip()]
     if not worklets:
-        raise NoCounterpart("`compensate` names no worklet")
-    calls = [Call(name=called(worklets, at, name), flow=worklet) for at, worklet in enumerate(worklets)]
+        raise UntranslatableAction("`compensate` names no worklet")
+    calls = [Call(name=result_name(worklets, at, name), flow=worklet) for at, worklet in enumerate(worklets)]
     together: Activity = (
         calls[0] if len(calls) == 1 else Parallel(name=f"{name}.worklets", branches=tuple(calls), on_fault="finish")
     )
     writes = [
-        Mend(
+        PrimitiveStep(
             name=f"{name}.write-{count}",
             do=Primitive.WRITE,
             target="case",
@@ -74,7 +74,7 @@ def compensate(step: Step, name: str) -> Activity:
     return Sequence(name=f"{name}.compensate", body=(together, *writes))
 
 
-def called(worklets: list[str], at: int, name: str) -> str:
+def result_name(worklets: list[str], at: int, name: str) -> str:
     """What the results of a worklet are called: by its own name, where that is one and nobody else's."""
     if len(worklets) == 1:
         return name
@@ -82,25 +82,25 @@ def called(worklets: list[str], at: int, name: str) -> str:
     return own if NAME.fullmatch(own) and worklets.count(own) == 1 else f"{name}-{at + 1}"
 
 
-def steps_in(flow: Flow) -> list[Step] | None:
+def steps_in(flow: Flow) -> list[YawlStep] | None:
     """The steps that do what this exlet does, or None where YAWL has no words for it. There, what worklets give always
     goes back into the case."""
     if not isinstance(flow.body, Sequence):
         return None
-    found: list[Step] = []
+    found: list[YawlStep] = []
     for each in flow.body.body:
         match each:
-            case Mend(do=do, target=target) if do in THEIR_ACTION:
-                found.append(Step(THEIR_ACTION[do], THEIR_TARGET[target]))
+            case PrimitiveStep(do=do, target=target) if do in THEIR_ACTION:
+                found.append(YawlStep(THEIR_ACTION[do], THEIR_TARGET[target]))
             case Sequence(body=(Call(flow=worklet), *_)):
-                found.append(Step("compensate", worklet))
+                found.append(YawlStep("compensate", worklet))
             case Sequence(body=(Parallel(branches=branches), *_)):
-                found.append(Step("compensate", ";".join(call.flow for call in branches if isinstance(call, Call))))
+                found.append(YawlStep("compensate", ";".join(call.flow for call in branches if isinstance(call, Call))))
             case _:
                 return None
     try:
         again = exlet_of(flow.name, found)
-    except NoCounterpart:
+    except UntranslatableAction:
         return None
     return found if without_writes(again) == without_writes(flow) else None
 

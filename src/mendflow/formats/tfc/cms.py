@@ -5,11 +5,11 @@ out. Space tokens say where on a storage system a file goes and nothing about it
 
 from typing import Final
 
-from mendflow.core.data.names import rule_flaws
+from mendflow.core.data.name_mapping import rule_flaws
 from mendflow.core.model.data import NameRule, NameRules
-from mendflow.core.model.problems import BadRules, Problem
-from mendflow.formats.spelling import nearest
-from mendflow.formats.xml.tree import Element, parse_xml, serialized
+from mendflow.core.model.errors import BadRules, Problem
+from mendflow.formats.spelling import nearest_word
+from mendflow.formats.xml.markup import MarkupElement, parse_xml, serialize
 
 ROOT: Final = "storage-mapping"
 TO_PHYSICAL, TO_LOGICAL = "lfn-to-pfn", "pfn-to-lfn"
@@ -43,24 +43,26 @@ class _Reading:
         self._file = file
         self.problems: list[Problem] = []
 
-    def problem(self, at: Element, message: str, suggestion: str = "") -> None:
+    def problem(self, at: MarkupElement, message: str, suggestion: str = "") -> None:
         self.problems.append(Problem(file=self._file, line=at.line, message=message, suggestion=suggestion))
 
     def in_order(self) -> list[Problem]:
         return sorted(self.problems, key=lambda problem: problem.line)
 
-    def rule(self, at: Element) -> NameRule | None:
+    def rule(self, at: MarkupElement) -> NameRule | None:
         """The rule of an element, None where it is none of ours."""
         if at.local not in (TO_PHYSICAL, TO_LOGICAL):
             known = (TO_PHYSICAL, TO_LOGICAL)
             self.problem(
-                at, f"<{at.tag}> is not known here; it has <{TO_PHYSICAL}> and <{TO_LOGICAL}>", nearest(at.tag, known)
+                at,
+                f"<{at.tag}> is not known here; it has <{TO_PHYSICAL}> and <{TO_LOGICAL}>",
+                nearest_word(at.tag, known),
             )
             return None
         given = at.attributes
         for name in given:
             if name not in KNOWN:
-                self.problem(at, f"<{at.tag}> has no attribute `{name}`", nearest(name, KNOWN))
+                self.problem(at, f"<{at.tag}> has no attribute `{name}`", nearest_word(name, KNOWN))
         if missing := [name for name in REQUIRED if name not in given]:
             self.problem(at, f"<{at.tag}> needs {' and '.join(f'`{name}`' for name in missing)}")
             return None
@@ -79,13 +81,13 @@ def write_cms(rules: NameRules) -> str:
     """The file of these rules. Reading it gives the same rules."""
     written = [_element(TO_PHYSICAL, rule) for rule in rules.to_physical]
     written += [_element(TO_LOGICAL, rule) for rule in rules.to_logical]
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{serialized(Element(ROOT, {}, [*written]), 0)}\n'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{serialize(MarkupElement(ROOT, {}, [*written]), 0)}\n'
 
 
-def _element(tag: str, rule: NameRule) -> Element:
+def _element(tag: str, rule: NameRule) -> MarkupElement:
     given = {"protocol": rule.protocol}
     if rule.destination != ".*":
         given["destination-match"] = rule.destination
     if rule.chain:
         given["chain"] = rule.chain
-    return Element(tag, {**given, "path-match": rule.match, "result": rule.result}, [])
+    return MarkupElement(tag, {**given, "path-match": rule.match, "result": rule.result}, [])

@@ -17,11 +17,11 @@ from typing import Any
 import msgspec
 import yaml
 
-from mendflow.core.data.elements import checked_element
+from mendflow.core.data.elements import normalize_element
 from mendflow.core.model.data import NameRule, NameRules, StorageElement
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.formats.files import flow_text
-from mendflow.formats.measured import measured, settings_in
+from mendflow.formats.settings import normalize_settings, parse_settings
 from mendflow.formats.tfc.cms import read_cms
 
 
@@ -45,7 +45,7 @@ def load_name_rules(path: Path) -> NameRules:
 
 
 def read_name_rules(text: str, source: str = "rules") -> NameRules:
-    """The rules in a text. Raises Invalid, or BadRules for XML."""
+    """The rules in a text. Raises InvalidRequest, or BadRules for XML."""
     if text.lstrip("\ufeff \t\r\n").startswith("<"):
         return read_cms(text, source)
     return _rules(_mapping(text, source), source)
@@ -67,31 +67,31 @@ def load_element(path: Path) -> StorageElement:
 
 
 def read_element(text: str, source: str = "storage", folder: Path | None = None) -> StorageElement:
-    """The storage element in a text; rules in other files are looked for in the folder. Raises Invalid."""
+    """The storage element in a text; rules in other files are looked for in the folder. Raises InvalidRequest."""
     found = _mapping(text, source)
     words = {str(word).replace("-", "_"): value for word, value in found.items()}
     rules = words.pop("rules", None)
     try:
-        element = msgspec.convert(measured(words, StorageElement, source), StorageElement)
+        element = msgspec.convert(normalize_settings(words, StorageElement, source), StorageElement)
     except msgspec.ValidationError as error:
-        raise Invalid(f"{source}: {error}") from error
+        raise InvalidRequest(f"{source}: {error}") from error
     if isinstance(rules, str):
         if folder is None:
-            raise Invalid(f"{source}: rules in another file can only be named in a file")
+            raise InvalidRequest(f"{source}: rules in another file can only be named in a file")
         element = msgspec.structs.replace(element, rules=load_name_rules(folder / rules))
     elif rules is not None:
         element = msgspec.structs.replace(element, rules=_rules(rules, source))
     try:
-        return checked_element(element)
-    except Invalid as invalid:
-        raise Invalid(f"{source}: {invalid.message}", **invalid.fields) from None
+        return normalize_element(element)
+    except InvalidRequest as invalid:
+        raise InvalidRequest(f"{source}: {invalid.message}", **invalid.fields) from None
 
 
 def _rules(found: Any, source: str) -> NameRules:
     try:
         read = msgspec.convert(found, _Rules)
     except msgspec.ValidationError as error:
-        raise Invalid(f"{source}: these are no rules: {error}") from error
+        raise InvalidRequest(f"{source}: these are no rules: {error}") from error
     return NameRules(to_physical=_plain(read.to_physical), to_logical=_plain(read.to_logical))
 
 
@@ -100,7 +100,7 @@ def _plain(rules: tuple[_Rule, ...]) -> tuple[NameRule, ...]:
 
 
 def _mapping(text: str, source: str) -> dict[Any, Any]:
-    found = settings_in(text, source)
+    found = parse_settings(text, source)
     if not isinstance(found, dict):
-        raise Invalid(f"{source}: names and values are expected, such as `name: near`")
+        raise InvalidRequest(f"{source}: names and values are expected, such as `name: near`")
     return found

@@ -5,17 +5,17 @@ from typing import Final
 
 from mendflow.core.model.flow import Flow
 from mendflow.formats.files import flow_text
-from mendflow.formats.wfformat.flows import Scale, TraceFlow, Work, as_flow, by_content, by_name
-from mendflow.formats.wfformat.model import Task, Trace
-from mendflow.formats.wfformat.reading import read_trace
+from mendflow.formats.wfformat.flows import Scale, TaskWork, TraceFlow, as_flow, by_content, by_name
+from mendflow.formats.wfformat.model import Trace, TraceTask
+from mendflow.formats.wfformat.reader import read_trace
 
 __all__ = [
     "TRACE",
     "Scale",
-    "Task",
+    "TaskWork",
     "Trace",
     "TraceFlow",
-    "Work",
+    "TraceTask",
     "as_flow",
     "by_content",
     "by_name",

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 
 import msgspec
 
-from mendflow.formats.spelling import nearest
-from mendflow.formats.wfformat.parts import Part, Parts
+from mendflow.formats.spelling import nearest_word
+from mendflow.formats.wfformat.json_values import JsonDocument, JsonValue
 
 BYTES_MAX = float(2**53)
 
 
-class Entry(msgspec.Struct):
+class TaskEntry(msgspec.Struct):
     """A task as the file states it, and where."""
 
-    part: Part
+    part: JsonValue
     id: str
     parents: tuple[str, ...]
     children: tuple[str, ...]
@@ -27,28 +27,28 @@ class Entry(msgspec.Struct):
         self.part.problem(message)
 
 
-class Layout(msgspec.Struct):
+class TraceLayout(msgspec.Struct):
     """`called` maps every word that a task may be named by to its id; `runs` has where it is said how a task ran. If it
     is `timed`, that has to be said."""
 
-    parts: Parts
-    tasks: list[Entry]
+    parts: JsonDocument
+    tasks: list[TaskEntry]
     called: dict[str, str]
-    runs: dict[str, Part]
+    runs: dict[str, JsonValue]
     sizes: dict[str, int]
     timed: bool
     makespan_s: float = 0.0
     machines: int = 0
 
 
-def layout_of(root: Part, version: str) -> Layout | None:
+def layout_of(root: JsonValue, version: str) -> TraceLayout | None:
     workflow = root.at("workflow")
     if not workflow.is_map("`workflow` is a map with the tasks"):
         return None
-    return _flat(workflow) if version == "1.4" else _split(workflow)
+    return _flat_layout(workflow) if version == "1.4" else _split_layout(workflow)
 
 
-def _split(workflow: Part) -> Layout | None:
+def _split_layout(workflow: JsonValue) -> TraceLayout | None:
     """1.5 and later."""
     specification, execution = workflow.at("specification"), workflow.at("execution")
     if not specification.is_map("`specification` is a map with `tasks` and `files`"):
@@ -64,11 +64,11 @@ def _split(workflow: Part) -> Layout | None:
                     sizes.setdefault(file, 0)
                 elif file not in sizes:
                     message = f"the file {file!r:.100} is not in `specification.files`; add it with its size"
-                    part.at(key).problem(message, nearest(file, sizes))
+                    part.at(key).problem(message, nearest_word(file, sizes))
         name = part.text("id", needed="each task has an id of its own")
-        tasks.append(Entry(part, name, part.texts("parents"), part.texts("children"), reads, makes))
-    called = _called(tasks)
-    layout = Layout(workflow.parts, tasks, called, {}, sizes, timed=True)
+        tasks.append(TaskEntry(part, name, part.texts("parents"), part.texts("children"), reads, makes))
+    called = _ids_by_name(tasks)
+    layout = TraceLayout(workflow.parts, tasks, called, {}, sizes, timed=True)
     if execution.value is not None and execution.is_map("`execution` is a map with `tasks`"):
         layout.runs = _runs(execution, called)
         layout.makespan_s = execution.number("makespanInSeconds", least=0, most=BYTES_MAX)
@@ -76,7 +76,7 @@ def _split(workflow: Part) -> Layout | None:
     return layout
 
 
-def _sizes(specification: Part) -> dict[str, int]:
+def _sizes(specification: JsonValue) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for part in _maps(specification, "files", ""):
         file = part.text("id", needed="each file has an id of its own")
@@ -89,13 +89,13 @@ def _sizes(specification: Part) -> dict[str, int]:
     return sizes
 
 
-def _runs(execution: Part, called: dict[str, str]) -> dict[str, Part]:
-    runs: dict[str, Part] = {}
+def _runs(execution: JsonValue, called: dict[str, str]) -> dict[str, JsonValue]:
+    runs: dict[str, JsonValue] = {}
     for part in _maps(execution, "tasks", "an execution has `tasks`"):
         task = part.text("id", needed="say of which task this is")
         if task and task not in called:
             part.problem(
-                f"the task {task!r:.100} is not in `specification.tasks`; correct its id", nearest(task, called)
+                f"the task {task!r:.100} is not in `specification.tasks`; correct its id", nearest_word(task, called)
             )
         elif task in runs:
             part.problem(f"the task {task!r:.100} ran twice; leave one of the two")
@@ -106,27 +106,27 @@ def _runs(execution: Part, called: dict[str, str]) -> dict[str, Part]:
     return runs
 
 
-def _flat(workflow: Part) -> Layout:
+def _flat_layout(workflow: JsonValue) -> TraceLayout:
     """1.4: all of a task in one place."""
     sizes: dict[str, int] = {}
-    tasks: list[Entry] = []
-    runs: dict[str, Part] = {}
+    tasks: list[TaskEntry] = []
+    runs: dict[str, JsonValue] = {}
     names: dict[str, str] = {}
     for part in _maps(workflow, "tasks", "a trace has `tasks`"):
         name = part.text("name", needed="each task has a name")
         task = part.text("id") or name
         reads, makes = _files_of(part, sizes)
-        tasks.append(Entry(part, task, part.texts("parents"), part.texts("children"), reads, makes))
+        tasks.append(TaskEntry(part, task, part.texts("parents"), part.texts("children"), reads, makes))
         runs[task] = part
         names.setdefault(name, task)
-    called = {**names, **_called(tasks)}
-    layout = Layout(workflow.parts, tasks, called, runs, sizes, timed=False)
+    called = {**names, **_ids_by_name(tasks)}
+    layout = TraceLayout(workflow.parts, tasks, called, runs, sizes, timed=False)
     layout.makespan_s = workflow.number("makespanInSeconds", least=0, most=BYTES_MAX)
     layout.machines = len(workflow.items("machines"))
     return layout
 
 
-def _files_of(task: Part, sizes: dict[str, int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _files_of(task: JsonValue, sizes: dict[str, int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the task reads and what it makes. A file has the size that was said first."""
     found: dict[str, dict[str, None]] = {"input": {}, "output": {}}
     for part in _maps(task, "files", ""):
@@ -137,11 +137,13 @@ def _files_of(task: Part, sizes: dict[str, int]) -> tuple[tuple[str, ...], tuple
         if link in found:
             found[link][name] = None
         elif link:
-            part.at("link").problem(f"{link!r:.40} is not known; a file is `input` or `output`", nearest(link, found))
+            part.at("link").problem(
+                f"{link!r:.40} is not known; a file is `input` or `output`", nearest_word(link, found)
+            )
     return tuple(found["input"]), tuple(found["output"])
 
 
-def _called(tasks: Iterable[Entry]) -> dict[str, str]:
+def _ids_by_name(tasks: Iterable[TaskEntry]) -> dict[str, str]:
     called: dict[str, str] = {}
     for entry in tasks:
         if entry.id in called:
@@ -150,7 +152,7 @@ def _called(tasks: Iterable[Entry]) -> dict[str, str]:
     return called
 
 
-def _maps(part: Part, key: str, needed: str) -> list[Part]:
+def _maps(part: JsonValue, key: str, needed: str) -> list[JsonValue]:
     found = part.items(key, needed=needed)
     if needed and not found and isinstance(part.at(key).value, list):
         part.at(key).problem("the list is empty; a trace has at least one task")

@@ -10,7 +10,7 @@ import msgspec
 VERSIONS: Final = ("1.4", "1.5", "1.6")
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class TraceTask(msgspec.Struct, frozen=True, kw_only=True):
     """`needs` are tasks that must be over before. `brought` maps a file that it reads to the task that makes it; what
     it reads and nobody makes in time was there before. What the trace does not say of it is None or zero."""
 
@@ -31,7 +31,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     version: str
-    tasks: dict[str, Task]
+    tasks: dict[str, TraceTask]
     sizes: dict[str, int] = {}
     description: str = ""
     makespan_s: float = 0.0

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from mendflow.core.model.flow import Flow
-from mendflow.formats.yaml.calls import FlowFiles
+from mendflow.formats.yaml.called_flows import FlowFileLoader
 
 __all__ = ["load_flow", "read_flow"]
 
@@ -11,10 +11,10 @@ __all__ = ["load_flow", "read_flow"]
 def load_flow(path: str | Path) -> Flow:
     """The flow in a file. Raises BadFlow with every problem and its place."""
     path = Path(path)
-    return FlowFiles(path.parent).load(path, str(path))
+    return FlowFileLoader(path.parent).load(path, str(path))
 
 
 def read_flow(text: str, path: str | Path) -> Flow:
     """The flow in a text that stands, or would stand, at this path."""
     path = Path(path)
-    return FlowFiles(path.parent).read(text, path, str(path))
+    return FlowFileLoader(path.parent).read(text, path, str(path))

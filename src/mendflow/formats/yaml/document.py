@@ -11,9 +11,9 @@ from typing import Any, Final, Union
 import msgspec
 import yaml
 
-from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.values import Value
-from mendflow.formats.files import TEXT_BYTES_MAX, too_large
+from mendflow.formats.files import TEXT_BYTES_MAX, too_large_error
 
 DEPTH_MAX: Final = 100
 NODES_MAX: Final = 200_000
@@ -30,7 +30,7 @@ WORDS: Final[dict[str, Value]] = {
 }
 
 
-class Place(msgspec.Struct, frozen=True):
+class SourceSpan(msgspec.Struct, frozen=True):
     """`start` and `end` are offsets into the text; line and column count from 1."""
 
     line: int
@@ -39,68 +39,68 @@ class Place(msgspec.Struct, frozen=True):
     end: int
 
 
-class Scalar(msgspec.Struct, frozen=True):
+class ScalarNode(msgspec.Struct, frozen=True):
     """`written` is the text as it stands in the file, where the value is something else: `1.10` is a number, but as a
     text it is not `1.1`."""
 
-    place: Place
+    place: SourceSpan
     value: Value
     written: str = ""
 
 
-class Items(msgspec.Struct, frozen=True):
-    place: Place
-    parts: list["Node"]
+class ListNode(msgspec.Struct, frozen=True):
+    place: SourceSpan
+    parts: list["YamlNode"]
 
 
-class Entry(msgspec.Struct, frozen=True):
-    key: Scalar
-    value: "Node"
+class MapEntry(msgspec.Struct, frozen=True):
+    key: ScalarNode
+    value: "YamlNode"
 
 
-class Entries(msgspec.Struct, frozen=True):
+class MapNode(msgspec.Struct, frozen=True):
     """A map. Keys are texts, whatever YAML would make of them."""
 
-    place: Place
-    entries: dict[str, Entry]
+    place: SourceSpan
+    entries: dict[str, MapEntry]
 
 
-Node = Union[Scalar, Items, Entries]
+YamlNode = Union[ScalarNode, ListNode, MapNode]
 
 
-def describe(node: Node) -> str:
+def describe(node: YamlNode) -> str:
     """What a node is, as a complaint would say it."""
     match node:
-        case Items():
+        case ListNode():
             return "a list"
-        case Entries():
+        case MapNode():
             return "a map"
-        case Scalar(value=None):
+        case ScalarNode(value=None):
             return "nothing"
-        case Scalar(value=bool() as value):
+        case ScalarNode(value=bool() as value):
             return str(value).lower()
-        case Scalar(value=str() as value):
+        case ScalarNode(value=str() as value):
             return f"the text `{value if len(value) <= 40 else value[:37] + '...'}`"
     return f"the number {node.value}"
 
 
-def plain(node: Node) -> Value:
+def plain_data(node: YamlNode) -> Value:
     """The data that a node stands for. Depth and size were bounded when it was read."""
     match node:
-        case Scalar():
+        case ScalarNode():
             return node.value
-        case Items():
-            return [plain(part) for part in node.parts]
-        case Entries():
-            return {name: plain(entry.value) for name, entry in node.entries.items()}
+        case ListNode():
+            return [plain_data(part) for part in node.parts]
+        case MapNode():
+            return {name: plain_data(entry.value) for name, entry in node.entries.items()}
 
 
-def parse(text: str, file: str, holds: str = "a flow has `jobs:` or `steps:`") -> tuple[Node, list[Problem]]:
+def parse(text: str, file: str, holds: str = "a flow has `jobs:` or `steps:`") -> tuple[YamlNode, list[Problem]]:
     """The tree of the one document in the text, and what is wrong with single entries. Raises BadFlow for a text that
     has no tree. `holds` is what an empty file should hold."""
     if len(text) > TEXT_BYTES_MAX:
-        raise too_large(len(text), file)
-    builder = Builder(file)
+        raise too_large_error(len(text), file)
+    builder = NodeBuilder(file)
     try:
         for event in events(text):
             builder.take(event)
@@ -108,7 +108,7 @@ def parse(text: str, file: str, holds: str = "a flow has `jobs:` or `steps:`") -
         raise builder.refuse(place_at(text, error.position), "this character cannot stand in a flow file") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise builder.refuse(place_of(mark, mark) if mark else None, why_not_yaml(text, error)) from None
+        raise builder.refuse(place_of(mark, mark) if mark else None, yaml_error_text(text, error)) from None
     if builder.root is None:
         raise builder.refuse(None, f"the file is empty; {holds}")
     return builder.root, builder.problems
@@ -118,16 +118,16 @@ def events(text: str) -> Iterator[yaml.Event]:
     yield from yaml.parse(text, Loader=LOADER)
 
 
-def place_at(text: str, offset: int) -> Place:
+def place_at(text: str, offset: int) -> SourceSpan:
     line_start = text.rfind("\n", 0, offset) + 1
-    return Place(text.count("\n", 0, offset) + 1, offset - line_start + 1, offset, offset)
+    return SourceSpan(text.count("\n", 0, offset) + 1, offset - line_start + 1, offset, offset)
 
 
-def place_of(start: Any, end: Any) -> Place:
-    return Place(start.line + 1, start.column + 1, start.index, end.index)
+def place_of(start: Any, end: Any) -> SourceSpan:
+    return SourceSpan(start.line + 1, start.column + 1, start.index, end.index)
 
 
-def why_not_yaml(text: str, error: yaml.MarkedYAMLError) -> str:
+def yaml_error_text(text: str, error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark
     if mark is not None and text[mark.index : mark.index + 1] == "\t":
         return "a tab stands where YAML wants spaces; indent with spaces"
@@ -155,35 +155,35 @@ def scalar_value(event: yaml.ScalarEvent) -> Value:
     return float(text) if FRACTION.fullmatch(text) else text
 
 
-class Open:
+class OpenCollection:
     """A list or a map that is still being read, with what it comes to when aliases are written out."""
 
     __slots__ = ("anchor", "key", "merges", "node", "size")
 
-    def __init__(self, node: Items | Entries, anchor: str | None) -> None:
+    def __init__(self, node: ListNode | MapNode, anchor: str | None) -> None:
         self.node = node
         self.anchor = anchor
-        self.key: Scalar | None = None
-        self.merges: list[Node] = []
+        self.key: ScalarNode | None = None
+        self.merges: list[YamlNode] = []
         self.size = 1
 
 
-class Builder:
+class NodeBuilder:
     """Takes the parser's events and makes the tree."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.root: Node | None = None
+        self.root: YamlNode | None = None
         self.problems: list[Problem] = []
-        self._open: list[Open] = []
-        self._anchors: dict[str, tuple[Node, int]] = {}
+        self._open: list[OpenCollection] = []
+        self._anchors: dict[str, tuple[YamlNode, int]] = {}
         self._nodes = 0
         self._documents = 0
 
-    def refuse(self, place: Place | None, message: str) -> BadFlow:
+    def refuse(self, place: SourceSpan | None, message: str) -> BadFlow:
         return BadFlow(problems=[*self.problems, self._problem(place, message)])
 
-    def _problem(self, place: Place | None, message: str) -> Problem:
+    def _problem(self, place: SourceSpan | None, message: str) -> Problem:
         line, column = (place.line, place.column) if place else (0, 0)
         return Problem(file=self.file, line=line, column=column, message=message)
 
@@ -191,16 +191,16 @@ class Builder:
         match event:
             case yaml.ScalarEvent():
                 place = self._seen(event)
-                self._close(Scalar(place, scalar_value(event), event.value), 1, event.anchor)
+                self._close(ScalarNode(place, scalar_value(event), event.value), 1, event.anchor)
             case yaml.AliasEvent():
                 self._alias(event)
             case yaml.SequenceStartEvent():
-                self._push(Items(self._seen(event), []), event.anchor)
+                self._push(ListNode(self._seen(event), []), event.anchor)
             case yaml.MappingStartEvent():
-                self._push(Entries(self._seen(event), {}), event.anchor)
+                self._push(MapNode(self._seen(event), {}), event.anchor)
             case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
                 done = self._open.pop()
-                if isinstance(done.node, Entries):
+                if isinstance(done.node, MapNode):
                     self._merge(done)
                 self._close(done.node, done.size, done.anchor)
             case yaml.DocumentStartEvent():
@@ -209,7 +209,7 @@ class Builder:
                     place = place_of(event.start_mark, event.end_mark)
                     raise self.refuse(place, "a second document starts here; a flow file holds one flow")
 
-    def _seen(self, event: yaml.NodeEvent) -> Place:
+    def _seen(self, event: yaml.NodeEvent) -> SourceSpan:
         place = place_of(event.start_mark, event.end_mark)
         self._nodes += 1
         if self._nodes > NODES_MAX:
@@ -220,12 +220,12 @@ class Builder:
             raise self.refuse(place, f"the tag `{shown}` is not taken; a flow file holds plain data only")
         return place
 
-    def _push(self, node: Items | Entries, anchor: str | None) -> None:
+    def _push(self, node: ListNode | MapNode, anchor: str | None) -> None:
         if len(self._open) >= DEPTH_MAX:
             raise self.refuse(node.place, f"lists and maps are nested more than {DEPTH_MAX} deep")
         if anchor:
             self._anchors.pop(anchor, None)
-        self._open.append(Open(node, anchor))
+        self._open.append(OpenCollection(node, anchor))
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         place = self._seen(event)
@@ -234,7 +234,7 @@ class Builder:
             raise self.refuse(place, f"`*{event.anchor}` stands for nothing: no `&{event.anchor}` ended before it")
         self._close(found[0], found[1], None)
 
-    def _close(self, node: Node, size: int, anchor: str | None) -> None:
+    def _close(self, node: YamlNode, size: int, anchor: str | None) -> None:
         """Put a finished node where it belongs."""
         if anchor:
             self._anchors[anchor] = (node, size)
@@ -245,7 +245,7 @@ class Builder:
         parent.size += size
         if parent.size > EXPANDED_MAX:
             raise self.refuse(node.place, f"with its aliases written out this holds more than {EXPANDED_MAX:,} values")
-        if isinstance(parent.node, Items):
+        if isinstance(parent.node, ListNode):
             parent.node.parts.append(node)
         elif parent.key is None:
             parent.key = self._key(node)
@@ -253,12 +253,12 @@ class Builder:
             self._enter(parent, parent.node, parent.key, node)
             parent.key = None
 
-    def _key(self, node: Node) -> Scalar:
-        if isinstance(node, Scalar):
+    def _key(self, node: YamlNode) -> ScalarNode:
+        if isinstance(node, ScalarNode):
             return node
         raise self.refuse(node.place, "a key must be a word; put text that starts with `{` or `[` in quotes")
 
-    def _enter(self, parent: Open, map_node: Entries, key: Scalar, node: Node) -> None:
+    def _enter(self, parent: OpenCollection, map_node: MapNode, key: ScalarNode, node: YamlNode) -> None:
         name = key.value if isinstance(key.value, str) else key.written
         if name == "<<":
             parent.merges.append(node)
@@ -268,14 +268,14 @@ class Builder:
                 self._problem(key.place, f"`{name}` is given twice; it stands in line {first} already")
             )
         else:
-            map_node.entries[name] = Entry(key, node)
+            map_node.entries[name] = MapEntry(key, node)
 
-    def _merge(self, done: Open) -> None:
+    def _merge(self, done: OpenCollection) -> None:
         """`<<: *base` brings in what the map does not say itself."""
-        assert isinstance(done.node, Entries)
+        assert isinstance(done.node, MapNode)
         for merged in done.merges:
-            for part in merged.parts if isinstance(merged, Items) else [merged]:
-                if not isinstance(part, Entries):
+            for part in merged.parts if isinstance(merged, ListNode) else [merged]:
+                if not isinstance(part, MapNode):
                     raise self.refuse(part.place, "`<<` takes a map, or a list of maps")
                 for name, entry in part.entries.items():
                     done.node.entries.setdefault(name, entry)

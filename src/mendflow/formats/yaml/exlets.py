@@ -4,7 +4,7 @@ An exlet has one input, `context`: what is known of the case that it mends. Its 
 are those roots of the context that its expressions ask for, so that a step can say `${{ job.memory_bytes * 2 }}`. One
 that the context does not have is null.
 
-What a primitive is told becomes the settings of its `Mend`:
+What a primitive is told becomes the settings of its `PrimitiveStep`:
 
     suspend, continue, remove   none; target is item, case, all-cases or ancestors
     restart                     with: what of its data is other this time
@@ -25,21 +25,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from mendflow.core.model import flow as model
-from mendflow.core.model.flow import Activity, Call, Empty, Flow, Input, Mend, Parallel, Scope, Template
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import Activity, Call, Empty, Flow, Input, Parallel, PrimitiveStep, Scope, Template
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.mending import Primitive, Target
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.repair import Primitive, Target
 from mendflow.core.rules import ROOTS
 from mendflow.formats.files import flow_text
 from mendflow.formats.names import NAME
-from mendflow.formats.yaml import exlet_tables as words
-from mendflow.formats.yaml import flow_file, leaves
-from mendflow.formats.yaml.build import Build, Callables, Maker, Seat
-from mendflow.formats.yaml.calls import FlowFiles
-from mendflow.formats.yaml.document import Entries, Entry, Items, Node, Scalar, describe, parse
+from mendflow.formats.yaml import basic_steps, flow_file
+from mendflow.formats.yaml import exlet_keys as words
+from mendflow.formats.yaml.builder import FlowFinder, StepBuilder, StepFactory, StepHeader
+from mendflow.formats.yaml.called_flows import FlowFileLoader
+from mendflow.formats.yaml.document import ListNode, MapEntry, MapNode, ScalarNode, YamlNode, describe, parse
 from mendflow.formats.yaml.fields import Fields, fields_of
-from mendflow.formats.yaml.reading import Reading
-from mendflow.formats.yaml.shapes import Data, MapOf
+from mendflow.formats.yaml.reader import YamlReader
+from mendflow.formats.yaml.shapes import DataShape, MapOf
 
 CONTEXT: Final = "context"
 RESOURCES: Final = {
@@ -54,7 +54,7 @@ RESOURCES: Final = {
     "machine": "machine",
 }
 PLAIN: Final = {"env": "env", "avoid": "avoid_hosts", "sources": "sources", "domain": "domain", "wait": "wait_ms"}
-VALUES: Final = MapOf(Data(), wants="`all`, or a map of values,")
+VALUES: Final = MapOf(DataShape(), wants="`all`, or a map of values,")
 
 
 def load_exlet(path: str | Path) -> Flow:
@@ -67,33 +67,33 @@ def read_exlet(text: str, path: str | Path, roots: Iterable[str] = ROOTS) -> Flo
     """The exlet in a text that stands, or would stand, at this path: a list of steps, or a map with `steps:`."""
     path = Path(path)
     root, problems = parse(text, str(path))
-    reading = Reading(str(path), text, path.parent.resolve())
+    reading = YamlReader(str(path), text, path.parent.resolve())
     reading.problems.extend(problems)
-    flow = build_exlet(reading, root, flow_file.name_from(str(path)), FlowFiles(path.parent), roots)
+    flow = build_exlet(reading, root, flow_file.name_from(str(path)), FlowFileLoader(path.parent), roots)
     if reading.problems or flow is None:
         raise BadFlow(problems=flow_file.in_order(reading.problems, str(path)))
     return flow
 
 
 def build_exlet(
-    reading: Reading,
-    node: Node,
+    reading: YamlReader,
+    node: YamlNode,
     name: str,
-    callables: Callables,
+    callables: FlowFinder,
     roots: Iterable[str] = ROOTS,
 ) -> Flow | None:
     """The flow of an exlet, from its node in whatever file: a list of steps, one step, or a map with `steps:`. Whatever
     is wrong is told to the reading, with its place; the flow is None only where there is none at all. Each exlet has
     names of its own: two of them in one file do not see each other. `callables` finds the worklets that are files
-    (`FlowFiles(folder)`), and `roots` are the names that the context may have."""
-    inner = Reading(reading.file, reading.text, reading.folder)
+    (`FlowFileLoader(folder)`), and `roots` are the names that the context may have."""
+    inner = YamlReader(reading.file, reading.text, reading.folder)
     inner.problems = reading.problems
     inner.inputs = {CONTEXT: ""}
     known = frozenset(roots)
     for root in known:
         inner.assigned(root)
-    build = Build(inner, MAKERS, callables, words.KINDS)
-    fields = whole(inner, node)
+    build = StepBuilder(inner, MAKERS, callables, words.KINDS)
+    fields = exlet_fields(inner, node)
     if fields is None:
         return None
     name = fields.get("name") or name
@@ -103,7 +103,7 @@ def build_exlet(
     for variable in variables:
         inner.assigned(variable)
     steps = fields.node_of("steps")
-    body = build.in_order(steps, Seat(name="", prefix="")) if steps is not None else ()
+    body = build.in_order(steps, StepHeader(name="", prefix="")) if steps is not None else ()
     asked = {use.reference.name for use in inner.uses}
     flow = exlet_flow(
         name,
@@ -135,93 +135,95 @@ def context_of(roots: Iterable[str]) -> dict[str, Template]:
     return {root: f"${{{{ has({at}.{root}) ? {at}.{root} : null }}}}" for root in sorted(roots)}
 
 
-def whole(reading: Reading, node: Node) -> Fields | None:
+def exlet_fields(reading: YamlReader, node: YamlNode) -> Fields | None:
     """The keys of an exlet. A list is its steps, and a step by itself is a list of one."""
-    is_map = isinstance(node, Entries)
-    if isinstance(node, Entries) and "steps" not in node.entries and any(key in words.KINDS for key in node.entries):
-        node = Items(node.place, [node])
-    if isinstance(node, Items) or (isinstance(node, Scalar) and isinstance(node.value, str)):
-        steps = node if isinstance(node, Items) else Items(node.place, [node])
-        node = Entries(node.place, {"steps": Entry(Scalar(node.place, "steps"), steps)})
-    if not isinstance(node, Entries):
+    is_map = isinstance(node, MapNode)
+    if isinstance(node, MapNode) and "steps" not in node.entries and any(key in words.KINDS for key in node.entries):
+        node = ListNode(node.place, [node])
+    if isinstance(node, ListNode) or (isinstance(node, ScalarNode) and isinstance(node.value, str)):
+        steps = node if isinstance(node, ListNode) else ListNode(node.place, [node])
+        node = MapNode(node.place, {"steps": MapEntry(ScalarNode(node.place, "steps"), steps)})
+    if not isinstance(node, MapNode):
         reading.problem(node, f"an exlet is a list of steps, or a map with `steps:`, not {describe(node)}")
         return None
     return fields_of(reading, node, words.EXLET, "an exlet") if is_map else Fields(reading, node, words.EXLET)
 
 
-def targeted(do: Primitive) -> Maker:
+def targeted_factory(do: Primitive) -> StepFactory:
     """For primitives whose word says what they are done to."""
 
-    def make(build: Build, fields: Fields, seat: Seat) -> Activity:
+    def make(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
         target: Target = fields.get(do, "item")
         if "item" in fields and target != "item":
             build.reading.problem(fields.node.entries["item"].key, f"`item` goes with `{do}: item`, not with {target}")
-        return Mend(do=do, target=target, item=fields.get("item", ""), **seat.node())
+        return PrimitiveStep(do=do, target=target, item=fields.get("item", ""), **seat.node())
 
     return make
 
 
-def told(do: Primitive, settings: Callable[[Fields], dict[str, Any]]) -> Maker:
+def settings_factory(do: Primitive, settings: Callable[[Fields], dict[str, Any]]) -> StepFactory:
     """For primitives that take settings."""
 
-    def make(_: Build, fields: Fields, seat: Seat) -> Activity:
-        return Mend(do=do, item=fields.get("item", ""), settings=settings(fields), **seat.node())
+    def make(_: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+        return PrimitiveStep(do=do, item=fields.get("item", ""), settings=settings(fields), **seat.node())
 
     return make
 
 
-def said(fields: Fields, names: Mapping[str, str]) -> dict[str, Any]:
+def settings_from(fields: Fields, names: Mapping[str, str]) -> dict[str, Any]:
     """What was said under these keys, by the names that the settings have."""
     found = {ours: fields.get(key) for key, ours in names.items() if key in fields}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def changes(fields: Fields) -> dict[str, Any]:
-    resources = said(fields, RESOURCES)
-    return {**({"resources": resources} if resources else {}), **said(fields, PLAIN)}
+def change_settings(fields: Fields) -> dict[str, Any]:
+    resources = settings_from(fields, RESOURCES)
+    return {**({"resources": resources} if resources else {}), **settings_from(fields, PLAIN)}
 
 
-def marked(do: Primitive, **names: str) -> Maker:
+def marker_factory(do: Primitive, **names: str) -> StepFactory:
     """For primitives that say something by being there, with these keys beside."""
 
     def settings(fields: Fields) -> dict[str, Any]:
         fields.get(do)
-        return said(fields, names)
+        return settings_from(fields, names)
 
-    return told(do, settings)
+    return settings_factory(do, settings)
 
 
-def resubmitted(fields: Fields) -> dict[str, Any]:
+def resubmit_settings(fields: Fields) -> dict[str, Any]:
     fields.get(Primitive.RESUBMIT)
-    return changes(fields)
+    return change_settings(fields)
 
 
-def retried(fields: Fields) -> dict[str, Any]:
+def retry_settings(fields: Fields) -> dict[str, Any]:
     level = fields.get(Primitive.RETRY_LATER, 0)
-    return {"level": level, **said(fields, {"mode": "mode"}), **changes(fields)}
+    return {"level": level, **settings_from(fields, {"mode": "mode"}), **change_settings(fields)}
 
 
-def restaged(fields: Fields) -> dict[str, Any]:
+def restage_settings(fields: Fields) -> dict[str, Any]:
     way = fields.get(Primitive.RESTAGE, "same")
-    resources = said(fields, {"site": "site"})
-    rest = said(fields, {"sources": "sources", "parameters": "parameters", "wait": "wait_ms"})
+    resources = settings_from(fields, {"site": "site"})
+    rest = settings_from(fields, {"sources": "sources", "parameters": "parameters", "wait": "wait_ms"})
     return {"way": way, **({"resources": resources} if resources else {}), **rest}
 
 
-def notified(fields: Fields) -> dict[str, Any]:
-    return {"message": fields.get(Primitive.NOTIFY, ""), **said(fields, {"to": "to", "data": "data"})}
+def notify_settings(fields: Fields) -> dict[str, Any]:
+    return {"message": fields.get(Primitive.NOTIFY, ""), **settings_from(fields, {"to": "to", "data": "data"})}
 
 
-def written(_: Build, fields: Fields, seat: Seat) -> Activity:
+def write_step(_: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
     return write_back(fields, fields.get(Primitive.WRITE, {}), seat.node())
 
 
-def write_back(fields: Fields, values: Template, node: dict[str, Any]) -> Mend:
+def write_back(fields: Fields, values: Template, node: dict[str, Any]) -> PrimitiveStep:
     target: Target = fields.get("into", "item" if "item" in fields else "case")
-    return Mend(do=Primitive.WRITE, target=target, item=fields.get("item", ""), settings={"values": values}, **node)
+    return PrimitiveStep(
+        do=Primitive.WRITE, target=target, item=fields.get("item", ""), settings={"values": values}, **node
+    )
 
 
-def compensate(build: Build, fields: Fields, seat: Seat) -> Activity:
+def compensate(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
     """Worklets at once, and then what they give back."""
     calls = worklets(build, fields, seat)
     back = fields.node_of("write")
@@ -235,37 +237,39 @@ def compensate(build: Build, fields: Fields, seat: Seat) -> Activity:
     return model.Sequence(name=name, body=(together, *writes), when=seat.when)
 
 
-def worklets(build: Build, fields: Fields, seat: Seat) -> list[Call]:
+def worklets(build: StepBuilder, fields: Fields, seat: StepHeader) -> list[Call]:
     node = fields.node_of("compensate")
     assert node is not None
-    parts = node.parts if isinstance(node, Items) else [node]
+    parts = node.parts if isinstance(node, ListNode) else [node]
     if not parts:
         build.reading.problem(node, "`compensate` needs at least one worklet")
     made = [worklet(build, part, fields, seat, alone=len(parts) == 1) for part in parts]
     return [call for call in made if isinstance(call, Call)]
 
 
-def worklet(build: Build, node: Node, fields: Fields, seat: Seat, *, alone: bool) -> Activity:
+def worklet(build: StepBuilder, node: YamlNode, fields: Fields, seat: StepHeader, *, alone: bool) -> Activity:
     """One worklet: its flow, or a map that says also what it is given and what its results are called. One that is
     alone in a step is called as the step is, if that has a name, or if another has the worklet's own."""
-    if isinstance(node, Scalar):
-        node = Entries(node.place, {"call": Entry(Scalar(node.place, "call"), node)})
+    if isinstance(node, ScalarNode):
+        node = MapNode(node.place, {"call": MapEntry(ScalarNode(node.place, "call"), node)})
     own = fields_of(build.reading, node, words.WORKLET, "a worklet")
     if own is None:
         return Empty(name=seat.part("worklet"))
     if "with" in fields and "with" not in own:
         entries = {**own.node.entries, "with": fields.node.entries["with"]}
-        own = Fields(build.reading, Entries(own.node.place, entries), words.WORKLET)
+        own = Fields(build.reading, MapNode(own.node.place, entries), words.WORKLET)
     given, stem = own.get("name"), Path(own.get("call", "").partition(".py:")[0]).stem
     if alone and not given and ("name" in fields or not NAME.fullmatch(stem) or stem in build.named):
-        return leaves.call(build, own, Seat(name=seat.name, prefix=seat.name))
+        return basic_steps.call(build, own, StepHeader(name=seat.name, prefix=seat.name))
     name = given or (stem if NAME.fullmatch(stem) else seat.part("worklet"))
     build.name(name, own.node.place)
-    return leaves.call(build, own, Seat(name=name, prefix=name))
+    return basic_steps.call(build, own, StepHeader(name=name, prefix=name))
 
 
-def writes_of(build: Build, fields: Fields, seat: Seat, back: Node, calls: Sequence[Call]) -> list[Activity]:
-    if isinstance(back, Scalar) and back.value == "all":
+def writes_of(
+    build: StepBuilder, fields: Fields, seat: StepHeader, back: YamlNode, calls: Sequence[Call]
+) -> list[Activity]:
+    if isinstance(back, ScalarNode) and back.value == "all":
         return [
             write_back(fields, f"${{{{ jobs.`{call.name}`.outputs }}}}", {"name": f"{seat.name}.write-{count}"})
             for count, call in enumerate(calls, 1)
@@ -274,22 +278,22 @@ def writes_of(build: Build, fields: Fields, seat: Seat, back: Node, calls: Seque
     return [write_back(fields, values, {"name": f"{seat.name}.write"})] if values else []
 
 
-MAKERS: Final[dict[str, Maker]] = {
+MAKERS: Final[dict[str, StepFactory]] = {
     **flow_file.MAKERS,
-    Primitive.SUSPEND: targeted(Primitive.SUSPEND),
-    Primitive.CONTINUE: targeted(Primitive.CONTINUE),
-    Primitive.REMOVE: targeted(Primitive.REMOVE),
-    Primitive.RESTART: marked(Primitive.RESTART, **{"with": "with"}),
-    Primitive.COMPLETE: marked(Primitive.COMPLETE, outputs="outputs"),
-    Primitive.FAIL: marked(Primitive.FAIL, fault="fault", message="message", throw="throw"),
-    Primitive.WRITE: written,
-    Primitive.RESTAGE: told(Primitive.RESTAGE, restaged),
-    Primitive.RESUBMIT: told(Primitive.RESUBMIT, resubmitted),
-    Primitive.REPOLL: marked(Primitive.REPOLL, wait="wait_ms"),
-    Primitive.REREGISTER: marked(Primitive.REREGISTER, wait="wait_ms"),
-    Primitive.RETRY_LATER: told(Primitive.RETRY_LATER, retried),
-    Primitive.UNWIND: marked(Primitive.UNWIND),
-    Primitive.NOTIFY: told(Primitive.NOTIFY, notified),
+    Primitive.SUSPEND: targeted_factory(Primitive.SUSPEND),
+    Primitive.CONTINUE: targeted_factory(Primitive.CONTINUE),
+    Primitive.REMOVE: targeted_factory(Primitive.REMOVE),
+    Primitive.RESTART: marker_factory(Primitive.RESTART, **{"with": "with"}),
+    Primitive.COMPLETE: marker_factory(Primitive.COMPLETE, outputs="outputs"),
+    Primitive.FAIL: marker_factory(Primitive.FAIL, fault="fault", message="message", throw="throw"),
+    Primitive.WRITE: write_step,
+    Primitive.RESTAGE: settings_factory(Primitive.RESTAGE, restage_settings),
+    Primitive.RESUBMIT: settings_factory(Primitive.RESUBMIT, resubmit_settings),
+    Primitive.REPOLL: marker_factory(Primitive.REPOLL, wait="wait_ms"),
+    Primitive.REREGISTER: marker_factory(Primitive.REREGISTER, wait="wait_ms"),
+    Primitive.RETRY_LATER: settings_factory(Primitive.RETRY_LATER, retry_settings),
+    Primitive.UNWIND: marker_factory(Primitive.UNWIND),
+    Primitive.NOTIFY: settings_factory(Primitive.NOTIFY, notify_settings),
     "compensate": compensate,
 }
 assert set(words.KINDS) | {"for-each"} == set(MAKERS), "every kind of step has a maker"

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mendflow.formats.spelling import meant
-from mendflow.formats.yaml.document import Entries, Node, Scalar, describe
-from mendflow.formats.yaml.reading import Reading
-from mendflow.formats.yaml.shapes import Data, Later, Mark, Schema, Shape
+from mendflow.formats.spelling import suggestion_for
+from mendflow.formats.yaml.document import MapNode, ScalarNode, YamlNode, describe
+from mendflow.formats.yaml.reader import YamlReader
+from mendflow.formats.yaml.shapes import DataShape, DeferredShape, PresenceShape, Schema, ValueShape
 
 
 class Key:
     """A key of a map, what it takes, and the sentence that editors show."""
 
-    def __init__(self, shape: Shape, about: str, *, required: bool = False) -> None:
+    def __init__(self, shape: ValueShape, about: str, *, required: bool = False) -> None:
         self.shape = shape
         self.about = about
         self.required = required
@@ -34,7 +34,7 @@ def schema_of(table: Table) -> Schema:
 class Fields:
     """The entries of a map as a table has them, each read when it is asked for."""
 
-    def __init__(self, reading: Reading, node: Entries, table: Table) -> None:
+    def __init__(self, reading: YamlReader, node: MapNode, table: Table) -> None:
         self.reading = reading
         self.node = node
         self.table = table
@@ -45,7 +45,7 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return name in self.node.entries
 
-    def node_of(self, name: str) -> Node | None:
+    def node_of(self, name: str) -> YamlNode | None:
         entry = self.node.entries.get(name)
         return entry.value if entry else None
 
@@ -55,7 +55,11 @@ class Fields:
         if entry is None:
             return default
         shape = self.table[name].shape
-        if isinstance(entry.value, Scalar) and entry.value.value is None and not isinstance(shape, (Mark, Data, Later)):
+        if (
+            isinstance(entry.value, ScalarNode)
+            and entry.value.value is None
+            and not isinstance(shape, (PresenceShape, DataShape, DeferredShape))
+        ):
             self.reading.problem(entry.key, f"`{name}` has no value: {shape.wants} is expected")
             return default
         value = shape.read(self.reading, entry.value)
@@ -64,12 +68,12 @@ class Fields:
     def refuse_unknown(self, what: str) -> None:
         for name, entry in self.node.entries.items():
             if name not in self.table:
-                self.reading.problem(entry.key, f"{what} has no key `{name}`", meant(name, self.table))
+                self.reading.problem(entry.key, f"{what} has no key `{name}`", suggestion_for(name, self.table))
 
 
-def fields_of(reading: Reading, node: Node, table: Table, what: str) -> Fields | None:
+def fields_of(reading: YamlReader, node: YamlNode, table: Table, what: str) -> Fields | None:
     """The entries of a map that must have these keys and no others."""
-    if not isinstance(node, Entries):
+    if not isinstance(node, MapNode):
         reading.problem(node, f"{what} is a map of keys, not {describe(node)}")
         return None
     fields = Fields(reading, node, table)

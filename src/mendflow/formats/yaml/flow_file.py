@@ -3,50 +3,50 @@
 from pathlib import Path
 from typing import Any, Final
 
-from mendflow.core.engine.plan import below
+from mendflow.core.engine.plan import walk_activities
+from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Activity, Assign, Copy, Empty, Flow, Input, Sequence
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.core.model.values import Value
 from mendflow.formats.names import NAME
-from mendflow.formats.spelling import meant
-from mendflow.formats.yaml import leaves, structure, tables
-from mendflow.formats.yaml.build import Build, Callables, Maker, Seat
-from mendflow.formats.yaml.document import Entries, Node, Scalar, describe, parse, plain
+from mendflow.formats.spelling import suggestion_for
+from mendflow.formats.yaml import basic_steps, flow_keys, structured_steps
+from mendflow.formats.yaml.builder import FlowFinder, StepBuilder, StepFactory, StepHeader
+from mendflow.formats.yaml.document import MapNode, ScalarNode, YamlNode, describe, parse, plain_data
 from mendflow.formats.yaml.fields import Fields, fields_of
-from mendflow.formats.yaml.jobs import limits_of, python_job, shell_job
-from mendflow.formats.yaml.needs import parallel_jobs
-from mendflow.formats.yaml.reading import Reading
+from mendflow.formats.yaml.job_graph import parallel_jobs
+from mendflow.formats.yaml.job_steps import limits_of, python_job, shell_job
+from mendflow.formats.yaml.reader import YamlReader
 
-MAKERS: Final[dict[str, Maker]] = {
+MAKERS: Final[dict[str, StepFactory]] = {
     "run": shell_job,
     "python": python_job,
-    "user-task": leaves.task,
-    "stage": leaves.stage,
-    "call": leaves.call,
-    "select": leaves.select,
-    "set": leaves.assign,
-    "wait": leaves.wait,
-    "wait-until": leaves.wait_until,
-    "throw": leaves.throw,
-    "rethrow": leaves.rethrow,
-    "compensate": leaves.compensate,
-    "receive": leaves.receive,
-    "reply": leaves.reply,
-    "invoke": leaves.invoke,
-    "exit": leaves.exit_case,
-    "empty": leaves.empty,
-    "steps": structure.steps,
-    "jobs": structure.jobs,
-    "parallel": structure.parallel,
-    "do": structure.do,
-    "choose": structure.choose,
-    "choose-many": structure.choose,
-    "while": structure.while_loop,
-    "until": structure.until_loop,
-    "scope": structure.scope,
-    "pick": structure.pick,
-    "for-each": structure.for_each,
+    "user-task": basic_steps.task,
+    "stage": basic_steps.stage,
+    "call": basic_steps.call,
+    "select": basic_steps.select,
+    "set": basic_steps.assign,
+    "wait": basic_steps.wait,
+    "wait-until": basic_steps.wait_until,
+    "throw": basic_steps.throw,
+    "rethrow": basic_steps.rethrow,
+    "compensate": basic_steps.compensate,
+    "receive": basic_steps.receive,
+    "reply": basic_steps.reply,
+    "invoke": basic_steps.invoke,
+    "exit": basic_steps.exit_case,
+    "empty": basic_steps.empty,
+    "steps": structured_steps.steps,
+    "jobs": structured_steps.jobs,
+    "parallel": structured_steps.parallel,
+    "do": structured_steps.do,
+    "choose": structured_steps.choose,
+    "choose-many": structured_steps.choose,
+    "while": structured_steps.while_loop,
+    "until": structured_steps.until_loop,
+    "scope": structured_steps.scope,
+    "pick": structured_steps.pick,
+    "for-each": structured_steps.for_each,
 }
 TYPES: Final[dict[str, tuple[type, ...]]] = {
     "string": (str,),
@@ -56,13 +56,13 @@ TYPES: Final[dict[str, tuple[type, ...]]] = {
     "map": (dict,),
     "file": (str,),
 }
-assert set(tables.KINDS) | {"for-each"} == set(MAKERS), "every kind of step has a maker"
+assert set(flow_keys.KINDS) | {"for-each"} == set(MAKERS), "every kind of step has a maker"
 
 
-def read(text: str, file: str, folder: Path, callables: Callables) -> Flow:
+def read(text: str, file: str, folder: Path, callables: FlowFinder) -> Flow:
     """The flow of a text. Raises BadFlow with everything that is wrong."""
     root, problems = parse(text, file)
-    reading = Reading(file, text, folder)
+    reading = YamlReader(file, text, folder)
     reading.problems.extend(problems)
     flow = build_flow(reading, root, callables)
     reading.judge_names(activities_of(flow) if flow is not None else {})
@@ -73,7 +73,7 @@ def read(text: str, file: str, folder: Path, callables: Callables) -> Flow:
 
 def activities_of(flow: Flow) -> dict[str, Activity]:
     """Everything in a flow, by name."""
-    return {activity.name: activity for activity in below(flow)}
+    return {activity.name: activity for activity in walk_activities(flow)}
 
 
 def in_order(problems: list[Problem], file: str) -> list[Problem]:
@@ -81,15 +81,15 @@ def in_order(problems: list[Problem], file: str) -> list[Problem]:
     return sorted(problems, key=lambda each: (each.file != file, each.file, each.line, each.column))
 
 
-def build_flow(reading: Reading, root: Node, callables: Callables) -> Flow | None:
-    if not isinstance(root, Entries):
+def build_flow(reading: YamlReader, root: YamlNode, callables: FlowFinder) -> Flow | None:
+    if not isinstance(root, MapNode):
         reading.problem(root, f"a flow is a map with `jobs:` or `steps:`, not {describe(root)}")
         return None
-    fields = Fields(reading, root, tables.FLOW)
+    fields = Fields(reading, root, flow_keys.FLOW)
     for name, entry in root.entries.items():
-        if name not in tables.FLOW and not name.startswith("x-"):
-            reading.problem(entry.key, f"a flow has no key `{name}`", meant(name, tables.FLOW))
-    build = Build(reading, MAKERS, callables)
+        if name not in flow_keys.FLOW and not name.startswith("x-"):
+            reading.problem(entry.key, f"a flow has no key `{name}`", suggestion_for(name, flow_keys.FLOW))
+    build = StepBuilder(reading, MAKERS, callables)
     name = fields.get("name") or name_from(reading.file)
     inputs = inputs_of(reading, fields.node_of("inputs"))
     reading.inputs = dict.fromkeys(inputs, "")
@@ -117,14 +117,14 @@ def name_from(file: str) -> str:
     return stem if NAME.fullmatch(stem) else f"flow-{stem}".strip("-")
 
 
-def body_of(build: Build, fields: Fields, name: str) -> Activity:
+def body_of(build: StepBuilder, fields: Fields, name: str) -> Activity:
     jobs, steps = fields.node_of("jobs"), fields.node_of("steps")
     if jobs is not None and steps is not None:
         build.reading.problem(fields.node.entries["steps"].key, "a flow has `jobs` or `steps`, not both")
     if jobs is not None:
-        return parallel_jobs(build, jobs, Seat(name=f"{name}.jobs", prefix=""), build.reading.on_failure)
+        return parallel_jobs(build, jobs, StepHeader(name=f"{name}.jobs", prefix=""), build.reading.on_failure)
     if steps is not None:
-        return Sequence(name=f"{name}.steps", body=build.in_order(steps, Seat(name="", prefix="")))
+        return Sequence(name=f"{name}.steps", body=build.in_order(steps, StepHeader(name="", prefix="")))
     build.reading.problem(fields.node, "the flow does nothing: give it `jobs:` or `steps:`")
     return Empty(name=f"{name}.jobs")
 
@@ -137,20 +137,20 @@ def with_variables(variables: dict[str, Value], body: Activity, name: str) -> Ac
     return Sequence(name=f"{name}.flow", body=(Assign(name=f"{name}.variables", copies=copies, first=True), body))
 
 
-def defaults_of(reading: Reading, node: Node | None) -> dict[str, Any]:
-    fields = fields_of(reading, node, tables.DEFAULTS, "`defaults`") if node is not None else None
+def defaults_of(reading: YamlReader, node: YamlNode | None) -> dict[str, Any]:
+    fields = fields_of(reading, node, flow_keys.DEFAULTS, "`defaults`") if node is not None else None
     if fields is None:
         return {}
-    found = {name: fields.get(name) for name in fields.node.entries if name in tables.DEFAULTS}
+    found = {name: fields.get(name) for name in fields.node.entries if name in flow_keys.DEFAULTS}
     if "limits" in found:
         found["limits"] = limits_of(reading, found["limits"])
     return found
 
 
-def inputs_of(reading: Reading, node: Node | None) -> dict[str, Input]:
+def inputs_of(reading: YamlReader, node: YamlNode | None) -> dict[str, Input]:
     if node is None:
         return {}
-    if not isinstance(node, Entries):
+    if not isinstance(node, MapNode):
         reading.problem(node, f"`inputs` is a map of inputs by name, not {describe(node)}")
         return {}
     found = {}
@@ -161,25 +161,25 @@ def inputs_of(reading: Reading, node: Node | None) -> dict[str, Input]:
     return found
 
 
-def input_of(reading: Reading, node: Node) -> Input:
+def input_of(reading: YamlReader, node: YamlNode) -> Input:
     """An input in full, or just its default, or nothing, which makes it required."""
-    if isinstance(node, Scalar) and node.value is None:
+    if isinstance(node, ScalarNode) and node.value is None:
         return Input(required=True)
-    if not isinstance(node, Entries):
-        return Input(default=plain(node), type=type_of(plain(node)))
-    fields = fields_of(reading, node, tables.INPUT, "an input")
+    if not isinstance(node, MapNode):
+        return Input(default=plain_data(node), type=type_of(plain_data(node)))
+    fields = fields_of(reading, node, flow_keys.INPUT, "an input")
     assert fields is not None
     wanted = fields.get("type", "")
     default_node = fields.node_of("default")
-    default = plain(default_node) if default_node is not None else None
-    if default_node is not None and default is not None and wanted and not fits(default, wanted):
+    default = plain_data(default_node) if default_node is not None else None
+    if default_node is not None and default is not None and wanted and not fits_type(default, wanted):
         reading.problem(default_node, f"the default of a {wanted} must be a {wanted}, not {describe(default_node)}")
     return Input(type=wanted, description=fields.get("description", ""), required=default_node is None, default=default)
 
 
-def fits(value: Value, wanted: str) -> bool:
+def fits_type(value: Value, wanted: str) -> bool:
     return isinstance(value, TYPES[wanted]) and (wanted == "boolean" or not isinstance(value, bool))
 
 
 def type_of(value: Value) -> str:
-    return next(name for name in TYPES if fits(value, name))
+    return next(name for name in TYPES if fits_type(value, name))

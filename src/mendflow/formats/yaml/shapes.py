@@ -4,30 +4,30 @@ else, and describes itself as JSON Schema: the parser and the editors' schema ca
 import re
 from typing import Any, Final, Protocol
 
-from mendflow.core.expressions import RESERVED, ExpressionError, pieces
+from mendflow.core.expressions import RESERVED, ExpressionError, template_parts
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import DURATION_MS_MAX
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.formats.names import NAME, NAME_CHARS_MAX, VARIABLE
-from mendflow.formats.spelling import nearest
-from mendflow.formats.yaml.document import Entries, Items, Node, Scalar, describe, plain
-from mendflow.formats.yaml.reading import Reading
+from mendflow.formats.spelling import nearest_word
+from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, plain_data
+from mendflow.formats.yaml.reader import YamlReader
 
 Schema = dict[str, Any]
 VARIABLE_PATH: Final = re.compile(r"([A-Za-z_]\w*)(?:\.[A-Za-z_][\w-]*|\[\d{1,9}\])*")
 TEMPLATE_PATTERN: Final = r"\$\{\{"
 
 
-class Shape(Protocol):
+class ValueShape(Protocol):
     """`read` gives the value, or None after it has told the reading what is wrong."""
 
     @property
     def wants(self) -> str: ...
     def schema(self) -> Schema: ...
-    def read(self, reading: Reading, node: Node) -> Any: ...
+    def read(self, reading: YamlReader, node: YamlNode) -> Any: ...
 
 
-def refuse(shape: Shape, reading: Reading, node: Node) -> Any:
+def refuse(shape: ValueShape, reading: YamlReader, node: YamlNode) -> Any:
     reading.problem(node, f"{shape.wants} is expected here, not {describe(node)}")
     return None
 
@@ -35,13 +35,13 @@ def refuse(shape: Shape, reading: Reading, node: Node) -> Any:
 def sole_expression(text: str) -> str | None:
     """The expression that the text is, if it is one `${{ }}` and nothing else."""
     try:
-        found = pieces(text)
+        found = template_parts(text)
     except ExpressionError:
         return None
     return found[0].text if len(found) == 1 and found[0].is_expression else None
 
 
-class Text:
+class TextShape:
     """A text, in which expressions may stand if `template`, and which may be empty unless `filled`."""
 
     def __init__(
@@ -57,8 +57,8 @@ class Text:
             {"type": "string", "pattern": self.pattern} if self.pattern else {"type": ["string", "number", "boolean"]}
         )
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        if not isinstance(node, Scalar) or node.value is None:
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        if not isinstance(node, ScalarNode) or node.value is None:
             return refuse(self, reading, node)
         text = node.value if isinstance(node.value, str) else node.written
         if (self.pattern and not re.search(self.pattern, text)) or (self.filled and not text.strip()):
@@ -71,7 +71,7 @@ class Text:
         return text
 
 
-class Word:
+class ChoiceShape:
     """One of a few words."""
 
     def __init__(self, *words: str) -> None:
@@ -81,28 +81,28 @@ class Word:
     def schema(self) -> Schema:
         return {"enum": list(self.words)}
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        value = node.value if isinstance(node, Scalar) else None
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        value = node.value if isinstance(node, ScalarNode) else None
         if value in self.words:
             return str(value)
-        suggestion = nearest(value, self.words) if isinstance(value, str) else ""
+        suggestion = nearest_word(value, self.words) if isinstance(value, str) else ""
         reading.problem(node, f"{self.wants} is expected here, not {describe(node)}", suggestion)
         return None
 
 
-class Flag:
+class FlagShape:
     wants = "true or false"
 
     def schema(self) -> Schema:
         return {"type": "boolean"}
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        if isinstance(node, Scalar) and isinstance(node.value, bool):
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        if isinstance(node, ScalarNode) and isinstance(node.value, bool):
             return node.value
         return refuse(self, reading, node)
 
 
-class Mark:
+class PresenceShape:
     """Says something by being there: `exit:` or `exit: true`."""
 
     wants = "true, or nothing,"
@@ -110,13 +110,13 @@ class Mark:
     def schema(self) -> Schema:
         return {"enum": [True, None]}
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        if isinstance(node, Scalar) and (node.value is None or node.value is True):
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        if isinstance(node, ScalarNode) and (node.value is None or node.value is True):
             return True
         return refuse(self, reading, node)
 
 
-class Number:
+class NumberShape:
     """A number. `expression` says what an expression in its place becomes: it is refused (empty), kept as a template,
     or taken out as an Expr."""
 
@@ -131,17 +131,17 @@ class Number:
         number: Schema = {"type": "integer" if self.whole else "number", "minimum": self.least}
         return {"anyOf": [number, {"type": "string", "pattern": TEMPLATE_PATTERN}]} if self.expression else number
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        value = node.value if isinstance(node, Scalar) else None
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        value = node.value if isinstance(node, ScalarNode) else None
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             if value >= self.least and (not self.whole or isinstance(value, int)):
                 return value if self.whole else float(value)
-        elif self.expression and isinstance(node, Scalar) and isinstance(value, str) and "${{" in value:
+        elif self.expression and isinstance(node, ScalarNode) and isinstance(value, str) and "${{" in value:
             return expression_in(reading, node, value, self.expression)
         return refuse(self, reading, node)
 
 
-def expression_in(reading: Reading, node: Scalar, text: str, wanted: str) -> Any:
+def expression_in(reading: YamlReader, node: ScalarNode, text: str, wanted: str) -> Any:
     """The expression that stands where a number could."""
     reading.template(node)
     if wanted == "template":
@@ -152,7 +152,7 @@ def expression_in(reading: Reading, node: Scalar, text: str, wanted: str) -> Any
     return Expr(sole or "0")
 
 
-class Measure:
+class MeasureShape:
     """A duration or a size with its unit, or an expression as for a number."""
 
     def __init__(self, kind: str, expression: str = "", *, positive: bool = False) -> None:
@@ -167,9 +167,9 @@ class Measure:
         pattern = r"^\s*[0-9]" + (f"|{TEMPLATE_PATTERN}" if self.expression else "")
         return {"type": "string", "pattern": pattern, "examples": [example]}
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        value = node.value if isinstance(node, Scalar) else None
-        if isinstance(node, Scalar) and isinstance(value, str):
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        value = node.value if isinstance(node, ScalarNode) else None
+        if isinstance(node, ScalarNode) and isinstance(value, str):
             if "${{" in value and self.expression:
                 return expression_in(reading, node, value, self.expression)
             number = duration_ms(value) if self.kind == "duration" else size_bytes(value)
@@ -188,7 +188,7 @@ class Measure:
         return refuse(self, reading, node)
 
 
-class Instant:
+class InstantShape:
     """A moment: an ISO 8601 text or an expression that gives milliseconds since 1970."""
 
     wants = "a moment (such as 2030-01-31T08:00:00Z), or ${{ an expression }},"
@@ -197,9 +197,9 @@ class Instant:
     def schema(self) -> Schema:
         return {"type": "string", "examples": ["2030-01-31T08:00:00Z"]}
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        value = node.value if isinstance(node, Scalar) else None
-        if isinstance(node, Scalar) and isinstance(value, str):
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        value = node.value if isinstance(node, ScalarNode) else None
+        if isinstance(node, ScalarNode) and isinstance(value, str):
             if "${{" in value:
                 reading.template(node)
                 return Expr(sole_expression(value) or "0")
@@ -212,7 +212,7 @@ class Instant:
 LITERAL: Final = re.compile(r"""[-+]?[0-9.]+(e[-+]?[0-9]+)?u?|null|'[^']*'|"[^"]*\"""", re.IGNORECASE)
 
 
-class Condition:
+class ConditionShape:
     """An expression, bare or in `${{ }}`. Unless it may give `anything` it must give true or false."""
 
     def __init__(
@@ -224,8 +224,8 @@ class Condition:
     def schema(self) -> Schema:
         return {"type": ["string", "boolean"], "minLength": 1}
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        if not isinstance(node, Scalar) or not isinstance(node.value, (str, bool)) or node.value == "":
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        if not isinstance(node, ScalarNode) or not isinstance(node.value, (str, bool)) or node.value == "":
             return refuse(self, reading, node)
         if isinstance(node.value, bool):
             return Expr(str(node.value).lower())
@@ -244,7 +244,7 @@ class Condition:
         return Expr(sole)
 
 
-class Data:
+class DataShape:
     """Any data; its texts may hold expressions."""
 
     wants = "data"
@@ -252,22 +252,22 @@ class Data:
     def schema(self) -> Schema:
         return {}
 
-    def read(self, reading: Reading, node: Node) -> Any:
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
         pending = [node]
         while pending:
             match pending.pop():
-                case Scalar() as scalar:
+                case ScalarNode() as scalar:
                     reading.template(scalar)
-                case Items(parts=parts):
+                case ListNode(parts=parts):
                     pending.extend(parts)
-                case Entries(entries=entries):
+                case MapNode(entries=entries):
                     for entry in entries.values():
                         reading.template(entry.key)
                         pending.append(entry.value)
-        return plain(node)
+        return plain_data(node)
 
 
-class Name:
+class NameShape:
     """A name: letters, digits, `_` and `-`. A variable has no `-`, and is no word of expressions."""
 
     def __init__(self, what: str = "a name", *, variable: bool = False) -> None:
@@ -277,8 +277,8 @@ class Name:
     def schema(self) -> Schema:
         return {"type": "string", "pattern": f"^{(VARIABLE if self.variable else NAME).pattern}$"}
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        value = node.value if isinstance(node, Scalar) else None
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        value = node.value if isinstance(node, ScalarNode) else None
         if not isinstance(value, str) or not (VARIABLE if self.variable else NAME).fullmatch(value):
             return refuse(self, reading, node)
         if len(value) > NAME_CHARS_MAX:
@@ -290,7 +290,7 @@ class Name:
         return value
 
 
-class Variable(Name):
+class EnvNameShape(NameShape):
     """The name of an environment variable."""
 
     pattern: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -301,15 +301,15 @@ class Variable(Name):
     def schema(self) -> Schema:
         return {"type": "string", "pattern": f"^{self.pattern.pattern}$"}
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        value = node.value if isinstance(node, Scalar) else None
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        value = node.value if isinstance(node, ScalarNode) else None
         return value if self.pattern.fullmatch(str(value)) else refuse(self, reading, node)
 
 
 class MapOf:
     """A map from names, of any kind unless `keys` says which, to values of one shape."""
 
-    def __init__(self, values: Shape, keys: Name | None = None, wants: str = "a map") -> None:
+    def __init__(self, values: ValueShape, keys: NameShape | None = None, wants: str = "a map") -> None:
         self.values = values
         self.keys = keys
         self.wants = wants
@@ -320,8 +320,8 @@ class MapOf:
             schema["propertyNames"] = {"pattern": self.keys.schema()["pattern"]}
         return schema
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        if not isinstance(node, Entries):
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        if not isinstance(node, MapNode):
             return refuse(self, reading, node)
         for entry in node.entries.values():
             if self.keys is not None:
@@ -332,7 +332,7 @@ class MapOf:
 class ListOf:
     """A list, or with `single` also one value in place of a list of one."""
 
-    def __init__(self, values: Shape, *, single: bool = False, wants: str = "") -> None:
+    def __init__(self, values: ValueShape, *, single: bool = False, wants: str = "") -> None:
         self.values = values
         self.single = single
         self.wants = wants or f"a list of {values.wants}"
@@ -341,8 +341,8 @@ class ListOf:
         items = {"type": "array", "items": self.values.schema()}
         return {"anyOf": [self.values.schema(), items]} if self.single else items
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        if isinstance(node, Items):
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        if isinstance(node, ListNode):
             return [self.values.read(reading, part) for part in node.parts]
         return [self.values.read(reading, node)] if self.single else refuse(self, reading, node)
 
@@ -350,7 +350,7 @@ class ListOf:
 class Either:
     """A map if the node is one, else the other shape."""
 
-    def __init__(self, map_shape: Shape, other: Shape) -> None:
+    def __init__(self, map_shape: ValueShape, other: ValueShape) -> None:
         self.map_shape = map_shape
         self.other = other
         self.wants = f"{map_shape.wants} or {other.wants}"
@@ -358,11 +358,11 @@ class Either:
     def schema(self) -> Schema:
         return {"anyOf": [self.map_shape.schema(), self.other.schema()]}
 
-    def read(self, reading: Reading, node: Node) -> Any:
-        return (self.map_shape if isinstance(node, Entries) else self.other).read(reading, node)
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        return (self.map_shape if isinstance(node, MapNode) else self.other).read(reading, node)
 
 
-class Later:
+class DeferredShape:
     """Something that is read by whoever asked for it, such as the body of a loop: it is given as the node it is."""
 
     def __init__(self, wants: str, definition: str) -> None:
@@ -372,5 +372,5 @@ class Later:
     def schema(self) -> Schema:
         return {"$ref": f"#/$defs/{self.definition}"}
 
-    def read(self, _: Reading, node: Node) -> Node:
+    def read(self, _: YamlReader, node: YamlNode) -> YamlNode:
         return node

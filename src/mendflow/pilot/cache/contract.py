@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from mendflow.transfer.fetching import always
+from mendflow.transfer.fetch import always
 
 Fetch = Callable[[str], None]
 """Brings the content to this path, whole and checked, or raises. The cache names the same path each time for the same
@@ -16,7 +16,7 @@ digest, and leaves alone what stands beside it with `.part` behind its name: wha
 again, not even after the pilot was killed."""
 
 
-class Origin(StrEnum):
+class CacheOrigin(StrEnum):
     """Where a file was when it was asked for."""
 
     OWN = "own"  # in this cache
@@ -24,12 +24,12 @@ class Origin(StrEnum):
     FETCHED = "fetched"  # in neither
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """A file in the cache, which others only read."""
 
     path: str
     bytes: int
-    origin: Origin
+    origin: CacheOrigin
 
 
 class Cache(Protocol):
@@ -46,11 +46,11 @@ class Cache(Protocol):
         holds one of these waits for nothing else."""
         ...
 
-    def at_hand(self, digest: str) -> Entry | None:
+    def lookup(self, digest: str) -> CacheEntry | None:
         """The file if it is in this cache."""
         ...
 
-    def take_in(self, digest: str, fetch: Fetch, *, size: int = 0, wanted: Callable[[], bool] = always) -> Entry:
+    def take_in(self, digest: str, fetch: Fetch, *, size: int = 0, wanted: Callable[[], bool] = always) -> CacheEntry:
         """The file: from this cache, from a neighbour's, or by `fetch`, whose exceptions pass. Asked by several at a
         time it is brought once. `size` is how many bytes it will have, where that is known: then it waits until
         there is room for it, unless there can be none or it is no longer `wanted`."""

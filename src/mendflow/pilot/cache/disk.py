@@ -13,18 +13,18 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
-from mendflow.core.caching.policies import Worth, lru
+from mendflow.core.caching.policies import EvictionPolicy, lru
 from mendflow.pilot.cache import entries
-from mendflow.pilot.cache.contract import Entry, Fetch, Origin
-from mendflow.pilot.cache.holdings import Holdings
-from mendflow.pilot.cache.room import GIVE_WAY_S, Beside
-from mendflow.pilot.cache.turns import Turns
-from mendflow.transfer.fetching import always
+from mendflow.pilot.cache.allocation import GIVE_WAY_S, SharedSpace
+from mendflow.pilot.cache.contents import CacheContents
+from mendflow.pilot.cache.contract import CacheEntry, CacheOrigin, Fetch
+from mendflow.pilot.cache.digest_locks import DigestLocks
+from mendflow.transfer.fetch import always
 
 log = logging.getLogger("mendflow.pilot")
 
 
-class Brought(Enum):
+class ArrivalKind(Enum):
     """How a file came from a neighbour: as one of our own, hashed on the way; or as a link to the neighbour's, which
     nobody here has read."""
 
@@ -32,25 +32,25 @@ class Brought(Enum):
     LINKED = "linked"
 
 
-class Sharer(Protocol):
-    def bring(self, digest: str, target: str) -> Brought | None:
+class NeighbourSource(Protocol):
+    def bring(self, digest: str, target: str) -> ArrivalKind | None:
         """Put the file at this path, if a neighbour has it."""
         ...
 
 
-class DiskCache(Holdings):
+class DiskCache(CacheContents):
     """The `Cache` of the contract. Sharers are asked in their order before anything is fetched."""
 
     def __init__(
         self,
         folder: Path,
         size_bytes: int,
-        policy: Worth = lru,
+        policy: EvictionPolicy = lru,
         *,
         first_version: int = 1,
-        sharers: Sequence[Sharer] = (),
+        sharers: Sequence[NeighbourSource] = (),
         memory: Path | None = None,
-        beside: Beside | None = None,
+        beside: SharedSpace | None = None,
         patience_s: float = GIVE_WAY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -66,9 +66,9 @@ class DiskCache(Holdings):
         )
         self._sharers = sharers
         self._clock = clock
-        self._turns = Turns()
+        self._turns = DigestLocks()
 
-    def at_hand(self, digest: str) -> Entry | None:
+    def lookup(self, digest: str) -> CacheEntry | None:
         if not self._has(digest):
             return None  # it may be on its way, but two pilots that ask each other must not wait for each other
         with self._turns.of(digest):
@@ -78,22 +78,22 @@ class DiskCache(Holdings):
                 elif digest not in self._guests:
                     return None
             size = self._right(digest)
-            return None if size is None else Entry(self._path(digest), size, Origin.OWN)
+            return None if size is None else CacheEntry(self._path(digest), size, CacheOrigin.OWN)
 
     def _right(self, digest: str) -> int | None:
         """The size of a file that is what its name says; one that is not goes, in use or not."""
         path = self._path(digest)
-        if digest not in self._hashed and entries.is_right(path, digest):
+        if digest not in self._hashed and entries.has_content(path, digest):
             self._hashed.add(digest)
         size = entries.whole_bytes(path, digest) if digest in self._hashed else None
         if size is None:
-            log.warning("the file %s in the cache was changed by somebody, and is thrown away", digest[:12])
+            log.warning("the cached file %s was changed by another program; it is removed from the cache", digest[:12])
             self._drop(digest)
         return size
 
-    def take_in(self, digest: str, fetch: Fetch, *, size: int = 0, wanted: Callable[[], bool] = always) -> Entry:
+    def take_in(self, digest: str, fetch: Fetch, *, size: int = 0, wanted: Callable[[], bool] = always) -> CacheEntry:
         with self._turns.of(digest):
-            if (found := self.at_hand(digest)) is not None:
+            if (found := self.lookup(digest)) is not None:
                 return found
             arriving = self._begin(digest, size, wanted)
             began = self._clock()
@@ -103,22 +103,22 @@ class DiskCache(Holdings):
             except BaseException:
                 self._broken_off(digest, arriving)
                 raise
-            return Entry(self._path(digest), size, origin)
+            return CacheEntry(self._path(digest), size, origin)
 
-    def _bring(self, digest: str, arriving: str, fetch: Fetch) -> Origin:
+    def _bring(self, digest: str, arriving: str, fetch: Fetch) -> CacheOrigin:
         for sharer in self._sharers:
             brought = sharer.bring(digest, arriving)
-            if brought is Brought.HASHED:
+            if brought is ArrivalKind.HASHED:
                 entries.seal(arriving, digest)
-                return Origin.SHARED
-            if brought is Brought.LINKED:
-                if entries.is_right(arriving, digest):
-                    return Origin.SHARED
-                log.warning("a neighbour has another file under the name %s; it is not used", digest[:12])
+                return CacheOrigin.SHARED
+            if brought is ArrivalKind.LINKED:
+                if entries.has_content(arriving, digest):
+                    return CacheOrigin.SHARED
+                log.warning("a neighbour's cache has other content under the digest %s; it is not used", digest[:12])
                 entries.discard(arriving)
         fetch(arriving)
         entries.seal(arriving, digest)
-        return Origin.FETCHED
+        return CacheOrigin.FETCHED
 
     def adopt(self, path: str, digest: str) -> None:
         """By a link, if nobody else has one: then it costs nothing, and is hashed when it is first asked for."""
@@ -137,7 +137,7 @@ class DiskCache(Holdings):
                 entries.seal(arriving, digest)
                 self._arrive(digest, arriving, hashed=False)
             except OSError as error:
-                log.warning("%s could not be taken into the cache: %s", path, error)
+                log.warning("file %s could not be added to the cache: %s", path, error)
             finally:
                 self._broken_off(digest, arriving)
 
@@ -172,10 +172,10 @@ class DiskCache(Holdings):
             entries.discard(path + entries.ARRIVING)
             try:
                 os.link(twin, path + entries.ARRIVING, follow_symlinks=False)
-                right = entries.is_right(path + entries.ARRIVING, digest)
+                right = entries.has_content(path + entries.ARRIVING, digest)
                 size = os.stat(path + entries.ARRIVING).st_size
                 with self._guard:
-                    if not right or digest not in self._shelf or self._shelf.in_use(digest):
+                    if not right or digest not in self._shelf or self._shelf.is_pinned(digest):
                         return False
                     if size != self._shelf.uses(digest).bytes:
                         self._drop(digest)  # ours is another than it was said to be, and counts as much as it has
@@ -189,14 +189,14 @@ class DiskCache(Holdings):
 
     def give(self, digest: str, target: str, *, link: bool) -> None:
         with self._guard:
-            assert self._shelf.in_use(digest), "what is given is pinned"
+            assert self._shelf.is_pinned(digest), "what is given is pinned"
             path = self._path(digest)
             handed_over = not link and self._shelf.pins(digest) == 1 and self._guests.pop(digest, None) is not None
             if link:
                 self._linked.add(digest)
-        if digest not in self._hashed and not entries.is_right(path, digest):
+        if digest not in self._hashed and not entries.has_content(path, digest):
             self._drop(digest)
-            raise entries.Damaged(errno.EIO, f"the file {digest[:12]} is not what its name says")
+            raise entries.DamagedEntry(errno.EIO, f"the file {digest[:12]} is not what its name says")
         if handed_over:
             os.replace(path, target)
         else:
@@ -204,7 +204,7 @@ class DiskCache(Holdings):
         if entries.whole_bytes(target if handed_over else path, digest) is None:
             os.unlink(target)
             self._drop(digest)
-            raise entries.Damaged(errno.EIO, f"the file {digest[:12]} was changed while a job was given it")
+            raise entries.DamagedEntry(errno.EIO, f"the file {digest[:12]} was changed while a job was given it")
         if handed_over:
             entries.make_own(target)
 
@@ -217,5 +217,5 @@ class DiskCache(Holdings):
                 if not self._has(digest):
                     self._linked.discard(digest)
                 elif entries.whole_bytes(self._path(digest), digest) is None:
-                    log.warning("a job has changed its linked input %s, which is thrown away", digest[:12])
+                    log.warning("a job changed its linked input %s; it is removed from the cache", digest[:12])
                     self._drop(digest)

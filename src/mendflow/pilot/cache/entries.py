@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mendflow.pilot.home import remove_tree
+from mendflow.pilot.files.work_folder import remove_tree
 
 ARRIVING = ".new"
 PART = ".part"
@@ -36,7 +36,7 @@ _NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EACCES, errn
 _FICLONE = 0x40049409
 
 
-class Found(NamedTuple):
+class EntryOnDisk(NamedTuple):
     """A file with a digest for its name and its seal whole."""
 
     digest: str
@@ -44,7 +44,7 @@ class Found(NamedTuple):
     used_ns: int
 
 
-class Damaged(OSError):
+class DamagedEntry(OSError):
     """A file in the cache was changed, and is not there any more."""
 
 
@@ -69,10 +69,10 @@ def whole_bytes(path: str, digest: str) -> int | None:
     except OSError:
         return None
     regular = stat.S_ISREG(status.st_mode) and status.st_mtime_ns == seal_of(digest) * 1_000_000_000
-    return status.st_size if regular and ours(status) else None
+    return status.st_size if regular and is_owned_by_us(status) else None
 
 
-def ours(status: os.stat_result) -> bool:
+def is_owned_by_us(status: os.stat_result) -> bool:
     """Whether it belongs to our user, or to a group that we are in and nobody else may write to it."""
     if status.st_uid == os.geteuid():
         return True
@@ -131,18 +131,18 @@ def move(path: str, target: str) -> None:
         pass
 
 
-def found_in(folder: str) -> Iterator[Found]:
+def find_entries(folder: str) -> Iterator[EntryOnDisk]:
     """What an earlier process left that may be used. The rests of what it was bringing stay; anything else goes."""
     for entry in list(os.scandir(folder)):
         if is_digest(entry.name) and (size := whole_bytes(entry.path, entry.name)) is not None:
-            yield Found(entry.name, size, entry.stat(follow_symlinks=False).st_atime_ns)
+            yield EntryOnDisk(entry.name, size, entry.stat(follow_symlinks=False).st_atime_ns)
         elif entry.is_dir(follow_symlinks=False):
             remove_tree(entry.path)
         elif not entry.name.startswith(".") and not entry.name.endswith(REST):
             discard(entry.path)
 
 
-def rests_in(folder: str) -> dict[str, int]:
+def find_partials(folder: str) -> dict[str, int]:
     """Digests of files that were being brought, with what there is of each."""
     rests = {}
     for entry in os.scandir(folder):
@@ -151,7 +151,7 @@ def rests_in(folder: str) -> dict[str, int]:
     return rests
 
 
-def is_right(path: str, digest: str) -> bool:
+def has_content(path: str, digest: str) -> bool:
     """Whether this is the content. What is written while it is read breaks its seal, so that is looked at again."""
     before = whole_bytes(path, digest)
     return before is not None and digest_of(path) == digest and whole_bytes(path, digest) == before

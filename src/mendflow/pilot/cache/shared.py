@@ -9,21 +9,21 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from mendflow.core.caching.policies import policy_named
+from mendflow.core.caching.policies import policy_by_name
 from mendflow.core.caching.sizes import (
     DEFAULT_SPACE_BYTES,
     DEFAULT_THRESHOLD_SHARE,
     cache_bytes,
-    part_of_host,
-    within_disk,
+    limit_to_disk,
+    share_of_host,
 )
-from mendflow.core.model.data import CacheNews, Holder, Neighbour, Sharing
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.data import CacheUpdate, Holder, Neighbour, Sharing
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.pilot.cache.allocation import GIVE_WAY_S
 from mendflow.pilot.cache.disk import DiskCache
-from mendflow.pilot.cache.host import Host, promise
-from mendflow.pilot.cache.room import GIVE_WAY_S
-from mendflow.pilot.cache.serving import Serving
-from mendflow.pilot.cache.site import Site
+from mendflow.pilot.cache.host_sharing import HostSharing, promise
+from mendflow.pilot.cache.server import CacheServer
+from mendflow.pilot.cache.site_sharing import SiteSharing
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -68,11 +68,11 @@ class SharedCache:
         self._folder = folder
         self._options = options
         self._host = host
-        self._on_host, self._on_site = Host(memory and memory / "neighbours.json"), Site()
-        self._serving: Serving | None = None
+        self._on_host, self._on_site = HostSharing(memory and memory / "neighbours.json"), SiteSharing()
+        self._serving: CacheServer | None = None
         self._address = ""
         self._told_bytes = -1
-        policy = policy_named(options.policy)
+        policy = policy_by_name(options.policy)
         alive = self._on_host.look()
         size_bytes = self._size_bytes(
             held_bytes=_used_bytes(folder),
@@ -98,10 +98,10 @@ class SharedCache:
             return
         host, port = _place(self._options.address) if self._options.address else (_address_towards(server_url), 0)
         try:
-            self._serving = Serving(self.disk, host, port)
+            self._serving = CacheServer(self.disk, host, port)
         except OSError as error:
             text = f"the cache cannot be served at {host}:{port} ({error}): give a --share-address of this machine"
-            raise Invalid(text) from None
+            raise InvalidRequest(text) from None
         self._address = f"[{host}]:{self._serving.port}" if ":" in host else f"{host}:{self._serving.port}"
 
     def close(self) -> None:
@@ -116,12 +116,12 @@ class SharedCache:
     def version(self) -> int:
         return self.disk.news.version
 
-    def news(self, seen: int) -> CacheNews | None:
+    def news(self, seen: int) -> CacheUpdate | None:
         """What a server that has seen that version does not know; None if it knows all."""
         if seen == self.version:
             return None
         base, added, gone = self.disk.news_since(seen)
-        return CacheNews(
+        return CacheUpdate(
             version=self.version,
             base=base,
             added=added,
@@ -131,21 +131,21 @@ class SharedCache:
             key=self._serving.key if self._serving is not None else "",
         )
 
-    def hear(self, neighbours: list[Neighbour], mark: int) -> None:
+    def set_neighbours(self, neighbours: list[Neighbour], mark: int) -> None:
         """Which pilots' caches may be used."""
         share = self._options.share
         self.mark = mark
-        self._on_host.hear(each for each in neighbours if share != "none" and each.host == self._host)
-        self._on_site.hear(each for each in neighbours if share == "site" and each.host != self._host)
+        self._on_host.set_neighbours(each for each in neighbours if share != "none" and each.host == self._host)
+        self._on_site.set_neighbours(each for each in neighbours if share == "site" and each.host != self._host)
 
-    def hear_of(self, holders: list[Holder]) -> None:
+    def set_holders(self, holders: list[Holder]) -> None:
         """Who has what the jobs that come with this read."""
         if self._options.share == "site":
-            self._on_site.hear_of(each for each in holders if each.neighbour.host != self._host)
+            self._on_site.set_holders(each for each in holders if each.neighbour.host != self._host)
 
     # from time to time
 
-    def look_around(self) -> None:
+    def rebalance(self) -> None:
         """Keep to the size that follows from the neighbours and the disk, and take over by links what is new with them.
         Blocks for as long as the disk takes."""
         alive, new = self._on_host.look(), self._on_host.news()
@@ -154,7 +154,7 @@ class SharedCache:
         for digest in new:
             if digest not in own:
                 self.disk.link_in(digest, self._on_host.link)
-        for digest, twin in self._on_host.twins(own, str(self._folder))[:MERGED_AT_ONCE]:
+        for digest, twin in self._on_host.find_duplicates(own, str(self._folder))[:MERGED_AT_ONCE]:
             if self.disk.merge(digest, twin):
                 self._on_host.merged(digest)
         self._resize(set(), pilots=alive + 1)
@@ -183,7 +183,7 @@ class SharedCache:
                 promise(str(self._folder), bytes)
                 self._told_bytes = bytes
             except OSError as error:
-                log.warning("neighbours cannot be told what is on its way here: %s", error)
+                log.warning("the space reserved in the cache cannot be written for other pilots: %s", error)
 
     def room(self, own: set[str]) -> tuple[int, int] | None:
         promised_bytes = self._on_host.promised_bytes()
@@ -196,10 +196,10 @@ class SharedCache:
 
     def _size_bytes(self, *, held_bytes: int, elsewhere_bytes: int, pilots: int) -> int:
         space, kept_free = self._options.space_bytes, self._options.kept_free_bytes
-        size = part_of_host(space, kept_free, pilots=pilots, elsewhere_bytes=elsewhere_bytes)
+        size = share_of_host(space, kept_free, pilots=pilots, elsewhere_bytes=elsewhere_bytes)
         disk = os.statvfs(self._folder)
         free_bytes = disk.f_bavail * disk.f_frsize
-        return within_disk(size, held_bytes=held_bytes, free_bytes=free_bytes, threshold_bytes=kept_free)
+        return limit_to_disk(size, held_bytes=held_bytes, free_bytes=free_bytes, threshold_bytes=kept_free)
 
 
 def _used_bytes(folder: Path) -> int:
@@ -213,7 +213,7 @@ def _place(text: str) -> tuple[str, int]:
     except ValueError:
         host, port = None, None
     if not host:
-        raise Invalid(f"--share-address {text!r} is no address; write HOST or HOST:PORT")
+        raise InvalidRequest(f"--share-address {text!r} is no address; write HOST or HOST:PORT")
     return host, port or 0
 
 

@@ -9,7 +9,7 @@ from litestar.params import QueryParameter, SkipValidation
 from mendflow.core.model.repair_views import Explanation
 from mendflow.core.model.views import Health
 from mendflow.server.docs_page import page_of
-from mendflow.server.routes.given import TheDomain
+from mendflow.server.routes.parameters import TheDomain
 
 Description = NamedDependency[SkipValidation[dict[str, Any]]]
 

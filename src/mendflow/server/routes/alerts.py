@@ -7,12 +7,12 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 
 from mendflow.core.model.alerts import AlertView, Severity
 from mendflow.core.model.views import JobView
-from mendflow.server.routes.cases import Wish
-from mendflow.server.routes.given import CaseName, Limit, TheCaller, TheDomain
+from mendflow.server.routes.cases import RequestBody
 from mendflow.server.routes.jobs import JobSerial
+from mendflow.server.routes.parameters import CaseName, Limit, TheCaller, TheDomain
 
 
-class JobRelease(Wish, frozen=True):
+class JobRelease(RequestBody, frozen=True):
     """Why, for those who look later."""
 
     reason: str = ""

@@ -6,11 +6,11 @@ from litestar import Request, get, post
 from litestar.params import QueryParameter
 from litestar.response import Stream
 
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.views import ImportReport
-from mendflow.server.body import pieces
+from mendflow.server.request_body import body_chunks
 from mendflow.server.routes.files import BytesMax
-from mendflow.server.routes.given import Condition, TheCaller, TheDomain
+from mendflow.server.routes.parameters import Condition, TheCaller, TheDomain
 
 ARCHIVE_TYPE = "application/gzip"
 Flag = Annotated[bool, QueryParameter()]
@@ -30,7 +30,7 @@ async def export(
     live. If one of these cannot be asked, there is no archive, or one that names the cases that it lacks. One that is
     cut off has no last line, and is refused by whoever reads it."""
     if not (case or everything or where):
-        raise Invalid("say which cases: by `case`, by `where`, or `everything`", field="case")
+        raise InvalidRequest("say which cases: by `case`, by `where`, or `everything`", field="case")
     content = await domain.export(
         case or [],
         everything=everything,
@@ -62,7 +62,7 @@ async def import_archive(
 ) -> ImportReport:
     """The body is the archive. It is refused whole if anything in it is wrong, or if a case is here with other content.
     Only for administrators."""
-    body = pieces(request.receive, file_bytes_max)
+    body = body_chunks(request.receive, file_bytes_max)
     return await domain.import_archive(body, as_new=as_new, skip_existing=skip_existing, resume=resume, who=caller.name)
 
 

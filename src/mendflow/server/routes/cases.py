@@ -8,8 +8,8 @@ from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CaseQuery, CaseStatus, CaseView, Counts, ItemState, ItemView
-from mendflow.server.routes.given import (
+from mendflow.core.model.views import CaseQuery, CaseStatus, CaseView, CountsView, ItemState, ItemView
+from mendflow.server.routes.parameters import (
     After,
     CaseName,
     Condition,
@@ -26,11 +26,11 @@ from mendflow.server.routes.given import (
 ItemsLimit = Annotated[int, QueryParameter(ge=1, le=100_000, description="At most so many.")]
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RequestBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a caller may say in a body; an unknown word is refused, so that a misspelt one is not passed over."""
 
 
-class Start(Wish, frozen=True):
+class StartRequest(RequestBody, frozen=True):
     """`cache_from` names a case whose results are used for unchanged jobs; the same `key` again is the same case.
     `notify` is a URL that gets a POST when the case ends."""
 
@@ -41,22 +41,22 @@ class Start(Wish, frozen=True):
     notify: str = ""
 
 
-class Which(Wish, frozen=True):
+class Which(RequestBody, frozen=True):
     """One item of the case, or all of it."""
 
     item: str = ""
 
 
-class Removal(Wish, frozen=True):
+class Removal(RequestBody, frozen=True):
     item: str = ""
     reason: str = ""
 
 
-class Rerun(Wish, frozen=True):
+class Rerun(RequestBody, frozen=True):
     from_failed: bool = False
 
 
-class Sent(Wish, frozen=True):
+class Sent(RequestBody, frozen=True):
     """A message for a channel of the case. The same `id` again is the same message."""
 
     channel: str
@@ -66,7 +66,7 @@ class Sent(Wish, frozen=True):
 
 
 @post("/cases", status_code=201, summary="Start a case", operation_id="start", tags=["cases"])
-async def start(domain: TheDomain, caller: TheCaller, data: JSONBody[Start]) -> CaseView:
+async def start(domain: TheDomain, caller: TheCaller, data: JSONBody[StartRequest]) -> CaseView:
     return await domain.start(
         data.flow, data.inputs, who=caller.name, cache_from=data.cache_from, key=data.key, notify=data.notify
     )
@@ -100,7 +100,7 @@ async def count_cases(
     where: Condition = "",
     by: CountedBy = "",
     after: After = "",
-) -> Counts:
+) -> CountsView:
     """All under the empty name, or by the value of a name."""
     return await domain.count_cases(CaseQuery(flow=flow, status=status or "", where=where, after=after), by=by)
 

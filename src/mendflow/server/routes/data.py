@@ -6,8 +6,8 @@ from litestar import delete, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec.structs import asdict
 
-from mendflow.core.model.data import Located, LogicalFile, Replica, StorageElement
-from mendflow.server.routes.given import Limit, Text, TheCaller, TheDomain
+from mendflow.core.model.data import LogicalFile, Replica, ReplicaLocation, StorageElement
+from mendflow.server.routes.parameters import Limit, Text, TheCaller, TheDomain
 
 AfterName = Annotated[str, QueryParameter(description="The last name of the page before.")]
 OfSet = Annotated[str, QueryParameter(name="set", description="Only files of this data set.")]
@@ -61,7 +61,7 @@ async def remove_data(domain: TheDomain, caller: TheCaller, name: FromPath[str])
 
 
 @get("/places/{name:path}", summary="Where a file would be read", operation_id="places", tags=["data"])
-async def places(domain: TheDomain, name: FromPath[str], site: Text = "", storage: Text = "") -> list[Located]:
+async def places(domain: TheDomain, name: FromPath[str], site: Text = "", storage: Text = "") -> list[ReplicaLocation]:
     """By a pilot of that site, the nearest place first."""
     return await domain.places(name, site=site, storage=storage)
 

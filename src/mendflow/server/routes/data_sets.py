@@ -5,14 +5,14 @@ from typing import Annotated
 from litestar import delete, get, post, put
 from litestar.params import FromPath, JSONBody, QueryParameter
 
-from mendflow.core.model.data_sets import BatchView, DataSetView, DataSetWish, Watch, WatchView
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.data_sets import BatchView, DataSetSpec, DataSetView, FolderWatch, WatchView
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.values import FileRef
-from mendflow.server.routes.cases import Wish
-from mendflow.server.routes.given import Limit, TheCaller, TheDomain
+from mendflow.server.routes.cases import RequestBody
+from mendflow.server.routes.parameters import Limit, TheCaller, TheDomain
 
 
-class Arrived(Wish, frozen=True):
+class Arrived(RequestBody, frozen=True):
     """Files that have arrived: `names` are logical, `kept` are stored on the server."""
 
     names: list[str] = []
@@ -45,12 +45,12 @@ async def data_set(domain: TheDomain, name: FromPath[str]) -> DataSetView:
     tags=["data sets"],
 )
 async def put_data_set(
-    domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[DataSetWish]
+    domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[DataSetSpec]
 ) -> DataSetView:
     """Cases that it starts belong to the caller. A gathering that is there already, by its name, goes on where it
     was; a new one is given the files that are there."""
     if data.name != name:
-        raise Invalid(f"the data set is called {data.name!r} in the body and {name!r} in the path", field="name")
+        raise InvalidRequest(f"the data set is called {data.name!r} in the body and {name!r} in the path", field="name")
     return await domain.put_data_set(data, who=caller.name)
 
 
@@ -136,10 +136,12 @@ async def watches(domain: TheDomain) -> list[WatchView]:
     operation_id="put_watch",
     tags=["data sets"],
 )
-async def put_watch(domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[Watch]) -> WatchView:
+async def put_watch(
+    domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[FolderWatch]
+) -> WatchView:
     """The server reads what lies there. For administrators."""
     if data.name != name:
-        raise Invalid(f"the watch is called {data.name!r} in the body and {name!r} in the path", field="name")
+        raise InvalidRequest(f"the watch is called {data.name!r} in the body and {name!r} in the path", field="name")
     return await domain.put_watch(data, who=caller.name)
 
 

@@ -10,22 +10,22 @@ from typing import Annotated
 from litestar import get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 
-from mendflow.core.model.mending import XEvent
-from mendflow.core.model.repair_views import EngineOrder, EngineView, Told
+from mendflow.core.model.repair import ExceptionEvent
+from mendflow.core.model.repair_views import EngineOrder, EngineView, EventAnswer
 from mendflow.core.model.values import Value
-from mendflow.server.routes.cases import Wish
-from mendflow.server.routes.given import TheCaller, TheDomain, TheHolds
+from mendflow.server.routes.cases import RequestBody
+from mendflow.server.routes.parameters import TheCaller, TheDomain, TheOpenRequests
 
 WAIT_MS_MAX = 60_000
 
 WaitMs = Annotated[int, QueryParameter(ge=0, le=WAIT_MS_MAX, description="Hold the answer back for so long.")]
 
 
-class Registration(Wish, frozen=True):
+class Registration(RequestBody, frozen=True):
     name: str
 
 
-class Done(Wish, frozen=True):
+class OrderAnswer(RequestBody, frozen=True):
     """What the call came to: false if the case or item was not there any more; facts, or names, where asked for."""
 
     order: str
@@ -50,7 +50,9 @@ async def register_engine(domain: TheDomain, caller: TheCaller, data: JSONBody[R
     operation_id="engine_event",
     tags=["engines"],
 )
-async def engine_event(domain: TheDomain, caller: TheCaller, engine: FromPath[str], data: JSONBody[XEvent]) -> Told:
+async def engine_event(
+    domain: TheDomain, caller: TheCaller, engine: FromPath[str], data: JSONBody[ExceptionEvent]
+) -> EventAnswer:
     """`held` true: hold what was about to happen until the order `release` with the event's id. The same id again is
     the same event, decided once."""
     return await domain.engine_event(engine, data, who=caller.name)
@@ -64,15 +66,15 @@ async def engine_event(domain: TheDomain, caller: TheCaller, engine: FromPath[st
     tags=["engines"],
 )
 async def engine_orders(
-    domain: TheDomain, holds: TheHolds, caller: TheCaller, engine: FromPath[str], wait_ms: WaitMs = 0
+    domain: TheDomain, open_requests: TheOpenRequests, caller: TheCaller, engine: FromPath[str], wait_ms: WaitMs = 0
 ) -> list[EngineOrder]:
     """Held back until there is an order, or the time is over."""
     asking = asyncio.ensure_future(domain.engine_orders(engine, who=caller.name, wait_ms=wait_ms))
-    with holds.held(asking.cancel):
+    with open_requests.hold(asking.cancel):
         try:
             return await asking
         except asyncio.CancelledError:
-            if holds.stopping:
+            if open_requests.stopping:
                 return []
             asking.cancel()
             raise
@@ -86,7 +88,7 @@ async def engine_orders(
     tags=["engines"],
 )
 async def engine_done(
-    domain: TheDomain, caller: TheCaller, engine: FromPath[str], data: JSONBody[Done]
+    domain: TheDomain, caller: TheCaller, engine: FromPath[str], data: JSONBody[OrderAnswer]
 ) -> list[EngineOrder]:
     """The orders that are still open are given in the same answer."""
     await domain.engine_done(engine, data.order, data.answer, who=caller.name)

@@ -6,15 +6,15 @@ from litestar import get
 from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
-from mendflow.core.model.problems import Invalid
-from mendflow.core.model.views import HappeningKind
-from mendflow.server.events import Feed
-from mendflow.server.routes.given import CaseName, TheDomain, TheHolds
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.views import ChangeKind
+from mendflow.server.events import EventFrames
+from mendflow.server.routes.parameters import CaseName, TheDomain, TheOpenRequests
 
 LastEventId = Annotated[str, HeaderParameter(name="Last-Event-ID", description="Goes on after this serial.")]
 After = Annotated[int, QueryParameter(ge=0, le=2**53, description="Goes on after this serial; the header counts more.")]
 
-Kind = Annotated[HappeningKind | None, QueryParameter(description="Only happenings of this kind.")]
+Kind = Annotated[ChangeKind | None, QueryParameter(description="Only happenings of this kind.")]
 
 ENDED = ("completed", "failed", "cancelled")
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -23,26 +23,27 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 @get("/cases/{case:str}/events", summary="What happens in a case", operation_id="happenings", tags=["events"])
 async def case_events(
     domain: TheDomain,
-    holds: TheHolds,
+    open_requests: TheOpenRequests,
     case: CaseName,
     last_event_id: LastEventId = "",
     after: After = 0,
     kind: Kind = None,
 ) -> Stream:
-    """Server-sent events; `id` is the serial, `data` a Happening. The event `end` follows the last one of the case."""
+    """Server-sent events; `id` is the serial, `data` a ChangeEvent. The event `end` follows the last one of the
+    case."""
     view = await domain.case(case)
 
     async def over() -> bool:
         return (await domain.case(view.id)).status in ENDED
 
-    feed = Feed(domain.happenings(view.id, _serial(last_event_id, after), kind=kind or ""), over)
-    return Stream(feed.told(holds), media_type="text/event-stream", headers=_HEADERS)
+    feed = EventFrames(domain.events(view.id, _serial(last_event_id, after), kind=kind or ""), over)
+    return Stream(feed.stream(open_requests), media_type="text/event-stream", headers=_HEADERS)
 
 
 @get("/events", summary="What happens in all cases, from now on", operation_id="all_happenings", tags=["events"])
-async def all_events(domain: TheDomain, holds: TheHolds, kind: Kind = None) -> Stream:
-    feed = Feed(domain.happenings(kind=kind or ""), _never)
-    return Stream(feed.told(holds), media_type="text/event-stream", headers=_HEADERS)
+async def all_events(domain: TheDomain, open_requests: TheOpenRequests, kind: Kind = None) -> Stream:
+    feed = EventFrames(domain.events(kind=kind or ""), _never)
+    return Stream(feed.stream(open_requests), media_type="text/event-stream", headers=_HEADERS)
 
 
 async def _never() -> bool:
@@ -53,7 +54,9 @@ def _serial(header: str, after: int) -> int:
     if not header:
         return after
     if not header.isdecimal() or len(header) > 16:
-        raise Invalid("Last-Event-ID is the serial of the last event that was seen: a number", field="Last-Event-ID")
+        raise InvalidRequest(
+            "Last-Event-ID is the serial of the last event that was seen: a number", field="Last-Event-ID"
+        )
     return int(header)
 
 

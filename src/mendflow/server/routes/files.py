@@ -9,10 +9,10 @@ from litestar.di import NamedDependency
 from litestar.params import PathParameter, SkipValidation
 from litestar.response import Stream
 
-from mendflow.core.model.problems import Invalid, TooLarge
+from mendflow.core.model.errors import InvalidRequest, TooLarge
 from mendflow.core.model.values import FileRef
-from mendflow.server.body import pieces
-from mendflow.server.routes.given import Text, TheDomain
+from mendflow.server.request_body import body_chunks
+from mendflow.server.routes.parameters import Text, TheDomain
 
 FILE_BYTES_MAX = 64 << 30
 NAME_CHARS_MAX = 255
@@ -44,8 +44,8 @@ async def keep(
     if _announced(request) > file_bytes_max:
         raise TooLarge(f"the file is larger than the {file_bytes_max} bytes that are allowed", bytes_max=file_bytes_max)
     if len(name) > NAME_CHARS_MAX or "/" in name or "\0" in name:
-        raise Invalid("a file's name has no slash and at most 255 characters", field="name")
-    return await domain.keep(name or sha256, pieces(request.receive, file_bytes_max), sha256=sha256)
+        raise InvalidRequest("a file's name has no slash and at most 255 characters", field="name")
+    return await domain.keep(name or sha256, body_chunks(request.receive, file_bytes_max), sha256=sha256)
 
 
 def _headers(sha256: str, size: int) -> dict[str, str]:

@@ -5,7 +5,7 @@ from litestar.params import FromPath, JSONBody
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.views import FlowView
-from mendflow.server.routes.given import TheDomain
+from mendflow.server.routes.parameters import TheDomain
 
 
 @post("/flows", status_code=201, summary="Deploy a flow", operation_id="deploy", tags=["flows"])

@@ -10,7 +10,7 @@ from litestar.response import Stream
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import CaseView
 from mendflow.formats import xes
-from mendflow.server.routes.given import CaseName, TheDomain
+from mendflow.server.routes.parameters import CaseName, TheDomain
 from mendflow.services.api.domain import Domain
 
 CASES_MAX = 100_000

@@ -6,8 +6,8 @@ from litestar import MediaType, Response, get
 from litestar.params import PathParameter, QueryParameter
 
 from mendflow.core.model.jobs import JobState
-from mendflow.core.model.views import Counts, JobQuery, JobView, PilotView, ServerView
-from mendflow.server.routes.given import (
+from mendflow.core.model.views import CountsView, JobQuery, JobView, PilotView, ServerView
+from mendflow.server.routes.parameters import (
     After,
     CaseName,
     Condition,
@@ -74,7 +74,7 @@ async def count_jobs(
     where: Condition = "",
     by: CountedBy = "",
     after: After = "",
-) -> Counts:
+) -> CountsView:
     """All under the empty name, or by the value of a name. With `next`, go on from there and add."""
     wanted = JobQuery(
         case=case,

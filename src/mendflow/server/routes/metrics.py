@@ -6,8 +6,8 @@ from litestar import MediaType, Request, Response, get
 from litestar.params import QueryParameter
 
 from mendflow.core.model.stats import StatsView
-from mendflow.server.metrics import exposed
-from mendflow.server.routes.given import TheDomain
+from mendflow.server.metrics import render_metrics
+from mendflow.server.routes.parameters import TheDomain
 
 RUNNING_MAX = 1_000
 
@@ -33,7 +33,7 @@ async def stats(
 async def metrics(domain: TheDomain, request: Request[Any, Any, Any]) -> Response[str]:
     """As text, or as OpenMetrics where that is asked for. The same is to be had under `/metrics`."""
     [own] = await domain.stats(everywhere=False)
-    shown = exposed(own, request.headers.get("accept", ""))
+    shown = render_metrics(own, request.headers.get("accept", ""))
     return Response(shown.content.decode(), headers={"content-type": shown.content_type})
 
 

@@ -5,8 +5,8 @@ from typing import Annotated
 from litestar import delete, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 
-from mendflow.core.model.alerts import Delivered, Notification, WebhookView, WebhookWish
-from mendflow.server.routes.given import Limit, TheCaller, TheDomain
+from mendflow.core.model.alerts import DeliveryResult, Notification, WebhookSpec, WebhookView
+from mendflow.server.routes.parameters import Limit, TheCaller, TheDomain
 
 AfterSerial = Annotated[
     int | None,
@@ -33,7 +33,7 @@ async def webhooks(domain: TheDomain) -> list[WebhookView]:
     operation_id="add_webhook",
     tags=["notifications"],
 )
-async def add_webhook(domain: TheDomain, caller: TheCaller, data: JSONBody[WebhookWish]) -> WebhookView:
+async def add_webhook(domain: TheDomain, caller: TheCaller, data: JSONBody[WebhookSpec]) -> WebhookView:
     return await domain.add_webhook(data, who=caller.name)
 
 
@@ -55,7 +55,7 @@ async def remove_webhook(domain: TheDomain, caller: TheCaller, webhook: FromPath
     operation_id="try_webhook",
     tags=["notifications"],
 )
-async def try_webhook(domain: TheDomain, caller: TheCaller, webhook: FromPath[str]) -> Delivered:
+async def try_webhook(domain: TheDomain, caller: TheCaller, webhook: FromPath[str]) -> DeliveryResult:
     return await domain.try_webhook(webhook, who=caller.name)
 
 

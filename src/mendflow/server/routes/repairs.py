@@ -6,30 +6,30 @@ from litestar import get, post
 from litestar.params import FromPath, FromQuery, JSONBody, PathParameter, QueryParameter
 
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.mending import DecisionState
+from mendflow.core.model.repair import DecisionState
 from mendflow.core.model.repair_views import (
-    Applied,
+    ApplyResult,
     CompensationView,
     DecisionQuery,
     DecisionView,
-    Drained,
+    DrainResult,
     FailureGroup,
     FailureView,
     LevelView,
-    MendWish,
-    RejectWish,
+    RejectRequest,
+    RepairRequest,
     TriggerView,
 )
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import Patterns
-from mendflow.server.routes.cases import Wish
-from mendflow.server.routes.given import CaseName, Limit, Offset, Text, TheCaller, TheDomain
+from mendflow.server.routes.cases import RequestBody
+from mendflow.server.routes.parameters import CaseName, Limit, Offset, Text, TheCaller, TheDomain
 
 Since = Annotated[Instant, QueryParameter(ge=0, le=2**53, description="Milliseconds since 1970; 0: all.")]
 GroupName = Annotated[str, PathParameter(description="A group's id, or its beginning.")]
 
 
-class Raised(Wish, frozen=True):
+class Raised(RequestBody, frozen=True):
     """What happened, to the case or to one item of it. A word that no rule knows suspends the case."""
 
     trigger: str
@@ -54,7 +54,7 @@ async def failure(domain: TheDomain, group: GroupName) -> FailureView:
     operation_id="apply_rules",
     tags=["repairs"],
 )
-async def apply_rules(domain: TheDomain, caller: TheCaller, group: GroupName) -> Applied:
+async def apply_rules(domain: TheDomain, caller: TheCaller, group: GroupName) -> ApplyResult:
     return await domain.apply_rules(group, who=caller.name)
 
 
@@ -88,7 +88,7 @@ async def decision(domain: TheDomain, decision: FromPath[str]) -> DecisionView:
     operation_id="reject_choice",
     tags=["repairs"],
 )
-async def reject_choice(domain: TheDomain, caller: TheCaller, data: JSONBody[RejectWish]) -> DecisionView:
+async def reject_choice(domain: TheDomain, caller: TheCaller, data: JSONBody[RejectRequest]) -> DecisionView:
     """The case is suspended, the rule corrected if a condition is given, and the right one put in its place."""
     return await domain.reject_choice(data, who=caller.name)
 
@@ -118,7 +118,7 @@ async def raise_trigger(domain: TheDomain, caller: TheCaller, case: CaseName, da
     operation_id="mend",
     tags=["repairs"],
 )
-async def mend(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[MendWish]) -> DecisionView:
+async def mend(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[RepairRequest]) -> DecisionView:
     return await domain.mend(case, data, who=caller.name)
 
 
@@ -164,7 +164,7 @@ async def levels(domain: TheDomain) -> list[LevelView]:
     operation_id="drain",
     tags=["repairs"],
 )
-async def drain(domain: TheDomain, caller: TheCaller, level: FromPath[str]) -> Drained:
+async def drain(domain: TheDomain, caller: TheCaller, level: FromPath[str]) -> DrainResult:
     return await domain.drain(level, who=caller.name)
 
 

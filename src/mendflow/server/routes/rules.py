@@ -5,11 +5,11 @@ from typing import Annotated
 from litestar import get, post, put
 from litestar.params import FromPath, JSONBody, QueryParameter
 
-from mendflow.core.model.problems import Invalid
-from mendflow.core.model.repair_views import RuleAdded, RuleChanged, RuleNamed, RuleSetView, RuleWish, TrialView
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.repair_views import RuleAddition, RuleChange, RuleSelector, RuleSetView, RuleSpec, TrialView
 from mendflow.core.model.rules import RuleSet
-from mendflow.server.routes.cases import Wish
-from mendflow.server.routes.given import TheCaller, TheDomain
+from mendflow.server.routes.cases import RequestBody
+from mendflow.server.routes.parameters import TheCaller, TheDomain
 
 TRIED_MAX = 100_000
 
@@ -17,7 +17,7 @@ Version = Annotated[int | None, QueryParameter(ge=0, le=2**53, description="Not 
 TrialLimit = Annotated[int, QueryParameter(ge=1, le=TRIED_MAX, description="Look at so many of the newest.")]
 
 
-class PutRules(Wish, frozen=True):
+class PutRules(RequestBody, frozen=True):
     """The whole set, as its next version. Refused if the newest one is not `expected` any more."""
 
     rules: RuleSet
@@ -25,7 +25,7 @@ class PutRules(Wish, frozen=True):
     expected: int | None = None
 
 
-class Restore(Wish, frozen=True):
+class Restore(RequestBody, frozen=True):
     version: int
 
 
@@ -43,7 +43,9 @@ async def rule_set(domain: TheDomain, name: FromPath[str], version: Version = No
 async def put_rules(domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[PutRules]) -> RuleSetView:
     """It holds at once, for cases that run too. Nothing that was decided before changes."""
     if data.rules.name != name:
-        raise Invalid(f"the set says that it is {data.rules.name!r}; put it to /rules/{data.rules.name}", field="name")
+        raise InvalidRequest(
+            f"the set says that it is {data.rules.name!r}; put it to /rules/{data.rules.name}", field="name"
+        )
     return await domain.put_rules(data.rules, who=caller.name, note=data.note, expected=data.expected)
 
 
@@ -75,8 +77,8 @@ async def restore_rules(
     tags=["rules"],
 )
 async def promote_rule(
-    domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[RuleNamed]
-) -> RuleChanged:
+    domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[RuleSelector]
+) -> RuleChange:
     """Refused with the cornerstone's name if it would change what that one concludes."""
     return await domain.promote_rule(name, data, who=caller.name)
 
@@ -89,14 +91,14 @@ async def promote_rule(
     tags=["rules"],
 )
 async def retire_rule(
-    domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[RuleNamed]
-) -> RuleChanged:
+    domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[RuleSelector]
+) -> RuleChange:
     """Exceptions to it would not be asked any more: they are retired before it, or with it by `exceptions`."""
     return await domain.retire_rule(name, data, who=caller.name)
 
 
 @post("/rules/add", status_code=201, summary="Add a rule for the case at hand", operation_id="add_rule", tags=["rules"])
-async def add_rule(domain: TheDomain, caller: TheCaller, data: JSONBody[RuleWish]) -> RuleAdded:
+async def add_rule(domain: TheDomain, caller: TheCaller, data: JSONBody[RuleSpec]) -> RuleAddition:
     """The tree says where it goes. Refused with the cornerstone's name if it would change what that one concludes."""
     return await domain.add_rule(data, who=caller.name)
 
@@ -108,7 +110,7 @@ async def add_rule(domain: TheDomain, caller: TheCaller, data: JSONBody[RuleWish
     operation_id="try_rule",
     tags=["rules"],
 )
-async def try_rule(domain: TheDomain, data: JSONBody[RuleWish], limit: TrialLimit = 10_000) -> TrialView:
+async def try_rule(domain: TheDomain, data: JSONBody[RuleSpec], limit: TrialLimit = 10_000) -> TrialView:
     return await domain.try_rule(data, limit=limit)
 
 

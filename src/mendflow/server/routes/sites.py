@@ -5,13 +5,13 @@ from typing import Annotated
 from litestar import delete, get, post, put
 from litestar.params import FromPath, JSONBody, QueryParameter
 
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.sites import Site, SiteView
-from mendflow.server.routes.cases import Wish
-from mendflow.server.routes.given import TheCaller, TheDomain
+from mendflow.server.routes.cases import RequestBody
+from mendflow.server.routes.parameters import TheCaller, TheDomain
 
 
-class SitePause(Wish, frozen=True):
+class SitePause(RequestBody, frozen=True):
     """Why, for those who look later."""
 
     reason: str = ""
@@ -42,7 +42,7 @@ async def site(domain: TheDomain, site: FromPath[str]) -> SiteView:
 async def put_site(domain: TheDomain, caller: TheCaller, site: FromPath[str], data: JSONBody[Site]) -> SiteView:
     """What runs there goes on. For administrators: a site's settings are commands on other machines."""
     if data.name != site:
-        raise Invalid(f"the site is called {data.name!r} in the body and {site!r} in the path", field="name")
+        raise InvalidRequest(f"the site is called {data.name!r} in the body and {site!r} in the path", field="name")
     return await domain.put_site(data, who=caller.name)
 
 

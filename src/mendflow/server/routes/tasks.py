@@ -7,22 +7,22 @@ from litestar.params import JSONBody, QueryParameter
 
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskState, UserTaskView
-from mendflow.server.access import Caller
-from mendflow.server.routes.cases import Wish
-from mendflow.server.routes.given import CaseName, Limit, Serial, Text, TheCaller, TheDomain
+from mendflow.server.access import Principal
+from mendflow.server.routes.cases import RequestBody
+from mendflow.server.routes.parameters import CaseName, Limit, Serial, Text, TheCaller, TheDomain
 from mendflow.services.api.domain import Domain
 
 
-class Completion(Wish, frozen=True):
+class Completion(RequestBody, frozen=True):
     outputs: Value = None
     comment: str = ""
 
 
-class Rejection(Wish, frozen=True):
+class Rejection(RequestBody, frozen=True):
     comment: str = ""
 
 
-async def _allowed(domain: Domain, caller: Caller, case: str, serial: int) -> str:
+async def _allowed(domain: Domain, caller: Principal, case: str, serial: int) -> str:
     """The task's id, if the caller has its role."""
     task = await domain.user_task(f"{case}/{serial}")
     caller.require_task_role(task.role)

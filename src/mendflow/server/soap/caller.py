@@ -12,15 +12,15 @@ import aiohttp
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap import CONTENT_TYPE
 from mendflow.core.soap.envelope import MESSAGE_BYTES_MAX
-from mendflow.server.posting import Looked, PrivateHost
+from mendflow.server.webhook_posts import PrivateAddress, PublicResolver
 from mendflow.services.base.addresses import is_private_host, private_sentence
-from mendflow.services.messaging.contracts import Called, CallFailed
+from mendflow.services.messaging.contracts import CallFailed, PartnerResponse
 
 CONNECT_S: Final = 10.0
 ANSWER_S: Final = 3600.0
 """A partner may take its time; a flow that wants less sets an alarm beside the call."""
 CONNECTIONS_MAX: Final = 1_000
-_LOST: Final = (aiohttp.ClientError, OSError, ValueError)
+_CONNECTION_ERRORS: Final = (aiohttp.ClientError, OSError, ValueError)
 
 
 class HttpCaller:
@@ -38,19 +38,19 @@ class HttpCaller:
             await session.close()
         self._sessions.clear()
 
-    async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> Called:
+    async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> PartnerResponse:
         guarded = assigned and not self._private
-        _demand_http(address, guarded=guarded)
+        _require_http(address, guarded=guarded)
         headers = {"Content-Type": CONTENT_TYPE, "SOAPAction": f'"{action}"', "Accept": "text/xml"}
         try:
-            session = self._opened(guarded=guarded)
+            session = self._open_session(guarded=guarded)
             async with session.post(address, data=body, headers=headers, allow_redirects=False) as response:
-                return Called(response.status, await self._content(address, response))
+                return PartnerResponse(response.status, await self._content(address, response))
         except TimeoutError as error:
             sentence = f"{address} has not answered within {self._answer_s:g} s"
             raise _failed("partnerTimedOut", Category.NETWORK, sentence) from error
-        except _LOST as error:
-            if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, PrivateHost):
+        except _CONNECTION_ERRORS as error:
+            if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, PrivateAddress):
                 raise _failed("partnerRefused", Category.REFUSED, str(error.os_error)) from error
             raise _failed("partnerUnreachable", Category.NETWORK, f"{address}: {_why(error)}") from error
 
@@ -63,13 +63,13 @@ class HttpCaller:
                 raise _failed("partnerRefused", Category.REFUSED, sentence)
         return content
 
-    def _opened(self, *, guarded: bool) -> aiohttp.ClientSession:
+    def _open_session(self, *, guarded: bool) -> aiohttp.ClientSession:
         """Names are looked up anew where they are guarded, and the connection goes to what was looked at."""
         if guarded not in self._sessions:
             connector = aiohttp.TCPConnector(
                 limit=CONNECTIONS_MAX,
                 force_close=True,
-                resolver=Looked() if guarded else None,
+                resolver=PublicResolver() if guarded else None,
                 use_dns_cache=not guarded,
             )
             self._sessions[guarded] = aiohttp.ClientSession(
@@ -84,7 +84,7 @@ class HttpCaller:
         return self._sessions[guarded]
 
 
-def _demand_http(address: str, *, guarded: bool) -> None:
+def _require_http(address: str, *, guarded: bool) -> None:
     try:
         parts = urlsplit(address)
         fit = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

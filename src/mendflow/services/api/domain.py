@@ -1,36 +1,36 @@
 """The face of one domain: everything that a person or a program can ask of it, in one place.
 
 The HTTP server, the client's in-process twin and the tests call this and nothing deeper. Every method raises a
-`Mistake` for what the caller can put right."""
+`RequestError` for what the caller can put right."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from mendflow.core.model.alerts import AlertView, Delivered, Notification, Severity, WebhookView, WebhookWish
+from mendflow.core.model.alerts import AlertView, DeliveryResult, Notification, Severity, WebhookSpec, WebhookView
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.mending import XEvent
+from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.repair_views import (
-    Applied,
+    ApplyResult,
     CompensationView,
     DecisionQuery,
     DecisionView,
-    Drained,
+    DrainResult,
     EngineOrder,
     EngineView,
+    EventAnswer,
     Explanation,
     FailureGroup,
     FailureView,
     HistoryEntry,
     LevelView,
-    MendWish,
-    RejectWish,
-    RuleAdded,
-    RuleChanged,
-    RuleNamed,
+    RejectRequest,
+    RepairRequest,
+    RuleAddition,
+    RuleChange,
+    RuleSelector,
     RuleSetView,
-    RuleWish,
-    Told,
+    RuleSpec,
     TrialView,
     TriggerView,
 )
@@ -42,9 +42,9 @@ from mendflow.core.model.views import (
     CasePage,
     CaseQuery,
     CaseView,
-    Counts,
+    ChangeEvent,
+    CountsView,
     FlowView,
-    Happening,
     Health,
     ImportReport,
     ItemPage,
@@ -57,12 +57,12 @@ from mendflow.core.model.views import (
     UserTaskView,
 )
 from mendflow.core.recovery.patterns import Patterns
-from mendflow.services.data.catalogue.face import DataFace
-from mendflow.services.data.sets.operations import DataSetsFace
-from mendflow.services.scheduling.sites.operations import SitesFace
+from mendflow.services.data.catalogue.face import DataOperations
+from mendflow.services.data.sets.operations import DataSetOperations
+from mendflow.services.scheduling.sites.operations import SiteOperations
 
 
-class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
+class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
     """`who` is the name of whoever asks, as the server's authentication tells it."""
 
     # flows
@@ -81,10 +81,10 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]: ...
     async def find_cases(self, query: CaseQuery) -> CasePage:
-        """What fulfils the query's condition, in its order, page by page. Raises BadSearch."""
+        """What fulfils the query's condition, in its order, page by page. Raises InvalidSearch."""
         ...
 
-    async def count_cases(self, query: CaseQuery, *, by: str = "") -> Counts: ...
+    async def count_cases(self, query: CaseQuery, *, by: str = "") -> CountsView: ...
     async def case(self, case: str) -> CaseView: ...
     async def flow_of(self, case: str) -> Flow:
         """The flow that the case was started with, which may not be the newest version."""
@@ -124,7 +124,7 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
     async def send(
         self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = ""
     ) -> CaseView: ...
-    def happenings(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[Happening]:
+    def events(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[ChangeEvent]:
         """Changes as they happen, of one case from the given serial on (ends with the case), or of all from now; of
         every kind, or of one: "case", "item", "user-task", "alert", "message" or "repair"."""
         ...
@@ -132,7 +132,7 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
     # jobs and pilots
     async def jobs(self, query: JobQuery) -> list[JobView]: ...
     async def find_jobs(self, query: JobQuery) -> JobPage: ...
-    async def count_jobs(self, query: JobQuery, *, by: str = "") -> Counts: ...
+    async def count_jobs(self, query: JobQuery, *, by: str = "") -> CountsView: ...
     async def job(self, job: str) -> JobView: ...
     async def log(self, job: str) -> str: ...
     async def pilots(self) -> list[PilotView]:
@@ -176,20 +176,20 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
         """Make an earlier version the next one."""
         ...
 
-    async def promote_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+    async def promote_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
         """Put a rule that was on trial in force; refused if it would change what another cornerstone concludes."""
         ...
 
-    async def retire_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+    async def retire_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
         """Take a rule out of use; refused if it has exceptions that would not be asked any more, unless they are
         retired with it, and if it would change what another cornerstone concludes."""
         ...
 
-    async def add_rule(self, wish: RuleWish, *, who: str) -> RuleAdded:
+    async def add_rule(self, wish: RuleSpec, *, who: str) -> RuleAddition:
         """Add a rule for the case at hand; refused if it would change what another cornerstone concludes."""
         ...
 
-    async def try_rule(self, wish: RuleWish, *, limit: int = 10_000) -> TrialView:
+    async def try_rule(self, wish: RuleSpec, *, limit: int = 10_000) -> TrialView:
         """Play a rule against the newest past failures; nothing changes."""
         ...
 
@@ -199,13 +199,13 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
         """`group` may be the beginning of a group's id."""
         ...
 
-    async def apply_rules(self, group: str, *, who: str) -> Applied:
+    async def apply_rules(self, group: str, *, who: str) -> ApplyResult:
         """Ask the rules again, now, for every decision of the group that waits."""
         ...
 
     async def decisions(self, query: DecisionQuery) -> list[DecisionView]: ...
     async def decision(self, decision: str) -> DecisionView: ...
-    async def reject_choice(self, wish: RejectWish, *, who: str) -> DecisionView:
+    async def reject_choice(self, wish: RejectRequest, *, who: str) -> DecisionView:
         """A choice was wrong: put the right exlet or worklet in its place. The decision that replaces it is given."""
         ...
 
@@ -218,7 +218,7 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
         """Say that something happened. What no rule knows suspends the case until a person mends it."""
         ...
 
-    async def mend(self, case: str, wish: MendWish, *, who: str) -> DecisionView: ...
+    async def mend(self, case: str, wish: RepairRequest, *, who: str) -> DecisionView: ...
 
     # the library of compensations
     async def compensations(self) -> list[CompensationView]: ...
@@ -229,7 +229,7 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
 
     # levels of retries
     async def levels(self) -> list[LevelView]: ...
-    async def drain(self, level: str, *, who: str) -> Drained:
+    async def drain(self, level: str, *, who: str) -> DrainResult:
         """Let all that waits in a level, or in `all`, go on now."""
         ...
 
@@ -242,7 +242,7 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
     # engines of other systems
     async def engines(self) -> list[EngineView]: ...
     async def register_engine(self, name: str, *, who: str) -> EngineView: ...
-    async def engine_event(self, engine: str, event: XEvent, *, who: str) -> Told: ...
+    async def engine_event(self, engine: str, event: ExceptionEvent, *, who: str) -> EventAnswer: ...
     async def engine_orders(self, engine: str, *, who: str, wait_ms: int = 0) -> list[EngineOrder]:
         """What the engine is to do; held back until there is something, or the time is over."""
         ...
@@ -273,9 +273,9 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
         ...
 
     async def webhooks(self) -> list[WebhookView]: ...
-    async def add_webhook(self, wish: WebhookWish, *, who: str) -> WebhookView: ...
+    async def add_webhook(self, wish: WebhookSpec, *, who: str) -> WebhookView: ...
     async def remove_webhook(self, webhook: str, *, who: str) -> WebhookView: ...
-    async def try_webhook(self, webhook: str, *, who: str) -> Delivered: ...
+    async def try_webhook(self, webhook: str, *, who: str) -> DeliveryResult: ...
 
     # archives
     async def export(
@@ -306,7 +306,7 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
         `resume`."""
         ...
 
-    async def notices(self, limit: int = 100) -> list[Happening]:
+    async def notices(self, limit: int = 100) -> list[ChangeEvent]:
         """What the administrator should know: failures of forgotten jobs, refused reports, lost pilots."""
         ...
 

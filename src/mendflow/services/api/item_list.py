@@ -11,32 +11,32 @@ import msgspec
 
 from mendflow.core.engine import LiveItem, find_item, live_items
 from mendflow.core.engine.state import Item
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import Job
-from mendflow.core.model.problems import Mistake
 from mendflow.core.model.views import ItemState, ItemView
 from mendflow.core.recovery.conversation import Conversation
 from mendflow.core.recovery.ids import generation_of, serial_of
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
 from mendflow.services.cases import item_views
-from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND, CaseDocument, ItemDocument, LiveCase, Runs
+from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND, CaseDocument, ItemDocument, ItemRuns, LiveCase
 from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
 from mendflow.services.observe import history
 from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
-from mendflow.services.runtime.server import Services
-from mendflow.stores.contract import Store, Where
+from mendflow.services.runtime.server import Runtime
+from mendflow.stores.contract import FieldCondition, Store
 
 WINDOW = 500
 RUNS_MAX = 1_000
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 _decode_item = msgspec.json.Decoder(ItemDocument).decode
 _decode_job = msgspec.json.Decoder(Job).decode
-_decode_runs = msgspec.json.Decoder(Runs).decode
+_decode_runs = msgspec.json.Decoder(ItemRuns).decode
 _decode_talk = msgspec.json.Decoder(Conversation).decode
 _decode_task = msgspec.json.Decoder(TaskDocument).decode
 
 
-class Place(NamedTuple):
+class ItemCursor(NamedTuple):
     """Where a row stands: what was noted before a serial comes before it, in the order of `number`."""
 
     serial: int
@@ -50,14 +50,14 @@ class Place(NamedTuple):
         return self.serial, not self.number, self.number
 
 
-def place_of(text: str) -> Place:
+def parse_cursor(text: str) -> ItemCursor:
     serial, plus, number = text.partition("+")
     if not serial.isdecimal() or (plus and not number.isdecimal()) or len(text) > 30:
-        raise Mistake(f"`after` is {text!r:.80}, which is no item's `place`; give the place of a page's last item")
-    return Place(int(serial), int(number or 0))
+        raise RequestError(f"`after` is {text!r:.80}, which is no item's `place`; give the place of a page's last item")
+    return ItemCursor(int(serial), int(number or 0))
 
 
-class Asked(NamedTuple):
+class SerialDocuments(NamedTuple):
     """What the documents of some serials say."""
 
     jobs: dict[int, list[Job]]  # with all submissions, the oldest first
@@ -78,32 +78,32 @@ class Asked(NamedTuple):
 class ItemList:
     """The items of one case."""
 
-    def __init__(self, services: Services, store: Store, document: CaseDocument) -> None:
-        self._services = services
+    def __init__(self, runtime: Runtime, store: Store, document: CaseDocument) -> None:
+        self._runtime = runtime
         self._store = store
         self._document = document
         self._case = document.id
-        self._live: LiveCase | None = services.manager.live.get(document.id)
+        self._live: LiveCase | None = runtime.manager.live.get(document.id)
 
     async def rows(self, after: str = "") -> AsyncIterator[ItemView]:
         """Every item after a place, or from the first on."""
         if self._document.mends is not None:
-            for view in await self._of_exlet(place_of(after or "0").serial):
+            for view in await self._exlet_views(parse_cursor(after or "0").serial):
                 yield view
             return
-        begin = place_of(after) if after else Place(0)
-        noted = self._noted(begin)
-        held: tuple[ItemView, Place] | None = await anext(noted, None)
-        async for view, place in self._asked(begin):
+        begin = parse_cursor(after) if after else ItemCursor(0)
+        noted = self._rows_of_notes(begin)
+        held: tuple[ItemView, ItemCursor] | None = await anext(noted, None)
+        async for view, place in self._rows_with_serial(begin):
             while held is not None and held[1].order < place.order:
-                yield _placed(*held)
+                yield _with_cursor(*held)
                 held = await anext(noted, None)
-            yield _placed(view, place)
+            yield _with_cursor(view, place)
         while held is not None:
-            yield _placed(*held)
+            yield _with_cursor(*held)
             held = await anext(noted, None)
-        for view, place in self._without_serial(begin):
-            yield _placed(view, place)
+        for view, place in self._rows_without_serial(begin):
+            yield _with_cursor(view, place)
 
     async def find(self, item: ItemId) -> ItemView | None:
         """One item, by its id: its last run, also where no more came of that than a note."""
@@ -115,26 +115,26 @@ class ItemList:
             return found[-1]
         if noted is not None:
             return item_views.of_document(noted)
-        rest = [view for view, _ in self._without_serial(Place(0))]
+        rest = [view for view, _ in self._rows_without_serial(ItemCursor(0))]
         if self._document.mends is not None:
-            rest += await self._of_exlet(0)
+            rest += await self._exlet_views(0)
         return next((view for view in rest if view.item == item), None)
 
     async def _serials_of(self, item: ItemId) -> set[int]:
-        case = Where("case", self._case)
-        jobs = await self._store.search(JOB_KIND, [case, Where("spec.item", item)], limit=RUNS_MAX)
-        tasks = await self._store.search(TASK_KIND, [case, Where("item", item)], limit=RUNS_MAX)
+        case = FieldCondition("case", self._case)
+        jobs = await self._store.search(JOB_KIND, [case, FieldCondition("spec.item", item)], limit=RUNS_MAX)
+        tasks = await self._store.search(TASK_KIND, [case, FieldCondition("item", item)], limit=RUNS_MAX)
         serials = {serial_of(found.id) for found in (*jobs, *tasks)}
         if self._live is not None and (now := find_item(self._live.case, item)) is not None:
             serials.add(now.serial)
         if not serials:
-            called = (await self._services.manager.called_by(self._case)).get(item)
+            called = (await self._runtime.manager.cases_called_by(self._case)).get(item)
             serials |= {called.parent_serial} if called is not None else set()
         return serials - {0}
 
     # What has a serial
 
-    async def _asked(self, after: Place) -> AsyncIterator[tuple[ItemView, Place]]:
+    async def _rows_with_serial(self, after: ItemCursor) -> AsyncIterator[tuple[ItemView, ItemCursor]]:
         last = self._live.case.last_serial if self._live is not None else await self._last_serial()
         first = after.serial if after.number else after.serial + 1
         for begin in range(first, last + 1, WINDOW):
@@ -147,7 +147,7 @@ class ItemList:
             return self._document.serials
         return max([serial_of(found.id) async for found in self._store.scan(JOB_KIND, f"{self._case}/")], default=0)
 
-    async def _views(self, serials: Iterable[int]) -> AsyncIterator[tuple[ItemView, Place]]:
+    async def _views(self, serials: Iterable[int]) -> AsyncIterator[tuple[ItemView, ItemCursor]]:
         """One view for each item whose last run has one of these serials."""
         serials = list(serials)
         asked = await self._documents(serials)
@@ -164,45 +164,45 @@ class ItemList:
                 continue
             view = item_views.forced(view, counts_as.get(view.item))
             before = (self._view(past, each) for each in earlier if each != serial)
-            yield item_views.begun_again(view, [each for each in before if each is not None]), Place(serial)
+            yield item_views.begun_again(view, [each for each in before if each is not None]), ItemCursor(serial)
 
-    async def _documents(self, serials: Iterable[int]) -> Asked:
+    async def _documents(self, serials: Iterable[int]) -> SerialDocuments:
         ids = [f"{self._case}/{serial}" for serial in serials]
         called = [f"{self._case}.{serial}" for serial in serials]
         for found in await self._store.get_many(CONVERSATION_KIND, ids):
-            ids += _decode_talk(found.body).reals[1:]
+            ids += _decode_talk(found.body).submission_ids[1:]
         jobs: dict[int, list[Job]] = {}
         for found in await self._store.get_many(JOB_KIND, ids):
-            job = self._services.meta.jobs.get(JobId(found.id)) or _decode_job(found.body)
+            job = self._runtime.meta.jobs.get(JobId(found.id)) or _decode_job(found.body)
             jobs.setdefault(serial_of(job.id), []).append(job)
         for submissions in jobs.values():
             submissions.sort(key=lambda job: generation_of(job.id))
         cases = [_decode_case(found.body) for found in await self._store.get_many(CASE_KIND, called)]
-        return Asked(
+        return SerialDocuments(
             jobs,
             {serial_of(found.id): _decode_task(found.body) for found in await self._store.get_many(TASK_KIND, ids)},
             # What a primitive began, as the unwinding of a case does, was called by no item.
             {one.parent_serial: one for one in cases if one.parent_item is not None},
         )
 
-    def _view(self, asked: Asked, serial: int, now: LiveItem | None = None) -> ItemView | None:
+    def _view(self, asked: SerialDocuments, serial: int, now: LiveItem | None = None) -> ItemView | None:
         """What goes on under a serial, or came of it. A call is over when the case that called it has heard so."""
         if serial in asked.jobs:
-            jobs, meta = asked.jobs[serial], self._services.meta
+            jobs, meta = asked.jobs[serial], self._runtime.meta
             log, runs = meta.log_tail(jobs[-1].id), meta.runs(jobs[-1])
             return item_views.of_jobs(jobs, log, awaited=now is not None, runs=runs)
         if serial in asked.tasks:
             return item_views.of_task(asked.tasks[serial])
         if now is not None:
-            return self._of_live(now)
+            return self._live_view(now)
         called = asked.called.get(serial)
         return item_views.of_called(called) if called is not None and not called.live else None
 
     # What has none
 
-    async def _noted(self, after: Place) -> AsyncIterator[tuple[ItemView, Place]]:
+    async def _rows_of_notes(self, after: ItemCursor) -> AsyncIterator[tuple[ItemView, ItemCursor]]:
         first, passed = (after.serial, after.number) if after.number else (after.serial + 1, 0)
-        where = [Where("case", self._case), Where("place", first, "ge")]
+        where = [FieldCondition("case", self._case), FieldCondition("place", first, "ge")]
         latest, number = first, passed
         while found := await self._store.search(ITEM_KIND, where, order_by="place", limit=WINDOW, offset=passed):
             noted = [_decode_item(each.body) for each in found]
@@ -210,18 +210,18 @@ class ItemList:
             for each in noted:
                 latest, number = each.place, number + 1 if each.place == latest else 1
                 if each.serial not in listed:
-                    yield item_views.of_document(each), Place(latest, number)
+                    yield item_views.of_document(each), ItemCursor(latest, number)
             passed += len(found)
 
-    def _without_serial(self, after: Place) -> Iterator[tuple[ItemView, Place]]:
+    def _rows_without_serial(self, after: ItemCursor) -> Iterator[tuple[ItemView, ItemCursor]]:
         """Live items that wait for messages or for time alone: they come last."""
         if self._live is None:
             return
         end = self._live.place + 1
-        waiting = (self._of_live(item) for item in live_items(self._live.case) if not item.serial)
+        waiting = (self._live_view(item) for item in live_items(self._live.case) if not item.serial)
         for number, view in enumerate(waiting, 1):
-            if Place(end, number).order > after.order:
-                yield view, Place(end, number)
+            if ItemCursor(end, number).order > after.order:
+                yield view, ItemCursor(end, number)
 
     def _live_item(self, serial: int) -> LiveItem | None:
         if self._live is None:
@@ -230,7 +230,7 @@ class ItemList:
         found = case.instances.get(case.index.serials.get(serial, 0))
         return find_item(case, found.item) if isinstance(found, Item) and found.serial == serial else None
 
-    def _of_live(self, item: LiveItem) -> ItemView:
+    def _live_view(self, item: LiveItem) -> ItemView:
         assert self._live is not None
         going_on: ItemState = "running" if item.kind == "call" else "waiting"
         state: ItemState = "suspended" if item.suspended else "staging" if item.phase == "staging" else going_on
@@ -244,15 +244,15 @@ class ItemList:
             created_at=self._live.case.started_at,
         )
 
-    async def _of_exlet(self, passed: int) -> list[ItemView]:
+    async def _exlet_views(self, passed: int) -> list[ItemView]:
         """All items of an exlet, which is small: its primitives are known from its journal alone."""
-        found = [view async for view, _ in self._asked(Place(0)) if view.kind != "mend"]
-        found += [view async for view, _ in self._noted(Place(0))]
-        found += [view for view, _ in self._without_serial(Place(0)) if view.kind != "mend"]
+        found = [view async for view, _ in self._rows_with_serial(ItemCursor(0)) if view.kind != "mend"]
+        found += [view async for view, _ in self._rows_of_notes(ItemCursor(0))]
+        found += [view for view, _ in self._rows_without_serial(ItemCursor(0)) if view.kind != "mend"]
         found += history.steps_of(await history.journal(self._store, self._case))
         found.sort(key=lambda view: (view.created_at or view.ended_at, view.serial))
-        return [_placed(view, Place(number)) for number, view in enumerate(found, 1) if number > passed]
+        return [_with_cursor(view, ItemCursor(number)) for number, view in enumerate(found, 1) if number > passed]
 
 
-def _placed(view: ItemView, place: Place) -> ItemView:
+def _with_cursor(view: ItemView, place: ItemCursor) -> ItemView:
     return msgspec.structs.replace(view, place=str(place))

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 
 from mendflow.core.model.views import CaseQuery, ImportReport
-from mendflow.services.api.archive.desk import ArchiveDesk
+from mendflow.services.api.archive.desk import ArchiveService
 from mendflow.services.api.local_views import LocalViews
 
 EXPORTED_PAGE = 1000
@@ -26,7 +26,7 @@ class LocalArchives(LocalViews):
         leave_out: bool = False,
         who: str,
     ) -> AsyncIterator[bytes]:
-        desk, chosen = ArchiveDesk(self._house), [await self._id(case) for case in cases]
+        archives, chosen = ArchiveService(self._server), [await self._id(case) for case in cases]
         query = CaseQuery(where=where, order="started", limit=EXPORTED_PAGE) if everything or where else None
         while query is not None:
             page = await self.find_cases(query)
@@ -34,7 +34,7 @@ class LocalArchives(LocalViews):
             query = msgspec.structs.replace(query, after=page.next) if page.next else None
         for case in chosen:
             await self._document(case)
-        return await _begun(desk.export(chosen, files=files, everything=everything, leave_out=leave_out, by=who))
+        return await _begun(archives.export(chosen, files=files, everything=everything, leave_out=leave_out, by=who))
 
     async def import_archive(
         self,
@@ -48,8 +48,8 @@ class LocalArchives(LocalViews):
         with tempfile.TemporaryFile() as spool:
             async for chunk in chunks:
                 await asyncio.to_thread(spool.write, chunk)
-            desk = ArchiveDesk(self._house)
-            return await desk.take(spool, as_new=as_new, skip_existing=skip_existing, resume=resume, by=who)
+            archives = ArchiveService(self._server)
+            return await archives.take(spool, as_new=as_new, skip_existing=skip_existing, resume=resume, by=who)
 
 
 async def _begun(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -2,12 +2,12 @@
 
 from mendflow.core.model.data import (
     LocateAnswer,
-    Located,
     LocateRequest,
     LogicalFile,
     PlaceAnswer,
     PlaceRequest,
     Replica,
+    ReplicaLocation,
     StorageElement,
 )
 from mendflow.services.api.local_views import LocalViews
@@ -17,7 +17,7 @@ from mendflow.services.data.catalogue.catalogue import Catalogue
 class LocalData(LocalViews):
     @property
     def _catalogue(self) -> Catalogue:
-        return self._house.services.catalogue
+        return self._server.runtime.catalogue
 
     async def data(
         self, *, prefix: str = "", data_set: str = "", after: str = "", limit: int = 100, every: bool = False
@@ -32,7 +32,7 @@ class LocalData(LocalViews):
 
     async def remove_data(self, name: str, *, who: str) -> LogicalFile:
         removed = await self._catalogue.remove(name)
-        self._house.services.notices.post(f"file {removed.name} was taken out of the catalogue by {who}")
+        self._server.runtime.notices.post(f"file {removed.name} was taken out of the catalogue by {who}")
         return removed
 
     async def add_replica(self, name: str, replica: Replica, *, who: str) -> LogicalFile:
@@ -41,7 +41,7 @@ class LocalData(LocalViews):
     async def remove_replica(self, name: str, replica: Replica, *, who: str) -> LogicalFile:
         return await self._catalogue.remove_replica(name, replica)
 
-    async def places(self, name: str, *, site: str = "", storage: str = "") -> list[Located]:
+    async def places(self, name: str, *, site: str = "", storage: str = "") -> list[ReplicaLocation]:
         return await self._catalogue.places(name, site=site, storage=storage)
 
     async def elements(self) -> list[StorageElement]:
@@ -55,7 +55,7 @@ class LocalData(LocalViews):
 
     async def remove_element(self, name: str, *, who: str) -> StorageElement:
         removed = await self._catalogue.elements.remove(name)
-        self._house.services.notices.post(f"storage element {name} was removed by {who}")
+        self._server.runtime.notices.post(f"storage element {name} was removed by {who}")
         return removed
 
     async def locate(self, request: LocateRequest) -> LocateAnswer:

@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
+from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import ItemId
-from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
-from mendflow.core.model.views import CaseView, FlowView, Happening, Health, PilotView, ServerView
+from mendflow.core.model.views import CaseView, ChangeEvent, FlowView, Health, PilotView, ServerView
 from mendflow.services.api import reasons
 from mendflow.services.api.local_archives import LocalArchives
 from mendflow.services.api.local_data import LocalData
@@ -24,14 +24,14 @@ from mendflow.services.api.local_sets import LocalSets
 from mendflow.services.api.local_sites import LocalSites
 from mendflow.services.api.local_tasks import LocalTasks
 from mendflow.services.api.local_watch import LocalWatch
-from mendflow.services.api.metrics.all_servers import Elsewhere, look_everywhere
+from mendflow.services.api.metrics.all_servers import PeerStats, collect_all_stats
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.cases.starting import Beginning, again
-from mendflow.services.cluster.overview import Overview
+from mendflow.services.cases.starting import CaseStarter, again
+from mendflow.services.cluster.overview import ClusterOverview
 from mendflow.services.observe.replayed_events import listen
-from mendflow.services.runtime.server import House
+from mendflow.services.runtime.server import Server
 
-REPAIRS_TOLD = 50
+REPAIRS_SHOWN = 50
 
 
 class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSites, LocalData, LocalSets):
@@ -39,27 +39,27 @@ class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSite
     servers, if there may be some."""
 
     def __init__(
-        self, house: House, *, chance: Callable[[int], str] = secrets.token_hex, elsewhere: Elsewhere | None = None
+        self, server: Server, *, chance: Callable[[int], str] = secrets.token_hex, elsewhere: PeerStats | None = None
     ) -> None:
-        super().__init__(house)
+        super().__init__(server)
         self._elsewhere = elsewhere
         self._chance = chance
 
     # Flows
 
     async def deploy(self, flow: Flow) -> FlowView:
-        view = await self._house.services.flows.deploy(flow)
+        view = await self._server.runtime.flows.deploy(flow)
         await self._settled()
         return view
 
     async def flows(self) -> list[FlowView]:
-        if self._house.membership.shared:
-            await self._house.services.flows.start()
-        return self._house.services.flows.all()
+        if self._server.membership.shared:
+            await self._server.runtime.flows.start()
+        return self._server.runtime.flows.all()
 
     async def flow(self, name: str) -> FlowView:
-        await self._house.services.flows.look_again(name)
-        return self._house.services.flows.newest(name).view(whole=True)
+        await self._server.runtime.flows.look_again(name)
+        return self._server.runtime.flows.newest(name).view(whole=True)
 
     # Cases
 
@@ -84,8 +84,8 @@ class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSite
     async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
         return self._view(await self._beginning().begin(wanted, flow))
 
-    def _beginning(self) -> Beginning:
-        return Beginning(self._house.services, self._house.store, self._house.clock, self._chance)
+    def _beginning(self) -> CaseStarter:
+        return CaseStarter(self._server.runtime, self._server.store, self._server.clock, self._chance)
 
     async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView:
         return await self._order(case, Suspend(item=ItemId(item) if item else None))
@@ -107,13 +107,13 @@ class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSite
         document = await self._document(id)
         if not document.live:
             raise Conflict(f"case {id} is over: {document.status}")
-        if not await self._house.services.mending.steer_end(id, command):
-            await self._house.services.manager.command(id, command)
+        if not await self._server.runtime.recovery.steer_end(id, command):
+            await self._server.runtime.manager.command(id, command)
         await self._settled()
         return await self.case(id)
 
-    async def happenings(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[Happening]:
-        told = self._house.services.happenings
+    async def events(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[ChangeEvent]:
+        told = self._server.runtime.events
         source = told.listen("", 0, kind=kind, over=False)
         if case:
             document = await self._document(await self._id(case))
@@ -124,7 +124,7 @@ class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSite
     # Reasons
 
     async def why(self, subject: str) -> Explanation:
-        told = await reasons.why(self, self._house, subject)
+        told = await reasons.why(self, self._server, subject)
         return reasons.mended(told, await self._repairs_of(told.subject))
 
     async def _repairs_of(self, subject: str) -> list[DecisionView]:
@@ -133,41 +133,41 @@ class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSite
         if not colon and "/" in subject:
             job = await self.job(subject)
             case, item = job.case, job.spec.item
-        return await self.decisions(DecisionQuery(case=case, item=item, limit=REPAIRS_TOLD))
+        return await self.decisions(DecisionQuery(case=case, item=item, limit=REPAIRS_SHOWN))
 
     # Pilots and servers
 
     async def pilots(self) -> list[PilotView]:
-        return await self._overview().pilots(self._house.services.meta.pilot_views())
+        return await self._overview().pilots(self._server.runtime.meta.pilot_views())
 
     async def servers(self) -> list[ServerView]:
-        return self._overview().servers(self._house.health())
+        return self._overview().servers(self._server.health())
 
     async def stats(self, *, running: int = 0, everywhere: bool = True) -> list[StatsView]:
-        return await look_everywhere(self._house, self._elsewhere if everywhere else None, running=running)
+        return await collect_all_stats(self._server, self._elsewhere if everywhere else None, running=running)
 
-    def _overview(self) -> Overview:
-        return Overview(self._house.membership, self._house.neighbours, self._house.meter)
+    def _overview(self) -> ClusterOverview:
+        return ClusterOverview(self._server.membership, self._server.peers, self._server.meter)
 
     async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
-        return await self._house.services.exchange.sync(request, who)
+        return await self._server.runtime.exchange.sync(request, who)
 
     # Stored files, notices, health
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
-        return await self._house.keeper.keep(Path(name).name, chunks, sha256=sha256)
+        return await self._server.file_store.keep(Path(name).name, chunks, sha256=sha256)
 
     def kept(self, sha256: str) -> AsyncIterator[bytes]:
-        return self._house.keeper.kept(sha256)
+        return self._server.file_store.kept(sha256)
 
     async def kept_size(self, sha256: str) -> int:
-        size = await self._house.keeper.size(sha256)
+        size = await self._server.file_store.size(sha256)
         if size is None:
             raise NotFound(f"no file with the digest {sha256} is kept here")
         return size
 
-    async def notices(self, limit: int = 100) -> list[Happening]:
-        return await self._house.services.notices.latest(limit)
+    async def notices(self, limit: int = 100) -> list[ChangeEvent]:
+        return await self._server.runtime.notices.latest(limit)
 
     async def health(self) -> Health:
-        return self._house.health()
+        return self._server.health()

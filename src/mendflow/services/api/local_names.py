@@ -4,15 +4,15 @@ Whoever reads waits for the ledger first, so what has left memory is to be found
 
 import msgspec
 
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job
-from mendflow.core.model.problems import NotFound
 from mendflow.core.model.views import CaseQuery, JobQuery
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.cases import item_views
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.runtime.server import House
-from mendflow.stores.contract import Store, Where
+from mendflow.services.runtime.server import Server
+from mendflow.stores.contract import FieldCondition, Store
 
 LAST = "last"
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
@@ -22,14 +22,14 @@ _decode_job = msgspec.json.Decoder(Job).decode
 class LocalNames:
     """`house` holds the services; it is replaced as a whole when they are built anew after the store was away."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, server: Server) -> None:
+        self._server = server
 
     async def _id(self, case: str, *, flow: str = "") -> CaseId:
         if case != LAST:
             return CaseId(case)
-        where = [Where("parent", None), Where("mends", None), Where("void", None)]
-        where += [Where("flow", flow)] if flow else []
+        where = [FieldCondition("parent", None), FieldCondition("mends", None), FieldCondition("void", None)]
+        where += [FieldCondition("flow", flow)] if flow else []
         store = await self._read()
         newest = await store.search(CASE_KIND, where, order_by="started_at", descending=True, limit=1)
         if not newest:
@@ -37,7 +37,7 @@ class LocalNames:
         return CaseId(newest[0].id)
 
     async def _document(self, case: CaseId) -> CaseDocument:
-        live = self._house.services.manager.live.get(case)
+        live = self._server.runtime.manager.live.get(case)
         if live is not None:
             return live.document
         found = await (await self._read()).get(CASE_KIND, case)
@@ -51,7 +51,7 @@ class LocalNames:
 
     async def _job(self, job: str) -> Job:
         id = await self._job_id(job)
-        live = self._house.services.meta.jobs.get(id)
+        live = self._server.runtime.meta.jobs.get(id)
         if live is not None:
             return live
         found = await (await self._read()).get("job", id)
@@ -63,7 +63,7 @@ class LocalNames:
         """The jobs of a case by the id that the flow knows; each with all its submissions, the oldest first."""
         found: dict[str, list[Job]] = {}
         async for document in (await self._read()).scan("job", f"{case}/"):
-            job = self._house.services.meta.jobs.get(JobId(document.id)) or _decode_job(document.body)
+            job = self._server.runtime.meta.jobs.get(JobId(document.id)) or _decode_job(document.body)
             found.setdefault(item_views.generation_of(job.id)[0], []).append(job)
         for submissions in found.values():
             submissions.sort(key=lambda job: item_views.generation_of(job.id)[1])
@@ -72,7 +72,7 @@ class LocalNames:
     async def _read(self) -> Store:
         """The store, when it has caught up with what happened here: what has left memory is then to be found there."""
         await self._settled()
-        return self._house.store
+        return self._server.store
 
     async def _searchable(self, query: JobQuery | CaseQuery) -> Store:
         """The store, when a search with a condition finds there what happened before it. Lists that are asked for again
@@ -83,4 +83,4 @@ class LocalNames:
         return store
 
     async def _settled(self) -> None:
-        await self._house.services.ledger.settled()
+        await self._server.runtime.ledger.settled()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mendflow.core.model.data_sets import BatchView, DataSetView, DataSetWish, Watch, WatchView
+from mendflow.core.model.data_sets import BatchView, DataSetSpec, DataSetView, FolderWatch, WatchView
 from mendflow.core.model.values import FileRef
 from mendflow.services.api.local_views import LocalViews
 from mendflow.services.data.sets.service import DataSets
@@ -11,7 +11,7 @@ from mendflow.services.data.sets.service import DataSets
 class LocalSets(LocalViews):
     @property
     def _sets(self) -> DataSets:
-        return self._house.services.data_sets
+        return self._server.runtime.data_sets
 
     async def data_sets(self, *, every: bool = False) -> list[DataSetView]:
         return await self._sets.all(every=every)
@@ -19,7 +19,7 @@ class LocalSets(LocalViews):
     async def data_set(self, name: str) -> DataSetView:
         return await self._sets.view(name)
 
-    async def put_data_set(self, wish: DataSetWish, *, who: str) -> DataSetView:
+    async def put_data_set(self, wish: DataSetSpec, *, who: str) -> DataSetView:
         await self._settled()
         return await self._sets.define(wish, who=who)
 
@@ -39,13 +39,13 @@ class LocalSets(LocalViews):
         return await self._sets.retry(name, gathering, number, who=who)
 
     async def watches(self) -> list[WatchView]:
-        return await self._house.services.watches.all()
+        return await self._server.runtime.watches.all()
 
-    async def put_watch(self, watch: Watch, *, who: str) -> WatchView:
-        return await self._house.services.watches.add(watch, who=who)
+    async def put_watch(self, watch: FolderWatch, *, who: str) -> WatchView:
+        return await self._server.runtime.watches.add(watch, who=who)
 
     async def remove_watch(self, name: str, *, who: str) -> WatchView:
-        removed = await self._house.services.watches.remove(name)
-        self._house.services.notices.post(f"watch {name} was removed by {who}")
+        removed = await self._server.runtime.watches.remove(name)
+        self._server.runtime.notices.post(f"watch {name} was removed by {who}")
         await self._settled()
         return removed

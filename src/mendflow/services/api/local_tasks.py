@@ -12,24 +12,24 @@ class LocalTasks(LocalNames):
         self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
     ) -> list[UserTaskView]:
         id = await self._id(case) if case else ""
-        return await self._house.services.tasks.search(role=role, state=state, case=id, limit=limit)
+        return await self._server.runtime.tasks.search(role=role, state=state, case=id, limit=limit)
 
     async def user_task(self, task: str) -> UserTaskView:
-        return (await self._house.services.tasks.find(await self._task_id(task))).view()
+        return (await self._server.runtime.tasks.find(await self._task_id(task))).view()
 
     async def claim(self, task: str, *, who: str) -> UserTaskView:
-        return await self._answered(await self._house.services.tasks.claim(await self._task_id(task), who))
+        return await self._answered(await self._server.runtime.tasks.claim(await self._task_id(task), who))
 
     async def release(self, task: str, *, who: str) -> UserTaskView:
-        return await self._answered(await self._house.services.tasks.release(await self._task_id(task), who))
+        return await self._answered(await self._server.runtime.tasks.release(await self._task_id(task), who))
 
     async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> UserTaskView:
         id = await self._task_id(task)
-        return await self._answered(await self._house.services.tasks.end(id, "completed", outputs, who, comment))
+        return await self._answered(await self._server.runtime.tasks.end(id, "completed", outputs, who, comment))
 
     async def reject(self, task: str, *, who: str, comment: str = "") -> UserTaskView:
         id = await self._task_id(task)
-        return await self._answered(await self._house.services.tasks.end(id, "rejected", None, who, comment))
+        return await self._answered(await self._server.runtime.tasks.end(id, "rejected", None, who, comment))
 
     async def _answered(self, view: UserTaskView) -> UserTaskView:
         await self._settled()

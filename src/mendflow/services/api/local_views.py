@@ -4,16 +4,26 @@ What lives is told from memory and what is over from the store, and a row looks 
 
 import msgspec
 
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Job
-from mendflow.core.model.problems import NotFound
-from mendflow.core.model.views import CasePage, CaseQuery, CaseView, Counts, Hold, ItemPage, ItemView, JobPage, JobQuery
-from mendflow.core.query.names import ITEMS
+from mendflow.core.model.views import (
+    CaseHold,
+    CasePage,
+    CaseQuery,
+    CaseView,
+    CountsView,
+    ItemPage,
+    ItemView,
+    JobPage,
+    JobQuery,
+)
 from mendflow.core.query.search import Search
+from mendflow.core.query.vocabulary import ITEMS
 from mendflow.services.api.item_list import ItemList
 from mendflow.services.api.local_names import LocalNames
-from mendflow.services.base.paging import LOOKED_MAX
+from mendflow.services.base.paging import EXAMINED_MAX
 from mendflow.services.cases import case_search, item_views
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.cases.suspensions import holds_of
@@ -30,14 +40,14 @@ class LocalViews(LocalNames):
 
     async def find_cases(self, query: CaseQuery) -> CasePage:
         store = await self._searchable(query)
-        found = await case_search.search(store, self._house.services.manager.live, query, self._house.clock.now())
+        found = await case_search.search(store, self._server.runtime.manager.live, query, self._server.clock.now())
         rows = [self._view(_decode_case(body)) for body in found.bodies]
         await self._settled()
         return CasePage(rows=rows, next=found.next, looked_at=found.looked_at)
 
-    async def count_cases(self, query: CaseQuery, *, by: str = "") -> Counts:
+    async def count_cases(self, query: CaseQuery, *, by: str = "") -> CountsView:
         store = await self._searchable(query)
-        counts = await case_search.count(store, self._house.services.manager.live, query, by, self._house.clock.now())
+        counts = await case_search.count(store, self._server.runtime.manager.live, query, by, self._server.clock.now())
         await self._settled()
         return counts
 
@@ -46,20 +56,20 @@ class LocalViews(LocalNames):
 
     async def flow_of(self, case: str) -> Flow:
         document = await self._document(await self._id(case))
-        return await self._house.services.manager.flow_of(document.id)
+        return await self._server.runtime.manager.flow_of(document.id)
 
     def _view(self, document: CaseDocument) -> CaseView:
-        live = self._house.services.manager.live.get(document.id)
+        live = self._server.runtime.manager.live.get(document.id)
         if live is None or not live.document.live:
             return document.view()
         held = live.case.status == "suspended" or live.case.item_holders or live.document.ending
         view = live.view()
-        if self._house.membership.shared:
-            view = msgspec.structs.replace(view, server=self._house.membership.id)
+        if self._server.membership.shared:
+            view = msgspec.structs.replace(view, server=self._server.membership.id)
         return msgspec.structs.replace(view, holds=self._holds(live)) if held else view
 
-    def _holds(self, live: LiveCase) -> list[Hold]:
-        return holds_of(live, self._house.services.manager.live)
+    def _holds(self, live: LiveCase) -> list[CaseHold]:
+        return holds_of(live, self._server.runtime.manager.live)
 
     # Items
 
@@ -80,14 +90,14 @@ class LocalViews(LocalNames):
         offset: int = 0,
         after: str = "",
     ) -> ItemPage:
-        search, found, looked_at = Search(ITEMS, where, self._house.clock.now()), list[ItemView](), 0
+        search, found, looked_at = Search(ITEMS, where, self._server.clock.now()), list[ItemView](), 0
         async for view in (await self._items(await self._id(case))).rows(after):
             looked_at += 1
             passed = (state and view.state != state) or (name and view.name != name)
             if not passed and (not where or search.holds(msgspec.to_builtins(view))):
                 offset -= 1
                 found += [view] if offset < 0 else []
-            if len(found) == limit or looked_at == LOOKED_MAX:
+            if len(found) == limit or looked_at == EXAMINED_MAX:
                 return ItemPage(rows=found, next=view.place, looked_at=looked_at)
         return ItemPage(rows=found, looked_at=looked_at)
 
@@ -100,7 +110,7 @@ class LocalViews(LocalNames):
         return found
 
     async def _items(self, case: CaseId) -> ItemList:
-        return ItemList(self._house.services, await self._read(), await self._document(case))
+        return ItemList(self._server.runtime, await self._read(), await self._document(case))
 
     # Jobs
 
@@ -109,13 +119,13 @@ class LocalViews(LocalNames):
 
     async def find_jobs(self, query: JobQuery) -> JobPage:
         query, store = await self._of_case(query), await self._searchable(query)
-        page = await job_search.search(store, self._house.services.meta, query, self._house.clock.now())
+        page = await job_search.search(store, self._server.runtime.meta, query, self._server.clock.now())
         await self._settled()
         return page
 
-    async def count_jobs(self, query: JobQuery, *, by: str = "") -> Counts:
+    async def count_jobs(self, query: JobQuery, *, by: str = "") -> CountsView:
         query, store = await self._of_case(query), await self._searchable(query)
-        counts = await job_search.count(store, self._house.services.meta, query, by, self._house.clock.now())
+        counts = await job_search.count(store, self._server.runtime.meta, query, by, self._server.clock.now())
         await self._settled()
         return counts
 
@@ -123,7 +133,7 @@ class LocalViews(LocalNames):
         return msgspec.structs.replace(query, case=await self._id(query.case)) if query.case else query
 
     async def job(self, job: str) -> Job:
-        return job_search.shown(self._house.services.meta, await self._job(job))
+        return job_search.shown(self._server.runtime.meta, await self._job(job))
 
     async def newest_submission(self, job: str) -> Job:
         """The job as it was submitted last; when it is over, with the attempts of all its submissions."""
@@ -133,10 +143,10 @@ class LocalViews(LocalNames):
             return known
         later = [await self._job(found.id) async for found in (await self._read()).scan("job", f"{base}~")]
         submissions = sorted([known, *later], key=lambda each: item_views.generation_of(each.id)[1])
-        return item_views.whole_story(submissions) if submissions[-1].finished else submissions[-1]
+        return item_views.merged_submissions(submissions) if submissions[-1].finished else submissions[-1]
 
     async def log(self, job: str) -> str:
         found = await self.newest_submission(job)
         if found.outcome is not None:
             return found.outcome.log_tail or (found.outcome.fault.log_tail if found.outcome.fault else "")
-        return self._house.services.meta.log_tail(found.id)
+        return self._server.runtime.meta.log_tail(found.id)

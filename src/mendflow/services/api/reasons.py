@@ -6,29 +6,29 @@ from typing import Protocol
 
 import msgspec
 
-from mendflow.core.engine.plan import below
+from mendflow.core.engine.plan import walk_activities
 from mendflow.core.engine.state import Structure
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobState
-from mendflow.core.model.problems import NotFound
 from mendflow.core.model.repair_views import DecisionView, Explanation
-from mendflow.core.model.views import CaseView, ItemView, PilotView, UserTaskView, Why
+from mendflow.core.model.views import CaseView, ItemView, PilotView, Reason, UserTaskView
 from mendflow.core.scheduling import explain, explain_data
 from mendflow.core.scheduling.amounts import clock, size
-from mendflow.core.scheduling.jobs import needs_of
+from mendflow.core.scheduling.jobs import effective_needs
 from mendflow.services.cases import suspensions as holds
 from mendflow.services.cases.forced_items import by_force
 from mendflow.services.cases.live_case import state_of
 from mendflow.services.messaging.waits import waits_for
-from mendflow.services.runtime.server import House
+from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
-REMOVED_TOLD = 5
+REMOVED_SHOWN = 5
 LOOPS = frozenset({"while", "until", "for-each"})
 
 
-class Asked(Protocol):
+class CaseQueries(Protocol):
     async def case(self, case: str) -> CaseView: ...
     async def items(self, case: str, *, state: str = "", limit: int = 1000) -> list[ItemView]: ...
     async def item(self, case: str, item: str) -> ItemView: ...
@@ -38,95 +38,95 @@ class Asked(Protocol):
     async def newest_submission(self, job: str) -> Job: ...
 
 
-async def why(domain: Asked, house: House, subject: str) -> Why:
+async def why(domain: CaseQueries, server: Server, subject: str) -> Reason:
     """`subject` is a case, a job `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot."""
     if ":" in subject:
         case, _, item = subject.partition(":")
         try:
             found = await domain.item(case, item)
         except NotFound:
-            return await _within(domain, case, await of_unbegun(domain, case, item))
-        return await _within(domain, case, await of_found(domain, house, found))
+            return await _with_case_state(domain, case, await why_not_begun(domain, case, item))
+        return await _with_case_state(domain, case, await why_item_found(domain, server, found))
     if "/" in subject:
-        return of_job(house, await domain.newest_submission(subject))
-    pilot = house.services.meta.pilots.get(PilotId(subject))
+        return of_job(server, await domain.newest_submission(subject))
+    pilot = server.runtime.meta.pilots.get(PilotId(subject))
     if pilot is not None:
-        return of_pilot(pilot, house.services.meta.pilot_view(pilot))
+        return why_pilot(pilot, server.runtime.meta.pilot_view(pilot))
     try:
         view = await domain.case(subject)
     except NotFound as error:
         raise NotFound(
             f"{subject!r} is no case, job (CASE/SERIAL), item (CASE:ITEM) or pilot here; `mendflow cases` lists cases"
         ) from error
-    return await of_case(domain, house, view)
+    return await why_case(domain, server, view)
 
 
-async def _within(domain: Asked, case: str, told: Why) -> Why:
+async def _with_case_state(domain: CaseQueries, case: str, told: Reason) -> Reason:
     """What is not over stands still if its case does."""
     view = await domain.case(case)
     of_item = [hold for hold in view.holds if hold.item is not None and told.subject == f"{view.id}:{hold.item}"]
     if of_item:
         told = msgspec.structs.replace(told, facts=[holds.sentence(view.id, of_item), *told.facts])
-    if view.status != "suspended" or told.state in _OVER:
+    if view.status != "suspended" or told.state in _END_STATES:
         return told
     fact = f"its case is suspended, so nothing new begins in it: `mendflow why {view.id}` says why"
     return msgspec.structs.replace(told, facts=[fact, *told.facts])
 
 
-async def of_found(domain: Asked, house: House, item: ItemView) -> Why:
+async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) -> Reason:
     """An item is more than its job or task: it may have been ended from outside, or before it came to anybody."""
     if item.job:
-        told = of_job(house, await domain.newest_submission(item.job))
+        told = of_job(server, await domain.newest_submission(item.job))
         removed = item.state == "cancelled" and told.state != "cancelled"
-        return of_forced(item, told) if removed or by_force(item) else told
+        return why_forced(item, told) if removed or by_force(item) else told
     if by_force(item):
-        return of_forced(item)
+        return why_forced(item)
     if item.kind == "user-task":
         try:
             return await of_task(domain, item)
         except NotFound:
             pass  # nobody was offered it
-    present = house.present
+    present = server.present
     live = present.manager.live.get(item.case) if present is not None else None
-    return of_item(item, waits_for(live, item.item, house.url) if live is not None else "")
+    return of_item(item, waits_for(live, item.item, server.url) if live is not None else "")
 
 
-def of_job(house: House, job: Job) -> Why:
+def of_job(server: Server, job: Job) -> Reason:
     if job.state is JobState.RUNNING:
-        return _of_running(house, job)
+        return _why_running(server, job)
     if job.state is JobState.FAILED:
-        return _of_cancelled(job) if state_of(job) == "cancelled" else explain.why_failed(job)
+        return _why_cancelled(job) if state_of(job) == "cancelled" else explain.why_failed(job)
     if job.state is JobState.AVAILABLE:
-        meta, now = house.services.meta, house.clock.now()
-        sites = house.services.sites.monitor.about(needs_of(job))
+        meta, now = server.runtime.meta, server.clock.now()
+        sites = server.runtime.sites.monitor.about(effective_needs(job))
         told = explain.why_waiting(
             job,
-            [_facts(house, pilot) for pilot in meta.pilots.values() if pilot.seen_at],
-            meta.queue.ahead(job.id),
+            [_facts(server, pilot) for pilot in meta.pilots.values() if pilot.seen_at],
+            meta.queue.jobs_ahead(job.id),
             now,
             coming=sites.helps or sites.cannot,
         )
         kept, data = meta.queue.kept_back(job.id, now), []
         if job.spec.inputs:
-            data = explain_data.facts(job.spec, meta.queue.caches, meta.queue.overtaken(job.id))
-        sentence = f"{job.spec.item}: {explain_data.kept_back(job.spec, kept, now)}" if kept else told.sentence
+            data = explain_data.facts(job.spec, meta.queue.caches, meta.queue.overtaken_count(job.id))
+        sentence = f"{job.spec.item}: {explain_data.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
         about = [*sites.helps, *sites.cannot][: explain.FACTS_MAX]
         return msgspec.structs.replace(told, sentence=sentence, facts=[*told.facts, *data, *about, *_attempts(job)])
     how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
     facts = [fact for fact in (job.cache_reason, *_attempts(job)) if fact]
-    return Why(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)
+    return Reason(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)
 
 
-def _of_cancelled(job: Job) -> Why:
+def _why_cancelled(job: Job) -> Reason:
     fault = job.outcome.fault if job.outcome is not None else None
     said = fault.message.removeprefix("cancelled").removeprefix(": ") if fault is not None else ""
     began = "" if job.history else " before it began"
     sentence = f"{job.spec.item} was cancelled{began}" + (f": {said}" if said else ".")
-    return Why(subject=job.id, state="cancelled", sentence=sentence, facts=_attempts(job))
+    return Reason(subject=job.id, state="cancelled", sentence=sentence, facts=_attempts(job))
 
 
-def _facts(house: House, pilot: PilotRecord) -> explain.PilotFacts:
-    meta, now = house.services.meta, house.clock.now()
+def _facts(server: Server, pilot: PilotRecord) -> explain.PilotFacts:
+    meta, now = server.runtime.meta, server.clock.now()
     free = pilot.offer((meta.jobs[id].spec.resources for id in pilot.held), rounds=1, now=now)
     return explain.PilotFacts(
         id=pilot.id,
@@ -138,17 +138,17 @@ def _facts(house: House, pilot: PilotRecord) -> explain.PilotFacts:
         disk_free_bytes=free.disk_bytes,
         gpus_free=free.gpus,
         ttl_ms=free.ttl_ms,
-        kept_for=meta.queue.kept_for(pilot.id) or "",
+        reserved_for=meta.queue.reserved_for(pilot.id) or "",
     )
 
 
-def _of_running(house: House, job: Job) -> Why:
-    pilot = house.services.meta.pilots.get(job.pilot) if job.pilot else None
+def _why_running(server: Server, job: Job) -> Reason:
+    pilot = server.runtime.meta.pilots.get(job.pilot) if job.pilot else None
     held = pilot.held.get(job.id) if pilot else None
     where = f"pilot {job.pilot} on {pilot.host}" if pilot and pilot.host else f"pilot {job.pilot}"
     facts = []
     if pilot is not None:
-        view = house.services.meta.pilot_view(pilot)
+        view = server.runtime.meta.pilot_view(pilot)
         heard = f"was heard {view.seen_ms_ago / 1000:.1f} s ago" if pilot.seen_at else "was not heard since our start"
         facts.append(f"the pilot {heard}; its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent")
     if job.requeued is not None:
@@ -159,7 +159,7 @@ def _of_running(house: House, job: Job) -> Why:
     doing = "is suspended on" if job.suspended else "waits for a slot of" if waits else "runs on"
     sentence = f"{job.spec.item} {doing} {where}, attempt {job.tries}."
     state = "suspended" if job.suspended else "waiting" if waits else "running"
-    return Why(subject=job.id, state=state, sentence=sentence, facts=facts + _attempts(job))
+    return Reason(subject=job.id, state=state, sentence=sentence, facts=facts + _attempts(job))
 
 
 def _attempts(job: Job) -> list[str]:
@@ -177,10 +177,10 @@ def _end_of(attempt: Attempt) -> str:
     return f"{attempt.end}, {attempt.fault.message}" if attempt.fault else attempt.end
 
 
-async def of_unbegun(domain: Asked, case: str, name: str) -> Why:
+async def why_not_begun(domain: CaseQueries, case: str, name: str) -> Reason:
     """An activity of the flow that has not begun: what it waits for. Raises NotFound if there is none of that name."""
     view = await domain.case(case)
-    activities = list(below(await domain.flow_of(view.id)))
+    activities = list(walk_activities(await domain.flow_of(view.id)))
     wanted = next((each for each in activities if name in (each.label or each.name, each.name)), None)
     if wanted is None:
         raise NotFound(f"case {view.id} has no item {name!r}, and its flow no activity; `mendflow items` lists them")
@@ -189,18 +189,18 @@ async def of_unbegun(domain: Asked, case: str, name: str) -> Why:
     }
     listed = await domain.items(view.id, limit=100_000)
     if several := [item for item in listed if item.name in (name, wanted.name)]:
-        return of_several(view, name, several)
+        return why_several(view, name, several)
     items = {item.name: item for item in listed}
-    facts = [f"{needed} {_how_far(items.get(needed))}" for needed in sorted(before)]
-    pending = sorted(needed for needed in before if needed not in items or items[needed].state not in _OVER)
+    facts = [f"{needed} {_progress_text(items.get(needed))}" for needed in sorted(before)]
+    pending = sorted(needed for needed in before if needed not in items or items[needed].state not in _END_STATES)
     waits = f": it waits for {', '.join(pending)}" if pending else ""
     subject = f"{view.id}:{name}"
     if view.status not in ("running", "suspended"):
-        return Why(subject=subject, state="none", sentence=f"{name} did not begin: the case has {view.status}.")
-    return Why(subject=subject, state="none", sentence=f"{name} has not begun{waits}.", facts=facts)
+        return Reason(subject=subject, state="none", sentence=f"{name} did not begin: the case has {view.status}.")
+    return Reason(subject=subject, state="none", sentence=f"{name} has not begun{waits}.", facts=facts)
 
 
-def of_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Why:
+def why_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Reason:
     """An activity that has begun more than once: an item for each round or element, each of which can be asked for."""
     states = Counter(item.state for item in items)
     state = next((each for each in ("failed", "running", "waiting") if states[each]), items[-1].state)
@@ -208,7 +208,7 @@ def of_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Why:
     told = ", ".join(f"{count} {each}" for each, count in sorted(states.items()))
     which = f"{first} to {last}" if len(items) > 2 else " and ".join(item.item for item in items)
     facts = [f"{item.item}: {item.fault.message}" for item in items if item.state == "failed" and item.fault]
-    return Why(
+    return Reason(
         subject=f"{view.id}:{name}",
         state=state,
         sentence=f"{name} is {which}: {told}; `mendflow why {view.id}:{first}` says more of one.",
@@ -216,17 +216,17 @@ def of_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Why:
     )
 
 
-_HOW = {"completed": "has", "failed": "has", "skipped": "was", "cancelled": "was", "cached": "was"}
-_OVER = ("completed", "failed", "skipped", "cancelled", "cached")
+_AUXILIARY_VERBS = {"completed": "has", "failed": "has", "skipped": "was", "cancelled": "was", "cached": "was"}
+_END_STATES = ("completed", "failed", "skipped", "cancelled", "cached")
 
 
-def _how_far(item: ItemView | None) -> str:
+def _progress_text(item: ItemView | None) -> str:
     if item is None:
         return "has not begun"
-    return f"{_HOW.get(item.state, 'is')} {item.state}"
+    return f"{_AUXILIARY_VERBS.get(item.state, 'is')} {item.state}"
 
 
-async def of_task(domain: Asked, item: ItemView) -> Why:
+async def of_task(domain: CaseQueries, item: ItemView) -> Reason:
     task = await domain.user_task(f"{item.case}/{item.serial}")
     subject = f"{item.case}:{item.item}"
     if task.state == "claimed":
@@ -238,10 +238,10 @@ async def of_task(domain: Asked, item: ItemView) -> Why:
         ended = "has expired" if task.state == "expired" else f"was {task.state}"
         sentence = f"{item.item} {ended}{by}" + (f": {task.comment}" if task.comment else ".")
     facts = [f"its deadline is {clock(task.deadline)}"] if task.deadline else []
-    return Why(subject=subject, state=item.state, sentence=sentence, facts=facts)
+    return Reason(subject=subject, state=item.state, sentence=sentence, facts=facts)
 
 
-def of_item(item: ItemView, waits: str = "") -> Why:
+def of_item(item: ItemView, waits: str = "") -> Reason:
     """`waits` says better than its kind what it waits for."""
     words = {
         "wait": "waits for its time",
@@ -255,10 +255,10 @@ def of_item(item: ItemView, waits: str = "") -> Why:
     if item.state in ("waiting", "running", "staging"):
         sentence = f"{item.item} {waits or words.get(item.kind, 'is under way')}."
     elif item.state == "suspended":
-        sentence = f"{item.item} is suspended; `mendflow resume` lets it go on."
+        sentence = f"{item.item} is suspended; `mendflow resume` resumes it."
     else:
-        sentence = f"{item.item} {_how_far(item)}" + (f": {item.fault.message}" if item.fault else ".")
-    return Why(
+        sentence = f"{item.item} {_progress_text(item)}" + (f": {item.fault.message}" if item.fault else ".")
+    return Reason(
         subject=f"{item.case}:{item.item}",
         state=item.state,
         sentence=sentence,
@@ -266,14 +266,14 @@ def of_item(item: ItemView, waits: str = "") -> Why:
     )
 
 
-def of_forced(item: ItemView, job: Why | None = None) -> Why:
+def why_forced(item: ItemView, job: Reason | None = None) -> Reason:
     """An item that was ended from outside, with what its job had come to."""
     sentence = f"{item.item} was {item.reason}" + (f": {item.fault.message}" if item.fault else ".")
     facts = [job.sentence, *job.facts] if job is not None else []
-    return Why(subject=f"{item.case}:{item.item}", state=item.state, sentence=sentence, facts=facts)
+    return Reason(subject=f"{item.case}:{item.item}", state=item.state, sentence=sentence, facts=facts)
 
 
-def mended(told: Why, repairs: Sequence[DecisionView]) -> Explanation:
+def mended(told: Reason, repairs: Sequence[DecisionView]) -> Explanation:
     """The reason, with the repairs that have to do with it. What is being mended has not failed yet."""
     newest = repairs[0] if repairs else None
     fields = msgspec.structs.asdict(told)
@@ -292,7 +292,7 @@ def mended(told: Why, repairs: Sequence[DecisionView]) -> Explanation:
     return Explanation(**fields, repairs=list(repairs))
 
 
-def of_pilot(pilot: PilotRecord, view: PilotView) -> Why:
+def why_pilot(pilot: PilotRecord, view: PilotView) -> Reason:
     doing = f"holds {len(view.running)} jobs" if view.running else "is idle"
     sentence = f"pilot {pilot.id} on {pilot.host or 'an unknown host'} is {view.state} and {doing}."
     has = pilot.capacity
@@ -303,52 +303,52 @@ def of_pilot(pilot: PilotRecord, view: PilotView) -> Why:
     ]
     if view.cache_files:
         facts.append(f"its cache has {view.cache_files} files, {size(view.cache_bytes)}")
-    return Why(subject=pilot.id, state=view.state, sentence=sentence, facts=facts)
+    return Reason(subject=pilot.id, state=view.state, sentence=sentence, facts=facts)
 
 
-async def of_case(domain: Asked, house: House, case: CaseView) -> Why:
+async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reason:
     if case.status == "failed":
         said = case.fault.message if case.fault else "a fault that no handler caught"
         failed = await domain.items(case.id, state="failed", limit=5)
         facts = [f"{item.item}: {item.fault.message}" for item in failed if item.fault]
-        facts += await _removed(domain, case)
-        return Why(subject=case.id, state=case.status, sentence=f"case {case.id} failed: {said}", facts=facts)
+        facts += await _removed_items(domain, case)
+        return Reason(subject=case.id, state=case.status, sentence=f"case {case.id} failed: {said}", facts=facts)
     if case.status == "suspended":
-        sentence = f"case {case.id} is suspended; `mendflow resume {case.id}` lets it go on."
-        return Why(subject=case.id, state=case.status, sentence=sentence, facts=_held(case))
+        sentence = f"case {case.id} is suspended; `mendflow resume {case.id}` resumes it."
+        return Reason(subject=case.id, state=case.status, sentence=sentence, facts=_hold_sentences(case))
     if case.status != "running":
         said = f": {case.fault.message}" if case.fault else ""
         sentence = f"case {case.id} is {case.status}{said}."
-        return Why(subject=case.id, state=case.status, sentence=sentence, facts=await _removed(domain, case))
+        return Reason(subject=case.id, state=case.status, sentence=sentence, facts=await _removed_items(domain, case))
     running = sum(count.running for count in case.counts)
     waiting = sum(count.waiting for count in case.counts)
     live = await domain.items(case.id, state="waiting", limit=3)
     facts = []
     for item in live:
-        told = await why(domain, house, f"{case.id}:{item.item}")
+        told = await why(domain, server, f"{case.id}:{item.item}")
         facts.append(told.sentence)
-    facts += [*_working(house, case), *_held(case), *await _removed(domain, case)]
+    facts += [*_own_work(server, case), *_hold_sentences(case), *await _removed_items(domain, case)]
     sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
-    return Why(subject=case.id, state=case.status, sentence=sentence, facts=facts)
+    return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts)
 
 
-def _working(house: House, case: CaseView) -> list[str]:
+def _own_work(server: Server, case: CaseView) -> list[str]:
     """What a case does by itself, without waiting for anybody."""
-    present = house.present
+    present = server.present
     live = present.manager.live.get(case.id) if present is not None else None
-    if live is None or not live.case.going_on:
+    if live is None or not live.case.continuation:
         return []
     nodes, loops = live.case.plan.nodes, [each for each in live.case.instances.values() if isinstance(each, Structure)]
     turning = [f"{nodes[each.node].shown}, iteration {each.next:,}" for each in loops if nodes[each.node].kind in LOOPS]
     return [f"it works by itself, a piece at a time{': in ' if turning else ''}{'; '.join(turning[:3])}."]
 
 
-def _held(case: CaseView) -> list[str]:
+def _hold_sentences(case: CaseView) -> list[str]:
     """Who holds it, or items of it."""
     return [holds.sentence(case.id, [hold]) for hold in case.holds]
 
 
-async def _removed(domain: Asked, case: CaseView) -> list[str]:
+async def _removed_items(domain: CaseQueries, case: CaseView) -> list[str]:
     """Items that somebody removed, with the word that was left; others were cancelled because of them."""
     if not any(count.cancelled for count in case.counts):
         return []
@@ -357,4 +357,4 @@ async def _removed(domain: Asked, case: CaseView) -> list[str]:
         said = item.fault.message if item.fault else item.reason
         reason = said.removeprefix("cancelled").removeprefix("it was removed").removeprefix(": ")
         told += [f"{item.item} was cancelled: {reason}"] if reason else []
-    return told[:REMOVED_TOLD]
+    return told[:REMOVED_SHOWN]

@@ -7,36 +7,36 @@ from collections import Counter
 
 import msgspec
 
+from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import Empty, Flow
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.mending import CASE_LEVEL, Decision, ExceptionType
-from mendflow.core.model.problems import Invalid, Mistake, NotFound
-from mendflow.core.model.repair_views import Candidate, RuleAdded, RuleSetView, RuleWish, TrialView, Tried
-from mendflow.core.model.rules import HOUSE, RuleSet
+from mendflow.core.model.repair import CASE_LEVEL, Decision, ExceptionType
+from mendflow.core.model.repair_views import CandidateView, RuleAddition, RuleSetView, RuleSpec, TrialEntry, TrialView
+from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import exlet_of
-from mendflow.core.rules import growth, trials
+from mendflow.core.rules import insertion, trials
 from mendflow.core.rules.candidates import Candidate as Distinction
 from mendflow.services.cases.flows import Flows
-from mendflow.services.recovery.administration import Administration, Wish
-from mendflow.services.recovery.decisions import DecisionBook
-from mendflow.services.recovery.failures import briefs, group_named
-from mendflow.services.recovery.rules.store import RuleBook
-from mendflow.services.runtime.server import House
+from mendflow.services.recovery.administration import ManualRepairs, RuleRequest
+from mendflow.services.recovery.decisions import DecisionStore
+from mendflow.services.recovery.failures import briefs, find_group
+from mendflow.services.recovery.rules.store import RuleStore
+from mendflow.services.runtime.server import Server
 
-STAND_IN = Flow(name=FlowName("tried"), body=Empty(name="nothing"))
+PLACEHOLDER_FLOW = Flow(name=FlowName("tried"), body=Empty(name="nothing"))
 """What a rule that is only tried concludes, if its author has not said yet."""
 
 
-class RuleDesk:
+class RuleService:
     """Made anew for each question, because the services below may be built anew in between."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
-        self._flows: Flows = house.services.flows
-        self._office: Administration = house.services.administration
-        self._rules: RuleBook = house.services.exceptions.rules
-        self._decisions: DecisionBook = house.services.exceptions.decisions
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._flows: Flows = server.runtime.flows
+        self._administration: ManualRepairs = server.runtime.administration
+        self._rules: RuleStore = server.runtime.exceptions.rules
+        self._decisions: DecisionStore = server.runtime.exceptions.decisions
 
     # Looking
 
@@ -47,14 +47,14 @@ class RuleDesk:
         newest = self._rules.newest(name)
         wanted = newest if version is None else await self._rules.version(name, version)
         view = view_of(wanted, newest=wanted.version == newest.version)
-        decided, tried = await self._decided(wanted)
+        decided, tried = await self._decision_counts(wanted)
         return msgspec.structs.replace(view, rules=wanted, decided=decided, tried=tried)
 
     async def versions(self, name: str) -> list[RuleSetView]:
         found = await self._rules.versions(name)
         return [view_of(each, newest=place == 0) for place, each in enumerate(found)]
 
-    async def _decided(self, rules: RuleSet) -> tuple[dict[str, int], dict[str, int]]:
+    async def _decision_counts(self, rules: RuleSet) -> tuple[dict[str, int], dict[str, int]]:
         """How often each rule has concluded what it does here, and would have on trial, in whatever version: a rule
         keeps its number. What it concluded before it was corrected is not counted."""
         stands = {
@@ -65,7 +65,7 @@ class RuleDesk:
         }
         counted: Counter[str] = Counter()
         tried: Counter[str] = Counter()
-        async for brief in briefs(self._house.store, selections=True):
+        async for brief in briefs(self._server.store, selections=True):
             for counts, said in [(counted, brief.conclusion), *((tried, trial) for trial in brief.trials)]:
                 if said is None or said.rules != rules.name:
                     continue
@@ -81,12 +81,12 @@ class RuleDesk:
     async def restore(self, name: str, version: int, who: str) -> RuleSetView:
         return view_of(await self._rules.restore(name, version, author=who))
 
-    async def add(self, wish: RuleWish, who: str) -> RuleAdded:
-        at_hand, _ = await self._at_hand(wish)
+    async def add(self, wish: RuleSpec, who: str) -> RuleAddition:
+        at_hand, _ = await self._decision_and_group(wish)
         name, type, _ = aim_of(wish, at_hand)
         steps = await self._steps(wish, self._rules.newest_or_empty(name), type)
-        added = await self._office.add_rule(_office_wish(wish, at_hand, steps), who=who)
-        return RuleAdded(
+        added = await self._administration.add_rule(_rule_request(wish, at_hand, steps), who=who)
+        return RuleAddition(
             rules=name,
             version=added.rule_set.version,
             type=added.type,
@@ -94,27 +94,32 @@ class RuleDesk:
             rule=added.rule,
             under=added.place.parent,
             side=added.place.side if added.place.parent is not None else "",
-            candidates=[Candidate(condition=each.condition, reason=_difference(each)) for each in added.candidates],
+            candidates=[CandidateView(condition=each.condition, reason=_difference(each)) for each in added.candidates],
             promoted=added.promoted,
         )
 
-    async def _steps(self, wish: RuleWish, rules: RuleSet, type: ExceptionType) -> Flow | None:
+    async def _steps(self, wish: RuleSpec, rules: RuleSet, type: ExceptionType) -> Flow | None:
         """The exlet that comes with the rule: given along, or found by its name."""
         if wish.flow is not None or wish.exlet in rules.exlets or type is ExceptionType.SELECTION:
             return wish.flow
         found = await self.found(wish.exlet)
         if found is None:
-            house, patterns = self._rules.newest(HOUSE).exlets, self._house.services.patterns.patterns.repairs
-            known = ", ".join(sorted({*rules.exlets, *house, *(pattern.name for pattern in patterns)})) or "none"
-            raise Invalid(f"there is no exlet {wish.exlet!r}; known are {known}. Give another as a file", field="exlet")
+            defaults, patterns = (
+                self._rules.newest(DEFAULT_RULES).exlets,
+                self._server.runtime.patterns.patterns.repairs,
+            )
+            known = ", ".join(sorted({*rules.exlets, *defaults, *(pattern.name for pattern in patterns)})) or "none"
+            raise InvalidRequest(
+                f"there is no exlet {wish.exlet!r}; known are {known}. Give another as a file", field="exlet"
+            )
         return found
 
     async def found(self, exlet: str) -> Flow | None:
         """An exlet of the default rules, a fault pattern of the repository, or a deployed flow, by its name."""
-        shipped = self._rules.newest(HOUSE).exlets.get(exlet)
+        shipped = self._rules.newest(DEFAULT_RULES).exlets.get(exlet)
         if shipped is not None:
             return shipped
-        pattern = self._house.services.patterns.patterns.repair(exlet)
+        pattern = self._server.runtime.patterns.patterns.repair(exlet)
         if pattern is not None:
             return exlet_of(pattern)
         try:
@@ -127,7 +132,7 @@ class RuleDesk:
         Raises NotFound if nobody has it."""
         if flow is not None or exlet in self._rules.newest_or_empty(name).exlets:
             return flow
-        if exlet in self._rules.newest(HOUSE).exlets:
+        if exlet in self._rules.newest(DEFAULT_RULES).exlets:
             return None
         found = await self.found(exlet)
         if found is None:
@@ -138,24 +143,24 @@ class RuleDesk:
 
     # Trying
 
-    async def try_out(self, wish: RuleWish, limit: int) -> TrialView:
-        at_hand, members = await self._at_hand(wish)
+    async def try_out(self, wish: RuleSpec, limit: int) -> TrialView:
+        at_hand, members = await self._decision_and_group(wish)
         name, type, task = aim_of(wish, at_hand)
         rules = self._rules.newest_or_empty(name)
-        steps = wish.flow or (None if wish.exlet in rules.exlets else STAND_IN)
-        tried, past = await self._office.try_rule(_office_wish(wish, at_hand, steps), limit=limit)
-        draft = growth.Draft(condition=wish.condition, exlet=wish.exlet, steps=steps)
-        breaks = _breaks(rules, type, task, at_hand.context if at_hand else None, draft)
-        return _trial(tried, {decision.id: decision for decision in past}, members, breaks)
+        steps = wish.flow or (None if wish.exlet in rules.exlets else PLACEHOLDER_FLOW)
+        tried, past = await self._administration.try_rule(_rule_request(wish, at_hand, steps), limit=limit)
+        draft = insertion.Draft(condition=wish.condition, exlet=wish.exlet, steps=steps)
+        breaks = _broken_cornerstone(rules, type, task, at_hand.context if at_hand else None, draft)
+        return _trial_view(tried, {decision.id: decision for decision in past}, members, breaks)
 
-    async def _at_hand(self, wish: RuleWish) -> tuple[Decision | None, set[str]]:
+    async def _decision_and_group(self, wish: RuleSpec) -> tuple[Decision | None, set[str]]:
         """The decision that the rule is made for, and those of its group, if a group was named."""
         if wish.decision:
             return await self._decisions.get(wish.decision), set()
         if not wish.group:
             return None, set()
-        await self._house.services.ledger.settled()
-        _, members = await group_named(self._house.store, wish.group)
+        await self._server.runtime.ledger.settled()
+        _, members = await find_group(self._server.store, wish.group)
         return await self._decisions.get(members[0].id), {member.id for member in members}
 
 
@@ -175,20 +180,22 @@ def view_of(rules: RuleSet, *, newest: bool = True) -> RuleSetView:
     )
 
 
-def aim_of(wish: RuleWish, at_hand: Decision | None) -> tuple[str, ExceptionType, str]:
+def aim_of(wish: RuleSpec, at_hand: Decision | None) -> tuple[str, ExceptionType, str]:
     """The set, the type and the task that a rule is for: as said, else as the case at hand has them."""
     type = wish.type or (at_hand.type if at_hand else None)
     name = wish.rules or (at_hand.flow if at_hand else "")
     if type is None or not name:
-        raise Invalid("say what the rule is for: a decision or a group, or else rules and type", field="decision")
+        raise InvalidRequest(
+            "say what the rule is for: a decision or a group, or else rules and type", field="decision"
+        )
     if type in CASE_LEVEL:
         return name, type, ""
-    own = at_hand.task if at_hand and name != HOUSE else ""
-    return name, type, wish.task or own or HOUSE
+    own = at_hand.task if at_hand and name != DEFAULT_RULES else ""
+    return name, type, wish.task or own or DEFAULT_RULES
 
 
-def _office_wish(wish: RuleWish, at_hand: Decision | None, steps: Flow | None) -> Wish:
-    return Wish(
+def _rule_request(wish: RuleSpec, at_hand: Decision | None, steps: Flow | None) -> RuleRequest:
+    return RuleRequest(
         condition=wish.condition,
         exlet=wish.exlet,
         steps=steps,
@@ -206,18 +213,18 @@ def _difference(found: Distinction) -> str:
     return f"here {here}, there {there}" if found.there is not None else f"here {here}"
 
 
-def _breaks(
-    rules: RuleSet, type: ExceptionType, task: str, context: dict[str, Value] | None, draft: growth.Draft
+def _broken_cornerstone(
+    rules: RuleSet, type: ExceptionType, task: str, context: dict[str, Value] | None, draft: insertion.Draft
 ) -> str:
     """What would be in the way of adding it."""
     try:
-        growth.add(rules, type, task, context, draft)
-    except Mistake as mistake:
+        insertion.add_rule(rules, type, task, context, draft)
+    except RequestError as mistake:
         return mistake.message
     return ""
 
 
-def _trial(tried: trials.Tried, past: dict[str, Decision], members: set[str], breaks: str) -> TrialView:
+def _trial_view(tried: trials.TrialResult, past: dict[str, Decision], members: set[str], breaks: str) -> TrialView:
     caught, missed, otherwise = tried.caught, tried.missed, tried.otherwise
     if members:
         hits = (*tried.caught, *tried.same, *tried.otherwise)
@@ -228,15 +235,15 @@ def _trial(tried: trials.Tried, past: dict[str, Decision], members: set[str], br
         caught=len(caught),
         of=len(caught) + len(missed),
         looked_at=tried.asked,
-        caught_ids=[_tried(past[id]) for id in caught],
-        missed_ids=[_tried(past[id]) for id in missed],
-        otherwise=[_tried(past[id]) for id in otherwise],
+        caught_ids=[_trial_row(past[id]) for id in caught],
+        missed_ids=[_trial_row(past[id]) for id in missed],
+        otherwise=[_trial_row(past[id]) for id in otherwise],
         breaks=breaks or next(iter(tried.erred.values()), ""),
     )
 
 
-def _tried(decision: Decision) -> Tried:
-    return Tried(
+def _trial_row(decision: Decision) -> TrialEntry:
+    return TrialEntry(
         decision=decision.id,
         case=decision.case,
         item=decision.item,

@@ -6,10 +6,10 @@ import ipaddress
 from typing import Final
 from urllib.parse import urlsplit
 
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 
 URL_CHARS_MAX: Final = 2_000
-_EMBEDDED: Final = ipaddress.ip_network("64:ff9b::/96")
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 """Addresses of the old kind, as the new kind writes them for a translator in between."""
 
 
@@ -22,12 +22,16 @@ def check_url(url: str, *, private: bool) -> None:
         host, port, parts = None, None, urlsplit("")
     fit = parts.scheme in ("http", "https") and host and port != 0 and url.isprintable() and " " not in url
     if not fit or len(url) > URL_CHARS_MAX:
-        raise Invalid(f"{url[:100]!r} is no address for a webhook; give one like https://example.org/hook", field="url")
+        raise InvalidRequest(
+            f"{url[:100]!r} is no address for a webhook; give one like https://example.org/hook", field="url"
+        )
     if parts.username is not None or parts.password is not None:
-        raise Invalid("the address of a webhook has no user and password; sign with a secret instead", field="url")
+        raise InvalidRequest(
+            "the address of a webhook has no user and password; sign with a secret instead", field="url"
+        )
     assert host is not None
     if not private and is_private_host(host):
-        raise Invalid(private_sentence(host), field="url")
+        raise InvalidRequest(private_sentence(host), field="url")
 
 
 def private_sentence(host: str) -> str:
@@ -51,7 +55,7 @@ def is_private(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     """Whether it is no public host's. An address inside another counts as what it is."""
     if isinstance(address, ipaddress.IPv6Address):
         inside = address.ipv4_mapped or address.sixtofour
-        if inside is None and address in _EMBEDDED:
+        if inside is None and address in _NAT64:
             inside = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
         if inside is not None:
             return is_private(inside)

@@ -11,16 +11,16 @@ from typing import Final, NamedTuple
 import msgspec
 
 from mendflow.core.model.alerts import AlertKind, AlertView
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.problems import NotFound
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
-from mendflow.stores.contract import Delete, Document, Done, Put, Store, Where
+from mendflow.stores.contract import Delete, FieldCondition, Put, Store, StoredDocument, WriteDone
 
 log = logging.getLogger("mendflow.alerts")
 
 ALERT_KIND: Final = "alert"
-ENDS_WHEN_SEEN: Final = frozenset({"pilot-gone", "server-gone", "not-delivered"})
+CLOSED_BY_ACKNOWLEDGEMENT: Final = frozenset({"pilot-gone", "server-gone", "not-delivered"})
 """What may stay so for ever: it is over when somebody has acknowledged it."""
 CRITICAL: Final = frozenset({"server-gone", "orphan", "site-away"})
 """Work stands still, or is lost, until somebody does something about it."""
@@ -35,7 +35,7 @@ class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
     raised_by: str
     case: CaseId = CaseId("")
     item: ItemId | None = None
-    told: bool = False
+    is_told: bool = False
     open: bool = True
     closed_at: Instant = 0
     acknowledged_at: Instant = 0
@@ -46,7 +46,7 @@ class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
         return AlertView(**fields, severity="critical" if self.kind in CRITICAL else "warning")
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class AlertFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Something that a monitor has seen. `episode` tells this time from others, on every server alike."""
 
     kind: AlertKind
@@ -61,7 +61,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.kind}/{self.subject}/{self.episode}"
 
 
-class Known(msgspec.Struct, frozen=True):
+class StoredAlert(msgspec.Struct, frozen=True):
     alert: AlertDocument
     version: int
 
@@ -71,32 +71,32 @@ _decode = msgspec.json.Decoder(AlertDocument).decode
 
 
 class AlertRaised(NamedTuple):
-    """An alert is to be told to clients; when that is certain, `AlertBook.told` is to be called."""
+    """An alert is to be told to clients; when that is certain, `AlertStore.told` is to be called."""
 
     alert: AlertDocument
 
 
-class AlertBook:
+class AlertStore:
     def __init__(self, store: Store, clock: Clock, server: Callable[[], str], *, kept_ms: int, hub: Hub) -> None:
         self._store = store
         self._clock = clock
         self._server = server
         self._kept_ms = kept_ms
-        self.open: dict[str, Known] = {}
+        self.open: dict[str, StoredAlert] = {}
         self._seen: set[str] = set()  # open or over: these episodes were told
         self._hub = hub
 
     async def read(self) -> None:
         """See what others have raised, closed and acknowledged; drop what is long over."""
         now, found = self._clock.now(), [each async for each in self._store.scan(ALERT_KIND)]
-        known = {each.id: Known(_decode(each.body), each.version) for each in found}
+        known = {each.id: StoredAlert(_decode(each.body), each.version) for each in found}
         self._seen = set(known)
         self.open = {id: each for id, each in known.items() if each.alert.open}
         old = [each for each in known.values() if not each.alert.open and each.alert.closed_at < now - self._kept_ms]
         if old:
             await self._store.write([Delete(ALERT_KIND, each.alert.id, each.version) for each in old])
 
-    async def raise_(self, finding: Finding) -> bool:
+    async def raise_(self, finding: AlertFinding) -> bool:
         """Whether this server was the first to find it."""
         if finding.id in self._seen:
             return False
@@ -117,17 +117,17 @@ class AlertBook:
         self._hub.publish(AlertRaised(alert))
         return True
 
-    async def close(self, known: Known) -> None:
+    async def close(self, known: StoredAlert) -> None:
         await self._put(msgspec.structs.replace(known.alert, open=False, closed_at=self._clock.now()), known.version)
 
-    async def told(self, id: str) -> None:
+    async def mark_told(self, id: str) -> None:
         """Clients will hear of this alert, whatever happens to this server."""
-        while (known := await self._find(id)) is not None and not known.alert.told:
-            await self._put(msgspec.structs.replace(known.alert, told=True), known.version)
+        while (known := await self._find(id)) is not None and not known.alert.is_told:
+            await self._put(msgspec.structs.replace(known.alert, is_told=True), known.version)
 
-    async def tell_for(self, ended: Callable[[AlertDocument], bool]) -> None:
+    async def tell_for_ended(self, ended: Callable[[AlertDocument], bool]) -> None:
         """Tell of alerts whose makers have ended before they could: of those, one server tells."""
-        for known in [each for each in self.open.values() if not each.alert.told and ended(each.alert)]:
+        for known in [each for each in self.open.values() if not each.alert.is_told and ended(each.alert)]:
             mine = msgspec.structs.replace(known.alert, raised_by=self._server())
             if await self._put(mine, known.version):
                 self._hub.publish(AlertRaised(mine))
@@ -142,26 +142,26 @@ class AlertBook:
                 return known.alert.view()
             now = self._clock.now()
             seen = msgspec.structs.replace(known.alert, acknowledged_at=now, acknowledged_by=who)
-            if seen.open and seen.kind in ENDS_WHEN_SEEN:
+            if seen.open and seen.kind in CLOSED_BY_ACKNOWLEDGEMENT:
                 seen = msgspec.structs.replace(seen, open=False, closed_at=now)
             if await self._put(seen, known.version):
                 return seen.view()
 
     async def list(self, *, every: bool, limit: int) -> list[AlertView]:
         """The newest first; those that are over only if wanted."""
-        where = [] if every else [Where("open", True)]
+        where = [] if every else [FieldCondition("open", True)]
         found = await self._store.search(ALERT_KIND, where, order_by="raised_at", descending=True, limit=limit)
         return [_decode(each.body).view() for each in found]
 
-    async def _find(self, id: str) -> Known | None:
-        found: Document | None = await self._store.get(ALERT_KIND, id)
-        return Known(_decode(found.body), found.version) if found is not None else None
+    async def _find(self, id: str) -> StoredAlert | None:
+        found: StoredDocument | None = await self._store.get(ALERT_KIND, id)
+        return StoredAlert(_decode(found.body), found.version) if found is not None else None
 
     async def _put(self, alert: AlertDocument, version: int) -> bool:
         """Write it; false if somebody else was faster. What is known of it is then read again at the next look."""
         [result] = await self._store.write([Put(ALERT_KIND, alert.id, _encode(alert), version)])
-        if isinstance(result, Done) and alert.open:
-            self.open[alert.id] = Known(alert, result.version)
+        if isinstance(result, WriteDone) and alert.open:
+            self.open[alert.id] = StoredAlert(alert, result.version)
         else:
             self.open.pop(alert.id, None)
-        return isinstance(result, Done)
+        return isinstance(result, WriteDone)

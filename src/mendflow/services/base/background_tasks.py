@@ -8,13 +8,13 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.services.base.ledger import Ledger
 
-log = logging.getLogger("mendflow.house")
+log = logging.getLogger("mendflow.runtime")
 
 
-class Soon:
+class BackgroundTasks:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._tasks: set[asyncio.Task[None]] = set()
@@ -23,18 +23,20 @@ class Soon:
         """How much is under way."""
         return len(self._tasks)
 
-    def do(self, work: Coroutine[Any, Any, None]) -> None:
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._over)
+        task.add_done_callback(self._on_done)
 
-    def _over(self, task: asyncio.Task[None]) -> None:
+    def _on_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, StoreUnavailable):
             self._ledger.give_up(error.message)
         elif error is not None:
-            log.error("something that was to be done could not be done", exc_info=error)
+            log.error(
+                "background task %s failed: %s", getattr(task.get_coro(), "__qualname__", "?"), error, exc_info=error
+            )
 
     async def stop(self) -> None:
         for task in self._tasks:

@@ -1,6 +1,6 @@
 """What the servers on one store know of each other, and how they speak. docs/decisions/0009 has the reasons.
 
-`Membership` answers who lives and whether this server may still promise; `Homes` whose a case is; `Neighbours` carry a
+`Membership` answers who lives and whether this server may still promise; `Homes` whose a case is; `Peers` carry a
 pilot's exchange, or a nudge, to another server. A server that is alone has the same three, and never waits for them."""
 
 from collections.abc import AsyncIterator, Collection
@@ -8,11 +8,11 @@ from typing import Final, Protocol
 
 import msgspec
 
-from mendflow.core.model.data import CacheCard
+from mendflow.core.model.data import CacheAdvert
 from mendflow.core.model.ids import CaseId, Instant, PilotId
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
-from mendflow.core.scheduling.provision import Group
+from mendflow.core.scheduling.provision import JobGroup
 
 SERVER_KIND = "server"
 HOME_KIND = "home"
@@ -71,7 +71,7 @@ class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     pilots: int = 0
     cases: int = 0
     lease_ms: int = 0  # what it promises pilots: whoever takes its cases waits for no less
-    demand: list[Group] = []  # what waits there, by what it needs: whoever provides pilots counts it with its own
+    demand: list[JobGroup] = []  # what waits there, by what it needs: whoever provides pilots counts it with its own
 
 
 class HomeDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -116,11 +116,11 @@ class Homes(Protocol):
         ...
 
 
-class NeighbourAway(Exception):
+class PeerUnavailable(Exception):
     """Another server could not be reached, or would not answer: it may not promise, or is being built anew."""
 
 
-class Neighbours(Protocol):
+class Peers(Protocol):
     """The way to other servers. Nothing is repeated here: whoever asks knows what a lost answer means."""
 
     async def sync(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer:
@@ -136,7 +136,7 @@ class Neighbours(Protocol):
         """The pilots that it knows, for people to see. Raises NeighbourAway."""
         ...
 
-    async def cards(self, server: ServerDocument) -> list[CacheCard]:
+    async def cards(self, server: ServerDocument) -> list[CacheAdvert]:
         """How the caches of the pilots that speak to it are shared: not for people. Raises NeighbourAway."""
         ...
 
@@ -146,21 +146,21 @@ class Neighbours(Protocol):
         ...
 
 
-class Unconnected:
+class NoPeers:
     """No way to any other server."""
 
     async def sync(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer:
-        raise NeighbourAway(f"there is no way from here to server {server.id}")
+        raise PeerUnavailable(f"there is no way from here to server {server.id}")
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None: ...
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
         return []
 
-    async def cards(self, server: ServerDocument) -> list[CacheCard]:
+    async def cards(self, server: ServerDocument) -> list[CacheAdvert]:
         return []
 
     def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
-        raise NeighbourAway(f"there is no way from here to server {server.id}")
+        raise PeerUnavailable(f"there is no way from here to server {server.id}")
 
 
-NO_NEIGHBOURS = Unconnected()
+NO_PEERS = NoPeers()

@@ -7,17 +7,17 @@ lease. So the first two have a ceiling: whatever the lease, that is less than fi
 import msgspec
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterTerms(msgspec.Struct, frozen=True, kw_only=True):
     beat_ms: int
     promise_ms: int  # after a beat was sent that was acknowledged
     takeover_ms: int  # of silence, by the clock of whoever listens
 
 
-def terms_of(lease_ms: int) -> Terms:
+def cluster_terms(lease_ms: int) -> ClusterTerms:
     """A tick of a busy machine must not cost a server its cases: nothing is shorter than its floor, and there is more
     than a beat between what is promised and what is taken."""
     promise_ms = min(max(lease_ms // 10, 1_000), 3_000)
-    return Terms(
+    return ClusterTerms(
         beat_ms=min(max(lease_ms // 30, 100), 1_000),
         promise_ms=promise_ms,
         takeover_ms=min(max(lease_ms // 3, 2_500), 10_000),

@@ -9,7 +9,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.core.model.jobs import JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef, Value
-from mendflow.core.recovery.decided import Decided
+from mendflow.core.recovery.decision_subject import DecisionSubject
 
 TRIES: Final = 10
 """So often is something tried that others on the same store change at the same time."""
@@ -146,14 +146,16 @@ class MendableJobs(Protocol):
     """What primitives ask of the proxy. `key` makes a repeated call harmless. `decided` says which submission of the
     job it is about; none: the newest."""
 
-    async def resubmit(self, id: JobId, change: Change, *, key: str, decided: Decided | None = None) -> None: ...
+    async def resubmit(
+        self, id: JobId, change: Change, *, key: str, decided: DecisionSubject | None = None
+    ) -> None: ...
     async def repoll(self, id: JobId, *, key: str) -> None: ...
     async def reregister(self, id: JobId, *, key: str) -> None: ...
     async def ended_well(self, id: JobId) -> bool | None:
         """Whether a job that the flow no longer waits for ended well; None while it waits, or if nobody knows."""
         ...
 
-    async def pass_on(self, id: JobId, *, decided: Decided | None = None) -> None:
+    async def pass_on(self, id: JobId, *, decided: DecisionSubject | None = None) -> None:
         """Let the flow hear of the failure after all."""
         ...
 
@@ -163,7 +165,7 @@ class MendableJobs(Protocol):
         ...
 
 
-class Keeper(Protocol):
+class FileStore(Protocol):
     """Keeps files by their content. A stored file is whole and never changes."""
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef: ...

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.jobs import Job, JobState, Measures
-from mendflow.core.model.mending import Decision
-from mendflow.core.model.stats import REST, HistogramView
+from mendflow.core.model.jobs import Job, JobState, Measurements
+from mendflow.core.model.repair import Decision
+from mendflow.core.model.stats import OTHER, HistogramView
 from mendflow.core.scheduling import jobs as life
 
-SERIES_MAX: Final = 100
+LABELS_MAX: Final = 100
 """So many flows, rules or sites have a series of their own: those that came first. A counter must not move from one
 series to another, so the greatest cannot be chosen."""
 
@@ -62,20 +62,20 @@ class Histogram:
         return HistogramView(bounds=list(self.bounds), counts=list(self.counts), sum=self.sum)
 
 
-class Series:
+class LabeledCounter:
     """A counter for each of a bounded number of keys; all others share the key of the rest."""
 
-    def __init__(self, *, width: int = 1, most: int = SERIES_MAX) -> None:
+    def __init__(self, *, width: int = 1, most: int = LABELS_MAX) -> None:
         self.counts: dict[tuple[str, ...], int] = {}
-        self._rest = (REST,) * width
-        self._most = most
+        self._rest = (OTHER,) * width
+        self._labels_max = most
 
     def add(self, *key: str) -> None:
         counts = self.counts
         if key in counts:
             counts[key] += 1
             return
-        if len(counts) >= self._most:
+        if len(counts) >= self._labels_max:
             key = self._rest
         counts[key] = counts.get(key, 0) + 1
 
@@ -90,10 +90,10 @@ class Series:
 SOURCES: Final = ("cache", "neighbour", "elsewhere")
 """Where the inputs of a job come from: its pilot's cache, another pilot's, or further away."""
 
-_ENDS: Final = (life.Ended, life.PutBack)
+_END_EVENTS: Final = (life.JobFinished, life.AttemptRequeued)
 
 
-class JobCounts:
+class JobMetrics:
     """Attempts and jobs. `trusted_since` is when cases were last read from the store: what began to wait before that
     did so by another's clock, or before ours was moved on to theirs, and is not measured."""
 
@@ -102,10 +102,10 @@ class JobCounts:
         self.granted = 0
         self.leases_lost = 0
         self.reports_refused = 0
-        self.placed = Series()  # jobs with inputs that pilots got: because of data, in their turn, or in order
+        self.placed = LabeledCounter()  # jobs with inputs that pilots got: because of data, in their turn, or in order
         self.input_files = dict.fromkeys(SOURCES, 0)
         self.input_bytes = dict.fromkeys(SOURCES, 0)
-        self.ends = Series(width=2)
+        self.ends = LabeledCounter(width=2)
         self.ended = {JobState.COMPLETED.value: 0, JobState.FAILED.value: 0}
         self.queue_s = Histogram(WAIT_S)
         self.start_s = Histogram(WAIT_S)
@@ -113,25 +113,25 @@ class JobCounts:
         self.run_s = Histogram(WAIT_S)
         self.trusted_since: Instant = 0
 
-    def happened(self, job: Job, event: life.Event) -> None:
+    def job_changed(self, job: Job, event: life.JobEvent) -> None:
         """Called when the event has changed the job."""
-        if type(event) is life.Granted:
+        if type(event) is life.AttemptGranted:
             self.granted += 1
             if job.available_at >= self.trusted_since:
                 self.queue_s.observe((job.history[-1].granted_at - job.available_at) / 1000)
             return
-        if isinstance(event, _ENDS) and job.history:
+        if isinstance(event, _END_EVENTS) and job.history:
             last = job.history[-1]
             if last.ended_at == event.at and last.end == event.end:  # else nobody held it when it was cancelled
                 self.ends.add(last.end, last.site)
         if job.outcome is not None:
             self.ended[job.state.value] += 1
 
-    def reported(self, job: Job, measures: Measures, *, now: Instant, sent_at: Instant) -> None:
+    def report_accepted(self, job: Job, measures: Measurements, *, now: Instant, sent_at: Instant) -> None:
         """A pilot's report was accepted; the job is still as it was before. `sent_at` is when the pilot sent it, by the
         clock that timed the attempt; 0: it does not say."""
         if measures.cached_files or measures.fetched_files:
-            self._brought(measures)
+            self._count_inputs(measures)
         if not sent_at or not measures.started_at or not measures.ended_at:
             return
         self.known_s.observe(max(0, sent_at - measures.ended_at) / 1000)
@@ -139,7 +139,7 @@ class JobCounts:
         if job.available_at >= self.trusted_since:
             self.start_s.observe(max(0, now - job.available_at - (sent_at - measures.started_at)) / 1000)
 
-    def _brought(self, measures: Measures) -> None:
+    def _count_inputs(self, measures: Measurements) -> None:
         """Where its inputs came from."""
         own_files, own_bytes = (
             measures.cached_files - measures.shared_files,
@@ -153,7 +153,7 @@ class JobCounts:
             self.input_bytes[source] += max(0, size)
 
 
-class LedgerCounts:
+class LedgerMetrics:
     """Batches, one at a time: how much was in each, and how long it took to the disk. One that failed is not among
     them."""
 
@@ -170,13 +170,13 @@ class LedgerCounts:
         self.seconds.observe((time.perf_counter_ns() - self._began_ns) / 1e9)
 
 
-class StoreCounts:
+class StoreMetrics:
     def __init__(self) -> None:
         self.seconds: dict[str, Histogram] = {}
         self.errors: dict[str, int] = {}
-        self.conflicts = Series()
+        self.conflicts = LabeledCounter()
 
-    def took(self, operation: str, ns: int) -> None:
+    def observe_call(self, operation: str, ns: int) -> None:
         known = self.seconds.get(operation)
         if known is None:
             known = self.seconds[operation] = Histogram(STORE_S)
@@ -186,40 +186,40 @@ class StoreCounts:
         self.errors[operation] = self.errors.get(operation, 0) + 1
 
 
-class Counts:
+class ServerMetrics:
     """All of one server."""
 
     def __init__(self) -> None:
-        self.jobs = JobCounts()
-        self.ledger = LedgerCounts()
-        self.store = StoreCounts()
-        self.cases_started = Series()
-        self.cases_ended = Series(width=2)
-        self.repairs = Series(width=4)
-        self.messages = Series(width=2)  # that came for flows, by what was done with them
-        self.partner_calls = Series()  # by how they ended
-        self.transforms = Series()  # by how they ended
+        self.jobs = JobMetrics()
+        self.ledger = LedgerMetrics()
+        self.store = StoreMetrics()
+        self.cases_started = LabeledCounter()
+        self.cases_ended = LabeledCounter(width=2)
+        self.repairs = LabeledCounter(width=4)
+        self.messages = LabeledCounter(width=2)  # that came for flows, by what was done with them
+        self.partner_calls = LabeledCounter()  # by how they ended
+        self.transforms = LabeledCounter()  # by how they ended
         self.trees_taken = 0
         self.spans = {"sent": 0, "dropped": 0}
         self.store_away_ms = 0
         self.store_away_since: int | None = None  # by the house's meter, while it is
 
-    def repaired(self, decision: Decision) -> None:
+    def count_repair(self, decision: Decision) -> None:
         """A decision that nothing more follows from."""
         found = decision.conclusion
         rules, rule = (found.rules, str(found.rule)) if found is not None else ("", "")
         self.repairs.add(rules, rule, decision.exlet, decision.result or decision.state)
 
-    def took_up(self, *, trees: int, now: Instant) -> None:
+    def cases_loaded(self, *, trees: int, now: Instant) -> None:
         """Cases were read from the store, so many trees of them after another server."""
         self.trees_taken += trees
         self.jobs.trusted_since = now
 
-    def store_went(self, now: int) -> None:
+    def store_lost(self, now: int) -> None:
         if self.store_away_since is None:
             self.store_away_since = now
 
-    def store_came(self, now: int) -> None:
+    def store_returned(self, now: int) -> None:
         self.store_away_ms = self.away_ms(now)
         self.store_away_since = None
 

@@ -11,7 +11,7 @@ from typing import Final
 from mendflow.core.model.ids import Instant
 from mendflow.services.base.contracts import Clock
 
-LANES: Final = 4
+SENDS_PER_ADDRESS_MAX: Final = 4
 FIRST_WAIT_MS: Final = 1_000
 LONGEST_WAIT_MS: Final = 600_000
 PATIENCE_MS: Final = 24 * 3_600_000
@@ -26,19 +26,19 @@ def wait_ms(tries: int, chance: float) -> int:
     return int(longest * (0.5 + chance / 2))
 
 
-class _Lanes:
+class _AddressSlots:
     def __init__(self) -> None:
-        self.free = asyncio.Semaphore(LANES)
+        self.free = asyncio.Semaphore(SENDS_PER_ADDRESS_MAX)
         self.users = 0
 
 
-class Carrier:
+class RetryingSender:
     def __init__(self, clock: Clock, chance: Callable[[], float]) -> None:
         self._clock = clock
         self._chance = chance
-        self._lanes: dict[str, _Lanes] = {}
+        self._slots_by_address: dict[str, _AddressSlots] = {}
 
-    async def bring(
+    async def deliver(
         self, to: str, attempt: Attempt, *, tries: int, until: Instant, failed: Callable[[int], Awaitable[None]]
     ) -> str:
         """Until it is taken, or nobody wants it any more, or the time is over: then why it failed last. `failed` is
@@ -49,7 +49,7 @@ class Carrier:
                 await self._clock.sleep(wait_ms(tries, self._chance()))
                 if self._clock.now() >= until:
                     return why or ""
-            async with self._lane(to):
+            async with self._slot(to):
                 why = await attempt()
             if not why:
                 return ""
@@ -57,8 +57,8 @@ class Carrier:
             await failed(tries)
 
     @asynccontextmanager
-    async def _lane(self, to: str) -> AsyncIterator[None]:
-        lanes = self._lanes.setdefault(to, _Lanes())
+    async def _slot(self, to: str) -> AsyncIterator[None]:
+        lanes = self._slots_by_address.setdefault(to, _AddressSlots())
         lanes.users += 1
         try:
             async with lanes.free:
@@ -66,4 +66,4 @@ class Carrier:
         finally:
             lanes.users -= 1
             if not lanes.users:
-                self._lanes.pop(to, None)
+                self._slots_by_address.pop(to, None)

@@ -11,9 +11,9 @@ import msgspec
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.mending import XEvent
+from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import Hold
+from mendflow.core.model.views import CaseHold
 
 
 class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -34,7 +34,7 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class CaseFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A live case as the context shows it. `items` are live ones, the one asked about among them; `statuses` are of all
-    items, by name; `jobs` is what finished items left. `begun_here`: nothing of it was ever decided elsewhere."""
+    items, by name; `jobs` is what finished items left. `is_started_here`: nothing of it was ever decided elsewhere."""
 
     case: CaseId
     flow: str
@@ -48,7 +48,7 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     statuses: dict[str, str] = {}
     jobs: dict[str, Value] = {}
     undoable: int = 0  # how much of what it has completed can be undone
-    begun_here: bool = False
+    is_started_here: bool = False
     catches: list[str] = []  # faults of the item asked about that the flow has handlers for; `*` is all
 
 
@@ -77,7 +77,7 @@ class InterfaceB(Protocol):
     async def fail(self, case: CaseId, item: ItemId, fault: Fault, *, proceed: bool, by: str) -> bool: ...
     async def remove(self, case: CaseId, item: ItemId, *, by: str) -> bool: ...
     async def write(self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str) -> bool: ...
-    async def held_by(self, holder: str, case: CaseId) -> list[Hold]:
+    async def held_by(self, holder: str, case: CaseId) -> list[CaseHold]:
         """What of a case this exlet suspends."""
         ...
 
@@ -91,7 +91,7 @@ class Engine(InterfaceA, InterfaceB, Protocol):
 
 
 class InterfaceX(Protocol):
-    async def tell(self, event: XEvent) -> bool:
+    async def tell(self, event: ExceptionEvent) -> bool:
         """True: hold what you were about to do (begin the case, send the item out, take its end for an end) until
         `release`. False: go on. Told again under the same id, it is decided once."""
         ...

@@ -9,38 +9,38 @@ from collections import deque
 from collections.abc import AsyncIterator
 
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.views import Happening, HappeningKind
+from mendflow.core.model.views import ChangeEvent, ChangeKind
 
-KEPT_PER_CASE = 2_000
+EVENTS_PER_CASE_MAX = 2_000
 SERIALS_PER_MS = 1_000
-LISTENER_QUEUE_MAX = 10_000
+SUBSCRIBER_QUEUE_MAX = 10_000
 
-_ENDED = ("completed", "failed", "cancelled")
+_END_STATES = ("completed", "failed", "cancelled")
 
-_Told = tuple[int, Instant, HappeningKind, CaseId, ItemId | None, str, str]
+_Event = tuple[int, Instant, ChangeKind, CaseId, ItemId | None, str, str]
 
 
-class _Listener:
+class _Subscriber:
     """Hears of one kind of thing only, or of all if `kind` is empty."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self.queue: asyncio.Queue[_Told | None] = asyncio.Queue(LISTENER_QUEUE_MAX + 1)
+        self.queue: asyncio.Queue[_Event | None] = asyncio.Queue(SUBSCRIBER_QUEUE_MAX + 1)
 
-    def wants(self, told: _Told) -> bool:
+    def wants(self, told: _Event) -> bool:
         return not self.kind or told[2] == self.kind
 
 
-class Happenings:
+class EventStream:
     def __init__(self, started_at: Instant) -> None:
         self._serial = started_at * SERIALS_PER_MS
-        self._latest: dict[CaseId, deque[_Told]] = {}
-        self._listeners: dict[str, set[_Listener]] = {}
+        self._latest: dict[CaseId, deque[_Event]] = {}
+        self._subscribers: dict[str, set[_Subscriber]] = {}
 
     def tell(
         self,
         at: Instant,
-        kind: HappeningKind,
+        kind: ChangeKind,
         case: CaseId,
         item: ItemId | None = None,
         state: str = "",
@@ -50,29 +50,29 @@ class Happenings:
         told = (self._serial, at, kind, case, item, state, message)
         latest = self._latest.get(case)
         if latest is None:
-            latest = self._latest[case] = deque(maxlen=KEPT_PER_CASE)
+            latest = self._latest[case] = deque(maxlen=EVENTS_PER_CASE_MAX)
         latest.append(told)
-        if self._listeners:
-            self._pass_on(case, told)
+        if self._subscribers:
+            self._deliver(case, told)
 
-    def _pass_on(self, case: CaseId, told: _Told) -> None:
+    def _deliver(self, case: CaseId, told: _Event) -> None:
         for name in (case, ""):
-            for listener in list(self._listeners.get(name, ())):
+            for listener in list(self._subscribers.get(name, ())):
                 if not listener.wants(told):
                     continue
                 if listener.queue.full():
                     listener.queue.get_nowait()
-                    self._listeners[name].discard(listener)
+                    self._subscribers[name].discard(listener)
                     listener.queue.put_nowait(None)
                 else:
                     listener.queue.put_nowait(told)
 
     def ended(self, case: CaseId) -> None:
         """Nothing more will happen in this case."""
-        for listener in self._listeners.pop(case, ()):
+        for listener in self._subscribers.pop(case, ()):
             listener.queue.put_nowait(None)
 
-    def reaches_back(self, case: CaseId, serial: int) -> bool:
+    def covers_since(self, case: CaseId, serial: int) -> bool:
         """Whether all that happened in the case after this serial is kept here."""
         latest = self._latest.get(case)
         return latest is not None and latest[0][0] <= serial
@@ -80,22 +80,22 @@ class Happenings:
     def has_ended(self, case: CaseId) -> bool:
         """Whether the end of the case is kept here."""
         latest = self._latest.get(case)
-        return latest is not None and any(told[2] == "case" and told[5] in _ENDED for told in latest)
+        return latest is not None and any(told[2] == "case" and told[5] in _END_STATES for told in latest)
 
     def forget(self, case: CaseId) -> None:
         self._latest.pop(case, None)
 
     def stop(self) -> None:
-        for listeners in self._listeners.values():
+        for listeners in self._subscribers.values():
             for listener in listeners:
                 listener.queue.put_nowait(None)
-        self._listeners.clear()
+        self._subscribers.clear()
 
-    async def listen(self, case: str, after: int, *, kind: str, over: bool) -> AsyncIterator[Happening]:
+    async def listen(self, case: str, after: int, *, kind: str, over: bool) -> AsyncIterator[ChangeEvent]:
         """Changes of one case, or of all if `case` is empty; of every kind, or of one. `over`: only what is kept,
         because no more will come."""
-        listener = _Listener(kind)
-        listeners = self._listeners.setdefault(case, set())
+        listener = _Subscriber(kind)
+        listeners = self._subscribers.setdefault(case, set())
         if not over:
             listeners.add(listener)
         try:
@@ -110,12 +110,12 @@ class Happenings:
         finally:
             listeners.discard(listener)
             if not listeners:
-                self._listeners.pop(case, None)
+                self._subscribers.pop(case, None)
 
 
-def _view(told: _Told) -> Happening:
+def _view(told: _Event) -> ChangeEvent:
     serial, at, kind, case, item, state, message = told
-    return Happening(
+    return ChangeEvent(
         serial=serial,
         at=at,
         kind=kind,

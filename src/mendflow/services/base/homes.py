@@ -15,7 +15,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.services.base.cluster import CASE_KIND, ENGINE_KIND, HOME_KIND, LIVE_STATUSES, HomeDocument, root_of
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
-from mendflow.stores.contract import Document, Done, Put, Store
+from mendflow.stores.contract import Put, Store, StoredDocument, WriteDone
 
 CACHED_MAX: Final = 50_000
 CHUNK: Final = 500
@@ -37,7 +37,7 @@ class _Case(msgspec.Struct):
 _decode_case = msgspec.json.Decoder(_Case).decode
 
 
-class Tree(NamedTuple):
+class CaseTree(NamedTuple):
     """A tree that is ours by its home and not in memory yet. `moved`: another server may still take it for its own, and
     is to be fenced out. `again`: it was ours before, and what we wrote last may still be on its way: that is to be
     fenced out as well. `promised_ms`: for so long may pilots count on what they hold of it; None: a whole lease.
@@ -50,23 +50,23 @@ class Tree(NamedTuple):
     begins: bool = False
 
 
-class _Coming:
+class _Loading:
     """A tree that is being taken up, and the task that does it."""
 
     def __init__(self) -> None:
         self.task = asyncio.current_task()
-        self.arrived = asyncio.Event()
+        self.loaded = asyncio.Event()
 
 
-class HomeBook:
+class HomeRegistry:
     def __init__(self, store: Store, ledger: Ledger, membership: OwnMembership) -> None:
         self._store = store
         self._ledger = ledger
         self._membership = membership
         self._holds: dict[CaseId, set[str]] = {}
-        self._coming: dict[CaseId, _Coming] = {}
-        self._taking: set[CaseId] = set()  # whose homes we are about to write: no case begins there meanwhile
-        self._elsewhere: dict[CaseId, str] = {}
+        self._loading: dict[CaseId, _Loading] = {}
+        self._claiming: set[CaseId] = set()  # whose homes we are about to write: no case begins there meanwhile
+        self._known_homes: dict[CaseId, str] = {}
 
     @property
     def server(self) -> str:
@@ -77,48 +77,48 @@ class HomeBook:
 
     def mine(self, case: CaseId) -> bool:
         root = root_of(case)
-        return root in self._holds and root not in self._coming
+        return root in self._holds and root not in self._loading
 
     def knows(self, root: CaseId) -> bool:
         """Whether the tree is here, or on its way into memory."""
         return root in self._holds
 
-    def comes(self, id: str) -> bool:
+    def is_loading(self, id: str) -> bool:
         """Whether the tree that something is named after is just being taken up."""
-        return bool(self._coming) and root_of(id) in self._coming
+        return bool(self._loading) and root_of(id) in self._loading
 
     async def home_of(self, case: CaseId, *, afresh: bool = False) -> str:
         root = root_of(case)
         if root in self._holds:
             return self.server
-        known = self._elsewhere.get(root, "")
+        known = self._known_homes.get(root, "")
         if known and not afresh and self._membership.find(known) is not None:
             return known
         found = await self._store.get(HOME_KIND, root)
         if found is None:
-            self._elsewhere.pop(root, None)
+            self._known_homes.pop(root, None)
             return ""
-        if len(self._elsewhere) >= CACHED_MAX:
-            self._elsewhere.clear()
-        self._elsewhere[root] = server = _decode(found.body).server
+        if len(self._known_homes) >= CACHED_MAX:
+            self._known_homes.clear()
+        self._known_homes[root] = server = _decode(found.body).server
         return server
 
-    async def forgot(self, case: CaseId) -> bool:
+    async def has_forgotten(self, case: CaseId) -> bool:
         """Whether a case that goes on is at home here, as the store says, and this server does not know of it."""
         if root_of(case) in self._holds:
             return False
         return not self._membership.shared or await self.home_of(case, afresh=True) == self.server
 
-    async def still_ours(self, root: CaseId) -> bool:
+    async def is_still_ours(self, root: CaseId) -> bool:
         """Whether the home is as we wrote it when we took the tree: nobody has taken it from us since."""
         found = await self._store.get(HOME_KIND, root)
         return found is not None and found.version == self._ledger.version(HOME_KIND, root)
 
-    async def arrived(self, case: CaseId) -> None:
+    async def wait_until_loaded(self, case: CaseId) -> None:
         """Wait while the case's tree is being taken up by somebody else than the one who asks."""
-        coming = self._coming.get(root_of(case)) if self._coming else None
-        if coming is not None and coming.task is not asyncio.current_task():
-            await coming.arrived.wait()
+        loading = self._loading.get(root_of(case)) if self._loading else None
+        if loading is not None and loading.task is not asyncio.current_task():
+            await loading.loaded.wait()
 
     # Holding
 
@@ -135,7 +135,7 @@ class HomeBook:
         """Hold a tree that there is not yet. Of several servers that begin the same, one may; it is on disk then.
         `begins`: a new case is to begin there, so if this server is lost somebody has to see whether it did."""
         root = root_of(id)
-        if root in self._holds or root in self._taking:
+        if root in self._holds or root in self._claiming:
             return False
         if not self._membership.shared:
             self.hold(root, by, begins=begins)
@@ -158,15 +158,15 @@ class HomeBook:
                 # We made it before, heard nothing of that, and began nothing.
                 version = await self._ledger.put_now(HOME_KIND, root, wanted, found.version)
         if version is not None:
-            self._took(root, version)
+            self._note_claimed(root, version)
         return version is not None
 
-    def let_go(self, id: str, by: str) -> None:
+    def release(self, id: str, by: str) -> None:
         root = root_of(id)
         holds = self._holds.get(root)
         if holds is not None:
             holds.discard(by)
-            if not holds and root not in self._coming:
+            if not holds and root not in self._loading:
                 self._drop(root)
 
     def _drop(self, root: CaseId) -> None:
@@ -175,22 +175,22 @@ class HomeBook:
 
     # Taking up
 
-    def coming(self, trees: Iterable[Tree]) -> None:
+    def begin_loading(self, trees: Iterable[CaseTree]) -> None:
         """These are being taken up by this task from now on."""
         for tree in trees:
             self._holds[tree.root] = set()
-            self._coming[tree.root] = _Coming()
+            self._loading[tree.root] = _Loading()
 
-    def came(self, trees: Iterable[Tree]) -> None:
+    def end_loading(self, trees: Iterable[CaseTree]) -> None:
         """They are in memory, and whoever had them before is fenced out. One in which nothing goes on is over."""
         for tree in trees:
-            self._coming.pop(tree.root).arrived.set()
+            self._loading.pop(tree.root).loaded.set()
             if not self._holds[tree.root]:
                 self._drop(tree.root)
             elif tree.moved:
                 self._ledger.touch(HOME_KIND, tree.root, self._document(tree.root))
 
-    async def own(self) -> list[Tree]:
+    async def claim_own(self) -> list[CaseTree]:
         """At the start: the trees whose home is this server, claimed anew, and those of live cases that have no home
         because they are older than homes are. Alone on the store, all are ours."""
         shared = self._membership.shared
@@ -198,52 +198,52 @@ class HomeBook:
         taken = await self.take([each for each in found if not shared or _decode(each.body).server == self.server])
         if await self._store.get(LAYOUT_KIND, HOME_KIND) is None:
             known = {each.id for each in found}
-            roots = [root for root in await self._roots() if root not in known]
+            roots = [root for root in await self._roots_without_home() if root not in known]
             taken += await self._claim([(0, self._document(root)) for root in roots])
             await self._store.write([Put(LAYOUT_KIND, HOME_KIND, b"{}", 0)])
         left_ms = self._membership.earlier_promises_ms()
         return [tree._replace(again=shared, promised_ms=left_ms) for tree in taken]
 
-    async def take(self, found: Sequence[Document]) -> list[Tree]:
+    async def take(self, found: Sequence[StoredDocument]) -> list[CaseTree]:
         """Make these homes ours; those at which nobody else was faster, and where no case is being begun here."""
         homes = [(document.version, _decode(document.body)) for document in found]
         homes = [(version, home) for version, home in homes if home.root not in self._holds]
         roots = {home.root for _, home in homes}
-        self._taking |= roots
+        self._claiming |= roots
         try:
-            return await self._take(homes)
+            return await self._claim_documents(homes)
         finally:
-            self._taking -= roots
+            self._claiming -= roots
 
-    async def _take(self, homes: Sequence[tuple[int, HomeDocument]]) -> list[Tree]:
+    async def _claim_documents(self, homes: Sequence[tuple[int, HomeDocument]]) -> list[CaseTree]:
         wanted: list[tuple[int, HomeDocument]] = []
-        taken: list[Tree] = []
+        taken: list[CaseTree] = []
         for version, home in homes:
             moved_from = home.moved_from if home.server == self.server else home.server
             ours = self._document(home.root, moved_from if self._membership.shared else "", begins=home.begins)
             if home == ours and not home.moved_from:
-                self._took(home.root, version)
-                taken.append(Tree(home.root, begins=home.begins))
+                self._note_claimed(home.root, version)
+                taken.append(CaseTree(home.root, begins=home.begins))
             else:
                 wanted.append((version, ours))
         return taken + await self._claim(wanted)
 
-    async def _claim(self, wanted: Sequence[tuple[int, HomeDocument]]) -> list[Tree]:
-        taken: list[Tree] = []
+    async def _claim(self, wanted: Sequence[tuple[int, HomeDocument]]) -> list[CaseTree]:
+        taken: list[CaseTree] = []
         for start in range(0, len(wanted), CHUNK):
             chunk = wanted[start : start + CHUNK]
             writes = [Put(HOME_KIND, home.root, _encode(home), version) for version, home in chunk]
             for (_, home), result in zip(chunk, await self._store.write(writes), strict=True):
-                if isinstance(result, Done):
-                    self._took(home.root, result.version)
-                    taken.append(Tree(home.root, moved=bool(home.moved_from), begins=home.begins))
+                if isinstance(result, WriteDone):
+                    self._note_claimed(home.root, result.version)
+                    taken.append(CaseTree(home.root, moved=bool(home.moved_from), begins=home.begins))
         return taken
 
-    def _took(self, root: CaseId, version: int) -> None:
+    def _note_claimed(self, root: CaseId, version: int) -> None:
         self._ledger.known(HOME_KIND, root, version)
-        self._elsewhere.pop(root, None)
+        self._known_homes.pop(root, None)
 
-    async def _roots(self) -> list[CaseId]:
+    async def _roots_without_home(self) -> list[CaseId]:
         """The trees of all cases that go on, and the foreign engines, from a time when there were no homes. Looked for
         once for each store."""
         engines = [CaseId(found.id) async for found in self._store.scan(ENGINE_KIND)]

@@ -17,27 +17,27 @@ from contextlib import contextmanager
 
 import msgspec
 
-from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.services.base.cluster import JOURNALS, root_of
-from mendflow.services.base.counters import LedgerCounts
-from mendflow.services.base.membership import ALWAYS, Promise
-from mendflow.stores.contract import Append, Delete, Done, Put, Store, Write
+from mendflow.services.base.counters import LedgerMetrics
+from mendflow.services.base.membership import UNLIMITED_PROMISE, Promise
+from mendflow.stores.contract import Append, Delete, Put, Store, Write, WriteDone
 
-log = logging.getLogger("mendflow.house")
+log = logging.getLogger("mendflow.runtime")
 
 _encode = msgspec.json.Encoder().encode
 _Key = tuple[str, str]
 _Pending = dict[_Key, object]
-_ANYWHERE = None
+_ANY_POSITION = None
 _PART = "\0"
-_BESIDE = frozenset({"job", "task", "item", "runs", "snapshot"})
+_LEAF_KINDS = frozenset({"job", "task", "item", "runs", "snapshot"})
 """Of these kinds of documents follows no entry of a journal that could come before what it follows from."""
 SHARED_KINDS = frozenset({"flow", "rules", "pattern", "compensation", "engine", "webhook", "storage"})
 NO_PROMISE = "this server could not renew its right to decide about its cases; reading everything again"
 
 
-class Whole:
-    """See `Ledger.whole`. It remembers nothing, so that one serves everybody at once."""
+class AtomicChange:
+    """See `Ledger.atomic`. It remembers nothing, so that one serves everybody at once."""
 
     __slots__ = ("_ledger",)
 
@@ -50,7 +50,7 @@ class Whole:
         if isinstance(error, StoreUnavailable):
             # What could not be read may have been wanted in the middle of a change.
             self._ledger.give_up(error.message)
-        elif isinstance(error, Exception) and not isinstance(error, Mistake):
+        elif isinstance(error, Exception) and not isinstance(error, RequestError):
             self._ledger.give_up(f"a fault of mendflow itself: {error!r}; reading everything again")
 
 
@@ -63,12 +63,12 @@ class Ledger:
         store: Store,
         on_broken: Callable[[str], None],
         *,
-        promise: Promise = ALWAYS,
+        promise: Promise = UNLIMITED_PROMISE,
         shared: bool = False,
         on_shared: Callable[[], None] | None = None,
-        counts: LedgerCounts | None = None,
+        counts: LedgerMetrics | None = None,
     ) -> None:
-        self._counts = counts or LedgerCounts()
+        self._counts = counts or LedgerMetrics()
         self._store = store
         self._on_broken = on_broken
         self._promise = promise
@@ -78,13 +78,13 @@ class Ledger:
         # In the order of first touch. A document touched again before it is written is written once, as it then is.
         self._pending: _Pending = {}
         self._writing: _Pending = {}
-        self._gone: set[_Key] = set()
-        self._told: set[_Key] = set()
+        self._deleted: set[_Key] = set()
+        self._acknowledged: set[_Key] = set()
         self._tails: dict[str, _Key] = {}  # by tree: where an entry can be added to, because nothing came after it
         self._lengths: dict[str, int] = {}  # of the streams that everybody adds to
         self._waiters: list[asyncio.Future[None]] = []
         self._watched: list[tuple[str, dict[_Key, object]]] = []
-        self._whole = Whole(self)
+        self._whole = AtomicChange(self)
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.broken = ""
@@ -123,12 +123,12 @@ class Ledger:
         finally:
             self._watched = [each for each in self._watched if each is not watched]
 
-    def _seen(self, key: _Key, document: object) -> None:
+    def _note_change(self, key: _Key, document: object) -> None:
         for root, changed in self._watched:
             if root_of(key[1]) == root:
                 changed[key] = document
 
-    def whole(self) -> "Whole":
+    def atomic(self) -> "AtomicChange":
         """What happens inside changes memory wholly, or not at all, or the ledger breaks: a fault of ours in the middle
         must not leave memory in a state that no disk has ever seen."""
         return self._whole
@@ -143,14 +143,14 @@ class Ledger:
         because of what a pilot or a person said, and not because of an entry in a journal."""
         key = (kind, id)
         if self._shared:
-            self._placed(key, told)
+            self._note_order(key, told)
         self._pending[key] = document
         if self._watched:
-            self._seen(key, document)
+            self._note_change(key, document)
         if last:
-            self._gone.add(key)
+            self._deleted.add(key)
         else:
-            self._gone.discard(key)
+            self._deleted.discard(key)
         self._work.set()
 
     def defer(self, kind: str, id: str) -> None:
@@ -160,26 +160,26 @@ class Ledger:
 
     def leave(self, kind: str, id: str) -> None:
         """This document will not be written again: forget its version, after what is noted of it is written."""
-        self._gone.add((kind, id))
+        self._deleted.add((kind, id))
 
     def drop(self, kind: str, id: str) -> None:
         """Delete this document, if it was ever written."""
         key = (kind, id)
         if self._watched:
-            self._seen(key, None)
+            self._note_change(key, None)
         self._pending.pop(key, None)
         if key in self._versions or key in self._writing:
             self._pending[key] = None
             if self._shared:
-                self._placed(key)
-            self._gone.add(key)
+                self._note_order(key)
+            self._deleted.add(key)
             self._work.set()
 
     def append(self, stream: str, position: int, entry: bytes) -> None:
         """Add an entry to a stream whose length, with all entries given before, is `position`."""
         key = ("", stream)
         if self._shared:
-            key = self._part(stream, position)
+            key = self._journal_part(stream, position)
         batch = self._pending.get(key)
         if batch is None:
             self._pending[key] = (position, [entry])
@@ -189,7 +189,7 @@ class Ledger:
             batch[1].append(entry)
         self._work.set()
 
-    def _part(self, stream: str, position: int) -> _Key:
+    def _journal_part(self, stream: str, position: int) -> _Key:
         """Where an entry belongs: with those before it, unless something of the same tree of cases was noted since.
         Then it must not be written before that."""
         root, key = root_of(stream.removeprefix(JOURNALS)), ("", stream)
@@ -199,14 +199,14 @@ class Ledger:
         self._tails[root] = tail
         return tail
 
-    def _placed(self, key: _Key, told: bool = False) -> None:
+    def _note_order(self, key: _Key, told: bool = False) -> None:
         """A document is noted: does it follow from entries before it, and may entries after it follow from it?"""
         if not told:
-            self._told.discard(key)
+            self._acknowledged.discard(key)
         elif key not in self._pending:
-            self._told.add(key)
+            self._acknowledged.add(key)
         kind, id = key
-        if kind not in _BESIDE:
+        if kind not in _LEAF_KINDS:
             self._tails.pop(root_of(id), None)
 
     def reaches(self, stream: str, length: int) -> None:
@@ -217,7 +217,7 @@ class Ledger:
         """Add an entry to a stream that others add to as well, wherever it ends by then."""
         batch = self._pending.get(("", stream))
         if batch is None:
-            self._pending[("", stream)] = (_ANYWHERE, [entry])
+            self._pending[("", stream)] = (_ANY_POSITION, [entry])
         else:
             assert isinstance(batch, tuple)
             batch[1].append(entry)
@@ -228,10 +228,10 @@ class Ledger:
         `version` is what it was read at. Its new version; None if somebody else has changed it: nothing was written."""
         if self.broken:
             raise StoreUnavailable(self.broken)
-        await self._promised()
+        await self._wait_for_promise()
         write = Delete(kind, id, version) if document is None else Put(kind, id, _encode(document), version)
         [result] = await self._store.write([write])
-        if not isinstance(result, Done):
+        if not isinstance(result, WriteDone):
             return None
         if kind in SHARED_KINDS and self._on_shared is not None:
             self._on_shared()
@@ -249,9 +249,9 @@ class Ledger:
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             await waiter
-        await self._promised()
+        await self._wait_for_promise()
 
-    async def _promised(self) -> None:
+    async def _wait_for_promise(self) -> None:
         """Return when this server may promise. If it may not for long, others have its cases: memory is given up."""
         if not self._promise.holds() and not await self._promise.renewed():
             self.give_up(NO_PROMISE)
@@ -265,8 +265,8 @@ class Ledger:
                 continue
             self._writing, self._pending = self._pending, {}
             waiters, self._waiters = self._waiters, []
-            gone, self._gone = self._gone, set()
-            told, self._told = self._told, set()
+            gone, self._deleted = self._deleted, set()
+            told, self._acknowledged = self._acknowledged, set()
             self._tails.clear()
             # A waiter that comes while we write stands on what gathers now, or on this batch: it waits for the next.
             self._counts.began(len(self._writing))
@@ -279,8 +279,10 @@ class Ledger:
                 self._break(error.message, waiters)
                 return
             except Exception as error:  # whoever waits must hear of it, whatever it is
-                log.exception("what was noted could not be written")
-                self._break(f"what was noted could not be written: {error}; reading everything again", waiters, error)
+                log.exception("changes could not be written to the store")
+                self._break(
+                    f"changes could not be written to the store: {error}; reading everything again", waiters, error
+                )
                 return
             finally:
                 self._writing = {}
@@ -298,13 +300,13 @@ class Ledger:
         self._waiters.clear()
 
     async def _write(self, pending: _Pending, told: set[_Key]) -> None:
-        writes = {key: write for key, noted in pending.items() if (write := self._prepared(key, noted)) is not None}
+        writes = {key: write for key, noted in pending.items() if (write := self._prepare(key, noted)) is not None}
         while writes:
-            at_once, writes = _cut(writes, told) if self._shared else (writes, {})
-            await self._promised()
+            at_once, writes = _split_by_journal(writes, told) if self._shared else (writes, {})
+            await self._wait_for_promise()
             again: dict[_Key, Write] = {}
             for key, result in zip(at_once, await self._store.write(list(at_once.values())), strict=True):
-                if isinstance(result, Done):
+                if isinstance(result, WriteDone):
                     self._done(key, result)
                 elif isinstance(write := at_once[key], Append) and write.stream in self._lengths:
                     self._lengths[write.stream] = result.actual
@@ -316,20 +318,22 @@ class Ledger:
                     )
             writes = {**again, **writes}
 
-    def _prepared(self, key: _Key, noted: object) -> Write | None:
+    def _prepare(self, key: _Key, noted: object) -> Write | None:
         """The write of what was noted; None for a document that is to be deleted and never was."""
         kind, id = key
         if not kind:
             assert isinstance(noted, tuple)
             position, entries = noted
             stream = id.partition(_PART)[0]
-            return Append(stream, entries, self._lengths.setdefault(stream, 0) if position is _ANYWHERE else position)
+            return Append(
+                stream, entries, self._lengths.setdefault(stream, 0) if position is _ANY_POSITION else position
+            )
         version = self.version(kind, id)
         if noted is None:
             return Delete(kind, id, version) if version else None
         return Put(kind, id, _encode(noted), version)
 
-    def _done(self, key: _Key, result: Done) -> None:
+    def _done(self, key: _Key, result: WriteDone) -> None:
         kind, id = key
         if kind:
             self._versions[key] = result.version
@@ -348,7 +352,7 @@ class Ledger:
         self._on_broken(reason)
 
 
-def _cut(writes: dict[_Key, Write], told: set[_Key]) -> tuple[dict[_Key, Write], dict[_Key, Write]]:
+def _split_by_journal(writes: dict[_Key, Write], told: set[_Key]) -> tuple[dict[_Key, Write], dict[_Key, Write]]:
     """What can be written at once, and what comes after an entry of the journals of the same tree of cases and has to
     wait for that. What pilots and people told follows from no journal; an entry may follow from it, so entries come
     last. What everybody may read, in streams that all add to, waits until nothing else is left."""

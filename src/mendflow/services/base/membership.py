@@ -33,7 +33,7 @@ class OwnMembership(Membership, Protocol):
     async def close(self) -> None: ...
 
 
-class _Always:
+class _UnlimitedPromise:
     def holds(self) -> bool:
         return True
 
@@ -41,10 +41,10 @@ class _Always:
         return True
 
 
-ALWAYS: Final = _Always()
+UNLIMITED_PROMISE: Final = _UnlimitedPromise()
 
 
-class Alone:
+class SingleServer:
     """A server whose store nobody else can open."""
 
     shared = False
@@ -52,7 +52,7 @@ class Alone:
 
     def __init__(self, id: str = "alone", url: str = "") -> None:
         self.id = id
-        self._own = ServerDocument(id=id, url=url)
+        self._own_document = ServerDocument(id=id, url=url)
 
     def may_promise(self) -> bool:
         return True
@@ -61,10 +61,10 @@ class Alone:
         return []
 
     def find(self, server: str) -> ServerDocument | None:
-        return self._own if server == self.id else None
+        return self._own_document if server == self.id else None
 
     def promise(self) -> Promise:
-        return ALWAYS
+        return UNLIMITED_PROMISE
 
     def earlier_promises_ms(self) -> int | None:
         return None

@@ -4,38 +4,38 @@ import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.model.ids import CaseId, ItemId
-from mendflow.core.model.views import Happening
+from mendflow.core.model.views import ChangeEvent
 from mendflow.services.base.contracts import Clock
-from mendflow.services.base.events import Happenings
+from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Store
 
 NOTICES = "notices"
 NO_CASE = CaseId("")
-_decode = msgspec.json.Decoder(Happening).decode
+_decode = msgspec.json.Decoder(ChangeEvent).decode
 
 
 class Notices:
-    def __init__(self, store: Store, ledger: Ledger, clock: Clock, happenings: Happenings) -> None:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock, events: EventStream) -> None:
         self._store = store
         self._ledger = ledger
         self._clock = clock
-        self._happenings = happenings
+        self._events = events
 
     async def start(self) -> None:
         self._ledger.reaches(NOTICES, await self._store.length(NOTICES))
 
     def post(self, message: str, *, case: CaseId = NO_CASE, item: ItemId | None = None) -> None:
         now = self._clock.now()
-        notice = Happening(serial=0, at=now, kind="alert", case=case, item=item, message=message)
+        notice = ChangeEvent(serial=0, at=now, kind="alert", case=case, item=item, message=message)
         self._ledger.add(NOTICES, msgspec.json.encode(notice))
-        self._happenings.tell(now, "alert", case, item, message=message)
+        self._events.tell(now, "alert", case, item, message=message)
 
     async def posted(self) -> None:
         """Return when what was posted is on disk."""
         await self._ledger.settled()
 
-    async def latest(self, limit: int) -> list[Happening]:
+    async def latest(self, limit: int) -> list[ChangeEvent]:
         """The newest notices, newest first. Their serials are their places in the stream."""
         await self._ledger.settled()
         start = max(0, await self._store.length(NOTICES) - limit)

@@ -14,23 +14,23 @@ import msgspec
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value
-from mendflow.core.query.amounts import refuse
-from mendflow.core.query.names import Name, Vocabulary, value_of
+from mendflow.core.query.literals import refuse
 from mendflow.core.query.search import Search
-from mendflow.stores.contract import Document, Store, Where
+from mendflow.core.query.vocabulary import SearchName, Vocabulary, value_of
+from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
-LOOKED_MAX: Final = 100_000
+EXAMINED_MAX: Final = 100_000
 """Documents that one answer looks at."""
 PAGE: Final = 1_000
 COUNTED_NAMES_MAX: Final = 10_000
 
-Seen = Callable[[Document], bytes]
+ReadDocument = Callable[[StoredDocument], bytes]
 """A document's body as people see it now: of what lives here, memory is ahead of the store."""
 
-_data = msgspec.json.Decoder(dict[str, Value]).decode
+_decode_data = msgspec.json.Decoder(dict[str, Value]).decode
 
 
-class Order(NamedTuple):
+class SortOrder(NamedTuple):
     """By a field of the documents. `name` is how people call it, with - before it from the greatest on."""
 
     name: str
@@ -38,18 +38,18 @@ class Order(NamedTuple):
     descending: bool
 
 
-class Wanted(NamedTuple):
+class SearchQuery(NamedTuple):
     """`also` must hold too: what was asked for beside the condition."""
 
     search: Search
     also: Search
-    order: Order
+    order: SortOrder
     limit: int = 100
     offset: int = 0
     after: str = ""
 
-    def where(self) -> list[Where]:
-        return [Where(need.field, need.value, need.op) for need in (*self.search.needs, *self.also.needs)]
+    def where(self) -> list[FieldCondition]:
+        return [FieldCondition(need.field, need.value, need.op) for need in (*self.search.needs, *self.also.needs)]
 
     def holds(self, data: Mapping[str, Value]) -> bool:
         return self.also.holds(data) and self.search.holds(data)
@@ -60,19 +60,19 @@ class Wanted(NamedTuple):
         return not self.search.text and not self.also.text
 
 
-class Found(NamedTuple):
+class SearchPage(NamedTuple):
     bodies: list[bytes]
     next: str
     looked_at: int
 
 
-def order_of(words: Vocabulary, given: str, usual: str) -> Order:
+def order_of(words: Vocabulary, given: str, usual: str) -> SortOrder:
     """The order that was asked for; refused if it is not one that a store keeps."""
     name = given or usual
     found = words.names.get(name.removeprefix("-"))
     if found is None or not found.field:
         refuse(f"there is no order by {name.removeprefix('-')!r}; known are {', '.join(words.orders())}")
-    return Order(name, found.field, name.startswith("-"))
+    return SortOrder(name, found.field, name.startswith("-"))
 
 
 def equals(name: str, value: str) -> str:
@@ -90,43 +90,43 @@ class Paging(NamedTuple):
 
 def wanted(
     words: Vocabulary, where: str, also: list[str], paging: Paging, *, now: Instant, order: str, usual: str
-) -> Wanted:
+) -> SearchQuery:
     both = Search(words, where, now), Search(words, " && ".join(also), now)
-    return Wanted(*both, order_of(words, order, usual), paging.limit, paging.offset, paging.after)
+    return SearchQuery(*both, order_of(words, order, usual), paging.limit, paging.offset, paging.after)
 
 
-async def find(store: Store, wanted: Wanted, see: Seen) -> Found:
+async def find(store: Store, wanted: SearchQuery, see: ReadDocument) -> SearchPage:
     """The next page of what is wanted."""
     bodies, left, looked_at = list[bytes](), wanted.offset, 0
     async for document in _documents(store, wanted):
         body = see(document)
         looked_at += 1
-        if wanted.all or wanted.holds(_data(body)):
+        if wanted.all or wanted.holds(_decode_data(body)):
             left -= 1
             bodies += [body] if left < 0 else []
-        if len(bodies) == wanted.limit or looked_at == LOOKED_MAX:
-            return Found(bodies, _cursor(wanted.order, document), looked_at)
-    return Found(bodies, "", looked_at)
+        if len(bodies) == wanted.limit or looked_at == EXAMINED_MAX:
+            return SearchPage(bodies, _make_cursor(wanted.order, document), looked_at)
+    return SearchPage(bodies, "", looked_at)
 
 
-async def count(store: Store, wanted: Wanted, by: str, see: Seen) -> tuple[dict[str, int], str, int]:
+async def count(store: Store, wanted: SearchQuery, by: str, see: ReadDocument) -> tuple[dict[str, int], str, int]:
     """How many there are by the value of a name, or all under the empty name; from where to go on, if there are more;
     and how many were looked at."""
     name = counted_by(wanted.search.words, by) if by else None
     counts: dict[str, int] = {} if name else {"": 0}
     looked_at = 0
     async for document in _documents(store, wanted):
-        data = _data(see(document))
+        data = _decode_data(see(document))
         looked_at += 1
         if wanted.holds(data):
             word = as_word(value_of(name, data)) if name else ""
             counts[word] = counts.get(word, 0) + 1
-        if looked_at == LOOKED_MAX or len(counts) == COUNTED_NAMES_MAX:
-            return counts, _cursor(wanted.order, document), looked_at
+        if looked_at == EXAMINED_MAX or len(counts) == COUNTED_NAMES_MAX:
+            return counts, _make_cursor(wanted.order, document), looked_at
     return counts, "", looked_at
 
 
-def counted_by(words: Vocabulary, by: str) -> Name:
+def counted_by(words: Vocabulary, by: str) -> SearchName:
     found = words.names.get(by)
     if found is None or found.kind == "data":
         refuse(f"nothing can be counted by {by!r}; known are {', '.join(words.names)}")
@@ -139,9 +139,9 @@ def as_word(value: Value) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-async def _documents(store: Store, wanted: Wanted) -> AsyncIterator[Document]:
+async def _documents(store: Store, wanted: SearchQuery) -> AsyncIterator[StoredDocument]:
     order, where = wanted.order, wanted.where()
-    last = _place(wanted.order, wanted.after) if wanted.after else None
+    last = _cursor_document(wanted.order, wanted.after) if wanted.after else None
     size = PAGE if wanted.search.text or wanted.offset else min(PAGE, wanted.limit)
     while True:
         page = await store.search(
@@ -159,7 +159,7 @@ async def _documents(store: Store, wanted: Wanted) -> AsyncIterator[Document]:
         last = page[-1]
 
 
-def _cursor(order: Order, document: Document) -> str:
+def _make_cursor(order: SortOrder, document: StoredDocument) -> str:
     """The order by its name, the value there, and the id: all that a place needs."""
     data = msgspec.json.decode(document.body)
     for part in order.field.split("."):
@@ -167,7 +167,7 @@ def _cursor(order: Order, document: Document) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode([order.name, data, document.id])).decode().rstrip("=")
 
 
-def _place(order: Order, cursor: str) -> Document:
+def _cursor_document(order: SortOrder, cursor: str) -> StoredDocument:
     """A document that stands where the cursor says; only its place is ever looked at."""
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
@@ -179,4 +179,4 @@ def _place(order: Order, cursor: str) -> Document:
     data: Value = value
     for part in reversed(order.field.split(".")):
         data = {part: data}
-    return Document("", id, 1, msgspec.json.encode(data))
+    return StoredDocument("", id, 1, msgspec.json.encode(data))

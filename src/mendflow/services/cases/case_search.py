@@ -5,31 +5,31 @@ from collections.abc import Mapping
 import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.views import CaseQuery, Counts
-from mendflow.core.query.names import CASES
+from mendflow.core.model.views import CaseQuery, CountsView
+from mendflow.core.query.vocabulary import CASES
 from mendflow.services.base import paging as searching
-from mendflow.services.base.paging import Found, Paging, Wanted, equals
+from mendflow.services.base.paging import Paging, SearchPage, SearchQuery, equals
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
-from mendflow.stores.contract import Document, Store
+from mendflow.stores.contract import Store, StoredDocument
 
 _encode = msgspec.json.Encoder().encode
 
 Living = Mapping[CaseId, LiveCase]
 
 
-async def search(store: Store, living: Living, query: CaseQuery, now: Instant) -> Found:
+async def search(store: Store, living: Living, query: CaseQuery, now: Instant) -> SearchPage:
     """The bodies of their documents; the newest first, if nothing else is said."""
-    return await searching.find(store, _wanted(query, now), lambda document: _seen(living, document))
+    return await searching.find(store, _search_query(query, now), lambda document: _current_body(living, document))
 
 
-async def count(store: Store, living: Living, query: CaseQuery, by: str, now: Instant) -> Counts:
+async def count(store: Store, living: Living, query: CaseQuery, by: str, now: Instant) -> CountsView:
     counts, place, looked_at = await searching.count(
-        store, _wanted(query, now), by, lambda document: _seen(living, document)
+        store, _search_query(query, now), by, lambda document: _current_body(living, document)
     )
-    return Counts(counts=counts, next=place, looked_at=looked_at)
+    return CountsView(counts=counts, next=place, looked_at=looked_at)
 
 
-def _wanted(query: CaseQuery, now: Instant) -> Wanted:
+def _search_query(query: CaseQuery, now: Instant) -> SearchQuery:
     also = [equals(name, value) for name, value in (("flow", query.flow), ("status", query.status)) if value]
     return searching.wanted(
         CASES,
@@ -42,7 +42,7 @@ def _wanted(query: CaseQuery, now: Instant) -> Wanted:
     )
 
 
-def _seen(living: Living, document: Document) -> bytes:
+def _current_body(living: Living, document: StoredDocument) -> bytes:
     live = living.get(CaseId(document.id))
     if live is None:
         return document.body

@@ -3,7 +3,7 @@
 from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from mendflow.core.engine.messages import DoMend, ItemFailed, Order
+from mendflow.core.engine.messages import ItemFailed, Order, RunPrimitive
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
@@ -51,18 +51,18 @@ class UndoLibrary(Protocol):
     def tasks(self) -> tuple[str, ...]: ...
 
 
-class Mending(Protocol):
+class RecoveryHooks(Protocol):
     """What the order dispatcher tells the exception service of beside exceptions, and who does the primitives."""
 
-    async def do(self, live: LiveCase, order: DoMend, again: bool) -> None:
+    async def do(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
         """Do it, then finish the item."""
         ...
 
-    def failed_early(self, live: LiveCase, order: ItemFailed) -> Coroutine[Any, Any, None]:
+    def item_failed_early(self, live: LiveCase, order: ItemFailed) -> Coroutine[Any, Any, None]:
         """An item failed before it was ordered. Called at once, for the case as it is now, and awaited later."""
         ...
 
-    async def exlet_waits(self, live: LiveCase) -> None: ...
+    async def exlet_is_waiting(self, live: LiveCase) -> None: ...
     async def case_over(self, live: LiveCase) -> None: ...
     def tried_again(self, case: CaseId, serial: int) -> bool:
         """Whether this job is on another try that an exlet gave it."""

@@ -10,38 +10,47 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mendflow.core.engine import Case, LiveItem, Stale, decide, evolve, find_item, owed, restore, snapshot
-from mendflow.core.engine.messages import Command, Event, FinishItem, FireTimer, Moved, Order, RestartItem, StartCase
+from mendflow.core.engine import Case, LiveItem, StaleAnswer, decide, evolve, find_item, owed, restore, snapshot
+from mendflow.core.engine.messages import (
+    CaseMoved,
+    Command,
+    Event,
+    FinishItem,
+    FireTimer,
+    Order,
+    RestartItem,
+    StartCase,
+)
+from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, Outcome
-from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.problems import NotFound, StoreUnavailable
+from mendflow.core.model.repair import ExceptionType
 from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES, root_of
 from mendflow.services.base.contracts import Clock
-from mendflow.services.base.counters import Counts
-from mendflow.services.base.events import Happenings
-from mendflow.services.base.homes import HomeBook, Tree
+from mendflow.services.base.counters import ServerMetrics
+from mendflow.services.base.events import EventStream
+from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases import unstarted as unbegun
 from mendflow.services.cases.facts import CaseEnded, ItemFinished, OrderExecutor, UndoLibrary
-from mendflow.services.cases.interception_points import Checkpoints
+from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.live_case import (
     ITEM_KIND,
     RUNS_KIND,
     SNAPSHOT_KIND,
     CaseDocument,
     ItemDocument,
+    ItemRuns,
     LiveCase,
-    Runs,
     Snapshot,
     journal_of,
     name_of,
     state_of,
 )
-from mendflow.stores.contract import Append, Done, Store
+from mendflow.stores.contract import Append, Store, WriteDone
 
 log = logging.getLogger("mendflow.cases")
 
@@ -58,7 +67,7 @@ _decode_event = msgspec.json.Decoder(Event).decode
 _decode_document = msgspec.json.Decoder(CaseDocument).decode
 _decode_snapshot = msgspec.json.Decoder(Snapshot).decode
 _decode_item = msgspec.json.Decoder(ItemDocument).decode
-_decode_runs = msgspec.json.Decoder(Runs).decode
+_decode_runs = msgspec.json.Decoder(ItemRuns).decode
 _decode_job = msgspec.json.Decoder(Job).decode
 
 
@@ -71,24 +80,24 @@ class FlowManager:
         store: Store,
         ledger: Ledger,
         clock: Clock,
-        happenings: Happenings,
-        homes: HomeBook,
+        events: EventStream,
+        homes: HomeRegistry,
         hub: Hub,
         live: dict[CaseId, LiveCase],
-        points: Checkpoints,
-        counts: Counts,
+        points: InterceptionPoints,
+        counts: ServerMetrics,
     ) -> None:
         self._hub = hub
         self._homes = homes
         self._store = store
         self._ledger = ledger
         self._clock = clock
-        self._happenings = happenings
+        self._events = events
         self._points = points
         self.live = live
         self.counts = counts
 
-    async def load(self, tree: Tree) -> list[LiveCase]:
+    async def load(self, tree: CaseTree) -> list[LiveCase]:
         """Read the cases of a tree that are not over. All are in memory at once, so that none is seen without those
         that it speaks to."""
         found: list[LiveCase] = []
@@ -106,14 +115,14 @@ class FlowManager:
                 self._ledger.known(CASE_KIND, document.id, document.version)
                 live = await self._read_or_fail(case, fenced=tree.moved or tree.again)
                 found += [live] if live is not None else []
-        if tree.begins and not there and await self._settled(tree.root):
+        if tree.begins and not there and await self._has_settled(tree.root):
             return await self.load(tree)
         for live in found:
             self.live[live.id] = live
             self._homes.hold(live.id, live.id)
         return found
 
-    async def give_again(self, cases: Sequence[LiveCase]) -> None:
+    async def reissue_orders(self, cases: Sequence[LiveCase]) -> None:
         """Give again what cases are owed that were read."""
         for live in cases:
             if live.id in self.live:
@@ -133,18 +142,18 @@ class FlowManager:
 
     def _give_up(self, document: CaseDocument, message: str) -> None:
         """A fault of ours in one case ends that case, and no other."""
-        self._forget(document.id)
+        self._drop_case(document.id)
         self.counts.cases_ended.add(document.flow, "failed")
         document.status, document.ended_at = "failed", self._clock.now()
         document.fault = Fault(name="unreadable", category=Category.FLOW, message=message)
         self._hub.publish(CaseEnded(document))
         self._ledger.touch(CASE_KIND, document.id, document, last=True)
-        self._happenings.tell(document.ended_at, "case", document.id, state="failed", message=message)
-        self._happenings.ended(document.id)
+        self._events.tell(document.ended_at, "case", document.id, state="failed", message=message)
+        self._events.ended(document.id)
 
-    def _forget(self, case: CaseId) -> None:
+    def _drop_case(self, case: CaseId) -> None:
         self.live.pop(case, None)
-        self._homes.let_go(case, case)
+        self._homes.release(case, case)
 
     async def _read(self, document: CaseDocument, *, fenced: bool) -> LiveCase | None:
         case, position, version = Case.blank(), 0, 0
@@ -162,13 +171,13 @@ class FlowManager:
             if document.id != root_of(document.id):
                 self._ledger.drop(CASE_KIND, document.id)  # whoever wanted it begins it again
                 return None
-            return await self._read(document, fenced=fenced) if await self._settled(document.id) else None
+            return await self._read(document, fenced=fenced) if await self._has_settled(document.id) else None
         if fenced:
             await self._fence(live)
-        await self._recount(live)
+        await self._restore_counts(live)
         return live
 
-    async def _settled(self, root: CaseId) -> bool:
+    async def _has_settled(self, root: CaseId) -> bool:
         return await unbegun.settle(self._store, self._clock, self._homes.server, root)
 
     async def _catch_up(self, live: LiveCase) -> bool:
@@ -178,7 +187,7 @@ class FlowManager:
             for entry in entries:
                 event = _decode_event(entry)
                 evolve(live.case, event)
-                moved |= isinstance(event.fact, Moved)
+                moved |= isinstance(event.fact, CaseMoved)
                 work += live.case.meter.work
                 live.work += live.case.meter.work
                 if work >= BREATH_EVERY_WORK:
@@ -196,12 +205,12 @@ class FlowManager:
         so after the journal the home is looked at. Who takes it later than that fences before our place, or finds us in
         it."""
         taken = f"another server has taken case {live.id}; reading everything again"
-        if not await self._homes.still_ours(root_of(live.id)):
+        if not await self._homes.is_still_ours(root_of(live.id)):
             raise StoreUnavailable(taken)
         while True:
-            event = Event(self._clock.now(), Moved(server=self._homes.server))
+            event = Event(self._clock.now(), CaseMoved(server=self._homes.server))
             [result] = await self._store.write([Append(journal_of(live.id), [_encode(event)], live.position)])
-            if isinstance(result, Done):
+            if isinstance(result, WriteDone):
                 break
             if await self._catch_up(live):
                 # Whoever it was may be at home here by now, and must not be fenced out by one who slept.
@@ -209,9 +218,9 @@ class FlowManager:
         evolve(live.case, event)
         live.position += 1
         message = f"server {self._homes.server} goes on with it"
-        self._happenings.tell(event.at, "case", live.id, state=live.document.status, message=message)
+        self._events.tell(event.at, "case", live.id, state=live.document.status, message=message)
 
-    async def _recount(self, live: LiveCase) -> None:
+    async def _restore_counts(self, live: LiveCase) -> None:
         told = set()
         async for found in self._store.scan(RUNS_KIND, f"{live.id}/"):
             runs = _decode_runs(found.body)
@@ -231,7 +240,7 @@ class FlowManager:
             told.add(item.serial)
         for serial in list(live.failed):
             live.heard(serial)
-        for called in (await self.called_by(live.id)).values():
+        for called in (await self.cases_called_by(live.id)).values():
             serial, ended = called.parent_serial, called.status not in LIVE_STATUSES
             gone = serial in told or serial in live.past
             if ended and called.parent_item and not gone and serial not in live.case.index.serials:
@@ -244,12 +253,12 @@ class FlowManager:
         await self._ledger.settled()
         return {(job := _decode_job(found.body)).spec.item: job async for found in self._store.scan("job", f"{case}/")}
 
-    async def called_by(self, case: CaseId) -> dict[ItemId, CaseDocument]:
+    async def cases_called_by(self, case: CaseId) -> dict[ItemId, CaseDocument]:
         """The cases that a case has called, by the item that called them."""
-        called = sorted(await self.begun_by(case), key=lambda each: each.parent_serial)
+        called = sorted(await self.cases_begun_by(case), key=lambda each: each.parent_serial)
         return {each.parent_item: each for each in called if each.parent_item is not None}
 
-    async def begun_by(self, case: CaseId) -> list[CaseDocument]:
+    async def cases_begun_by(self, case: CaseId) -> list[CaseDocument]:
         """The cases that a case has begun, whether or not it waits for them."""
         await self._ledger.settled()
         found = [_decode_document(found.body) async for found in self._store.scan(CASE_KIND, f"{case}.")]
@@ -260,7 +269,7 @@ class FlowManager:
     ) -> LiveCase:
         """Start a case; refused whole if its inputs do not fit the flow. `later`: what follows at once comes before
         anything of it."""
-        await self._homes.arrived(document.id)
+        await self._homes.wait_until_loaded(document.id)
         if document.id in self.live:
             return self.live[document.id]
         now, library = self._clock.now(), self._hub.provider(UndoLibrary)
@@ -273,14 +282,14 @@ class FlowManager:
             remember=library.tasks if library is not None else (),
         )
         events = decide(Case.blank(), command, now)
-        with self._ledger.whole():
+        with self._ledger.atomic():
             return await self._begin(document, events, earlier, now)
 
     async def _begin(
         self, document: CaseDocument, events: list[Event], earlier: dict[ItemId, Job], now: Instant
     ) -> LiveCase:
         live = LiveCase(Case.blank(), document)
-        live.begun_here = True
+        live.is_started_here = True
         live.earlier = earlier
         live.snapshot_due = SNAPSHOT_EVERY_EVENTS
         document.started_at = now
@@ -288,7 +297,7 @@ class FlowManager:
         self._homes.hold(live.id, live.id)
         self.counts.cases_started.add(document.flow)
         self._ledger.touch(CASE_KIND, live.id, document)
-        self._happenings.tell(now, "case", live.id, state="running")
+        self._events.tell(now, "case", live.id, state="running")
         await self._carry_out(live, self._record(live, events))
         return live
 
@@ -315,12 +324,12 @@ class FlowManager:
 
     async def command(self, case: CaseId, command: Command) -> None:
         """Apply a command to a live case. Raises what decide raises."""
-        await self._homes.arrived(case)
+        await self._homes.wait_until_loaded(case)
         live = self.live.get(case)
         if live is None:
             raise NotFound(f"case {case} is not running")
         events = decide(live.case, command, self._clock.now())
-        with self._ledger.whole():
+        with self._ledger.atomic():
             begun = find_item(live.case, command.item) if isinstance(command, RestartItem) else None
             orders = self._record(live, events)
             if begun is not None:
@@ -332,16 +341,16 @@ class FlowManager:
 
     async def finish(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """Something that the case waited for is over. Told twice, it counts once."""
-        await self._homes.arrived(case)
+        await self._homes.wait_until_loaded(case)
         live = self.live.get(case)
         if live is None:
             return
         try:
             events = decide(live.case, FinishItem(serial=serial, outcome=outcome), self._clock.now())
-        except Stale:
+        except StaleAnswer:
             return
         self._hub.publish(ItemFinished(live, serial, outcome))
-        with self._ledger.whole():
+        with self._ledger.atomic():
             orders = self._record(live, events)
             live.heard(serial)
             if orders:
@@ -360,12 +369,12 @@ class FlowManager:
                 self._ledger.leave(ITEM_KIND, noted)
             for item in live.runs:
                 self._ledger.leave(RUNS_KIND, f"{live.id}/{item}")
-            self._forget(live.id)
+            self._drop_case(live.id)
 
     async def fire(self, case: CaseId, serial: int) -> None:
         try:
             await self.command(case, FireTimer(serial=serial))
-        except (Stale, NotFound):
+        except (StaleAnswer, NotFound):
             pass  # the case has gone on without it
 
     def _record(self, live: LiveCase, events: list[Event]) -> list[Order]:
@@ -378,7 +387,7 @@ class FlowManager:
                 orders += evolve(live.case, event)
                 live.work += live.case.meter.work
             except Exception as error:  # a case that we cannot carry on must not take the others along
-                log.exception("case %s cannot go on", live.id)
+                log.exception("case %s cannot continue", live.id)
                 self._give_up(live.document, f"a fault of mendflow itself: {error!r:.300}; run the case again")
                 return []
         return orders
@@ -396,7 +405,7 @@ class FlowManager:
         if (status == "running" or status == "suspended") and status != live.document.status:
             live.document.status = status
             self._ledger.touch(CASE_KIND, live.id, live.document)
-            self._happenings.tell(self._clock.now(), "case", live.id, state=status)
+            self._events.tell(self._clock.now(), "case", live.id, state=status)
 
     def _save_snapshot(self, live: LiveCase) -> None:
         """Bound the replay. The wait between two snapshots grows with the state's size, so that their cost does not."""

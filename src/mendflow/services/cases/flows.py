@@ -9,15 +9,15 @@ from collections.abc import Iterator
 import msgspec
 
 from mendflow.core.engine import compile_flow
-from mendflow.core.engine.plan import below
-from mendflow.core.model.flow import Flow, Mend
+from mendflow.core.engine.plan import walk_activities
+from mendflow.core.model.errors import BadFlow, Conflict, NotFound
+from mendflow.core.model.flow import Flow, PrimitiveStep
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.problems import BadFlow, Conflict, NotFound
 from mendflow.core.model.views import FlowView
-from mendflow.core.recovery.steps import step_problems
+from mendflow.core.recovery.primitive_checks import step_problems
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
-from mendflow.stores.contract import Document, Store
+from mendflow.stores.contract import Store, StoredDocument
 
 FLOW_KIND = "flow"
 VERSION_KIND = "flow-version"
@@ -88,14 +88,14 @@ class Flows:
         if found is not None:
             self._take(found)
 
-    def _take(self, found: Document) -> None:
+    def _take(self, found: StoredDocument) -> None:
         if self._read.get(found.id, 0) >= found.version:
             return
         self._read[found.id] = found.version
         try:
             self._newest[found.id] = _decode(found.body)
         except msgspec.MsgspecError:
-            log.exception("the deployed flow %s cannot be read; deploy it again", found.id)
+            log.exception("the deployed flow %s cannot be read; deploy it again with mendflow flows deploy", found.id)
 
     @staticmethod
     def digest(flow: Flow) -> str:
@@ -105,7 +105,7 @@ class Flows:
         """Make this the newest version. The same flow again is the same version."""
         check_names(flow)
         compile_flow(flow)
-        if problems := list(step_problems(each for each in below(flow) if isinstance(each, Mend))):
+        if problems := list(step_problems(each for each in walk_activities(flow) if isinstance(each, PrimitiveStep))):
             raise BadFlow(problems=problems)
         digest = self.digest(flow)
         for _ in range(TRIES):

@@ -11,16 +11,16 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.views import ItemView
 from mendflow.services.cases.live_case import ItemDocument, LiveCase
 
-_WORDS: Final = {"completed": "force-completed", "failed": "force-failed", "cancelled": "removed"}
-_TELLS_ITSELF: Final = ("cancelled", "running", "waiting", "suspended")
+_FORCED_WORDS: Final = {"completed": "force-completed", "failed": "force-failed", "cancelled": "removed"}
+_REPORTED_STATES: Final = ("cancelled", "running", "waiting", "suspended")
 
 
 def ended(live: LiveCase, order: ItemEnded, now: Instant) -> ItemDocument | None:
     """Count it, and give what is to be noted of it. What was removed while it was under way tells of that itself."""
-    if order.state == "cancelled" and live.counted_as(order.serial) in _TELLS_ITSELF:
+    if order.state == "cancelled" and live.state_counted(order.serial) in _REPORTED_STATES:
         return None
-    live.tally.move(order.name, order.kind, live.take_back(order.serial), "" if order.told else order.state)
-    word = _WORDS[order.state]
+    live.tally.move(order.name, order.kind, live.take_back(order.serial), "" if order.is_reported else order.state)
+    word = _FORCED_WORDS[order.state]
     by = f" by {order.by.rpartition('/')[0]}" if order.by else ""
     return ItemDocument(
         case=live.id,
@@ -40,4 +40,4 @@ def ended(live: LiveCase, order: ItemEnded, now: Instant) -> ItemDocument | None
 
 def by_force(item: ItemView) -> bool:
     """Whether the item was made to complete or to fail."""
-    return item.reason.startswith((_WORDS["completed"], _WORDS["failed"]))
+    return item.reason.startswith((_FORCED_WORDS["completed"], _FORCED_WORDS["failed"]))

@@ -10,16 +10,16 @@ from typing import Any, Final, NamedTuple
 
 from mendflow.core.engine import find_item
 from mendflow.core.model.ids import CaseId, ItemId
-from mendflow.core.model.mending import ExceptionType, XEvent
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
-from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.engine_interfaces import InterfaceX
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.live_case import Held, LiveCase, name_of
+from mendflow.services.cases.live_case import Interception, LiveCase, name_of
 
 
-class Points:
+class InterceptedTypes:
     """The types of exception that a flow has rules for. Those that every job comes by are attributes: looking one up is
     all that they cost."""
 
@@ -34,38 +34,38 @@ class Points:
         return type in self.types
 
 
-Watched = Mapping[str, Points]
-NOTHING: Final = Points()
+InterceptedFlows = Mapping[str, InterceptedTypes]
+NO_TYPES: Final = InterceptedTypes()
 
 
-class Unwatched(dict[str, Points]):
+class NoInterception(dict[str, InterceptedTypes]):
     """No flow has any rules."""
 
-    def __missing__(self, flow: str) -> Points:
-        return NOTHING
+    def __missing__(self, flow: str) -> InterceptedTypes:
+        return NO_TYPES
 
 
 class RulesChanged(NamedTuple):
     """Rules were added or changed: from now on these flows are watched, at these points."""
 
-    watched: Watched
+    watched: InterceptedFlows
 
 
 def event_id(case: CaseId, serial: int, type: ExceptionType) -> str:
     return f"{case}/{serial}/{type.value}" if serial else f"{case}/{type.value}"
 
 
-class Checkpoints:
+class InterceptionPoints:
     """`watched` gives the types of exception that there are rules for, by flow."""
 
     def __init__(self, live: Mapping[CaseId, LiveCase], ledger: Ledger, hub: Hub) -> None:
         self._live = live
         self._ledger = ledger
         self._hub = hub
-        self.watched: Watched = Unwatched()
+        self.watched: InterceptedFlows = NoInterception()
         hub.subscribe(RulesChanged, self._rules_changed)
         self._cases: dict[str, CaseId] = {}
-        self._soon = Soon(ledger)
+        self._background = BackgroundTasks(ledger)
 
     @property
     def service(self) -> InterfaceX | None:
@@ -76,7 +76,7 @@ class Checkpoints:
         self.watched = change.watched
 
     async def stop(self) -> None:
-        await self._soon.stop()
+        await self._background.stop()
 
     def ask(
         self,
@@ -91,7 +91,7 @@ class Checkpoints:
         **more: Any,
     ) -> None:
         """Put something aside until the service has said what it thinks of it."""
-        event = XEvent(
+        event = ExceptionEvent(
             id=event_id(live.id, serial, type),
             type=type,
             case=live.id,
@@ -102,14 +102,14 @@ class Checkpoints:
             facts=facts() if facts is not None else {},
             **more,
         )
-        live.held[event.id] = Held(event.id, item, go, patient=patient)
+        live.held[event.id] = Interception(event.id, item, go, patient=patient)
         self._cases[event.id] = live.id
         self.later(self._ask(event))
 
-    async def _ask(self, event: XEvent) -> None:
+    async def _ask(self, event: ExceptionEvent) -> None:
         service = self.service
         assert service is not None, "flows are watched, so there is somebody to ask"
-        with self._ledger.whole():
+        with self._ledger.atomic():
             if not await service.tell(event):
                 await self.release(event.id)
 
@@ -135,7 +135,7 @@ class Checkpoints:
             if held.released:
                 await self._go(live, held)
 
-    async def _go(self, live: LiveCase, held: Held) -> None:
+    async def _go(self, live: LiveCase, held: Interception) -> None:
         if held.patient and standing(live, held.item):
             return
         if live.held.pop(held.event, None) is not None:
@@ -143,7 +143,7 @@ class Checkpoints:
             await held.go()
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
-        self._soon.do(work)
+        self._background.start(work)
 
 
 def standing(live: LiveCase, item: ItemId | None) -> bool:

@@ -15,22 +15,30 @@ from typing import Any, Final
 import msgspec
 
 from mendflow.core.engine import find_item, item_order, live_items
-from mendflow.core.engine.messages import EndCase, GoOn, OfferTask, Order, StageFiles, StartCalled, SubmitJob
-from mendflow.core.engine.state import Item, JobItem, Phase, TimedItem
+from mendflow.core.engine.messages import (
+    ContinueLater,
+    EndCase,
+    OfferTask,
+    Order,
+    StageFiles,
+    StartCalledCase,
+    SubmitJob,
+)
+from mendflow.core.engine.state import InstancePhase, Item, JobItem, TimedItem
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.model.mending import ExceptionType, XEvent
-from mendflow.core.model.problems import NotFound
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import MetaScheduler
-from mendflow.services.cases.interception_points import Checkpoints, Points
+from mendflow.services.cases.interception_points import InterceptedTypes, InterceptionPoints
 from mendflow.services.cases.live_case import LiveCase, name_of
 from mendflow.services.cases.user_tasks import TASK_KIND
 from mendflow.stores.contract import Store
 
-OUTGOING: Final = frozenset({SubmitJob, OfferTask, StartCalled, StageFiles})
+OUTGOING: Final = frozenset({SubmitJob, OfferTask, StartCalledCase, StageFiles})
 PARALLEL_MAX: Final = 1_000
 """How many items beside one that timed out are asked about."""
 
@@ -39,38 +47,38 @@ Go = Callable[[], Awaitable[None]]
 Facts = Callable[[], dict[str, Value]]
 
 
-class Gates:
-    def __init__(self, checkpoints: Checkpoints, meta: MetaScheduler, store: Store) -> None:
-        self._checkpoints = checkpoints
+class InterceptionRules:
+    def __init__(self, interception_points: InterceptionPoints, meta: MetaScheduler, store: Store) -> None:
+        self._interception_points = interception_points
         self._meta = meta
         self._store = store
 
-    def points(self, live: LiveCase) -> Points:
+    def points(self, live: LiveCase) -> InterceptedTypes:
         """What the case's flow has rules for."""
-        return self._checkpoints.watched[live.document.flow]
+        return self._interception_points.watched[live.document.flow]
 
     def forget(self, live: LiveCase) -> None:
-        self._checkpoints.forget(live)
+        self._interception_points.forget(live)
 
     # Before
 
-    async def going_out(self, live: LiveCase, order: Any, again: bool, send: Send) -> bool:
+    async def before_item(self, live: LiveCase, order: Any, again: bool, send: Send) -> bool:
         """Before an order for an item goes out. An item has one such point, whatever orders it gives: a job whose files
         were staged has passed it."""
         instance = live.case.instances.get(live.case.index.serials.get(order.serial, 0))
         if type(order) is SubmitJob and isinstance(instance, JobItem) and instance.sources:
             return False
-        if again and await self._is_out(live, order):
+        if again and await self._was_sent(live, order):
             return False
         item = order.spec.item if type(order) is SubmitJob else order.item
         facts = partial(_job_facts, live.owned(order.spec)) if type(order) is SubmitJob else None
         go = partial(_send, live, order, again, send)
-        self._checkpoints.ask(
+        self._interception_points.ask(
             live, ExceptionType.ITEM_PRE, go, serial=order.serial, item=item, patient=True, facts=facts
         )
         return True
 
-    async def _is_out(self, live: LiveCase, order: Order) -> bool:
+    async def _was_sent(self, live: LiveCase, order: Order) -> bool:
         """Whether an order that is given again had gone out before: then it has passed the point already."""
         match order:
             case SubmitJob():
@@ -81,16 +89,16 @@ class Gates:
                 return True
             case OfferTask():
                 return await self._store.get(TASK_KIND, f"{live.id}/{order.serial}") is not None
-            case StartCalled():
+            case StartCalledCase():
                 return await self._store.get(CASE_KIND, f"{live.id}.{order.serial}") is not None
         return False
 
-    def beginning(self, live: LiveCase, order: GoOn, go: Go) -> bool:
+    def beginning(self, live: LiveCase, order: ContinueLater, go: Go) -> bool:
         """Before anything of a case starts."""
         root = live.case.instances.get(live.case.root)
-        if root is None or root.phase is not Phase.NEW or ExceptionType.CASE_PRE not in self.points(live):
+        if root is None or root.phase is not InstancePhase.NEW or ExceptionType.CASE_PRE not in self.points(live):
             return False
-        self._checkpoints.ask(live, ExceptionType.CASE_PRE, go, patient=True)
+        self._interception_points.ask(live, ExceptionType.CASE_PRE, go, patient=True)
         return True
 
     # After
@@ -101,7 +109,7 @@ class Gates:
             return False
         outputs = order.outputs
         facts: Facts = partial(dict, outcome={"ok": True, "outputs": outputs})
-        self._checkpoints.ask(live, ExceptionType.CASE_POST, go, patient=True, facts=facts)
+        self._interception_points.ask(live, ExceptionType.CASE_POST, go, patient=True, facts=facts)
         return True
 
     def completing(self, live: LiveCase, serial: int, outcome: Outcome, go: Go) -> bool:
@@ -110,7 +118,7 @@ class Gates:
         if not isinstance(instance, Item) or (isinstance(instance, JobItem) and instance.staging):
             return False
         facts: Facts = partial(dict, outcome=outcome_facts(outcome))
-        self._checkpoints.ask(live, ExceptionType.ITEM_POST, go, serial=serial, item=instance.item, facts=facts)
+        self._interception_points.ask(live, ExceptionType.ITEM_POST, go, serial=serial, item=instance.item, facts=facts)
         return True
 
     def failing(self, live: LiveCase, serial: int, outcome: Outcome, go: Go) -> bool:
@@ -119,21 +127,21 @@ class Gates:
         instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
         if fault is None or fault.category is Category.CANCELLED or not isinstance(instance, Item):
             return False
-        if self._checkpoints.service is None:
+        if self._interception_points.service is None:
             return False
         facts: Facts = partial(dict, outcome=outcome_facts(outcome))
-        self._checkpoints.ask(
+        self._interception_points.ask(
             live, ExceptionType.ABORT, go, serial=serial, item=instance.item, facts=facts, fault=fault
         )
         return True
 
-    def timing_out(self, live: LiveCase, timer: int, go: Go) -> bool:
+    def before_timeout(self, live: LiveCase, timer: int, go: Go) -> bool:
         """Before a task that has reached its deadline is taken back. The rules of the items that run beside it are
         asked too."""
         instance = live.case.instances.get(live.case.index.serials.get(timer, 0))
-        if not isinstance(instance, TimedItem) or instance.phase is not Phase.RUNNING or not instance.serial:
+        if not isinstance(instance, TimedItem) or instance.phase is not InstancePhase.RUNNING or not instance.serial:
             return False
-        self._checkpoints.ask(
+        self._interception_points.ask(
             live,
             ExceptionType.TIMEOUT,
             go,
@@ -141,17 +149,17 @@ class Gates:
             item=instance.item,
             facts=partial(dict, timed_out=instance.item),
         )
-        self._checkpoints.later(self.tell_beside(live, instance.item, f"{live.id}/{instance.serial}"))
+        self._interception_points.later(self.notify_parallel_items(live, instance.item, f"{live.id}/{instance.serial}"))
         return True
 
-    async def tell_beside(self, live: LiveCase, item: ItemId, stem: str) -> None:
+    async def notify_parallel_items(self, live: LiveCase, item: ItemId, stem: str) -> None:
         """Ask the rules of every item that runs in parallel with one that timed out."""
-        service = self._checkpoints.service
+        service = self._interception_points.service
         beside = [each for each in live_items(live.case) if each.item != item][:PARALLEL_MAX]
         for each in beside:
             if service is None or find_item(live.case, each.item) is None:
                 continue
-            event = XEvent(
+            event = ExceptionEvent(
                 id=f"{stem}/{ExceptionType.TIMEOUT.value}/{each.item}",
                 type=ExceptionType.TIMEOUT,
                 case=live.id,

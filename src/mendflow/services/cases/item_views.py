@@ -6,7 +6,7 @@ import msgspec
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import JobId
-from mendflow.core.model.jobs import Attempt, Job, Measures
+from mendflow.core.model.jobs import Attempt, Job, Measurements
 from mendflow.core.model.views import AttemptView, ItemState, ItemView, RunView
 from mendflow.services.cases.live_case import CaseDocument, ItemDocument, name_of, state_of
 from mendflow.services.cases.user_tasks import TaskDocument, outcome_of
@@ -19,7 +19,10 @@ _TASK_STATES: dict[str, ItemState] = {
     "expired": "failed",
     "withdrawn": "cancelled",
 }
-_MEASURED = (set(AttemptView.__struct_fields__) & set(Measures.__struct_fields__)) - {"started_at", "ended_at"}
+_MEASURE_FIELDS = (set(AttemptView.__struct_fields__) & set(Measurements.__struct_fields__)) - {
+    "started_at",
+    "ended_at",
+}
 
 
 def generation_of(id: str) -> tuple[str, int]:
@@ -34,7 +37,7 @@ def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False, r
     last = of_job(jobs[-1], log_tail, runs=runs)
     changes = {
         "job": JobId(generation_of(jobs[0].id)[0]),
-        "attempts": [_attempt(attempt.shown, attempt) for attempt in counted_through(jobs)],
+        "attempts": [_attempt_view(attempt.shown, attempt) for attempt in numbered_attempts(jobs)],
         "created_at": jobs[0].created_at,
     }
     if awaited and last.state == "failed":
@@ -42,14 +45,14 @@ def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False, r
     return msgspec.structs.replace(last, **changes)
 
 
-def whole_story(submissions: Sequence[Job]) -> Job:
+def merged_submissions(submissions: Sequence[Job]) -> Job:
     """The last submission under the id that the flow knows, with the attempts of all, counted through."""
-    last, counted = submissions[-1], counted_through(submissions)
+    last, counted = submissions[-1], numbered_attempts(submissions)
     grants, unbegun = (sum(job.fence for job in submissions), sum(job.unbegun for job in submissions))
     return msgspec.structs.replace(last, id=submissions[0].id, history=counted, fence=grants, unbegun=unbegun)
 
 
-def counted_through(submissions: Sequence[Job]) -> list[Attempt]:
+def numbered_attempts(submissions: Sequence[Job]) -> list[Attempt]:
     """The attempts of all, each numbered after those of earlier submissions."""
     counted: list[Attempt] = []
     grants = tries = 0
@@ -71,7 +74,7 @@ def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
         state=state_of(job, runs=runs),
         job=job.id,
         pilot=job.pilot,
-        attempts=[_attempt(attempt.shown, attempt) for attempt in job.history],
+        attempts=[_attempt_view(attempt.shown, attempt) for attempt in job.history],
         created_at=job.created_at,
         ended_at=job.finished_at,
         fault=outcome.fault if outcome else _last_fault(job),
@@ -105,27 +108,27 @@ def begun_again(view: ItemView, earlier: Sequence[ItemView]) -> ItemView:
         return view
     made: list[AttemptView] = []
     for run in (*earlier, view):
-        before = _tries(made)
+        before = _try_count(made)
         made += [msgspec.structs.replace(attempt, number=before + attempt.number) for attempt in run.attempts]
     return msgspec.structs.replace(
         view,
         attempts=made,
         created_at=earlier[0].created_at,
-        earlier_runs=[_run(each) for each in earlier],
+        earlier_runs=[_run_view(each) for each in earlier],
     )
 
 
-def _tries(attempts: Sequence[AttemptView]) -> int:
+def _try_count(attempts: Sequence[AttemptView]) -> int:
     """How many tries these were: what came back unbegun has the number of the one after it."""
     return max((attempt.number for attempt in attempts), default=0)
 
 
-def _run(view: ItemView) -> RunView:
+def _run_view(view: ItemView) -> RunView:
     return RunView(
         serial=view.serial,
         state=view.state,
         job=view.job,
-        attempts=_tries(view.attempts),
+        attempts=_try_count(view.attempts),
         created_at=view.created_at,
         ended_at=view.ended_at,
         fault=view.fault,
@@ -181,7 +184,7 @@ def of_document(item: ItemDocument) -> ItemView:
     )
 
 
-def _attempt(number: int, attempt: Attempt) -> AttemptView:
+def _attempt_view(number: int, attempt: Attempt) -> AttemptView:
     return AttemptView(
         number=number,
         pilot=attempt.pilot,
@@ -190,7 +193,7 @@ def _attempt(number: int, attempt: Attempt) -> AttemptView:
         ended_at=attempt.measures.ended_at or attempt.ended_at,
         end=attempt.end,
         fault=attempt.fault,
-        **{name: getattr(attempt.measures, name) for name in _MEASURED},
+        **{name: getattr(attempt.measures, name) for name in _MEASURE_FIELDS},
     )
 
 

@@ -13,7 +13,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseStatus, CaseView, ItemState, NameCount
-from mendflow.core.recovery.ids import AGAIN, serial_of
+from mendflow.core.recovery.ids import GENERATION_MARK, serial_of
 from mendflow.services.base.cluster import JOURNALS, LIVE_STATUSES
 
 ITEM_KIND = "item"
@@ -30,7 +30,7 @@ def name_of(item: str) -> str:
     return item.partition("[")[0]
 
 
-class Ending(msgspec.Struct, kw_only=True, omit_defaults=True):
+class EndAmendments(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What exlets did to a case between its end in the engine and the telling of it."""
 
     holders: list[str] = []
@@ -64,7 +64,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     mends_item: ItemId | None = None
     mends_engine: str = ""  # empty: of this very server
     decision: str = ""
-    ending: Ending | None = None
+    ending: EndAmendments | None = None
     void: bool | None = None  # it never began, and has nothing but its name
 
     @property
@@ -110,7 +110,7 @@ class ItemDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     reason: str = ""
 
 
-class Runs(msgspec.Struct, kw_only=True):
+class ItemRuns(msgspec.Struct, kw_only=True):
     """An item that was restarted: the serials of the runs before its last, the oldest first."""
 
     case: CaseId
@@ -118,7 +118,17 @@ class Runs(msgspec.Struct, kw_only=True):
     serials: list[int]
 
 
-_TELLING = ("failed", "suspended", "running", "staging", "waiting", "cancelled", "completed", "cached", "skipped")
+_STATES_BY_IMPORTANCE = (
+    "failed",
+    "suspended",
+    "running",
+    "staging",
+    "waiting",
+    "cancelled",
+    "completed",
+    "cached",
+    "skipped",
+)
 
 
 class Snapshot(msgspec.Struct, kw_only=True):
@@ -129,7 +139,7 @@ class Snapshot(msgspec.Struct, kw_only=True):
     state: bytes
 
 
-class Held:
+class Interception:
     """Something that was about to happen in a case, and waits for the exception service. `patient`: it also waits while
     its item, or the case, is suspended; other things are for the engine to keep until then."""
 
@@ -166,7 +176,7 @@ class Tally:
     def status(self, name: str) -> str:
         """The state of a name's items in one word: of several the one that most needs to be known."""
         states = self._states.get(name, {})
-        return next((state for state in _TELLING if states.get(state)), "")
+        return next((state for state in _STATES_BY_IMPORTANCE if states.get(state)), "")
 
     def names(self) -> list[str]:
         return list(self._states)
@@ -217,7 +227,7 @@ class LiveCase:
     def __init__(self, case: Case, document: CaseDocument) -> None:
         self.case = case
         self.document = document
-        self.begun_here = False  # and not read from the store: whatever is known of it is known in memory
+        self.is_started_here = False  # and not read from the store: whatever is known of it is known in memory
         self.tally = Tally()
         self.position = 0
         self.snapshot_due = 0
@@ -228,9 +238,9 @@ class LiveCase:
         self.states: dict[int, tuple[str, str, str]] = {}
         self.failed: dict[int, str] = {}  # how items ended that may be tried again, or count as something else
         self.noted: set[str] = set()  # ids of item documents that were written
-        self.runs: dict[ItemId, Runs] = {}  # of items that were restarted
+        self.runs: dict[ItemId, ItemRuns] = {}  # of items that were restarted
         self.past: set[int] = set()  # the serials of those runs, which no longer count
-        self.held: dict[str, Held] = {}  # what waits for the exception service, by event
+        self.held: dict[str, Interception] = {}  # what waits for the exception service, by event
         self.unanswered: dict[int, int] = {}  # of calls that got no answer, by instance: the first serial of each
 
     @property
@@ -265,7 +275,7 @@ class LiveCase:
         if self.failed.get(serial) == "completed" and serial not in self.case.index.serials:
             del self.failed[serial]
 
-    def counted_as(self, serial: int) -> str:
+    def state_counted(self, serial: int) -> str:
         """The state that an item was last counted in."""
         known = self.states.get(serial)
         return known[2] if known is not None else self.failed.get(serial, "")
@@ -275,11 +285,11 @@ class LiveCase:
         """Where an item stands that comes now, and asks for nothing."""
         return self.case.last_serial + 1
 
-    def begun_again(self, item: ItemId, name: str, kind: str, serial: int) -> Runs:
+    def begun_again(self, item: ItemId, name: str, kind: str, serial: int) -> ItemRuns:
         """An item was restarted: its run so far no longer counts, whatever becomes of it."""
         if before := self.take_back(serial):
             self.tally.move(name, kind, before, "")
-        runs = self.runs.setdefault(item, Runs(case=self.id, item=item, serials=[]))
+        runs = self.runs.setdefault(item, ItemRuns(case=self.id, item=item, serials=[]))
         runs.serials.append(serial)
         self.past.add(serial)
         return runs
@@ -293,7 +303,7 @@ class LiveCase:
     def move_job(self, job: Job, state: ItemState) -> bool:
         """A job of this case is in this state; whether it was in another. One that is submitted again takes the place
         of the one before."""
-        serial, name, again = serial_of(job.id), job.name or name_of(job.spec.item), AGAIN in job.id
+        serial, name, again = serial_of(job.id), job.name or name_of(job.spec.item), GENERATION_MARK in job.id
         if serial in self.past:
             return False
         if again and serial not in self.states and serial in self.failed:

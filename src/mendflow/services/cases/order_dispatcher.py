@@ -8,90 +8,90 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from mendflow.core.engine import Stale, find_item
+from mendflow.core.engine import StaleAnswer, find_item
 from mendflow.core.engine.messages import (
     CallPartner,
-    CancelCalled,
+    CancelCalledCase,
     CancelJob,
-    DoMend,
+    ContinueLater,
     DropTimer,
     EndCase,
-    GoOn,
     ItemDone,
     ItemEnded,
     ItemFailed,
     ItemSkipped,
-    Listens,
+    ListenerAdded,
     OfferTask,
     Order,
     Proceed,
     ResumeJob,
+    RunPrimitive,
+    RunStyleSheet,
     SendReply,
     SetTimer,
     StageFiles,
-    StartCalled,
+    StartCalledCase,
     SubmitJob,
     SuspendJob,
-    Transform,
     WithdrawTask,
 )
 from mendflow.core.engine.state import Item
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.problems import NotFound
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.views import ItemState
-from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.cluster import LIVE_STATUSES
 from mendflow.services.base.contracts import Clock, MetaScheduler, NewJob
-from mendflow.services.base.events import Happenings
+from mendflow.services.base.events import EventStream
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.cases import forced_items
 from mendflow.services.cases.called_cases import NOT_CALLED, CalledCases, outcome_of
-from mendflow.services.cases.facts import CaseEnded, JobFailed, Mending, OrderExecutor, OrdersGiven
+from mendflow.services.cases.facts import CaseEnded, JobFailed, OrderExecutor, OrdersGiven, RecoveryHooks
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.interception_rules import OUTGOING, Gates
+from mendflow.services.cases.interception_rules import OUTGOING, InterceptionRules
 from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase, name_of
 from mendflow.services.cases.partners import MessageBoard, PartnerCalls, StyleSheetRuns
-from mendflow.services.cases.result_cache import Reuse
-from mendflow.services.cases.staging import Staging
+from mendflow.services.cases.result_cache import ResultCache
+from mendflow.services.cases.staging import FileStaging
 from mendflow.services.cases.submission import Submitter
 from mendflow.services.cases.timers import Timers
-from mendflow.services.cases.user_tasks import Tasks
+from mendflow.services.cases.user_tasks import UserTasks
 
 REPLY_KIND = "reply"
-WAITS: Final = frozenset({*OUTGOING, SetTimer, CallPartner, Transform})
+WAITS: Final = frozenset({*OUTGOING, SetTimer, CallPartner, RunStyleSheet})
 """Orders by which an exlet shows that it waits for something."""
 
 Handler = Callable[[LiveCase, Any, bool], Awaitable[None]]
 
 
-class OrderDesk:
+class OrderDispatcher:
     def __init__(
         self,
         *,
         manager: FlowManager,
         calls: CalledCases,
-        gates: Gates,
+        interception_rules: InterceptionRules,
         meta: MetaScheduler,
         submitter: Submitter,
-        reuse: Reuse,
-        tasks: Tasks,
-        staging: Staging,
+        reuse: ResultCache,
+        tasks: UserTasks,
+        staging: FileStaging,
         timers: Timers,
         ledger: Ledger,
         clock: Clock,
-        happenings: Happenings,
+        events: EventStream,
         notices: Notices,
         hub: Hub,
     ) -> None:
         self._hub = hub
         hub.provide(OrderExecutor, self)
         self._manager = manager
-        self._gates = gates
+        self._interception_rules = interception_rules
         self._meta = meta
         self._submitter = submitter
         self._reuse = reuse
@@ -100,9 +100,9 @@ class OrderDesk:
         self._timers = timers
         self._ledger = ledger
         self._clock = clock
-        self._happenings = happenings
+        self._events = events
         self._notices = notices
-        self._soon = Soon(ledger)
+        self._background = BackgroundTasks(ledger)
         self._handlers: dict[type, Handler] = {
             SubmitJob: self._submit,
             CancelJob: self._cancel_job,
@@ -113,40 +113,42 @@ class OrderDesk:
             WithdrawTask: self._withdraw,
             SetTimer: self._set_timer,
             DropTimer: self._drop_timer,
-            StartCalled: calls.start,
-            CancelCalled: calls.cancel,
+            StartCalledCase: calls.start,
+            CancelCalledCase: calls.cancel,
             CallPartner: self._call_partner,
-            Transform: self._transform,
+            RunStyleSheet: self._transform,
             SendReply: self._send_reply,
-            DoMend: self._mend,
-            GoOn: self._go_on,
-            ItemSkipped: self._skipped,
-            ItemFailed: self._failed_early,
-            ItemDone: self._done,
-            ItemEnded: self._ended,
+            RunPrimitive: self._mend,
+            ContinueLater: self._begin_case,
+            ItemSkipped: self._item_skipped,
+            ItemFailed: self._item_failed_early,
+            ItemDone: self._item_done,
+            ItemEnded: self._item_ended,
             EndCase: self._end,
         }
 
     async def stop(self) -> None:
-        await self._soon.stop()
+        await self._background.stop()
 
     async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
         handlers = self._handlers
         if live.flow.xml is not None:
-            orders = self._listening(live, orders)
+            orders = self._register_listeners(live, orders)
         self._hub.publish(OrdersGiven(live, orders))
-        if self._gates.points(live).item_pre:
+        if self._interception_rules.points(live).item_pre:
             for order in orders:
                 handler = handlers[type(order)]
-                if type(order) not in OUTGOING or not await self._gates.going_out(live, order, again, handler):
+                if type(order) not in OUTGOING or not await self._interception_rules.before_item(
+                    live, order, again, handler
+                ):
                     await handler(live, order, again)
         else:
             for order in orders:
                 await handlers[type(order)](live, order, again)
         if live.document.decision and any(type(order) in WAITS for order in orders):
-            mending = self._hub.provider(Mending)
+            mending = self._hub.provider(RecoveryHooks)
             if mending is not None:
-                self._soon.do(mending.exlet_waits(live))
+                self._background.start(mending.exlet_is_waiting(live))
 
     async def job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """A job has ended as far as the flow is concerned."""
@@ -154,9 +156,9 @@ class OrderDesk:
         if live is None:
             self._tell_of_another_try(case, serial, outcome)  # nobody waited for it, and its case is over
             return
-        if outcome.ok and self._gates.points(live).item_post:
+        if outcome.ok and self._interception_rules.points(live).item_post:
             go = partial(self._job_finished, case, serial, outcome)
-            if self._gates.completing(live, serial, outcome, go):
+            if self._interception_rules.completing(live, serial, outcome, go):
                 return
         await self._job_finished(case, serial, outcome)
 
@@ -167,7 +169,7 @@ class OrderDesk:
         await self._manager.finish(case, serial, outcome)
 
     def _tell_of_another_try(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        mending = self._hub.provider(Mending)
+        mending = self._hub.provider(RecoveryHooks)
         if mending is not None and mending.tried_again(case, serial):
             mending.job_over(case, serial, outcome.ok)
 
@@ -177,10 +179,10 @@ class OrderDesk:
         if live is None:
             return
         go = partial(self._finished, case, serial, outcome)
-        if outcome.ok and self._gates.points(live).item_post:
-            aside = self._gates.completing(live, serial, outcome, go)
+        if outcome.ok and self._interception_rules.points(live).item_post:
+            aside = self._interception_rules.completing(live, serial, outcome, go)
         else:
-            aside = not outcome.ok and self._gates.failing(live, serial, outcome, go)
+            aside = not outcome.ok and self._interception_rules.failing(live, serial, outcome, go)
         if not aside:
             await go()
 
@@ -192,10 +194,10 @@ class OrderDesk:
             staged = kind == "job" and state == "staging" and outcome.ok  # the job itself comes now
             live.move(serial, name, kind, "" if staged else "completed" if outcome.ok else "failed")
             if kind == "call" and outcome.fault is not None and outcome.fault.name == NOT_CALLED:
-                self._never_called(live, serial, name, outcome.fault)
+                self._note_failed_call(live, serial, name, outcome.fault)
         await self._manager.finish(case, serial, outcome)
 
-    def _never_called(self, live: LiveCase, serial: int, name: str, fault: Fault) -> None:
+    def _note_failed_call(self, live: LiveCase, serial: int, name: str, fault: Fault) -> None:
         """A call that no case came of: there is nothing else that tells of it."""
         instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
         if not isinstance(instance, Item):
@@ -212,8 +214,8 @@ class OrderDesk:
         """A timer went off."""
         live = self._manager.live.get(case)
         go = partial(self._manager.fire, case, serial)
-        watched = live is not None and ExceptionType.TIMEOUT in self._gates.points(live)
-        if live is None or not watched or not self._gates.timing_out(live, serial, go):
+        watched = live is not None and ExceptionType.TIMEOUT in self._interception_rules.points(live)
+        if live is None or not watched or not self._interception_rules.before_timeout(live, serial, go):
             await go()
 
     # Jobs
@@ -223,7 +225,7 @@ class OrderDesk:
         if live.document.rerun_of is not None and not again:
             outcome = await self._reuse.take_over(live, job)
             if outcome is not None:
-                self._soon.do(self.job_finished(live.id, order.serial, outcome))
+                self._background.start(self.job_finished(live.id, order.serial, outcome))
                 return
             job = NewJob(job.id, job.case, job.spec, live.reasons.pop(order.spec.item, ""))
         await self._submitter.submit(job, again=again)
@@ -248,7 +250,7 @@ class OrderDesk:
         live.move(order.serial, name_of(order.item), "user-task", "waiting")
         outcome = await self._tasks.offer(live.id, order, again=again)
         if outcome is not None:
-            self._soon.do(self.finished(live.id, order.serial, outcome))
+            self._background.start(self.finished(live.id, order.serial, outcome))
 
     async def _withdraw(self, live: LiveCase, order: WithdrawTask, again: bool) -> None:
         ended = await self._tasks.withdraw(live.id, order.serial, order.reason)
@@ -261,20 +263,20 @@ class OrderDesk:
     async def _drop_timer(self, live: LiveCase, order: DropTimer, again: bool) -> None:
         self._timers.drop(live.id, order.serial)
 
-    async def _go_on(self, live: LiveCase, order: GoOn, again: bool) -> None:
-        go = partial(self._proceed, live.id, order.serial)
-        if not self._gates.beginning(live, order, go):
-            self._soon.do(go())
+    async def _begin_case(self, live: LiveCase, order: ContinueLater, again: bool) -> None:
+        go = partial(self._resume_case, live.id, order.serial)
+        if not self._interception_rules.beginning(live, order, go):
+            self._background.start(go())
 
-    async def _mend(self, live: LiveCase, order: DoMend, again: bool) -> None:
-        mending = self._hub.provider(Mending)
+    async def _mend(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
+        mending = self._hub.provider(RecoveryHooks)
         assert mending is not None, "only exlets have primitives, and only the exception service starts exlets"
-        self._soon.do(mending.do(live, order, again))
+        self._background.start(mending.do(live, order, again))
 
-    async def _proceed(self, case: CaseId, serial: int) -> None:
+    async def _resume_case(self, case: CaseId, serial: int) -> None:
         try:
             await self._manager.command(case, Proceed(serial=serial))
-        except (Stale, NotFound):
+        except (StaleAnswer, NotFound):
             pass  # the case has gone on without it
 
     # Other cases and partners
@@ -288,34 +290,34 @@ class OrderDesk:
         fault = Fault(name="partnerUnknown", category=Category.REFUSED, message=message)
         if not order.wants_answer:
             self._notices.post(message, case=live.id, item=order.item)
-        self._soon.do(self._manager.finish(live.id, order.serial, Outcome(fault=fault)))
+        self._background.start(self._manager.finish(live.id, order.serial, Outcome(fault=fault)))
 
-    async def _transform(self, live: LiveCase, order: Transform, again: bool) -> None:
+    async def _transform(self, live: LiveCase, order: RunStyleSheet, again: bool) -> None:
         runs = self._hub.provider(StyleSheetRuns)
         assert runs is not None, "a server that reads flows in BPEL runs their style sheets"
         runs.begin(live, order)
 
     async def _send_reply(self, live: LiveCase, order: SendReply, again: bool) -> None:
-        self._happenings.tell(self._clock.now(), "message", live.id, state="reply", message=order.channel)
+        self._events.tell(self._clock.now(), "message", live.id, state="reply", message=order.channel)
         board = self._hub.provider(MessageBoard)
-        if (board is None or not board.replied(live, order)) and not again:
+        if (board is None or not board.take_reply(live, order)) and not again:
             self._ledger.touch(REPLY_KIND, f"{live.id}/{order.serial}", order, last=True)
-        self._soon.do(self._manager.finish(live.id, order.serial, Outcome()))
+        self._background.start(self._manager.finish(live.id, order.serial, Outcome()))
 
-    def _listening(self, live: LiveCase, orders: Sequence[Order]) -> Sequence[Order]:
+    def _register_listeners(self, live: LiveCase, orders: Sequence[Order]) -> Sequence[Order]:
         """Say who listens before anything is waited for: a message that comes meanwhile must find them. The rest."""
         board = self._hub.provider(MessageBoard)
         for order in orders:
-            if isinstance(order, Listens) and board is not None:
-                board.listens(live, order.channel)
-        return [order for order in orders if not isinstance(order, Listens)]
+            if isinstance(order, ListenerAdded) and board is not None:
+                board.case_listens(live, order.channel)
+        return [order for order in orders if not isinstance(order, ListenerAdded)]
 
     # Ends
 
-    async def _skipped(self, live: LiveCase, order: ItemSkipped, again: bool) -> None:
-        self._note(live, order, "cancelled" if order.cancelled else "skipped", reason=order.reason)
+    async def _item_skipped(self, live: LiveCase, order: ItemSkipped, again: bool) -> None:
+        self._note_item(live, order, "cancelled" if order.cancelled else "skipped", reason=order.reason)
 
-    async def _done(self, live: LiveCase, order: ItemDone, again: bool) -> None:
+    async def _item_done(self, live: LiveCase, order: ItemDone, again: bool) -> None:
         """Written down for those who list items; counts are of work, which it is not."""
         at = self._clock.now()
         name, id = name_of(order.item), f"{live.id}/{order.item}"
@@ -327,23 +329,23 @@ class OrderDesk:
         live.noted.add(id)
         self._ledger.touch(ITEM_KIND, id, done)
         message = order.fault.message if order.fault else ""
-        self._happenings.tell(at, "item", live.id, order.item, state=state, message=message)
+        self._events.tell(at, "item", live.id, order.item, state=state, message=message)
 
-    async def _ended(self, live: LiveCase, order: ItemEnded, again: bool) -> None:
+    async def _item_ended(self, live: LiveCase, order: ItemEnded, again: bool) -> None:
         noted = forced_items.ended(live, order, self._clock.now())
         if noted is not None:
             id = f"{live.id}/{noted.item}"
             live.noted.add(id)
             self._ledger.touch(ITEM_KIND, id, noted)
-            self._happenings.tell(noted.ended_at, "item", live.id, noted.item, noted.state, noted.reason)
+            self._events.tell(noted.ended_at, "item", live.id, noted.item, noted.state, noted.reason)
 
-    async def _failed_early(self, live: LiveCase, order: ItemFailed, again: bool) -> None:
-        self._note(live, order, "failed", fault=order.fault)
-        mending = self._hub.provider(Mending) if order.early else None
+    async def _item_failed_early(self, live: LiveCase, order: ItemFailed, again: bool) -> None:
+        self._note_item(live, order, "failed", fault=order.fault)
+        mending = self._hub.provider(RecoveryHooks) if order.early else None
         if mending is not None:
-            self._soon.do(mending.failed_early(live, order))
+            self._background.start(mending.item_failed_early(live, order))
 
-    def _note(
+    def _note_item(
         self,
         live: LiveCase,
         order: ItemSkipped | ItemFailed,
@@ -372,14 +374,14 @@ class OrderDesk:
         live.noted.add(f"{live.id}/{order.item}")
         self._ledger.touch(ITEM_KIND, f"{live.id}/{order.item}", noted)
         message = fault.message if fault else reason
-        self._happenings.tell(now, "item", live.id, ItemId(order.item), state=state, message=message)
+        self._events.tell(now, "item", live.id, ItemId(order.item), state=state, message=message)
 
     async def _end(self, live: LiveCase, order: EndCase, again: bool) -> None:
-        go = partial(self._tell_end, live, order)
-        if not live.document.live or not self._gates.ending(live, order, go):
+        go = partial(self._publish_end, live, order)
+        if not live.document.live or not self._interception_rules.ending(live, order, go):
             await go()
 
-    async def _tell_end(self, live: LiveCase, order: EndCase) -> None:
+    async def _publish_end(self, live: LiveCase, order: EndCase) -> None:
         document = live.document
         if document.status in LIVE_STATUSES:
             document.status = order.status
@@ -388,21 +390,21 @@ class OrderDesk:
             document.fault = order.fault
             document.counts = live.tally.counts()
             document.serials = live.case.last_serial
-            self._amend(live)
+            self._apply_end_amendments(live)
             self._hub.publish(CaseEnded(document))
             self._manager.counts.cases_ended.add(document.flow, document.status)
             message = document.fault.message if document.fault else ""
-            self._happenings.tell(document.ended_at, "case", live.id, state=document.status, message=message)
-            self._happenings.ended(live.id)
+            self._events.tell(document.ended_at, "case", live.id, state=document.status, message=message)
+            self._events.ended(live.id)
             if document.parent is not None and document.parent_serial:  # else nobody there waits for it
-                self._soon.do(self.finished(document.parent, document.parent_serial, outcome_of(document)))
-            self._gates.forget(live)
-            mending = self._hub.provider(Mending)
+                self._background.start(self.finished(document.parent, document.parent_serial, outcome_of(document)))
+            self._interception_rules.forget(live)
+            mending = self._hub.provider(RecoveryHooks)
             if mending is not None:
-                self._soon.do(mending.case_over(live))
+                self._background.start(mending.case_over(live))
         self._manager.close(live)
 
-    def _amend(self, live: LiveCase) -> None:
+    def _apply_end_amendments(self, live: LiveCase) -> None:
         """What exlets made of the end, between the end itself and the telling of it."""
         document = live.document
         if (ending := document.ending) is None:

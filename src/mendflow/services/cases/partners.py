@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from mendflow.core.engine.messages import CallPartner, SendReply, Transform
+from mendflow.core.engine.messages import CallPartner, RunStyleSheet, SendReply
 from mendflow.services.cases.live_case import LiveCase
 
 
@@ -13,16 +13,16 @@ class PartnerCalls(Protocol):
 
 
 class StyleSheetRuns(Protocol):
-    def begin(self, live: LiveCase, order: Transform) -> None:
+    def begin(self, live: LiveCase, order: RunStyleSheet) -> None:
         """Run a style sheet; its end is told when it comes."""
         ...
 
 
 class MessageBoard(Protocol):
-    def listens(self, live: LiveCase, channel: str) -> None:
+    def case_listens(self, live: LiveCase, channel: str) -> None:
         """Somebody in a case begins to listen."""
         ...
 
-    def replied(self, live: LiveCase, order: SendReply) -> bool:
+    def take_reply(self, live: LiveCase, order: SendReply) -> bool:
         """A case answers a message; whether that came in here. Told twice, it counts once."""
         ...

@@ -11,12 +11,12 @@ from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, sources_of
 from mendflow.core.model.values import FileRef
 from mendflow.core.scheduling import jobs as life
-from mendflow.services.base.contracts import Clock, Keeper, NewJob
-from mendflow.services.base.events import Happenings
+from mendflow.services.base.contracts import Clock, FileStore, NewJob
+from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.live_case import LiveCase, name_of
 
-_WORDS = {
+_CHANGE_SENTENCES = {
     "command": "its command changed",
     "function": "its function or the code around it changed",
     "args": "its arguments changed",
@@ -38,7 +38,7 @@ def why_not(earlier: Job | None, spec: JobSpec) -> str:
 
 def difference(before: JobSpec, after: JobSpec) -> str:
     """What a new run would do differently; empty if nothing."""
-    for field, words in _WORDS.items():
+    for field, words in _CHANGE_SENTENCES.items():
         if getattr(before, field) != getattr(after, field):
             return words
     for path in sorted(before.inputs.keys() | after.inputs.keys()):
@@ -60,17 +60,17 @@ class LogicalFiles(Protocol):
         ...
 
 
-class Reuse:
+class ResultCache:
     """Takes over what an earlier case has done already, and writes down why, or why not."""
 
     def __init__(
-        self, keeper: Keeper, catalogue: LogicalFiles, ledger: Ledger, clock: Clock, happenings: Happenings
+        self, file_store: FileStore, catalogue: LogicalFiles, ledger: Ledger, clock: Clock, events: EventStream
     ) -> None:
-        self._keeper = keeper
+        self._file_store = file_store
         self._catalogue = catalogue
         self._ledger = ledger
         self._clock = clock
-        self._happenings = happenings
+        self._events = events
 
     async def take_over(self, live: LiveCase, new: NewJob) -> Outcome | None:
         """The earlier outcome, if it can stand for the new job."""
@@ -88,7 +88,7 @@ class Reuse:
             life.evolve(job, event)
         self._ledger.touch("job", new.id, job, last=True)
         live.move(int(new.id.rpartition("/")[2]), name_of(item), "job", "cached")
-        self._happenings.tell(now, "item", live.id, ItemId(item), state="cached", message=job.cache_reason)
+        self._events.tell(now, "item", live.id, ItemId(item), state="cached", message=job.cache_reason)
         return outcome
 
     async def _missing_file(self, earlier: Job | None) -> str:
@@ -97,6 +97,6 @@ class Reuse:
                 if ref.logical:
                     if not await self._catalogue.has(ref):
                         return f"its file {name} is in the catalogue no longer"
-                elif await self._keeper.size(ref.sha256) is None:
+                elif await self._file_store.size(ref.sha256) is None:
                     return f"its file {name} is no longer kept"
         return ""

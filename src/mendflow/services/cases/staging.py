@@ -9,84 +9,91 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, StageFiles, staged
-from mendflow.core.model.data import LOGICAL
-from mendflow.core.model.faults import Category, Fault, Stage
+from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, StageFiles, staging_outcome
+from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
+from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Forbidden, Invalid, Mistake, StoreUnavailable
 from mendflow.core.model.values import FileRef
-from mendflow.services.base.background_tasks import Soon
-from mendflow.services.base.contracts import Keeper
+from mendflow.services.base.background_tasks import BackgroundTasks
+from mendflow.services.base.contracts import FileStore
 from mendflow.services.base.ledger import Ledger
 
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 Resolve = Callable[[str], Awaitable[FileRef]]
 
 
-class Staging:
+class FileStaging:
     """`roots` are the folders that may be read; None lets every path be read, as its own user's server may. `resolve`
     knows logical files by their names."""
 
     def __init__(
-        self, keeper: Keeper, resolve: Resolve, finished: Finished, roots: tuple[Path, ...] | None, ledger: Ledger
+        self,
+        file_store: FileStore,
+        resolve: Resolve,
+        finished: Finished,
+        roots: tuple[Path, ...] | None,
+        ledger: Ledger,
     ) -> None:
-        self._keeper = keeper
+        self._file_store = file_store
         self._resolve = resolve
         self._finished = finished
         self._roots = roots
-        self._soon = Soon(ledger)
+        self._background = BackgroundTasks(ledger)
 
     async def stop(self) -> None:
-        await self._soon.stop()
+        await self._background.stop()
 
     def start(self, case: CaseId, order: StageFiles, folder: str) -> None:
-        self._soon.do(self._stage(case, order, folder))
+        self._background.start(self._stage(case, order, folder))
 
     async def _stage(self, case: CaseId, order: StageFiles, folder: str) -> None:
         try:
             if order.order == "sequence":
-                kept = [await self._bring(name, source, folder) for name, source in order.files.items()]
+                kept = [await self._fetch(name, source, folder) for name, source in order.files.items()]
             else:
-                kept = await asyncio.gather(*(self._bring(*each, folder) for each in order.files.items()))
-            outcome = staged(dict(zip(order.files, kept, strict=True)))
-        except _NotBrought as failed:
+                kept = await asyncio.gather(*(self._fetch(*each, folder) for each in order.files.items()))
+            outcome = staging_outcome(dict(zip(order.files, kept, strict=True)))
+        except _StagingFailed as failed:
             outcome = Outcome(fault=failed.fault)
         await self._finished(case, order.serial, outcome)
 
-    async def _bring(self, name: str, source: str, folder: str) -> FileRef:
+    async def _fetch(self, name: str, source: str, folder: str) -> FileRef:
         try:
-            return await (self._resolve(source) if source.startswith(LOGICAL) else self._keep(source, folder))
+            return await (
+                self._resolve(source) if source.startswith(LOGICAL_PREFIX) else self._store_path(source, folder)
+            )
         except StoreUnavailable:
             raise
-        except Mistake as mistake:
-            raise _NotBrought(name, source, mistake) from mistake
+        except RequestError as mistake:
+            raise _StagingFailed(name, source, mistake) from mistake
 
-    async def _keep(self, source: str, folder: str) -> FileRef:
+    async def _store_path(self, source: str, folder: str) -> FileRef:
         if "\0" in source:
-            raise Invalid(f"{source!r:.200} is no path: it holds a NUL character")
+            raise InvalidRequest(f"{source!r:.200} is no path: it holds a NUL character")
         if "://" in source:
-            raise Invalid(f"{source:.200}: {URL_NOT_STAGED}")
+            raise InvalidRequest(f"{source:.200}: {URL_NOT_STAGED}")
         path = await asyncio.to_thread(Path(folder, source).resolve)
         if self._roots is not None and not any(path.is_relative_to(root) for root in self._roots):
             raise Forbidden(
                 f"{source} may not be read by this server; upload it, or start the server with --files-root DIR"
             )
-        return await self._keeper.keep_path(str(path))
+        return await self._file_store.keep_path(str(path))
 
 
-NEVER: Final = (Invalid, Forbidden)
+PERMANENT_ERRORS: Final = (InvalidRequest, Forbidden)
 """What is no name, or may not be read here, will not be the next time either. What is not there yet may come."""
 
 
-class _NotBrought(Exception):
-    def __init__(self, name: str, source: str, mistake: Mistake) -> None:
+class _StagingFailed(Exception):
+    def __init__(self, name: str, source: str, mistake: RequestError) -> None:
         super().__init__(mistake.message)
         self.fault = Fault(
             name=STAGED_FILE_FAULT,
-            category=Category.INPUT if isinstance(mistake, NEVER) else Category.DATA,
+            category=Category.INPUT if isinstance(mistake, PERMANENT_ERRORS) else Category.DATA,
             message=mistake.message,
-            stage=Stage.STAGE_IN,
+            stage=AttemptStage.STAGE_IN,
             file=name,
             data={"source": source, "others": [], "reason": mistake.message},
         )

@@ -11,42 +11,42 @@ from typing import Final, NoReturn, Protocol
 
 import msgspec
 
+from mendflow.core.model.errors import Conflict, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import Conflict, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
-from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cases.unstarted import has_begun
-from mendflow.stores.contract import Store, Where
+from mendflow.stores.contract import FieldCondition, Store
 
-BEGINNING: Final = "beginning"
-BEGINNING_MS: Final = 5_000
+STARTING: Final = "beginning"
+STARTING_MS: Final = 5_000
 """So long is waited for another server that begins the same case."""
-_LOOK_EVERY_MS = 50
+_POLL_MS = 50
 _decode = msgspec.json.Decoder(CaseDocument).decode
 
 
-class Begins(Protocol):
+class CaseStartContext(Protocol):
     """What takes part, of one generation of services."""
 
     ledger: Ledger
     flows: Flows
-    homes: HomeBook
+    homes: HomeRegistry
     manager: FlowManager
 
 
-class Beginning:
+class CaseStarter:
     """`chance` gives so many random bytes, in hexadecimal. From the first look to the last write one generation of
     services does it: what those of before have begun, the present ones know nothing of."""
 
-    def __init__(self, services: Begins, store: Store, clock: Clock, chance: Callable[[int], str]) -> None:
-        self._services = services
+    def __init__(self, runtime: CaseStartContext, store: Store, clock: Clock, chance: Callable[[int], str]) -> None:
+        self._runtime = runtime
         self._store = store
         self._clock = clock
         self._chance = chance
@@ -63,14 +63,14 @@ class Beginning:
     ) -> CaseDocument:
         """Start a case of the newest version of a flow, unless there is one under the key. `cache_from` is an
         earlier case whose results are used for unchanged jobs."""
-        flows = self._services.flows
+        flows = self._runtime.flows
         await flows.look_again(name)
         known = flows.newest(name)
         wanted = CaseDocument(
             id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
         )
         if key and (earlier := await self.keyed(key)) is not None:
-            return same(earlier, wanted)
+            return demand_same_start(earlier, wanted)
         wanted.rerun_of = cache_from
         return await self.begin(wanted, known.flow)
 
@@ -78,97 +78,99 @@ class Beginning:
         """Begin a case like this, which has no id yet, and wait until it is on disk; if there is one under its key,
         that is it. Refused if its flow begins with a message."""
         demand_no_message(flow)
-        begun = await self._begun(wanted, flow)
-        await self._services.ledger.settled()
+        begun = await self._start_under_free_name(wanted, flow)
+        await self._runtime.ledger.settled()
         return begun
 
     async def keyed(self, key: str) -> CaseDocument | None:
         """A case that was started under this key, of whatever flow, as far as searches know."""
-        await self._services.ledger.settled()
-        found = await self._store.search(CASE_KIND, [Where("key", key)], limit=1)
+        await self._runtime.ledger.settled()
+        found = await self._store.search(CASE_KIND, [FieldCondition("key", key)], limit=1)
         return await self.known(CaseId(found[0].id)) if found else None
 
     async def known(self, id: CaseId) -> CaseDocument | None:
         """A case of this name, if it has begun for good."""
-        found = await self._found(id)
-        if found is None or found.void or not await self._for_sure(found):
+        found = await self._find_stored(id)
+        if found is None or found.void or not await self._has_begun(found):
             return None
-        await self._services.ledger.settled()
+        await self._runtime.ledger.settled()
         return found
 
-    async def _begun(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
+    async def _start_under_free_name(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         for turn in count():
-            wanted.id = CaseId(f"{flow.name}-{_drawn(wanted, turn) if wanted.key else self._chance(3)}")
+            wanted.id = CaseId(f"{flow.name}-{_draw_name(wanted, turn) if wanted.key else self._chance(3)}")
             found = await self._claim(wanted.id)
             if found is None:
-                return await self._begin(wanted, flow)
+                return await self._begin_case(wanted, flow)
             if wanted.key and found.key == wanted.key:
-                return same(found, wanted)
+                return demand_same_start(found, wanted)
         raise AssertionError("there is always one more name")
 
     async def _claim(self, id: CaseId) -> CaseDocument | None:
         """Take the name of a new case; if it is taken, the case that has it."""
-        homes, clock = self._services.homes, self._clock
-        give_up_at = clock.now() + BEGINNING_MS
+        homes, clock = self._runtime.homes, self._clock
+        give_up_at = clock.now() + STARTING_MS
         while True:
-            found = await self._found(id)
-            if found is not None and await self._for_sure(found):
+            found = await self._find_stored(id)
+            if found is not None and await self._has_begun(found):
                 return found
-            if found is None and await homes.claim(id, BEGINNING, begins=True):
-                return await self._ended_meanwhile(id)
+            if found is None and await homes.claim(id, STARTING, begins=True):
+                return await self._find_just_ended(id)
             if clock.now() >= give_up_at:
-                raise NotNow(f"case {id} is just being started by another server; ask again in a moment")
-            await clock.sleep(_LOOK_EVERY_MS)
+                raise TemporarilyUnavailable(
+                    f"case {id} is just being started by another server; ask again in a moment"
+                )
+            await clock.sleep(_POLL_MS)
 
-    async def _ended_meanwhile(self, id: CaseId) -> CaseDocument | None:
+    async def _find_just_ended(self, id: CaseId) -> CaseDocument | None:
         """A case whose name was taken only because it was begun, and ended, a moment ago."""
         try:
-            found = await self._found(id)
+            found = await self._find_stored(id)
         except BaseException:  # whoever asked has gone, or the store: the name is free again
-            self._services.homes.let_go(id, BEGINNING)
+            self._runtime.homes.release(id, STARTING)
             raise
         if found is not None and found.live:
-            self._read_again(f"case {id} had no home, and is taken up here; reading everything again")
+            self._reread_everything(f"case {id} had no home, and is taken up here; reading everything again")
         if found is not None:
-            self._services.homes.let_go(id, BEGINNING)
+            self._runtime.homes.release(id, STARTING)
         return found
 
-    async def _found(self, id: CaseId) -> CaseDocument | None:
-        live = self._services.manager.live.get(id)
+    async def _find_stored(self, id: CaseId) -> CaseDocument | None:
+        live = self._runtime.manager.live.get(id)
         if live is not None:
             return live.document
         found = await self._store.get(CASE_KIND, id)
         return _decode(found.body) if found is not None else None
 
-    async def _for_sure(self, found: CaseDocument) -> bool:
+    async def _has_begun(self, found: CaseDocument) -> bool:
         """Whether it may be told. One that is being begun elsewhere may turn out never to begin."""
-        if found.id in self._services.manager.live or not found.live:
+        if found.id in self._runtime.manager.live or not found.live:
             return True
-        await self._demand_somebody_has(found.id)
+        await self._demand_known(found.id)
         return await has_begun(self._store, found.id)
 
-    async def _demand_somebody_has(self, id: CaseId) -> None:
+    async def _demand_known(self, id: CaseId) -> None:
         """A write that was given up may have come through later: then a case is ours on disk, and not in memory."""
-        services = self._services
-        await services.ledger.settled()
-        found = await self._found(id) if await services.homes.forgot(id) else None
-        if found is not None and found.live and id not in services.manager.live:
-            self._read_again(f"case {id} is at home here, and was not known; reading everything again")
+        runtime = self._runtime
+        await runtime.ledger.settled()
+        found = await self._find_stored(id) if await runtime.homes.has_forgotten(id) else None
+        if found is not None and found.live and id not in runtime.manager.live:
+            self._reread_everything(f"case {id} is at home here, and was not known; reading everything again")
 
-    def _read_again(self, reason: str) -> NoReturn:
-        self._services.ledger.give_up(reason)
+    def _reread_everything(self, reason: str) -> NoReturn:
+        self._runtime.ledger.give_up(reason)
         raise StoreUnavailable(reason)
 
-    async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
-        services = self._services
+    async def _begin_case(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
+        runtime = self._runtime
         try:
-            earlier = await services.manager.jobs_of(wanted.rerun_of) if wanted.rerun_of else {}
-            return (await services.manager.begin(wanted, flow, earlier)).document
+            earlier = await runtime.manager.jobs_of(wanted.rerun_of) if wanted.rerun_of else {}
+            return (await runtime.manager.begin(wanted, flow, earlier)).document
         finally:
-            services.homes.let_go(wanted.id, BEGINNING)
+            runtime.homes.release(wanted.id, STARTING)
 
 
-def same(found: CaseDocument, wanted: CaseDocument) -> CaseDocument:
+def demand_same_start(found: CaseDocument, wanted: CaseDocument) -> CaseDocument:
     """The case that was started under this key before, if it is what is wanted now."""
     if found.flow != wanted.flow or found.inputs != wanted.inputs:
         raise Conflict(f"the key {found.key!r} was used for case {found.id}, of other flow or inputs; take another")
@@ -187,6 +189,6 @@ def again(earlier: CaseDocument, who: str) -> CaseDocument:
     )
 
 
-def _drawn(wanted: CaseDocument, turn: int) -> str:
+def _draw_name(wanted: CaseDocument, turn: int) -> str:
     """As good as drawn by chance, and for the same key the same."""
     return hashlib.sha256(f"{wanted.flow}\0{wanted.key}\0{turn}".encode()).hexdigest()[:6]

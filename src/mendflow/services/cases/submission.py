@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import JobState, Outcome, Submission
-from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import Clock, MetaScheduler, NewJob, SubmissionFailed
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
@@ -22,8 +22,8 @@ class Submitter:
         self._clock = clock
         self._notices = notices
         self._finished = finished
-        self._soon = Soon(ledger)
-        self._ways: dict[Submission, Callable[[NewJob, bool], Coroutine[None, None, None]]] = {
+        self._background = BackgroundTasks(ledger)
+        self._patterns: dict[Submission, Callable[[NewJob, bool], Coroutine[None, None, None]]] = {
             Submission.NOTIFY: self._notify,
             Submission.FORGET: self._forget,
             Submission.WAIT: self._wait,
@@ -31,54 +31,54 @@ class Submitter:
         }
 
     async def stop(self) -> None:
-        await self._soon.stop()
+        await self._background.stop()
 
     async def submit(self, job: NewJob, *, again: bool) -> None:
         try:
-            await self._ways[job.spec.submission](job, again)
+            await self._patterns[job.spec.submission](job, again)
         except SubmissionFailed as failed:
-            self._soon.do(self._tell(job.id, Outcome(fault=failed.fault)))
+            self._background.start(self._report(job.id, Outcome(fault=failed.fault)))
 
     async def _notify(self, job: NewJob, again: bool) -> None:
         await self._meta.submit([job], again=again)
-        await self._meta.subscribe(job.id, self._tell)
+        await self._meta.subscribe(job.id, self._report)
 
     async def _forget(self, job: NewJob, again: bool) -> None:
         await self._meta.submit([job], again=again)
-        await self._meta.subscribe(job.id, self._tell_administrator)
+        await self._meta.subscribe(job.id, self._report_forgotten)
 
     async def _wait(self, job: NewJob, again: bool) -> None:
-        self._soon.do(self._run(job, again))
+        self._background.start(self._run(job, again))
 
     async def _poll(self, job: NewJob, again: bool) -> None:
         await self._meta.submit([job], again=again)
-        self._soon.do(self._ask(job))
+        self._background.start(self._poll_until_ended(job))
 
     async def _run(self, job: NewJob, again: bool) -> None:
         try:
             outcome = await self._meta.run(job, again=again)
         except SubmissionFailed as failed:
             outcome = Outcome(fault=failed.fault)
-        await self._tell(job.id, outcome)
+        await self._report(job.id, outcome)
 
-    async def _ask(self, job: NewJob) -> None:
+    async def _poll_until_ended(self, job: NewJob) -> None:
         while True:
             try:
                 status = await self._meta.status(job.id)
             except SubmissionFailed as failed:
-                await self._tell(job.id, Outcome(fault=failed.fault))
+                await self._report(job.id, Outcome(fault=failed.fault))
                 return
             if status.state in (JobState.COMPLETED, JobState.FAILED) and status.outcome is not None:
-                await self._tell(job.id, status.outcome)
+                await self._report(job.id, status.outcome)
                 return
             await self._clock.sleep(POLL_MS)
 
-    async def _tell(self, id: JobId, outcome: Outcome) -> None:
+    async def _report(self, id: JobId, outcome: Outcome) -> None:
         case, _, serial = id.rpartition("/")
         await self._finished(CaseId(case), int(serial), outcome)
 
-    async def _tell_administrator(self, id: JobId, outcome: Outcome) -> None:
+    async def _report_forgotten(self, id: JobId, outcome: Outcome) -> None:
         if outcome.fault is not None:
             case = CaseId(id.rpartition("/")[0])
             self._notices.post(f"job {id}, which nobody waits for, failed: {outcome.fault.message}", case=case)
-        await self._tell(id, outcome)
+        await self._report(id, outcome)

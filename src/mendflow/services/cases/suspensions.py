@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 
 from mendflow.core.engine.state import Item
 from mendflow.core.model.ids import CaseId, ItemId
-from mendflow.core.model.views import Hold
+from mendflow.core.model.views import CaseHold
 from mendflow.services.cases.live_case import LiveCase
 
 PERSON = ""
 REJECTION, SAFEGUARD = "reject:", "waiting:"
 
 
-def holds_of(live: LiveCase, cases: Mapping[CaseId, LiveCase]) -> list[Hold]:
+def holds_of(live: LiveCase, cases: Mapping[CaseId, LiveCase]) -> list[CaseHold]:
     """Everything in a live case that somebody holds."""
     case, ending = live.case, live.document.ending
     found: list[tuple[ItemId | None, str]] = []
@@ -29,24 +29,24 @@ def holds_of(live: LiveCase, cases: Mapping[CaseId, LiveCase]) -> list[Hold]:
     return [_hold(item, each, cases) for item, each in found]
 
 
-def _hold(item: ItemId | None, holder: str, cases: Mapping[CaseId, LiveCase]) -> Hold:
+def _hold(item: ItemId | None, holder: str, cases: Mapping[CaseId, LiveCase]) -> CaseHold:
     if holder == PERSON:
-        return Hold(item=item, by="a person")
+        return CaseHold(item=item, by="a person")
     if holder.startswith(SAFEGUARD):
-        return Hold(item=item, by=f"decision {holder.removeprefix(SAFEGUARD)}, which waits for a person")
+        return CaseHold(item=item, by=f"decision {holder.removeprefix(SAFEGUARD)}, which waits for a person")
     if holder.startswith(REJECTION):
-        return Hold(item=item, by=f"the rejection of {holder.removeprefix(REJECTION)}")
+        return CaseHold(item=item, by=f"the rejection of {holder.removeprefix(REJECTION)}")
     live = cases.get(CaseId(holder))
-    return Hold(item=item, by=f"exlet {holder}", over=live is None or not live.document.live)
+    return CaseHold(item=item, by=f"exlet {holder}", over=live is None or not live.document.live)
 
 
-def sentence(case: CaseId, holds: Iterable[Hold]) -> str:
+def sentence(case: CaseId, holds: Iterable[CaseHold]) -> str:
     """Who holds what, and what to do about it; empty if nobody holds anything."""
-    return "; ".join(_said(case, hold) for hold in holds)
+    return "; ".join(_hold_sentence(case, hold) for hold in holds)
 
 
-def _said(case: CaseId, hold: Hold) -> str:
+def _hold_sentence(case: CaseId, hold: CaseHold) -> str:
     what = f"item {hold.item} of case {case}" if hold.item is not None else f"case {case}"
     over = ", which is over and will not let it go" if hold.over else ""
     command = f"mendflow resume {case}" + (f" {hold.item}" if hold.item is not None else "")
-    return f"{what} is suspended by {hold.by}{over}: `{command}` lets it go on"
+    return f"{what} is suspended by {hold.by}{over}: `{command}` resumes it"

@@ -7,15 +7,15 @@ told nobody."""
 
 import msgspec
 
-from mendflow.core.engine.messages import Event, Moved, StartCase
+from mendflow.core.engine.messages import CaseMoved, Event, StartCase
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.cases.live_case import CaseDocument, journal_of
-from mendflow.stores.contract import Append, Done, Put, Store
+from mendflow.stores.contract import Append, Put, Store, WriteDone
 
-NEVER_BEGAN = "neverBegan"
+CASE_NEVER_BEGAN = "neverBegan"
 _SENTENCE = "it never began: its server was lost before anybody was told that it would; start it again"
 
 _encode = msgspec.json.Encoder().encode
@@ -39,17 +39,17 @@ async def settle(store: Store, clock: Clock, server: str, case: CaseId) -> bool:
             if not document.live:
                 return not document.void
         # The first entry may still be on its way. If this one is refused, that one is there by now.
-        await store.write([Append(journal_of(case), [_encode(Event(clock.now(), Moved(server=server)))], 0)])
+        await store.write([Append(journal_of(case), [_encode(Event(clock.now(), CaseMoved(server=server)))], 0)])
         if found is not None and await has_begun(store, case):
             return True
-        [result] = await store.write([Put(CASE_KIND, case, _encode(_void(document, clock.now())), version)])
-        if isinstance(result, Done):
+        [result] = await store.write([Put(CASE_KIND, case, _encode(_voided(document, clock.now())), version)])
+        if isinstance(result, WriteDone):
             return False
 
 
-def _void(document: CaseDocument, now: Instant) -> CaseDocument:
+def _voided(document: CaseDocument, now: Instant) -> CaseDocument:
     """It keeps its name, so that nobody else gets that, and no key, so that nobody is told that it is theirs."""
-    fault = Fault(name=NEVER_BEGAN, category=Category.CANCELLED, message=_SENTENCE)
+    fault = Fault(name=CASE_NEVER_BEGAN, category=Category.CANCELLED, message=_SENTENCE)
     return msgspec.structs.replace(
         document,
         status="cancelled",

@@ -7,17 +7,17 @@ from collections.abc import Awaitable, Callable, Collection
 import msgspec
 
 from mendflow.core.engine.messages import OfferTask
+from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskState, UserTaskView
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
-from mendflow.services.base.events import Happenings
+from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
-from mendflow.stores.contract import Document, Store, Where
+from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 TASK_KIND = "task"
 OPEN_STATES: tuple[UserTaskState, ...] = ("offered", "claimed")
@@ -67,14 +67,12 @@ class TaskDocument(msgspec.Struct, kw_only=True):
 _decode = msgspec.json.Decoder(TaskDocument).decode
 
 
-class Tasks:
-    def __init__(
-        self, *, store: Store, ledger: Ledger, clock: Clock, happenings: Happenings, finished: Finished
-    ) -> None:
+class UserTasks:
+    def __init__(self, *, store: Store, ledger: Ledger, clock: Clock, events: EventStream, finished: Finished) -> None:
         self._store = store
         self._ledger = ledger
         self._clock = clock
-        self._happenings = happenings
+        self._events = events
         self._finished = finished
         self._open: dict[str, TaskDocument] = {}
 
@@ -86,7 +84,7 @@ class Tasks:
                 if found.id not in self._open and root_of(found.id) == root:
                     self._withdraw_if_open(found)
 
-    def _withdraw_if_open(self, found: Document) -> None:
+    def _withdraw_if_open(self, found: StoredDocument) -> None:
         task = _decode(found.body)
         if task.state in OPEN_STATES:
             self._ledger.known(TASK_KIND, found.id, found.version)
@@ -144,7 +142,7 @@ class Tasks:
 
     async def search(self, *, role: str, state: str, case: str, limit: int) -> list[UserTaskView]:
         wanted = {"role": role, "state": state, "case": case}
-        where = [Where(field, value) for field, value in wanted.items() if value]
+        where = [FieldCondition(field, value) for field, value in wanted.items() if value]
         await self._ledger.settled()
         found = await self._store.search(TASK_KIND, where, order_by="offered_at", descending=True, limit=limit)
         return [_decode(document.body).view() for document in found]
@@ -191,9 +189,7 @@ class Tasks:
         self._ledger.touch(TASK_KIND, task.id, task, last=over, told=told)
         if over:
             self._open.pop(task.id, None)
-        self._happenings.tell(
-            self._clock.now(), "user-task", task.case, task.item, state=task.state, message=task.title
-        )
+        self._events.tell(self._clock.now(), "user-task", task.case, task.item, state=task.state, message=task.title)
 
 
 def outcome_of(task: TaskDocument) -> Outcome:

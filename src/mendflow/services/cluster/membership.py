@@ -13,13 +13,13 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.services.base.clock import Meter, steady_ms
 from mendflow.services.base.cluster import SERVER_KIND, ServerDocument
-from mendflow.services.base.cluster_terms import Terms, terms_of
+from mendflow.services.base.cluster_terms import ClusterTerms, cluster_terms
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.membership import Promise
-from mendflow.stores.contract import Delete, Document, Done, Put, Store
+from mendflow.stores.contract import Delete, Put, Store, StoredDocument, WriteDone
 
 log = logging.getLogger("mendflow.servers")
 
@@ -30,7 +30,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ServerDocument).decode
 
 
-class Sight:
+class PeerState:
     """Another server, as it was last seen. `moved_at` and `ended_at` are by our own meter."""
 
     def __init__(self, document: ServerDocument, version: int, now: int) -> None:
@@ -47,7 +47,7 @@ class Sight:
         document = self.document
         beaten_at = self.ended_at
         if document.silent_ms:
-            beaten_at += terms_of(document.lease_ms).promise_ms - document.silent_ms
+            beaten_at += cluster_terms(document.lease_ms).promise_ms - document.silent_ms
         return beaten_at + document.lease_ms
 
 
@@ -64,7 +64,7 @@ class ServerMembership:
         store: Store,
         clock: Clock,
         own: ServerDocument,
-        terms: Terms | None = None,
+        terms: ClusterTerms | None = None,
         meter: Meter = steady_ms,
         load: Callable[[ServerDocument], None] | None = None,
         closed: Callable[[str], None] | None = None,
@@ -74,19 +74,19 @@ class ServerMembership:
         self._store = store
         self._clock = clock
         self._meter = meter
-        self._own = own
+        self._own_document = own
         self._load = load
-        self.terms = terms or terms_of(own.lease_ms)
-        self._on_closed = closed or _nobody
-        self._on_changed = changed or _nothing
-        self._on_looked = looked or _nothing
+        self.terms = terms or cluster_terms(own.lease_ms)
+        self._on_closed = closed or _ignore_reason
+        self._on_changed = changed or _ignore
+        self._on_looked = looked or _ignore
         self.news = asyncio.Event()
-        self.sights: dict[str, Sight] = {}
-        self.found_dead = 0  # servers that this one was the first to find so
+        self.peer_states: dict[str, PeerState] = {}
+        self.on_found_dead = 0  # servers that this one was the first to find so
         self._version = 0
         self._promised_until = 0
-        self._earlier_until: int | None = None
-        self._looked_at = 0
+        self._earlier_promises_until: int | None = None
+        self._observed_at = 0
         self._registered = False
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -94,34 +94,34 @@ class ServerMembership:
 
     @property
     def id(self) -> str:
-        return self._own.id
+        return self._own_document.id
 
     @property
     def incarnation(self) -> str:
-        return self._own.incarnation
+        return self._own_document.incarnation
 
     def may_promise(self) -> bool:
         return self._registered and self._meter() < self._promised_until
 
     def living(self) -> list[ServerDocument]:
-        return [sight.document for sight in self.sights.values() if not sight.document.ended]
+        return [sight.document for sight in self.peer_states.values() if not sight.document.ended]
 
     def find(self, server: str) -> ServerDocument | None:
         if server == self.id:
-            return self._own
-        sight = self.sights.get(server)
+            return self._own_document
+        sight = self.peer_states.get(server)
         return sight.document if sight is not None and not sight.document.ended else None
 
     def promise(self) -> Promise:
-        return _OfIncarnation(self, self.incarnation)
+        return _IncarnationPromise(self, self.incarnation)
 
     def earlier_promises_ms(self) -> int | None:
-        until, self._earlier_until = self._earlier_until, None
+        until, self._earlier_promises_until = self._earlier_promises_until, None
         return None if until is None else max(0, until - self._meter())
 
-    def has_changed(self) -> None:
+    def announce_change(self) -> None:
         """This server has changed what all share, and it is on disk: the others read it again."""
-        self._own.changes += 1
+        self._own_document.changes += 1
 
     async def wait(self) -> bool:
         """Until this server may promise, for as long as others would wait before they take its cases."""
@@ -140,8 +140,8 @@ class ServerMembership:
         await self._look()
         # Each by itself: a slow look at the others must not keep our own beats waiting.
         self._tasks = [
-            asyncio.create_task(self._always(lambda: self.beat()), name="beats"),
-            asyncio.create_task(self._always(lambda: self._look()), name="looks"),
+            asyncio.create_task(self._repeat(lambda: self.beat()), name="beats"),
+            asyncio.create_task(self._repeat(lambda: self._look()), name="looks"),
         ]
 
     async def close(self) -> None:
@@ -150,11 +150,13 @@ class ServerMembership:
         if not self._registered:
             return
         self._registered = False
-        ended = msgspec.structs.replace(self._own, ended=True, silent_ms=0)
+        ended = msgspec.structs.replace(self._own_document, ended=True, silent_ms=0)
         try:
             await self._store.write([Put(SERVER_KIND, self.id, _encode(ended), self._version)])
         except StoreUnavailable:
-            log.warning("the store is away: the others will find out by themselves that this server has ended")
+            log.warning(
+                "the store is unreachable: the other servers will notice by timeout that this server has stopped"
+            )
 
     async def drop(self) -> None:
         """Stop without a word, as if it were killed."""
@@ -163,7 +165,7 @@ class ServerMembership:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
 
-    async def _always(self, do: Callable[[], Awaitable[None]]) -> None:
+    async def _repeat(self, do: Callable[[], Awaitable[None]]) -> None:
         while True:
             await self._clock.sleep(self.terms.beat_ms)
             try:
@@ -179,38 +181,38 @@ class ServerMembership:
         while not self._registered:
             found = await self._store.get(SERVER_KIND, self.id)
             self._version = found.version if found is not None else 0
-            self._earlier_until = self._end_of_promises(_decode(found.body)) if found is not None else None
-            self._own.incarnation = f"{self._version}-{self._clock.now()}"
+            self._earlier_promises_until = self._promises_end(_decode(found.body)) if found is not None else None
+            self._own_document.incarnation = f"{self._version}-{self._clock.now()}"
             self._registered = await self._write()
 
-    def _end_of_promises(self, before: ServerDocument) -> int | None:
+    def _promises_end(self, before: ServerDocument) -> int | None:
         """When, by our meter, all is over that the incarnation before can have promised. It promised nothing that did
         not stand on a beat, and the last one is in its document. On another machine, or after it was started anew,
         that says nothing."""
-        if not before.meter or before.meter != self._own.meter or before.beaten_ms > self._meter():
+        if not before.meter or before.meter != self._own_document.meter or before.beaten_ms > self._meter():
             return None
-        return before.beaten_ms + terms_of(before.lease_ms).promise_ms + before.lease_ms
+        return before.beaten_ms + cluster_terms(before.lease_ms).promise_ms + before.lease_ms
 
     async def beat(self) -> None:
         if not self._registered:
             await self._register()
         elif not await self._write():
-            await self._refused()
+            await self._on_refused()
 
     async def _write(self) -> bool:
         """Write our document again; false if it is not as we left it."""
-        self._own.beat += 1
+        self._own_document.beat += 1
         if self._load is not None:
-            self._load(self._own)
-        self._own.beaten_ms = sent_at = self._meter()
-        [result] = await self._store.write([Put(SERVER_KIND, self.id, _encode(self._own), self._version)])
-        if not isinstance(result, Done):
+            self._load(self._own_document)
+        self._own_document.beaten_ms = sent_at = self._meter()
+        [result] = await self._store.write([Put(SERVER_KIND, self.id, _encode(self._own_document), self._version)])
+        if not isinstance(result, WriteDone):
             return False
         self._version = result.version
         self._promised_until = sent_at + self.terms.promise_ms
         return True
 
-    async def _refused(self) -> None:
+    async def _on_refused(self) -> None:
         """Somebody wrote our document. It may have been ourselves: a beat that was given up, and came through later."""
         found = await self._store.get(SERVER_KIND, self.id)
         now = _decode(found.body) if found is not None else None
@@ -220,7 +222,7 @@ class ServerMembership:
         self._registered, self._promised_until = False, 0
         reason = "this server was silent for too long, and others have taken its cases"
         if now is not None and not now.ended:
-            self._own.id = f"{self.id}-{self._version}"
+            self._own_document.id = f"{self.id}-{self._version}"
             reason = f"another server runs under the name {now.id}; this one goes on as {self.id}"
         log.error("%s", reason)
         self._on_closed(reason)
@@ -232,22 +234,22 @@ class ServerMembership:
         found = {document.id: document async for document in self._store.scan(SERVER_KIND)}
         now = self._meter()
         # Who cannot beat itself accuses nobody: the store may take no writes from anybody just now.
-        heard = self._looked_at and self.may_promise()
-        watched_ms = min(now - self._looked_at, 2 * self.terms.beat_ms) if heard else 0
-        self._looked_at = now
-        for gone in self.sights.keys() - found.keys():
-            del self.sights[gone]
+        heard = self._observed_at and self.may_promise()
+        watched_ms = min(now - self._observed_at, 2 * self.terms.beat_ms) if heard else 0
+        self._observed_at = now
+        for gone in self.peer_states.keys() - found.keys():
+            del self.peer_states[gone]
         for document in found.values():
             if document.id != self.id:
-                await self._see(document, now, watched_ms)
+                await self._observe(document, now, watched_ms)
         self.news.set()
         self._on_looked()
 
-    async def _see(self, document: Document, now: int, watched_ms: int) -> None:
-        sight = self.sights.get(document.id)
+    async def _observe(self, document: StoredDocument, now: int, watched_ms: int) -> None:
+        sight = self.peer_states.get(document.id)
         if sight is None or sight.version != document.version:
             told = _decode(document.body)
-            self.sights[document.id] = Sight(told, document.version, now)
+            self.peer_states[document.id] = PeerState(told, document.version, now)
             if sight is not None and (told.ended, told.changes) != (sight.document.ended, sight.document.changes):
                 self._on_changed()
             return
@@ -258,17 +260,17 @@ class ServerMembership:
         elif sight.homeless and sight.silent_ms >= KEPT_TERMS * self.terms.takeover_ms:
             await self._store.write([Delete(SERVER_KIND, document.id, sight.version)])
 
-    async def _close(self, sight: Sight, now: int) -> None:
+    async def _close(self, sight: PeerState, now: int) -> None:
         """Found dead. Whoever writes first has found it; a beat that comes in between proves the contrary."""
         closed = msgspec.structs.replace(sight.document, ended=True, silent_ms=max(1, now - sight.moved_at))
         [result] = await self._store.write([Put(SERVER_KIND, closed.id, _encode(closed), sight.version)])
-        if isinstance(result, Done):
-            self.found_dead += 1
-            log.warning("server %s was silent for %d ms, and is taken over", closed.id, closed.silent_ms)
-            self.sights[closed.id] = Sight(closed, result.version, now)
+        if isinstance(result, WriteDone):
+            self.on_found_dead += 1
+            log.warning("server %s did not report for %d ms; its cases are taken over", closed.id, closed.silent_ms)
+            self.peer_states[closed.id] = PeerState(closed, result.version, now)
 
 
-class _OfIncarnation:
+class _IncarnationPromise:
     def __init__(self, membership: ServerMembership, incarnation: str) -> None:
         self._membership = membership
         self._incarnation = incarnation
@@ -281,7 +283,7 @@ class _OfIncarnation:
         return await self._membership.wait() and self.holds()
 
 
-def _nobody(reason: str) -> None: ...
+def _ignore_reason(reason: str) -> None: ...
 
 
-def _nothing() -> None: ...
+def _ignore() -> None: ...

@@ -7,17 +7,17 @@ import msgspec
 
 from mendflow.core.model.views import Health, PilotView, ServerView
 from mendflow.services.base.clock import Meter
-from mendflow.services.base.cluster import NeighbourAway, Neighbours, ServerDocument
+from mendflow.services.base.cluster import Peers, PeerUnavailable, ServerDocument
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.cluster.membership import ServerMembership
 
 PATIENCE_S = 2.0
 
 
-class Overview:
-    def __init__(self, membership: OwnMembership, neighbours: Neighbours, meter: Meter) -> None:
+class ClusterOverview:
+    def __init__(self, membership: OwnMembership, peers: Peers, meter: Meter) -> None:
         self._membership = membership
-        self._neighbours = neighbours
+        self._peers = peers
         self._meter = meter
 
     def servers(self, health: Health) -> list[ServerView]:
@@ -38,7 +38,7 @@ class Overview:
             now, silent_ms = self._meter(), membership.terms.promise_ms
             views += [
                 _view(sight.document, now - sight.moved_at, silent_ms=silent_ms)
-                for _, sight in sorted(membership.sights.items())
+                for _, sight in sorted(membership.peer_states.items())
             ]
         return views
 
@@ -59,8 +59,8 @@ class Overview:
     async def _pilots_of(self, server: ServerDocument) -> list[PilotView]:
         try:
             async with asyncio.timeout(PATIENCE_S):
-                return await self._neighbours.pilots(server)
-        except (NeighbourAway, TimeoutError):
+                return await self._peers.pilots(server)
+        except (PeerUnavailable, TimeoutError):
             return []
 
 

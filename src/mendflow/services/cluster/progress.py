@@ -14,12 +14,12 @@ from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.live_case import LiveCase
 
-EVERY_MS: Final = 3_000
-AT_ONCE_MAX: Final = 500
+INTERVAL_MS: Final = 3_000
+CASES_AT_ONCE_MAX: Final = 500
 """So many cases are written each time; the others have their turn."""
 
 
-class Progress:
+class ProgressWriter:
     def __init__(self, live: Mapping[CaseId, LiveCase], ledger: Ledger, clock: Clock) -> None:
         self._live = live
         self._ledger = ledger
@@ -36,13 +36,13 @@ class Progress:
 
     async def _run(self) -> None:
         while not self._ledger.broken:
-            await self._clock.sleep(EVERY_MS)
+            await self._clock.sleep(INTERVAL_MS)
             self.write()
 
     def write(self) -> None:
         """Write the counts of the cases in which something has moved."""
         moved = (live for live in self._live.values() if live.tally.moved and live.document.live)
-        for live in list(islice(moved, AT_ONCE_MAX)):
+        for live in list(islice(moved, CASES_AT_ONCE_MAX)):
             live.document.counts = live.tally.counts()
             live.tally.moved = False
             self._ledger.touch(CASE_KIND, live.id, live.document)

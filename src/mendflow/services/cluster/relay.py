@@ -13,31 +13,31 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from mendflow.core.model.data import CacheNews
+from mendflow.core.model.data import CacheUpdate
+from mendflow.core.model.errors import Unreachable
 from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
-from mendflow.core.model.jobs import Measures
-from mendflow.core.model.problems import Unreachable
-from mendflow.core.model.sync import AttemptRef, Beat, Report, SyncAnswer, SyncRequest, mark_of
-from mendflow.services.base.cluster import Homes, Membership, NeighbourAway, Neighbours, ServerDocument
+from mendflow.core.model.jobs import Measurements
+from mendflow.core.model.sync import AttemptRef, AttemptReport, AttemptStatus, SyncAnswer, SyncRequest, servers_mark
+from mendflow.services.base.cluster import Homes, Membership, Peers, PeerUnavailable, ServerDocument
 from mendflow.services.base.contracts import Clock
-from mendflow.services.cluster.remote_pilots import Acquaintance
-from mendflow.services.cluster.work_signals import Sign, WorkSigns
-from mendflow.services.scheduling.answer import Said
-from mendflow.services.scheduling.cache_records import CacheBook
+from mendflow.services.cluster.remote_pilots import RemotePilots
+from mendflow.services.cluster.work_signals import WorkSignal, WorkSignals
+from mendflow.services.scheduling.answer import AnswerBuilder
+from mendflow.services.scheduling.cache_records import CacheRegistry
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 PATIENCE_MS_MIN, PATIENCE_MS_MAX = 250, 2_000
 """How long another server may take over its part: a tenth of the lease, within these bounds."""
 
 SERVERS_EVERY_MS = 500
-_NOTHING = Measures()
+_NOTHING = Measurements()
 
 
 def case_of(job: JobId) -> CaseId:
     return CaseId(job.rpartition("/")[0])
 
 
-class Abroad:
+class PilotPeerState:
     """What a front remembers of a pilot's dealings with others. `owed`: who may have given it a job in the answer of
     this serial, and has not heard since whether the pilot has read that. `unanswered`: attempts and reports that nobody
     has answered for, and since when. `declined`: who had no more work for it, as of which sign of work."""
@@ -47,7 +47,7 @@ class Abroad:
     def __init__(self) -> None:
         self.owed: dict[str, int] = {}
         self.unanswered: dict[AttemptRef, Instant] = {}
-        self.declined: dict[str, Sign] = {}
+        self.declined: dict[str, WorkSignal] = {}
 
     @property
     def empty(self) -> bool:
@@ -62,12 +62,12 @@ class Relay:
         *,
         membership: Membership,
         homes: Homes,
-        neighbours: Neighbours,
+        peers: Peers,
         clock: Clock,
         lease_ms: int,
         holds: Callable[[], bool] | None = None,
-        caches: CacheBook | None = None,
-        remote_pilots: Acquaintance | None = None,
+        caches: CacheRegistry | None = None,
+        remote_pilots: RemotePilots | None = None,
     ) -> None:
         """`holds` tells whether what these very services promise still counts: a server may lose its cases, and be
         there again under the same name, while an exchange is held. `caches` is what this server knows of its pilots'
@@ -75,11 +75,11 @@ class Relay:
         self._holds = holds or membership.may_promise
         self.membership = membership
         self.homes = homes
-        self.neighbours = neighbours
+        self.peers = peers
         self.clock = clock
         self.lease_ms = lease_ms
-        self.signs = WorkSigns(membership)
-        self._abroad: dict[PilotId, Abroad] = {}
+        self.signals = WorkSignals(membership)
+        self._peer_state: dict[PilotId, PilotPeerState] = {}
         self._caches_seen: dict[PilotId, dict[str, int]] = {}  # by server, the version of the pilot's cache that it has
         self._caches = caches
         self._remote_pilots = remote_pilots
@@ -87,7 +87,7 @@ class Relay:
         self._servers: list[str] = []
         self._mark = 0
         self._servers_at: Instant = 0
-        self._behind: set[asyncio.Task[None]] = set()
+        self._background_asks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         if self._remote_pilots is not None:
@@ -96,9 +96,9 @@ class Relay:
     async def stop(self) -> None:
         if self._remote_pilots is not None:
             await self._remote_pilots.stop()
-        for task in self._behind:
+        for task in self._background_asks:
             task.cancel()
-        await asyncio.gather(*self._behind, return_exceptions=True)
+        await asyncio.gather(*self._background_asks, return_exceptions=True)
 
     # What the exchange asks
 
@@ -110,25 +110,25 @@ class Relay:
     def mine(self, job: JobId) -> bool:
         return self.homes.mine(case_of(job))
 
-    def arrived(self, pilot: PilotId, serial: int) -> None:
+    def pilot_arrived(self, pilot: PilotId, serial: int) -> None:
         """A pilot that spoke to another server until now, or to none. Whoever had something for it learns where it is,
         and what it has read."""
         living = self.membership.living()
         if living:
-            self._abroad.setdefault(pilot, Abroad()).owed |= {server.id: serial for server in living}
+            self._peer_state.setdefault(pilot, PilotPeerState()).owed |= {server.id: serial for server in living}
 
     def nudged(self, server: str) -> None:
         """Another server says that it has more jobs than slots."""
-        self.signs.nudged(server)
+        self.signals.on_nudge(server)
 
-    def round(self, pilot: PilotRecord, request: SyncRequest, who: str, said: Said) -> "Round":
-        return Round(self, pilot, request, who, said)
+    def round(self, pilot: PilotRecord, request: SyncRequest, who: str, draft: AnswerBuilder) -> "RelayedRequest":
+        return RelayedRequest(self, pilot, request, who, draft)
 
     def forget(self, pilot: PilotId) -> None:
-        self._abroad.pop(pilot, None)
+        self._peer_state.pop(pilot, None)
         self._caches_seen.pop(pilot, None)
 
-    def cache_for(self, pilot: PilotRecord, request: SyncRequest, server: str) -> CacheNews | None:
+    def cache_for(self, pilot: PilotRecord, request: SyncRequest, server: str) -> CacheUpdate | None:
         """What a server that is asked for jobs does not know of the pilot's cache."""
         if self._caches is None:
             return None
@@ -138,12 +138,12 @@ class Relay:
         if version or pilot in self._caches_seen:
             self._caches_seen.setdefault(pilot, {})[server] = version
 
-    def concerned(self, pilot: PilotId, request: SyncRequest, said: Said) -> bool:
+    def concerns_peers(self, pilot: PilotId, request: SyncRequest, draft: AnswerBuilder) -> bool:
         """Whether others have a part in this request; mostly they have none."""
-        if said.strange or said.foreign or request.leaving:
+        if draft.unclaimed or draft.foreign or request.leaving:
             return True
-        abroad = self._abroad.get(pilot)
-        return abroad is not None and any(request.heard >= serial for serial in abroad.owed.values())
+        peer_state = self._peer_state.get(pilot)
+        return peer_state is not None and any(request.heard >= serial for serial in peer_state.owed.values())
 
     def servers_for(self, request: SyncRequest) -> list[str]:
         """The addresses of all servers, if the pilot knows others."""
@@ -151,19 +151,19 @@ class Relay:
         if now - self._servers_at >= SERVERS_EVERY_MS:
             living, me = self.membership.living(), self.membership.find(self.membership.id)
             self._servers = sorted({server.url for server in (*living, *([me] if me else [])) if server.url})
-            self._mark, self._servers_at = mark_of(self._servers), now
+            self._mark, self._servers_at = servers_mark(self._servers), now
         alone = len(self._servers) < 2 and not request.knows
         return [] if alone or request.knows == self._mark else self._servers
 
     # What one round needs
 
-    def of(self, pilot: PilotId) -> Abroad:
-        return self._abroad.setdefault(pilot, Abroad())
+    def of(self, pilot: PilotId) -> PilotPeerState:
+        return self._peer_state.setdefault(pilot, PilotPeerState())
 
-    def tidy(self, pilot: PilotId, abroad: Abroad) -> None:
-        abroad.owed = {id: serial for id, serial in abroad.owed.items() if self.membership.find(id) is not None}
-        if abroad.empty:
-            self._abroad.pop(pilot, None)
+    def tidy(self, pilot: PilotId, peer_state: PilotPeerState) -> None:
+        peer_state.owed = {id: serial for id, serial in peer_state.owed.items() if self.membership.find(id) is not None}
+        if peer_state.empty:
+            self._peer_state.pop(pilot, None)
 
     async def ask(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer | None:
         """Its answer; None if it gave none that counts."""
@@ -173,66 +173,68 @@ class Relay:
         patience_ms = min(max(self.lease_ms // 10, PATIENCE_MS_MIN), PATIENCE_MS_MAX)
         try:
             async with asyncio.timeout(patience_ms / 1000):
-                answer = await self.neighbours.sync(server, request, who)
-        except (NeighbourAway, TimeoutError):
+                answer = await self.peers.sync(server, request, who)
+        except (PeerUnavailable, TimeoutError):
             # Not every pilot's exchange should wait for the same silence.
             self._away_until[server.id] = self.clock.now() + patience_ms // 2
             return None
         return answer if answer.lease_ms else None  # it has heard a newer request of this pilot
 
-    def ask_behind(self, server: ServerDocument, request: SyncRequest, who: str, abroad: Abroad) -> None:
+    def ask_in_background(
+        self, server: ServerDocument, request: SyncRequest, who: str, peer_state: PilotPeerState
+    ) -> None:
         """Tell a server what the pilot has read. It has nothing to say that the pilot waits for."""
 
         async def tell() -> None:
             if await self.ask(server, request, who) is not None:
-                settle(abroad, server.id, request)
+                settle(peer_state, server.id, request)
 
         task = asyncio.get_running_loop().create_task(tell())
-        self._behind.add(task)
-        task.add_done_callback(self._behind.discard)
+        self._background_asks.add(task)
+        task.add_done_callback(self._background_asks.discard)
 
 
-def settle(abroad: Abroad, server: str, request: SyncRequest) -> None:
+def settle(peer_state: PilotPeerState, server: str, request: SyncRequest) -> None:
     """The server has heard this request: what the pilot had read by then, it knows."""
-    if request.heard >= abroad.owed.get(server, 0):
-        abroad.owed.pop(server, None)
+    if request.heard >= peer_state.owed.get(server, 0):
+        peer_state.owed.pop(server, None)
 
 
-class Round:
+class RelayedRequest:
     """One request of a pilot on its way round. Each server is asked at most once under its serial."""
 
-    def __init__(self, relay: Relay, pilot: PilotRecord, request: SyncRequest, who: str, said: Said) -> None:
+    def __init__(self, relay: Relay, pilot: PilotRecord, request: SyncRequest, who: str, draft: AnswerBuilder) -> None:
         self._relay = relay
         self._pilot = pilot
         self._request = request
         self._who = who
-        self._said = said
-        self._abroad = relay.of(pilot.id)
+        self._draft = draft
+        self._peer_state = relay.of(pilot.id)
         self._asked: set[str] = set()
-        self.nobodys: list[Report] = []  # reports about jobs of cases that are over
+        self.unowned_reports: list[AttemptReport] = []  # reports about jobs of cases that are over
 
     async def go(self) -> None:
         """Ask whoever has a part in the request."""
-        said, request = self._said, self._request
-        said.abroad |= bool(said.strange)
-        abroad = self._abroad
+        draft, request = self._draft, self._request
+        draft.has_remote |= bool(draft.unclaimed)
+        peer_state = self._peer_state
         for afresh in (False, True):
             homes = await self._homes(afresh)
-            self._settle_nobodys(homes)
+            self._settle_unowned(homes)
             await self._ask_all(homes)
-            if not (said.strange or said.foreign):
+            if not (draft.unclaimed or draft.foreign):
                 break
-        self._ask_owed()
-        self._count_unanswered()
+        self._acknowledge_owed()
+        self._count_unanswered_servers()
         if request.leaving:
             self._relay.forget(self._pilot.id)
         else:
-            self._relay.tidy(self._pilot.id, abroad)
+            self._relay.tidy(self._pilot.id, peer_state)
 
     async def fetch(self, want: int) -> bool:
         """Ask a server for jobs that has too many of them. True: there is one, but it can only be asked under the
         pilot's next serial, so the pilot is to be answered now."""
-        server = self._relay.signs.donor(self._abroad.declined)
+        server = self._relay.signals.best_donor(self._peer_state.declined)
         if server is None:
             return False
         if server.id in self._asked:
@@ -244,8 +246,8 @@ class Round:
 
     async def _homes(self, afresh: bool) -> dict[JobId, str]:
         """Where everything lives that is not ours. What nobody answered for the last time is looked for again."""
-        relay, before = self._relay, self._abroad.unanswered
-        refs = [*self._said.strange, *map(_ref, self._said.foreign)]
+        relay, before = self._relay, self._peer_state.unanswered
+        refs = [*self._draft.unclaimed, *map(_ref, self._draft.foreign)]
         known: dict[CaseId, str] = {}
         for ref in refs:
             case = case_of(ref.job)
@@ -253,17 +255,17 @@ class Round:
                 known[case] = await relay.homes.home_of(case, afresh=afresh or ref in before)
         return {ref.job: known[case_of(ref.job)] for ref in refs}
 
-    def _settle_nobodys(self, homes: dict[JobId, str]) -> None:
+    def _settle_unowned(self, homes: dict[JobId, str]) -> None:
         """A case without a home is over: what runs of it is in nobody's interest, and what is reported of it stands in
         the job's document, for whoever looks."""
-        said = self._said
-        said.lost += [ref for ref in said.strange if not homes[ref.job]]
-        said.strange = [ref for ref in said.strange if homes[ref.job]]
-        self.nobodys += [report for report in said.foreign if not homes[report.job]]
-        said.foreign = [report for report in said.foreign if homes[report.job]]
+        draft = self._draft
+        draft.lost += [ref for ref in draft.unclaimed if not homes[ref.job]]
+        draft.unclaimed = [ref for ref in draft.unclaimed if homes[ref.job]]
+        self.unowned_reports += [report for report in draft.foreign if not homes[report.job]]
+        draft.foreign = [report for report in draft.foreign if homes[report.job]]
 
     def _donor(self) -> ServerDocument | None:
-        return self._relay.signs.donor(self._abroad.declined) if self._pilot.unfed else None
+        return self._relay.signals.best_donor(self._peer_state.declined) if self._pilot.wants_jobs else None
 
     async def _ask_all(self, homes: dict[JobId, str]) -> None:
         membership = self._relay.membership
@@ -271,61 +273,68 @@ class Round:
         if self._request.leaving:
             wanted |= {server.id for server in membership.living()}
         servers = [found for id in sorted(wanted - self._asked) if (found := membership.find(id)) is not None]
-        want = max(0, self._request.want - len(self._said.jobs))
-        donor = self._donor()
+        want = max(0, self._request.want - len(self._draft.jobs))
+        best_donor = self._donor()
         await asyncio.gather(
             *(
                 self._ask(
                     server,
-                    [report for report in self._said.foreign if homes[report.job] == server.id],
-                    want if donor is not None and donor.id == server.id else 0,
+                    [report for report in self._draft.foreign if homes[report.job] == server.id],
+                    want if best_donor is not None and best_donor.id == server.id else 0,
                     {job for job, home in homes.items() if home == server.id},
                 )
                 for server in servers
             )
         )
 
-    def _ask_owed(self) -> None:
+    def _acknowledge_owed(self) -> None:
         """Let others know what the pilot has read; not the one that may be asked for jobs in a moment."""
-        request, donor = self._request, self._donor()
-        for id, serial in list(self._abroad.owed.items()):
+        request, best_donor = self._request, self._donor()
+        for id, serial in list(self._peer_state.owed.items()):
             server = self._relay.membership.find(id)
-            if server is not None and server is not donor and id not in self._asked and request.heard >= serial:
+            if server is not None and server is not best_donor and id not in self._asked and request.heard >= serial:
                 self._asked.add(id)
-                self._relay.ask_behind(server, self._passed(request, [], 0, ()), self._who, self._abroad)
+                self._relay.ask_in_background(
+                    server, self._request_for(request, [], 0, ()), self._who, self._peer_state
+                )
 
     # Asking
 
-    async def _ask(self, server: ServerDocument, reports: list[Report], want: int, its: Iterable[JobId] = ()) -> None:
+    async def _ask(
+        self, server: ServerDocument, reports: list[AttemptReport], want: int, its: Iterable[JobId] = ()
+    ) -> None:
         self._asked.add(server.id)
-        abroad, sign = self._abroad, self._relay.signs.of(server)
-        request = self._passed(self._request, reports, want, its)
+        peer_state, sign = self._peer_state, self._relay.signals.of(server)
+        request = self._request_for(self._request, reports, want, its)
         if want:
             cache = self._relay.cache_for(self._pilot, self._request, server.id)
             request = msgspec.structs.replace(request, cache=cache)
-        before = abroad.owed.get(server.id, 0)
+        before = peer_state.owed.get(server.id, 0)
         if want:
-            abroad.owed[server.id] = request.serial
+            peer_state.owed[server.id] = request.serial
         answer = await self._relay.ask(server, request, self._who)
         if answer is not None:
-            self._said.add(answer)
-            self._said.abroad = True
+            self._draft.add(answer)
+            self._draft.has_remote = True
             self._relay.cache_seen(self._pilot.id, server.id, answer.cache_seen)
             if not answer.jobs:
-                abroad.owed[server.id] = before
-            settle(abroad, server.id, request)
+                peer_state.owed[server.id] = before
+            settle(peer_state, server.id, request)
         if want and (answer is None or len(answer.jobs) < want):
-            abroad.declined[server.id] = sign
+            peer_state.declined[server.id] = sign
 
-    def _passed(self, request: SyncRequest, reports: list[Report], want: int, its: Iterable[JobId]) -> SyncRequest:
+    def _request_for(
+        self, request: SyncRequest, reports: list[AttemptReport], want: int, its: Iterable[JobId]
+    ) -> SyncRequest:
         """The request as another server gets it. It names everything: what it does not name, its home takes for given
         up. A report that is for another server is named as an attempt that goes on."""
         its, told = set(its), {(report.job, report.fence) for report in reports}
         running = [
-            beat if beat.job in its else Beat(beat.job, beat.fence, beat.state, _NOTHING) for beat in request.running
+            beat if beat.job in its else AttemptStatus(beat.job, beat.fence, beat.state, _NOTHING)
+            for beat in request.running
         ]
         running += [
-            Beat(report.job, report.fence, "running", _NOTHING)
+            AttemptStatus(report.job, report.fence, "running", _NOTHING)
             for report in request.reports
             if (report.job, report.fence) not in told
         ]
@@ -333,16 +342,16 @@ class Round:
             request, front=self._relay.membership.id, wait_ms=0, want=want, reports=reports, running=running, cache=None
         )
 
-    def _count_unanswered(self) -> None:
+    def _count_unanswered_servers(self) -> None:
         """A home that is away for long costs the pilot that home's attempts, before it costs it all the others."""
-        now, said, before = self._relay.clock.now(), self._said, self._abroad.unanswered
+        now, draft, before = self._relay.clock.now(), self._draft, self._peer_state.unanswered
         late = now - self._relay.lease_ms * 3 // 5
-        since = {ref: before.get(ref, now) for ref in said.strange}
-        said.lost += [ref for ref, at in since.items() if at <= late]
-        said.strange = [ref for ref, at in since.items() if at > late]
-        since |= {ref: before.get(ref, now) for ref in map(_ref, said.foreign)}
-        self._abroad.unanswered = since
+        since = {ref: before.get(ref, now) for ref in draft.unclaimed}
+        draft.lost += [ref for ref, at in since.items() if at <= late]
+        draft.unclaimed = [ref for ref, at in since.items() if at > late]
+        since |= {ref: before.get(ref, now) for ref in map(_ref, draft.foreign)}
+        self._peer_state.unanswered = since
 
 
-def _ref(report: Report) -> AttemptRef:
+def _ref(report: AttemptReport) -> AttemptRef:
     return AttemptRef(report.job, report.fence)

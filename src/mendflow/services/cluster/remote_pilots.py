@@ -7,20 +7,20 @@ pilots find the caches of their neighbours, whichever servers those speak to."""
 import asyncio
 
 from mendflow.core.model.views import PilotView
-from mendflow.services.base.cluster import Membership, NeighbourAway, Neighbours, ServerDocument
+from mendflow.services.base.cluster import Membership, Peers, PeerUnavailable, ServerDocument
 from mendflow.services.base.contracts import Clock
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 
-EVERY_MS_MAX = 3_000
+REFRESH_MS_MAX = 3_000
 
 
-class Acquaintance:
-    def __init__(self, membership: Membership, neighbours: Neighbours, clock: Clock, meta: QueueAndPilots) -> None:
+class RemotePilots:
+    def __init__(self, membership: Membership, peers: Peers, clock: Clock, meta: PilotScheduler) -> None:
         self._membership = membership
-        self._neighbours = neighbours
+        self._peers = peers
         self._clock = clock
         self._meta = meta
-        self._every_ms = min(meta.leases.lease_ms // 4, EVERY_MS_MAX)
+        self._refresh_ms = min(meta.leases.lease_ms // 4, REFRESH_MS_MAX)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -34,38 +34,38 @@ class Acquaintance:
     async def _run(self) -> None:
         while True:
             await asyncio.gather(*map(self.ask, self._membership.living()))
-            await self._clock.sleep(self._every_ms)
+            await self._clock.sleep(self._refresh_ms)
 
     async def ask(self, server: ServerDocument) -> None:
         """Get to know the pilots that speak to this server."""
         try:
-            async with asyncio.timeout(self._every_ms / 1000):
-                views = await self._neighbours.pilots(server)
-                cards = await self._neighbours.cards(server)
-        except (NeighbourAway, TimeoutError):
+            async with asyncio.timeout(self._refresh_ms / 1000):
+                views = await self._peers.pilots(server)
+                cards = await self._peers.cards(server)
+        except (PeerUnavailable, TimeoutError):
             return
         for view in views:
             if not view.front and view.state == "active":
-                self._meet(view, server.id)
+                self._note_pilot(view, server.id)
         for card in cards:
             known = self._meta.pilots.get(card.neighbour.pilot)
             if known is not None and known.front == server.id:
                 self._meta.caches.neighbourhood.meet(card)
 
-    def _meet(self, view: PilotView, server: str) -> None:
+    def _note_pilot(self, view: PilotView, server: str) -> None:
         """Unless we have heard of it ourselves more lately than they have."""
         meta, seen_at = self._meta, self._clock.now() - view.seen_ms_ago
         known = meta.pilots.get(view.id)
         if known is None or known.seen_at < seen_at:
             meta.pilot(view.id).meet(view, server, seen_at)
-            meta.leases.hear(view.id, now=meta.steady())
+            meta.leases.touch(view.id, now=meta.steady_ms_now())
             self._count_idle(view)
 
     def _count_idle(self, view: PilotView) -> None:
         """A pilot that has nothing to do elsewhere may have the data of jobs that live here."""
         meta, now = self._meta, self._clock.now()
         if not view.free_slots:
-            meta.queue.busy(view.id)
+            meta.queue.mark_busy(view.id)
         elif meta.caches.holds(view.id):
-            offer = meta.pilot(view.id).offer((), rounds=1, now=now, idle_ms=2 * self._every_ms)
+            offer = meta.pilot(view.id).offer((), rounds=1, now=now, idle_ms=2 * self._refresh_ms)
             meta.queue.expect(offer, view.free_slots, now)

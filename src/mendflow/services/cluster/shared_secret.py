@@ -9,7 +9,7 @@ import secrets
 
 import msgspec
 
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.stores.contract import Put, Store
 
 SECRET_KIND = "secret"

@@ -13,21 +13,21 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import HOME_KIND, HomeDocument
-from mendflow.services.base.homes import HomeBook, Tree
+from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cluster.membership import ServerMembership, Sight
-from mendflow.stores.contract import Document, Store
+from mendflow.services.cluster.membership import PeerState, ServerMembership
+from mendflow.stores.contract import Store, StoredDocument
 
 log = logging.getLogger("mendflow.servers")
 
-AT_ONCE: Final = 8
-LOOK_AT_ALL_TERMS: Final = 6
+PARALLEL_MAX: Final = 8
+FULL_SCAN_TERMS: Final = 6
 """All homes are looked at each so many times the time of take-over."""
 
-TakeUp = Callable[[Sequence[Tree]], Awaitable[None]]
+TakeUp = Callable[[Sequence[CaseTree]], Awaitable[None]]
 _decode = msgspec.json.Decoder(HomeDocument).decode
 
 
@@ -38,7 +38,7 @@ class Takeover:
         store: Store,
         ledger: Ledger,
         membership: ServerMembership,
-        homes: HomeBook,
+        homes: HomeRegistry,
         meter: Meter,
         read_shared: Callable[[], Awaitable[None]],
         take_up: TakeUp,
@@ -50,8 +50,8 @@ class Takeover:
         self._meter = meter
         self._read_shared = read_shared
         self._take_up = take_up
-        self._slots = asyncio.Semaphore(AT_ONCE)
-        self._all_at = meter()
+        self._slots = asyncio.Semaphore(PARALLEL_MAX)
+        self._full_scan_at = meter()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -70,19 +70,19 @@ class Takeover:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("no look at the homes of others: %s", error.message)
+                log.warning("could not check the cases of other servers: %s", error.message)
 
     async def look(self) -> None:
         """Take what is left of servers that have ended."""
-        ended = {id: sight for id, sight in self._membership.sights.items() if sight.document.ended}
-        due = self._meter() - self._all_at >= LOOK_AT_ALL_TERMS * self._membership.terms.takeover_ms
+        ended = {id: sight for id, sight in self._membership.peer_states.items() if sight.document.ended}
+        due = self._meter() - self._full_scan_at >= FULL_SCAN_TERMS * self._membership.terms.takeover_ms
         if not self._membership.may_promise() or not (due or any(not sight.homeless for sight in ended.values())):
             return
         if due:
-            self._all_at = self._meter()
+            self._full_scan_at = self._meter()
         found = [document async for document in self._store.scan(HOME_KIND)]
         homes = {document.id: _decode(document.body) for document in found}
-        left = [document for document in found if self._left_behind(homes[document.id], ended, due=due)]
+        left = [document for document in found if self._is_abandoned(homes[document.id], ended, due=due)]
         if left:
             await self._read_shared()  # what they may have changed last, and had no time to tell
         left.sort(key=lambda document: hashlib.sha256(f"{self._membership.id} {document.id}".encode()).digest())
@@ -91,7 +91,7 @@ class Takeover:
         for id, sight in ended.items():
             sight.homeless = id not in servers
 
-    def _left_behind(self, home: HomeDocument, ended: dict[str, Sight], *, due: bool) -> bool:
+    def _is_abandoned(self, home: HomeDocument, ended: dict[str, PeerState], *, due: bool) -> bool:
         """Whether nobody goes on with it. What a server began that was started again is its own, though the one before
         has ended."""
         if self._homes.knows(home.root):
@@ -102,18 +102,18 @@ class Takeover:
             return due
         return due and self._membership.find(home.server) is None
 
-    async def _take(self, document: Document, sight: Sight | None) -> None:
+    async def _take(self, document: StoredDocument, sight: PeerState | None) -> None:
         async with self._slots:
             for tree in await self._homes.take([document]):
                 left_ms = max(0, sight.promises_end() - self._meter()) if sight is not None else None
-                await self._take_up_whole(tree._replace(promised_ms=left_ms))
+                await self._load_tree(tree._replace(promised_ms=left_ms))
 
-    async def _take_up_whole(self, tree: Tree) -> None:
+    async def _load_tree(self, tree: CaseTree) -> None:
         try:
             await self._take_up([tree])
         except asyncio.CancelledError:
             raise
         except Exception as error:  # whatever it is: what is ours on disk is in memory, or everything is read again
             if not isinstance(error, StoreUnavailable):
-                log.exception("the cases of %s could not be taken up", tree.root)
+                log.exception("the cases of %s could not be taken over; trying again", tree.root)
             self._ledger.give_up(f"the cases of {tree.root} could not be taken up: {error}")

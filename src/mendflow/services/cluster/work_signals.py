@@ -8,8 +8,8 @@ from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
 from mendflow.core.model.ids import Instant, PilotId
-from mendflow.core.scheduling.queue import Queue
-from mendflow.services.base.cluster import Membership, Neighbours, ServerDocument
+from mendflow.core.scheduling.queue import JobQueue
+from mendflow.services.base.cluster import Membership, Peers, ServerDocument
 from mendflow.services.base.contracts import Clock
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
@@ -18,28 +18,28 @@ WORK_AFTER_MS = 10
 """Own pilots have so long to take what comes."""
 
 
-class Sign(NamedTuple):
+class WorkSignal(NamedTuple):
     beat: int
     nudges: int
 
 
-class WorkSigns:
+class WorkSignals:
     """What others have said of their work."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
-        self._nudges: dict[str, Sign] = {}
+        self._nudges: dict[str, WorkSignal] = {}
 
-    def nudged(self, server: str) -> None:
+    def on_nudge(self, server: str) -> None:
         found = self._membership.find(server)
-        before = self._nudges.get(server, Sign(0, 0))
-        self._nudges[server] = Sign(found.beat if found else 0, before.nudges + 1)
+        before = self._nudges.get(server, WorkSignal(0, 0))
+        self._nudges[server] = WorkSignal(found.beat if found else 0, before.nudges + 1)
 
-    def of(self, server: ServerDocument) -> Sign:
+    def of(self, server: ServerDocument) -> WorkSignal:
         """The newest sign of this server's work."""
-        return Sign(server.beat, self._nudges.get(server.id, Sign(0, 0)).nudges)
+        return WorkSignal(server.beat, self._nudges.get(server.id, WorkSignal(0, 0)).nudges)
 
-    def donor(self, declined: dict[str, Sign]) -> ServerDocument | None:
+    def best_donor(self, declined: dict[str, WorkSignal]) -> ServerDocument | None:
         """The server to ask for jobs: of those with a sign that was not followed in vain, the one with most of them."""
         able = [
             server
@@ -56,14 +56,14 @@ class WorkSigns:
 class Nudges:
     """What this server says to others: of its own work, and that it has something to say to their pilots."""
 
-    def __init__(self, membership: Membership, neighbours: Neighbours, queue: Queue, clock: Clock) -> None:
+    def __init__(self, membership: Membership, peers: Peers, queue: JobQueue, clock: Clock) -> None:
         self._membership = membership
-        self._neighbours = neighbours
+        self._peers = peers
         self._queue = queue
         self._clock = clock
-        self._summoned: dict[str, set[PilotId]] = {}
-        self._telling = False
-        self._told_at: Instant = 0
+        self._summoned_pilots: dict[str, set[PilotId]] = {}
+        self._announcing = False
+        self._announced_at: Instant = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def stop(self) -> None:
@@ -73,34 +73,34 @@ class Nudges:
 
     def summon(self, pilot: PilotRecord) -> None:
         """There is an order for a pilot whose held request lies at another server."""
-        if not self._summoned:
+        if not self._summoned_pilots:
             asyncio.get_running_loop().call_soon(self._summon_all)
-        self._summoned.setdefault(pilot.front, set()).add(pilot.id)
+        self._summoned_pilots.setdefault(pilot.front, set()).add(pilot.id)
 
     def work_waits(self) -> None:
         """Something was put into the queue."""
-        if not self._telling and self._membership.living():
-            self._telling = True
-            self._go(self._tell())
+        if not self._announcing and self._membership.living():
+            self._announcing = True
+            self._run_in_background(self._announce_work())
 
-    async def _tell(self) -> None:
-        await self._clock.sleep(max(WORK_AFTER_MS, self._told_at + WORK_EVERY_MS - self._clock.now()))
-        self._telling = False
+    async def _announce_work(self) -> None:
+        await self._clock.sleep(max(WORK_AFTER_MS, self._announced_at + WORK_EVERY_MS - self._clock.now()))
+        self._announcing = False
         if len(self._queue):
-            self._told_at = self._clock.now()
+            self._announced_at = self._clock.now()
             for server in self._membership.living():
                 self._send(server, [], work=True)
 
     def _summon_all(self) -> None:
-        summoned, self._summoned = self._summoned, {}
+        summoned, self._summoned_pilots = self._summoned_pilots, {}
         for front, pilots in summoned.items():
             if (server := self._membership.find(front)) is not None:
                 self._send(server, sorted(pilots), work=False)
 
     def _send(self, server: ServerDocument, pilots: list[PilotId], *, work: bool) -> None:
-        self._go(self._neighbours.nudge(server, pilots=pilots, work=work, by=self._membership.id))
+        self._run_in_background(self._peers.nudge(server, pilots=pilots, work=work, by=self._membership.id))
 
-    def _go(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -3,7 +3,7 @@
 The catalogue tells it of new files and the flow manager of ends, both through the hub; cases are started in the same
 way as those that people start."""
 
-from mendflow.services.base.contracts import Clock, Keeper
+from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
@@ -12,59 +12,61 @@ from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.flows import Flows
 from mendflow.services.data.catalogue.catalogue import Catalogue, NewFiles
 from mendflow.services.data.sets.arrivals import Arrivals
-from mendflow.services.data.sets.batches import Starting, Tending
-from mendflow.services.data.sets.responsibility import Turns
+from mendflow.services.data.sets.batches import CaseLauncher, DataSetController
+from mendflow.services.data.sets.responsibility import Responsibility
 from mendflow.services.data.sets.service import DataSets
-from mendflow.services.data.sets.store import SetBook
-from mendflow.services.data.watches.scan import Looker
-from mendflow.services.data.watches.service import Watches
-from mendflow.services.data.watches.storage import Elements
+from mendflow.services.data.sets.store import DataSetStore
+from mendflow.services.data.watches.scan import FolderScanner
+from mendflow.services.data.watches.service import WatchService
+from mendflow.services.data.watches.storage import StorageReader
 from mendflow.stores.contract import Store
 
 
-class DataWing:
+class DataServices:
     def __init__(
         self,
         *,
         store: Store,
         ledger: Ledger,
         clock: Clock,
-        keeper: Keeper,
+        file_store: FileStore,
         membership: OwnMembership,
         catalogue: Catalogue,
-        elements: Elements,
+        elements: StorageReader,
         flows: Flows,
-        starting: Starting,
+        starting: CaseLauncher,
         notices: Notices,
         hub: Hub,
     ) -> None:
-        book = SetBook(store, clock)
-        arrivals = Arrivals(book=book, catalogue=catalogue, keeper=keeper, clock=clock, notices=notices)
-        self._tending = Tending(
+        set_store = DataSetStore(store, clock)
+        arrivals = Arrivals(
+            set_store=set_store, catalogue=catalogue, file_store=file_store, clock=clock, notices=notices
+        )
+        self._controller = DataSetController(
             store=store,
             ledger=ledger,
             clock=clock,
             membership=membership,
-            book=book,
+            set_store=set_store,
             arrivals=arrivals,
             starting=starting,
             notices=notices,
         )
-        self.sets = DataSets(book=book, arrivals=arrivals, tending=self._tending, flows=flows)
-        self.watches = Watches(
+        self.sets = DataSets(set_store=set_store, arrivals=arrivals, controller=self._controller, flows=flows)
+        self.watches = WatchService(
             store=store,
             clock=clock,
-            turns=Turns(membership),
-            looker=Looker(clock=clock, sets=self.sets, catalogue=catalogue, elements=elements, notices=notices),
+            turns=Responsibility(membership),
+            looker=FolderScanner(clock=clock, sets=self.sets, catalogue=catalogue, elements=elements, notices=notices),
             find=catalogue.elements.get,
         )
-        hub.subscribe(CaseEnded, lambda end: self._tending.case_ended(end.document))
+        hub.subscribe(CaseEnded, lambda end: self._controller.case_ended(end.document))
         hub.provide(NewFiles, self.sets)
 
     def start(self) -> None:
-        self._tending.start()
+        self._controller.start()
         self.watches.start()
 
     async def stop(self) -> None:
         await self.watches.stop()
-        await self._tending.stop()
+        await self._controller.stop()

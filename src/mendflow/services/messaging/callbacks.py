@@ -12,56 +12,56 @@ from typing import Final, Protocol
 
 import msgspec
 
+from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import Mistake, NotFound, StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.core.soap.envelope import MESSAGE_ID, OURS, header, write_envelope
 from mendflow.services.base.addresses import check_url
 from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
-from mendflow.services.base.delivery import PATIENCE_MS, Carrier
-from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.delivery import PATIENCE_MS, RetryingSender
+from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.poster import Poster
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.messaging.ports.job_messages import NOTIFY, NOTIFY_ACTION, demand_known, outcome
-from mendflow.services.messaging.ports.messages import answered
+from mendflow.services.messaging.ports.job_messages import NOTIFY, NOTIFY_ACTION, demand_address, outcome_element
+from mendflow.services.messaging.ports.messages import as_message
 from mendflow.stores.contract import Store
 
 CALLBACK_KIND: Final = "callback"
-FLOW_HERE: Final = re.compile(r"mendflow:flows/([^/]+)/([^/]+)")
+FLOW_ADDRESS: Final = re.compile(r"mendflow:flows/([^/]+)/([^/]+)")
 """The address of a partner link of a flow, whichever server it is on."""
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CallbackTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An address that speaks SOAP, with headers that go `along`; or a channel of a flow here; or the administrator, who
     hears of failures alone. It is not `own` if somebody else has asked for the job."""
 
     url: str = ""
-    along: tuple[str, ...] = ()
+    soap_headers: tuple[str, ...] = ()
     flow: str = ""
     channel: str = ""
     administrator: bool = False
     own: bool = True
 
 
-ADMINISTRATOR: Final = Target(administrator=True)
+ADMINISTRATOR: Final = CallbackTarget(administrator=True)
 
 
-class Callback(msgspec.Struct, kw_only=True, omit_defaults=True):
+class CallbackDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     id: str
     job: CaseId
-    to: Target
+    to: CallbackTarget
     tries: int = 0
 
 
-class TakesMail(Protocol):
+class MessageSink(Protocol):
     async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> object: ...
 
 
-Find = Callable[[str], Awaitable[CaseDocument | None]]
-_decode = msgspec.json.Decoder(Callback).decode
+CaseLookup = Callable[[str], Awaitable[CaseDocument | None]]
+_decode = msgspec.json.Decoder(CallbackDocument).decode
 
 
 class Callbacks:
@@ -73,11 +73,11 @@ class Callbacks:
         store: Store,
         ledger: Ledger,
         clock: Clock,
-        homes: HomeBook,
+        homes: HomeRegistry,
         notices: Notices,
         poster: Poster,
-        find: Find,
-        mail: TakesMail,
+        find: CaseLookup,
+        mail: MessageSink,
         chance: Callable[[], float],
     ) -> None:
         self._store = store
@@ -87,9 +87,9 @@ class Callbacks:
         self._notices = notices
         self._poster = poster
         self._find = find
-        self._carrier = Carrier(clock, chance)
+        self._sender = RetryingSender(clock, chance)
         self.mail = mail
-        self._known: dict[CaseId, dict[str, Callback]] = {}
+        self._known: dict[CaseId, dict[str, CallbackDocument]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def load(self, roots: Collection[CaseId]) -> None:
@@ -105,52 +105,52 @@ class Callbacks:
         for job in [each for each in self._known if root_of(each) in roots]:
             document = await self._find(job)
             if document is None or not document.live:
-                self._bring_all(job)
+                self._deliver_all(job)
 
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def check(self, address: str, along: tuple[str, ...] = ()) -> Target:
-        """Where an address leads. Raises Invalid if nothing may be sent there."""
-        demand_known(address)
-        if (here := FLOW_HERE.fullmatch(address)) is not None:
-            return Target(flow=here[1], channel=f"{here[2]}.{NOTIFY}")
+    def check(self, address: str, soap_headers: tuple[str, ...] = ()) -> CallbackTarget:
+        """Where an address leads. Raises InvalidRequest if nothing may be sent there."""
+        demand_address(address)
+        if (here := FLOW_ADDRESS.fullmatch(address)) is not None:
+            return CallbackTarget(flow=here[1], channel=f"{here[2]}.{NOTIFY}")
         check_url(address, private=self._poster.private)
-        return Target(url=address, along=along)
+        return CallbackTarget(url=address, soap_headers=soap_headers)
 
-    async def add(self, document: CaseDocument, to: Target) -> None:
+    async def add(self, document: CaseDocument, to: CallbackTarget) -> None:
         """Tell the end of a job there; at once if it is over. It is on disk when this returns."""
         digest = hashlib.sha256(msgspec.json.encode(to)).hexdigest()[:16]
-        callback = Callback(id=f"{document.id}:callback-{digest}", job=document.id, to=to)
+        callback = CallbackDocument(id=f"{document.id}:callback-{digest}", job=document.id, to=to)
         if callback.id not in self._known.get(document.id, {}):
             self._keep(callback)
             self._ledger.touch(CALLBACK_KIND, callback.id, callback)
         await self._ledger.settled()
         if not document.live:
-            self._bring_all(document.id)
+            self._deliver_all(document.id)
 
     def ended(self, document: CaseDocument) -> None:
         """To be called in the same step as the end of a case."""
         if document.id in self._known:
-            self._bring_all(document.id)
+            self._deliver_all(document.id)
 
-    def _keep(self, callback: Callback) -> None:
+    def _keep(self, callback: CallbackDocument) -> None:
         self._homes.hold(callback.id, callback.id)
         self._known.setdefault(callback.job, {})[callback.id] = callback
 
     # Telling
 
-    def _bring_all(self, job: CaseId) -> None:
+    def _deliver_all(self, job: CaseId) -> None:
         under_way = {task.get_name() for task in self._tasks}
         for callback in self._known.get(job, {}).values():
             if callback.id not in under_way:
-                task = asyncio.create_task(self._bring(callback), name=callback.id)
+                task = asyncio.create_task(self._deliver_callback(callback), name=callback.id)
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-    async def _bring(self, callback: Callback) -> None:
+    async def _deliver_callback(self, callback: CallbackDocument) -> None:
         try:
             await self._ledger.settled()
             document = await self._find(callback.job)
@@ -163,9 +163,9 @@ class Callbacks:
         if not known:
             self._known.pop(callback.job, None)
         self._ledger.drop(CALLBACK_KIND, callback.id)
-        self._homes.let_go(callback.id, callback.id)
+        self._homes.release(callback.id, callback.id)
 
-    async def _tell(self, callback: Callback, document: CaseDocument) -> None:
+    async def _tell(self, callback: CallbackDocument, document: CaseDocument) -> None:
         async def failed(tries: int) -> None:
             callback.tries = tries
             self._ledger.touch(CALLBACK_KIND, callback.id, callback)
@@ -175,14 +175,14 @@ class Callbacks:
 
         to = callback.to.url or callback.to.flow
         until = document.ended_at + PATIENCE_MS
-        why = await self._carrier.bring(to, attempt, tries=callback.tries, until=until, failed=failed)
+        why = await self._sender.deliver(to, attempt, tries=callback.tries, until=until, failed=failed)
         if why:
             shown = callback.to.url.partition("?")[0] or f"{callback.to.channel} of {callback.to.flow}"
             self._notices.post(f"nobody at {shown} has taken the end of {document.id}: {why}", case=document.id)
 
-    async def _attempt(self, callback: Callback, document: CaseDocument) -> str:
+    async def _attempt(self, callback: CallbackDocument, document: CaseDocument) -> str:
         """Empty if it was taken, else why not."""
-        to, element, who = callback.to, outcome(NOTIFY, document, own=callback.to.own), document.owner
+        to, element, who = callback.to, outcome_element(NOTIFY, document, own=callback.to.own), document.owner
         if to.administrator:
             if document.status != "completed":
                 why = document.fault.message if document.fault is not None else document.status
@@ -193,13 +193,13 @@ class Callbacks:
         if to.url:
             id = header(OURS, MESSAGE_ID, f"urn:mendflow:{callback.id}/{document.started_at}")
             headers = {"Content-Type": "text/xml; charset=utf-8", "SOAPAction": f'"{NOTIFY_ACTION}"'}
-            return await self._poster.post(to.url, write_envelope([element], [id, *to.along]), headers)
+            return await self._poster.post(to.url, write_envelope([element], [id, *to.soap_headers]), headers)
         try:
-            await self.mail.post(to.flow, to.channel, answered(element), id=callback.id, who=who)
+            await self.mail.post(to.flow, to.channel, as_message(element), id=callback.id, who=who)
         except StoreUnavailable:
             raise
         except NotFound as gone:
             self._notices.post(f"the end of {callback.job} cannot be told: {gone.message}", case=callback.job)
-        except Mistake as mistake:
+        except RequestError as mistake:
             return mistake.message
         return ""

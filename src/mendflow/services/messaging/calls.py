@@ -12,22 +12,22 @@ from typing import Final
 from msgspec.structs import replace
 
 from mendflow.core.engine.messages import CallPartner
+from mendflow.core.model.errors import NotFound, StoreUnavailable, WrongServer
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Elsewhere, NotFound, StoreUnavailable
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import XmlWorld, element_text, element_value
-from mendflow.core.soap import messages, split
+from mendflow.core.model.xml import XmlDefinitions, element_text, element_value
+from mendflow.core.soap import messages, split_name
 from mendflow.core.soap.envelope import MESSAGE_ID, OURS, BadEnvelope, header, read_envelope, write_envelope
-from mendflow.core.soap.references import OWN, address_of, headers_of, outward, own_link
-from mendflow.services.base.counters import Series
+from mendflow.core.soap.references import OWN_SCHEME, address_of, headers_of, own_link, with_public_references
+from mendflow.services.base.counters import LabeledCounter
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.live_case import LiveCase
-from mendflow.services.messaging.contracts import Called, Caller, CallFailed, Mail, Port
-from mendflow.services.messaging.ports.messages import PortFault, thrown
+from mendflow.services.messaging.contracts import CallFailed, MessageInbox, PartnerClient, PartnerResponse, ServerPort
+from mendflow.services.messaging.ports.messages import PortFault, invoke_fault
 from mendflow.services.messaging.ports.proxy_messages import CALL_FLOW
-from mendflow.services.messaging.running_calls import Running
+from mendflow.services.messaging.running_calls import CaseTasks
 
 log = logging.getLogger("mendflow.partners")
 
@@ -35,25 +35,25 @@ IN_PROCESS: Final = "mendflow:"
 """Addresses that begin so mean ports of this very server."""
 UNREACHABLE: Final = "partnerUnreachable"
 REFUSED: Final = "partnerRefused"
-_AWAY: Final = frozenset({502, 503, 504})
-_GOOD: Final = range(200, 300)
+_UNAVAILABLE_STATUSES: Final = frozenset({502, 503, 504})
+_SUCCESS_STATUSES: Final = range(200, 300)
 
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 
 
-class Partners:
+class PartnerCaller:
     """`ports` are those of this server, by name. `url` says where it is reached; `mail` takes messages for flows."""
 
     def __init__(
         self,
         *,
-        caller: Caller,
-        ports: Mapping[str, Port],
+        caller: PartnerClient,
+        ports: Mapping[str, ServerPort],
         ledger: Ledger,
         finished: Finished,
         url: Callable[[], str],
-        mail: Mail,
-        counts: Series,
+        mail: MessageInbox,
+        counts: LabeledCounter,
     ) -> None:
         self._caller = caller
         self._ports = ports
@@ -62,13 +62,13 @@ class Partners:
         self._url = url
         self._mail = mail
         self._counts = counts
-        self.running = Running()
+        self.running = CaseTasks()
 
     def call(self, live: LiveCase, order: CallPartner) -> None:
         """Begin a call; its end is told when it comes."""
-        self.running.begin(live.id, self._called(live, order))
+        self.running.begin(live.id, self._run_call(live, order))
 
-    async def _called(self, live: LiveCase, order: CallPartner) -> None:
+    async def _run_call(self, live: LiveCase, order: CallPartner) -> None:
         try:
             await self._ledger.settled()
             outcome = await self._outcome(live, order)
@@ -77,53 +77,57 @@ class Partners:
         except CallFailed as failed:
             outcome = Outcome(fault=failed.fault)
         except Exception:  # a call that breaks us must not take the others along, and the story goes to the log
-            log.exception("the call of %s by %s/%s broke", order.partner, live.id, order.serial)
+            log.exception("the call of %s by %s/%s failed", order.partner, live.id, order.serial)
             fault = Fault(name=REFUSED, category=Category.REFUSED, message="the call broke here; the log tells why")
             outcome = Outcome(fault=fault)
-        self._counts.add(_told_as(outcome))
+        self._counts.add(_outcome_word(outcome))
         await self._finished(live.id, order.serial, _with_partner(outcome, order))
 
     async def _outcome(self, live: LiveCase, order: CallPartner) -> Outcome:
         world = live.flow.xml
         assert world is not None, "only flows that speak XML have port types"
         address = address_of(order.reference)
-        said = messages.spoken(world, order.port_type, order.operation, address=address)
+        said = messages.bind_operation(world, order.port_type, order.operation, address=address)
         message = order.value if isinstance(order.value, dict) else {}
-        if address.startswith(OWN):
-            return await self._posted_here(address, said, message, live, order)
+        if address.startswith(OWN_SCHEME):
+            return await self._post_to_flow(address, said, message, live, order)
         if address.startswith(IN_PROCESS):
-            return await self._called_here(address, said, live, order)
+            return await self._call_port(address, said, live, order)
         instance = live.case.index.serials.get(order.serial, 0)
         id = _message_id(live, live.unanswered.setdefault(instance, order.serial))
-        along = headers_of(order.reference)
-        body = outward(write_envelope(messages.request_body(world, said, message), [id, *along]), self._url())
+        soap_headers = headers_of(order.reference)
+        body = with_public_references(
+            write_envelope(messages.request_body(world, said, message), [id, *soap_headers]), self._url()
+        )
         assigned = _is_assigned(live, address)
         answer = await self._caller.call(address, body, action=said.bound.action, assigned=assigned)
-        heard = await asyncio.to_thread(_heard, world, said, address, answer)
+        heard = await asyncio.to_thread(_read_answer, world, said, address, answer)
         if heard.fault is None or not heard.fault.infrastructure:
             live.unanswered.pop(instance, None)
         return heard
 
-    async def _posted_here(
-        self, address: str, said: messages.Spoken, message: dict[str, Value], live: LiveCase, order: CallPartner
+    async def _post_to_flow(
+        self, address: str, said: messages.BoundOperation, message: dict[str, Value], live: LiveCase, order: CallPartner
     ) -> Outcome:
         """Give a message to a flow of this server."""
         flow, link = own_link(address)
         channel, id = f"{link}.{order.operation}", f"{live.id}/{order.serial}"
         try:
             posted = await self._mail.post(flow, channel, message, id=id, who=live.document.owner)
-        except (NotFound, Elsewhere) as mistake:
+        except (NotFound, WrongServer) as mistake:
             fault = Fault(name=UNREACHABLE, category=Category.SCHEDULER_DOWN, message=mistake.message)
             raise CallFailed(fault) from mistake
         if not said.operation.output:
             return Outcome()
         answer = await self._mail.answer(posted.id)
-        if answer.ended:
+        if answer.end_fault:
             sentence = f"{flow} ended without a reply"
-            return Outcome(fault=Fault(name=answer.ended, category=Category.FLOW, message=sentence))
+            return Outcome(fault=Fault(name=answer.end_fault, category=Category.FLOW, message=sentence))
         return Outcome(outputs=answer.value, fault=answer.fault)
 
-    async def _called_here(self, address: str, said: messages.Spoken, live: LiveCase, order: CallPartner) -> Outcome:
+    async def _call_port(
+        self, address: str, said: messages.BoundOperation, live: LiveCase, order: CallPartner
+    ) -> Outcome:
         """Ask a port of this server, with no line in between."""
         port, world = self._ports.get(address.removeprefix(IN_PROCESS)), live.flow.xml
         assert world is not None
@@ -134,9 +138,9 @@ class Partners:
         message = order.value if isinstance(order.value, dict) else {}
         element = next((found for each in message.values() if (found := element_text(each)) is not None), "")
         try:
-            answer = await port.called(element, live, order)
+            answer = await port.handle_call(element, live, order)
         except PortFault as fault:
-            raise CallFailed(thrown(fault, said.operation.faults.get(split(fault.name)[1], ""))) from fault
+            raise CallFailed(invoke_fault(fault, said.operation.faults.get(split_name(fault.name)[1], ""))) from fault
         parts = world.messages.get(said.operation.output, ())
         return Outcome(outputs={parts[0].name: element_value(answer)} if answer is not None and parts else None)
 
@@ -162,28 +166,30 @@ def _with_partner(outcome: Outcome, order: CallPartner) -> Outcome:
     return replace(outcome, fault=replace(fault, data=about))
 
 
-def _told_as(outcome: Outcome) -> str:
+def _outcome_word(outcome: Outcome) -> str:
     """How a call ended, for those who count."""
     if outcome.fault is None:
         return "answered"
     return "fault" if outcome.fault.category is Category.FLOW else outcome.fault.name
 
 
-def _heard(world: XmlWorld, said: messages.Spoken, address: str, answer: Called) -> Outcome:
+def _read_answer(
+    world: XmlDefinitions, said: messages.BoundOperation, address: str, answer: PartnerResponse
+) -> Outcome:
     """What an answer means. Only an envelope can tell of a fault of the partner's own; any other bad status is of
     whoever stands in between."""
-    if answer.status in _GOOD and not said.operation.output:
+    if answer.status in _SUCCESS_STATUSES and not said.operation.output:
         return Outcome()
     try:
         envelope = read_envelope(answer.body, f"the answer of {address}")
         told = envelope.fault()
         if told is not None:
             return Outcome(fault=messages.fault_of(world, said, told))
-        if answer.status not in _GOOD:
+        if answer.status not in _SUCCESS_STATUSES:
             return Outcome(fault=_status(address, answer.status))
-        return Outcome(outputs=dict(messages.answered(world, said, envelope)))
+        return Outcome(outputs=dict(messages.read_answer(world, said, envelope)))
     except BadEnvelope as bad:
-        if answer.status not in _GOOD:
+        if answer.status not in _SUCCESS_STATUSES:
             return Outcome(fault=_status(address, answer.status))
         sentence = f"{address} gave an answer that is none to {said.operation.name}: {bad.message}"
         return Outcome(fault=Fault(name=REFUSED, category=Category.REFUSED, message=sentence))
@@ -191,6 +197,6 @@ def _heard(world: XmlWorld, said: messages.Spoken, address: str, answer: Called)
 
 def _status(address: str, status: int) -> Fault:
     sentence = f"{address} answered with status {status}"
-    if status in _AWAY:
+    if status in _UNAVAILABLE_STATUSES:
         return Fault(name=UNREACHABLE, category=Category.SCHEDULER_DOWN, message=sentence)
     return Fault(name=REFUSED, category=Category.REFUSED, message=sentence)

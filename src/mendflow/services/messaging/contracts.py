@@ -9,10 +9,10 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.values import Value
 from mendflow.core.soap.endpoints import Endpoint
 from mendflow.services.cases.live_case import LiveCase
-from mendflow.services.messaging.message_store import Answer, Posted
+from mendflow.services.messaging.message_store import MessageReply, PostReceipt
 
 
-class Called(NamedTuple):
+class PartnerResponse(NamedTuple):
     """What a partner answered."""
 
     status: int
@@ -27,67 +27,71 @@ class CallFailed(Exception):
         self.fault = fault
 
 
-class Caller(Protocol):
-    async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> Called:
+class PartnerClient(Protocol):
+    async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> PartnerResponse:
         """Send an envelope and wait for what comes back. Raises CallFailed. An `assigned` address came by a message
         and was not written by whoever deployed the flow: nobody is to reach by it what he could not reach himself."""
         ...
 
 
-class NoCaller:
-    async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> Called:
+class NoPartnerClient:
+    async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> PartnerResponse:
         message = f"this server has no way out, so {address} cannot be called"
         raise CallFailed(Fault(name="partnerUnreachable", category=Category.REFUSED, message=message))
 
 
-NO_CALLER = NoCaller()
+NO_PARTNER_CLIENT = NoPartnerClient()
 
 
-class Reach(NamedTuple):
+class CaseAccess(NamedTuple):
     """What somebody may do with cases that are not his own: look at them, and end them."""
 
-    looks: bool = False
-    ends: bool = False
+    can_view: bool = False
+    can_end: bool = False
 
 
-OWN_ONLY = Reach()
+OWN_ONLY = CaseAccess()
 
 
-class Port(Protocol):
+class ServerPort(Protocol):
     """A port of the server itself, which speaks in elements: one comes in, and one goes out, or None where nothing is
     answered. Raises PortFault."""
 
-    async def asked(self, text: str, *, who: str, message_id: str = "", reach: Reach = OWN_ONLY) -> str | None:
+    async def handle_request(
+        self, text: str, *, who: str, message_id: str = "", reach: CaseAccess = OWN_ONLY
+    ) -> str | None:
         """By somebody over a line. The same `message_id` is the same request. `reach` is what the API would let him do
         with the cases of others."""
         ...
 
-    async def called(self, text: str, live: LiveCase, order: CallPartner) -> str | None:
+    async def handle_call(self, text: str, live: LiveCase, order: CallPartner) -> str | None:
         """By a case of this server. The same order is the same request."""
         ...
 
 
-class Mail(Protocol):
+class MessageInbox(Protocol):
     """Takes messages for flows, and tells what answers them."""
 
-    async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> Posted: ...
-    async def answer(self, id: str) -> Answer: ...
+    async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> PostReceipt: ...
+    async def answer(self, id: str) -> MessageReply: ...
 
 
-class Office(Protocol):
+class SoapGateway(Protocol):
     """What those who come with SOAP ask of a server."""
 
     async def endpoint(self, flow: str) -> Endpoint:
         """What a deployed flow offers. Raises NotFound."""
         ...
 
-    def earlier(self, flow: str) -> list[Endpoint]:
+    def earlier_endpoints(self, flow: str) -> list[Endpoint]:
         """What earlier versions of it offered, of which there are cases that run."""
         ...
 
-    async def post(self, flow: str, channel: str, message: Mapping[str, Value], *, id: str, who: str) -> Posted: ...
-    async def answer(self, flow: str, id: str) -> Answer: ...
-    def port(self, name: str) -> Port | None: ...
+    async def post(
+        self, flow: str, channel: str, message: Mapping[str, Value], *, id: str, who: str
+    ) -> PostReceipt: ...
+    async def answer(self, flow: str, id: str) -> MessageReply: ...
+    def port(self, name: str) -> ServerPort | None: ...
     def port_wsdl(self, name: str) -> str:
         """The WSDL of a port, as it ships."""
         ...

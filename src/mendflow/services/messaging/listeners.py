@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from mendflow.core.engine.xml.hearing import conversations, heard_type
+from mendflow.core.engine.xml.listeners import conversations, listened_type
 from mendflow.core.engine.xml.properties import properties_of
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import XmlWorld
+from mendflow.core.model.xml import XmlDefinitions
 from mendflow.services.cases.live_case import LiveCase
 
 _Key = tuple[tuple[str, ...], bytes]
-ANYTHING: _Key = ((), b"")
+ANY_MESSAGE: _Key = ((), b"")
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -32,7 +32,7 @@ class Channel(NamedTuple):
 class _Listeners:
     """Those of one channel, by what they listen for."""
 
-    def __init__(self, world: XmlWorld, message_type: str) -> None:
+    def __init__(self, world: XmlDefinitions, message_type: str) -> None:
         self.world = world
         self.message_type = message_type
         self.by_key: dict[_Key, dict[CaseId, None]] = {}
@@ -40,7 +40,7 @@ class _Listeners:
 
     def add(self, key: _Key, case: CaseId) -> None:
         self.by_key.setdefault(key, {})[case] = None
-        if key is not ANYTHING:
+        if key is not ANY_MESSAGE:
             self.properties[key[0]] = None
 
     def remove(self, key: _Key, case: CaseId) -> None:
@@ -49,9 +49,9 @@ class _Listeners:
         if not cases:
             self.by_key.pop(key, None)
 
-    def for_message(self, message: Value) -> list[CaseId]:
+    def cases_for_message(self, message: Value) -> list[CaseId]:
         known: dict[str, Value] = {}
-        found = dict(self.by_key.get(ANYTHING, {}))
+        found = dict(self.by_key.get(ANY_MESSAGE, {}))
         for names in self.properties:
             values = properties_of(self.world, names, self.message_type, message, known)
             if values is not None:
@@ -59,23 +59,23 @@ class _Listeners:
         return list(found)
 
 
-class Listening:
+class ListenerIndex:
     def __init__(self) -> None:
         self._channels: dict[tuple[str, str], dict[Channel, _Listeners]] = {}
         self._cases: dict[CaseId, dict[Channel, list[_Key]]] = {}
-        self._said: dict[str, dict[tuple[str, tuple[str, ...]], bytes | None]] = {}  # by messages that wait
+        self._property_values: dict[str, dict[tuple[str, tuple[str, ...]], bytes | None]] = {}  # by messages that wait
 
-    def note(self, live: LiveCase, name: str) -> None:
+    def update(self, live: LiveCase, name: str) -> None:
         """Somebody in the case listens on the channel, or for others than before."""
         channel = Channel(live.document.flow, live.document.digest, name)
         self._drop(live.id, channel)
-        kind = heard_type(live.case, name)
+        kind = listened_type(live.case, name)
         if kind is None or live.flow.xml is None:
             return
         listeners = self._channels.setdefault((channel.flow, name), {}).setdefault(
             channel, _Listeners(live.flow.xml, kind)
         )
-        keys = [ANYTHING if each is None else (each[0], _encode(each[1])) for each in conversations(live.case, name)]
+        keys = [ANY_MESSAGE if each is None else (each[0], _encode(each[1])) for each in conversations(live.case, name)]
         for key in keys:
             listeners.add(key, live.id)
         self._cases.setdefault(live.id, {})[channel] = keys
@@ -97,30 +97,30 @@ class Listening:
             self._drop(case, channel)
         self._cases.pop(case, None)
 
-    def wants(self, live: LiveCase, name: str, mail: str, message: Value) -> bool:
+    def may_take(self, live: LiveCase, name: str, mail: str, message: Value) -> bool:
         """Whether a case may take a message that waits. What the message says is looked up once, however many ask."""
         keys = self._cases.get(live.id, {}).get(Channel(live.document.flow, live.document.digest, name), ())
-        if not keys or ANYTHING in keys or live.flow.xml is None:
+        if not keys or ANY_MESSAGE in keys or live.flow.xml is None:
             return bool(keys)
-        kind, known = "", self._said.setdefault(mail, {})
+        kind, known = "", self._property_values.setdefault(mail, {})
         for names, values in keys:
             if (live.document.digest, names) not in known:
-                kind = kind or heard_type(live.case, name) or ""
+                kind = kind or listened_type(live.case, name) or ""
                 found = properties_of(live.flow.xml, names, kind, message)
                 known[live.document.digest, names] = None if found is None else _encode(found)
             if known[live.document.digest, names] == values:
                 return True
         return False
 
-    def taken(self, mail: str) -> None:
+    def drop_message(self, mail: str) -> None:
         """A message waits no more."""
-        self._said.pop(mail, None)
+        self._property_values.pop(mail, None)
 
-    def somebody(self, flow: str, name: str) -> bool:
+    def has_listener(self, flow: str, name: str) -> bool:
         """Whether any case of the flow listens on the channel."""
         return bool(self._channels.get((flow, name)))
 
-    def for_message(self, flow: str, name: str, message: Value) -> list[CaseId]:
+    def cases_for_message(self, flow: str, name: str, message: Value) -> list[CaseId]:
         """The cases that may take a message."""
         versions = self._channels.get((flow, name), {})
-        return [case for listeners in list(versions.values()) for case in listeners.for_message(message)]
+        return [case for listeners in list(versions.values()) for case in listeners.cases_for_message(message)]

@@ -18,12 +18,12 @@ from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Store
 
-MAIL_KIND: Final = "mail"
-ANSWER_KIND: Final = "answer"
+MESSAGE_KIND: Final = "mail"
+MESSAGE_REPLY_KIND: Final = "answer"
 ENDPOINT_KIND: Final = "endpoint"
 
-KEPT_MS: Final = 3_600_000
-KEPT_MAX: Final = 10_000
+REPLIES_KEPT_MS: Final = 3_600_000
+REPLIES_KEPT_MAX: Final = 10_000
 """So long, and so many, messages are kept after their answers, for whoever asks again."""
 
 
@@ -33,31 +33,31 @@ def endpoint_of(flow: str) -> CaseId:
     return CaseId(f"{flow.replace('.', '_dot_')}{ENDPOINT}")
 
 
-def mail_id(flow: str, who: str, id: str) -> str:
+def message_key(flow: str, who: str, id: str) -> str:
     """The name of a message's document: whoever sends it may call it what they like, and two may do so alike."""
     named = hashlib.sha256(f"{who}\n{id}".encode()).hexdigest()[:32]
     return f"{endpoint_of(flow)}/{named}"
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MessageReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What became of a request: a reply with a value, a reply with a fault or the fault that ended its case, or the
     word for a case that ended without any: `processTerminated` or `missingReply`. `case` had the message. The answer to
     what asks for none is empty."""
 
     value: Value = None
     fault: Fault | None = None
-    ended: str = ""
+    end_fault: str = ""
     case: CaseId = CaseId("")
 
 
-class Posted(msgspec.Struct, frozen=True, kw_only=True):
+class PostReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """A message that is on disk. `id` is what its answer is asked for by; `repeated`: it was there before."""
 
     id: str
     repeated: bool = False
 
 
-class MailDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
+class MessageDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     """`number` is its place among the messages of its flow. `case` has it; without one it waits. `begins`: the case
     begins with it."""
 
@@ -66,15 +66,15 @@ class MailDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     channel: str
     message: Value
     number: int
-    came_at: Instant
+    received_at: Instant
     who: str = ""
     case: CaseId = CaseId("")
     begins: bool = False
     one_way: bool = False
 
 
-class AnswerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
-    answer: Answer
+class ReplyDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
+    answer: MessageReply
     at: Instant
 
 
@@ -82,24 +82,24 @@ class EndpointDocument(msgspec.Struct, kw_only=True):
     """How many messages came for a flow, and how many cases they began."""
 
     flow: str
-    came: int = 0
-    begun: int = 0
+    messages: int = 0
+    cases: int = 0
 
 
-_decode_mail: Final = msgspec.json.Decoder(MailDocument).decode
-_decode_answer: Final = msgspec.json.Decoder(AnswerDocument).decode
+_decode_message: Final = msgspec.json.Decoder(MessageDocument).decode
+_decode_reply: Final = msgspec.json.Decoder(ReplyDocument).decode
 _decode_endpoint: Final = msgspec.json.Decoder(EndpointDocument).decode
 
 
 _Group = CaseId | tuple[str, str]
 
 
-def _group(mail: MailDocument) -> _Group:
+def _group(mail: MessageDocument) -> _Group:
     """Those that a case has, or those of a channel that wait."""
     return mail.case or (mail.flow, mail.channel)
 
 
-class MailBook:
+class MessageStore:
     """What is written of messages. `open` are those that something still follows from, in the order in which they
     came."""
 
@@ -108,9 +108,9 @@ class MailBook:
         self._ledger = ledger
         self._clock = clock
         self.endpoints: dict[CaseId, EndpointDocument] = {}
-        self.open: dict[str, MailDocument] = {}
-        self._groups: dict[_Group, dict[str, MailDocument]] = {}
-        self._kept: dict[str, Instant] = {}  # answered, and since when
+        self.open: dict[str, MessageDocument] = {}
+        self._groups: dict[_Group, dict[str, MessageDocument]] = {}
+        self._replied: dict[str, Instant] = {}  # answered, and since when
 
     async def load(self, root: CaseId) -> bool:
         """Read what is known of the messages of a tree; whether messages come for it at all."""
@@ -119,18 +119,18 @@ class MailBook:
             return False
         self.endpoints[root] = endpoint
         answered: dict[str, Instant] = {}
-        async for found in self._store.scan(ANSWER_KIND, f"{root}/"):
-            self._ledger.known(ANSWER_KIND, found.id, found.version)
-            answered[found.id] = _decode_answer(found.body).at
-        mails: list[MailDocument] = []
-        async for found in self._store.scan(MAIL_KIND, f"{root}/"):
-            self._ledger.known(MAIL_KIND, found.id, found.version)
+        async for found in self._store.scan(MESSAGE_REPLY_KIND, f"{root}/"):
+            self._ledger.known(MESSAGE_REPLY_KIND, found.id, found.version)
+            answered[found.id] = _decode_reply(found.body).at
+        mails: list[MessageDocument] = []
+        async for found in self._store.scan(MESSAGE_KIND, f"{root}/"):
+            self._ledger.known(MESSAGE_KIND, found.id, found.version)
             if found.id not in answered:
-                mails.append(_decode_mail(found.body))
+                mails.append(_decode_message(found.body))
         for mail in sorted(mails, key=lambda each: each.number):
             self.open[mail.id] = mail
             self._groups.setdefault(_group(mail), {})[mail.id] = mail
-        self._kept.update(sorted(answered.items(), key=lambda each: each[1]))
+        self._replied.update(sorted(answered.items(), key=lambda each: each[1]))
         return True
 
     async def _endpoint(self, root: CaseId) -> EndpointDocument | None:
@@ -147,77 +147,77 @@ class MailBook:
 
     def knows(self, id: str) -> bool:
         """Whether this message came before."""
-        return id in self.open or id in self._kept
+        return id in self.open or id in self._replied
 
-    async def same(self, id: str, channel: str, message: Value) -> bool:
+    async def is_same(self, id: str, channel: str, message: Value) -> bool:
         """Whether the message that came by this name was this one, as far as anybody still knows."""
         mail = self.open.get(id)
         if mail is None:
             await self._ledger.settled()
-            found = await self._store.get(MAIL_KIND, id)
-            mail = _decode_mail(found.body) if found is not None else None
+            found = await self._store.get(MESSAGE_KIND, id)
+            mail = _decode_message(found.body) if found is not None else None
         return mail is None or (mail.channel, mail.message) == (channel, message)
 
-    def came(self, mail: MailDocument) -> None:
+    def add(self, mail: MessageDocument) -> None:
         """A new message."""
         root = root_of(mail.id)
         endpoint = self.endpoints[root]
-        endpoint.came += 1
-        mail.number = endpoint.came
+        endpoint.messages += 1
+        mail.number = endpoint.messages
         self.open[mail.id] = mail
         self._groups.setdefault(_group(mail), {})[mail.id] = mail
         self._ledger.touch(ENDPOINT_KIND, root, endpoint, told=True)
-        self._ledger.touch(MAIL_KIND, mail.id, mail, told=True)
-        self._forget_old()
+        self._ledger.touch(MESSAGE_KIND, mail.id, mail, told=True)
+        self._drop_old_replies()
 
-    def begins(self, mail: MailDocument) -> CaseId:
+    def begin_case(self, mail: MessageDocument) -> CaseId:
         """A new case begins with this message; the case's name."""
         root = root_of(mail.id)
         endpoint = self.endpoints[root]
-        endpoint.begun += 1
+        endpoint.cases += 1
         self._ledger.touch(ENDPOINT_KIND, root, endpoint)
-        self.given(mail, CaseId(f"{root}.{endpoint.begun}"), begins=True)
+        self.assign(mail, CaseId(f"{root}.{endpoint.cases}"), begins=True)
         return mail.case
 
-    def given(self, mail: MailDocument, case: CaseId, *, begins: bool = False) -> None:
+    def assign(self, mail: MessageDocument, case: CaseId, *, begins: bool = False) -> None:
         """A case has it; the empty one: it waits again."""
-        self._leave(mail)
+        self._leave_group(mail)
         mail.case, mail.begins = case, begins
         self._groups.setdefault(_group(mail), {})[mail.id] = mail
-        self._ledger.touch(MAIL_KIND, mail.id, mail)
+        self._ledger.touch(MESSAGE_KIND, mail.id, mail)
 
-    def _leave(self, mail: MailDocument) -> None:
+    def _leave_group(self, mail: MessageDocument) -> None:
         mails = self._groups[_group(mail)]
         del mails[mail.id]
         if not mails:
             del self._groups[_group(mail)]
 
-    def over(self, mail: MailDocument, answer: Answer) -> None:
+    def close(self, mail: MessageDocument, answer: MessageReply) -> None:
         """Nothing more follows from it."""
         now = self._clock.now()
-        self._leave(mail)
+        self._leave_group(mail)
         del self.open[mail.id]
-        self._kept[mail.id] = now
-        self._ledger.touch(ANSWER_KIND, mail.id, AnswerDocument(answer=answer, at=now))
+        self._replied[mail.id] = now
+        self._ledger.touch(MESSAGE_REPLY_KIND, mail.id, ReplyDocument(answer=answer, at=now))
 
-    async def answer(self, id: str) -> Answer | None:
+    async def answer(self, id: str) -> MessageReply | None:
         """What was answered to a message that is over; None if nothing is known of it, or not any more."""
         await self._ledger.settled()
-        found = await self._store.get(ANSWER_KIND, id)
-        return _decode_answer(found.body).answer if found is not None else None
+        found = await self._store.get(MESSAGE_REPLY_KIND, id)
+        return _decode_reply(found.body).answer if found is not None else None
 
-    def of_case(self, case: CaseId) -> list[MailDocument]:
+    def of_case(self, case: CaseId) -> list[MessageDocument]:
         """The messages that a case has, and that something still follows from."""
         return list(self._groups.get(case, {}).values())
 
-    def waiting(self, flow: str, channel: str) -> list[MailDocument]:
+    def waiting(self, flow: str, channel: str) -> list[MessageDocument]:
         """The messages on a channel that nobody has, in the order in which they came."""
         return list(self._groups.get((flow, channel), {}).values())
 
-    def _forget_old(self) -> None:
-        until = self._clock.now() - KEPT_MS
-        while self._kept and (len(self._kept) > KEPT_MAX or next(iter(self._kept.values())) < until):
-            id = next(iter(self._kept))
-            del self._kept[id]
-            self._ledger.drop(MAIL_KIND, id)
-            self._ledger.drop(ANSWER_KIND, id)
+    def _drop_old_replies(self) -> None:
+        until = self._clock.now() - REPLIES_KEPT_MS
+        while self._replied and (len(self._replied) > REPLIES_KEPT_MAX or next(iter(self._replied.values())) < until):
+            id = next(iter(self._replied))
+            del self._replied[id]
+            self._ledger.drop(MESSAGE_KIND, id)
+            self._ledger.drop(MESSAGE_REPLY_KIND, id)

@@ -7,7 +7,7 @@ from typing import Any
 from mendflow.core.model.ids import CaseId
 
 
-class Running:
+class CaseTasks:
     def __init__(self) -> None:
         self._tasks: dict[asyncio.Task[None], CaseId] = {}
 

@@ -9,20 +9,20 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.xml.sheets import SheetFailed, SheetMissing, transformed
-from mendflow.services.messaging.style_sheets import Bounds, Made, Task
+from mendflow.core.xml.style_sheets import StyleSheetFailed, StyleSheetNotFound, transform
+from mendflow.services.messaging.style_sheets import SheetLimits, SheetResult, SheetTask
 
 STDERR: Final = 2
 
 
 def main() -> None:
-    task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
-    give_up_the_world(task.bounds)
-    sys.stdout.buffer.write(msgspec.json.encode(made_of(task)))
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=SheetTask)
+    apply_limits(task.bounds)
+    sys.stdout.buffer.write(msgspec.json.encode(run_sheet(task)))
     sys.stdout.buffer.flush()
 
 
-def give_up_the_world(bounds: Bounds) -> None:
+def apply_limits(bounds: SheetLimits) -> None:
     """From here on nothing can be opened, and nothing else started that could."""
     for kind, most in (
         (resource.RLIMIT_CPU, bounds.cpu_s),
@@ -36,15 +36,17 @@ def give_up_the_world(bounds: Bounds) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def made_of(task: Task) -> Made:
+def run_sheet(task: SheetTask) -> SheetResult:
     try:
-        return Made(value=transformed(task.sheets, task.sheet, task.source, task.params))
-    except SheetMissing:
-        return Made(fault="xsltStylesheetNotFound", message=f"the flow has no style sheet {task.sheet}")
-    except SheetFailed as failed:
-        return Made(fault="subLanguageExecutionFault", message=f"{task.sheet}: {failed}")
+        return SheetResult(value=transform(task.sheets, task.sheet, task.source, task.params))
+    except StyleSheetNotFound:
+        return SheetResult(fault="xsltStylesheetNotFound", message=f"the flow has no style sheet {task.sheet}")
+    except StyleSheetFailed as failed:
+        return SheetResult(fault="subLanguageExecutionFault", message=f"{task.sheet}: {failed}")
     except MemoryError:
-        return Made(fault="subLanguageExecutionFault", message=f"{task.sheet} took too much memory, and was stopped")
+        return SheetResult(
+            fault="subLanguageExecutionFault", message=f"{task.sheet} took too much memory, and was stopped"
+        )
 
 
 if __name__ == "__main__":

@@ -19,15 +19,15 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.values import Value
 
 MIB: Final = 1 << 20
-RUNNER: Final = "mendflow.services.messaging.style_sheet_process"
-HANDED_ON: Final = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT")
+RUNNER_MODULE: Final = "mendflow.services.messaging.style_sheet_process"
+PASSED_VARIABLES: Final = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 log = logging.getLogger("mendflow.transforms")
 
 Params = Sequence[tuple[str, Value]]
 
 
-class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+class SheetLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What a sheet may take. Its process takes some of the memory before it begins."""
 
     cpu_s: int = 10
@@ -37,17 +37,17 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     at_once: int = 2
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class SheetTask(msgspec.Struct, frozen=True, kw_only=True):
     """What the runner is told."""
 
     sheets: dict[str, str]
     sheet: str
     source: str
     params: list[tuple[str, Value]]
-    bounds: Bounds
+    bounds: SheetLimits
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class SheetResult(msgspec.Struct, frozen=True, kw_only=True):
     """What the runner says: a value, or the name of a fault and a sentence."""
 
     value: Value = None
@@ -64,22 +64,22 @@ class Transformer(Protocol):
     ) -> Value | Fault: ...
 
 
-class Counted(Protocol):
+class TransformCounter(Protocol):
     """Who counts transformations by how they ended."""
 
     def add(self, *key: str) -> None: ...
 
 
-class SheetProcesses:
+class ProcessTransformer:
     """The transformer with a process for each document, a few of them at once."""
 
-    def __init__(self, bounds: Bounds | None = None, counted: Counted | None = None) -> None:
-        self.bounds = bounds or Bounds()
+    def __init__(self, bounds: SheetLimits | None = None, counted: TransformCounter | None = None) -> None:
+        self.bounds = bounds or SheetLimits()
         self._turn = asyncio.Semaphore(self.bounds.at_once)
         self._counted = counted
 
     async def transform(self, sheets: Mapping[str, str], sheet: str, source: str, params: Params = ()) -> Value | Fault:
-        task = Task(sheets=dict(sheets), sheet=sheet, source=source, params=list(params), bounds=self.bounds)
+        task = SheetTask(sheets=dict(sheets), sheet=sheet, source=source, params=list(params), bounds=self.bounds)
         async with self._turn:
             began = time.monotonic()
             made = await self._run(msgspec.json.encode(task))
@@ -91,23 +91,23 @@ class SheetProcesses:
 
     async def _run(self, given: bytes) -> Value | Fault:
         try:
-            process = await _started()
+            process = await _start_process()
         except OSError as error:
             return _fault(f"no process can be started: {error.strerror}", Category.RESOURCE)
         assert process.stdin is not None and process.stdout is not None
         try:
             async with asyncio.timeout(self.bounds.wall_s):
-                _, said = await asyncio.gather(_give(process.stdin, given), self._heard(process.stdout))
+                _, said = await asyncio.gather(_write_input(process.stdin, given), self._read_output(process.stdout))
                 code = None if said is None else await process.wait()
         except TimeoutError:
             return _fault(f"the style sheet did not end within {self.bounds.wall_s:g} s", Category.TIME)
         finally:
-            await _end(process, process.stdout)
+            await _kill(process, process.stdout)
         if said is None or code is None:
             return _fault(f"the style sheet makes more than {self.bounds.result_bytes // MIB} MB")
-        return _judged(said, code)
+        return _decode_result(said, code)
 
-    async def _heard(self, source: asyncio.StreamReader) -> bytes | None:
+    async def _read_output(self, source: asyncio.StreamReader) -> bytes | None:
         """What the process says, to its end; None if that is too much."""
         said = bytearray()
         while part := await source.read(1 << 16):
@@ -117,28 +117,28 @@ class SheetProcesses:
         return bytes(said)
 
 
-async def _started() -> asyncio.subprocess.Process:
+async def _start_process() -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",
         "-m",
-        RUNNER,
+        RUNNER_MODULE,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env={name: os.environ[name] for name in HANDED_ON if name in os.environ},
+        env={name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ},
         start_new_session=True,
     )
 
 
-async def _give(target: asyncio.StreamWriter, given: bytes) -> None:
+async def _write_input(target: asyncio.StreamWriter, given: bytes) -> None:
     with suppress(ConnectionError):  # its end tells why it did not listen
         target.write(given)
         await target.drain()
     target.close()
 
 
-async def _end(process: asyncio.subprocess.Process, said: asyncio.StreamReader) -> None:
+async def _kill(process: asyncio.subprocess.Process, said: asyncio.StreamReader) -> None:
     """The end of a process is known only when all that it said was heard."""
     with suppress(ProcessLookupError):
         process.kill()
@@ -147,11 +147,11 @@ async def _end(process: asyncio.subprocess.Process, said: asyncio.StreamReader) 
     await process.wait()
 
 
-def _judged(said: bytes, code: int) -> Value | Fault:
+def _decode_result(said: bytes, code: int) -> Value | Fault:
     if code != 0:
         return _fault("the style sheet took too much time or memory, and was stopped", Category.TIME)
     try:
-        made = msgspec.json.decode(said, type=Made)
+        made = msgspec.json.decode(said, type=SheetResult)
     except msgspec.DecodeError:
         return _fault("the style sheet took too much memory, and was stopped", Category.MEMORY)
     if made.fault:

@@ -5,29 +5,29 @@ known, and whatever it made then is what the case goes on with."""
 
 from collections.abc import Awaitable, Callable
 
-from mendflow.core.engine.messages import Transform
+from mendflow.core.engine.messages import RunStyleSheet
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import StoreUnavailable
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.live_case import LiveCase
-from mendflow.services.messaging.running_calls import Running
+from mendflow.services.messaging.running_calls import CaseTasks
 from mendflow.services.messaging.style_sheets import Transformer
 
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 
 
-class Transforms:
+class TransformRunner:
     def __init__(self, transformer: Transformer, ledger: Ledger, finished: Finished) -> None:
         self._transformer, self._ledger, self._finished = transformer, ledger, finished
-        self.running = Running()
+        self.running = CaseTasks()
 
-    def begin(self, live: LiveCase, order: Transform) -> None:
+    def begin(self, live: LiveCase, order: RunStyleSheet) -> None:
         """Its end is told when it comes."""
-        self.running.begin(live.id, self._made(live, order))
+        self.running.begin(live.id, self._run_transform(live, order))
 
-    async def _made(self, live: LiveCase, order: Transform) -> None:
+    async def _run_transform(self, live: LiveCase, order: RunStyleSheet) -> None:
         world = live.flow.xml
         assert world is not None, "only flows that speak XML have style sheets"
         try:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from mendflow.core.model.ids import CaseId
 from mendflow.services.base.alerts import AlertDocument, AlertRaised
 from mendflow.services.base.contracts import Clock
-from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
@@ -18,27 +18,27 @@ from mendflow.services.base.notices import Notices
 from mendflow.services.base.poster import Poster
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.observe.monitor import LevelCounts, Monitor
-from mendflow.services.observe.monitor_settings import MonitorRules
+from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.observe.notifications.notifier import Notifier
-from mendflow.services.observe.notifications.webhooks import WebhookBook
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.observe.notifications.webhooks import WebhookStore
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store
 
 
-class WatchWing:
+class ObservabilityServices:
     def __init__(
         self,
         *,
         store: Store,
         ledger: Ledger,
         clock: Clock,
-        rules: MonitorRules,
+        rules: MonitorSettings,
         poster: Poster,
         membership: OwnMembership,
-        homes: HomeBook,
+        homes: HomeRegistry,
         notices: Notices,
         manager: FlowManager,
-        meta: QueueAndPilots,
+        meta: PilotScheduler,
         levels: LevelCounts,
         hub: Hub,
     ) -> None:
@@ -60,7 +60,7 @@ class WatchWing:
             clock=clock,
             homes=homes,
             poster=poster,
-            hooks=WebhookBook(store, ledger, clock, secrets.token_hex),
+            webhooks=WebhookStore(store, ledger, clock, secrets.token_hex),
             chance=random.random,
             hub=hub,
         )
@@ -70,7 +70,7 @@ class WatchWing:
         self._notices.post(f"alert: {alert.sentence}", case=alert.case, item=alert.item)
 
     async def read_shared(self) -> None:
-        await self.notifier.hooks.start()
+        await self.notifier.webhooks.start()
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Before the cases of these trees are taken up."""

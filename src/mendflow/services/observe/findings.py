@@ -6,9 +6,9 @@ from mendflow.core.model.alerts import Notification
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.jobs import Job, Resources
 from mendflow.core.scheduling.amounts import duration, size
-from mendflow.core.scheduling.queue import Waiting
-from mendflow.services.base.alerts import Finding
-from mendflow.services.observe.monitor_settings import MonitorRules
+from mendflow.core.scheduling.queue import WaitingGroup
+from mendflow.services.base.alerts import AlertFinding
+from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 DAY_MS = 86_400_000
@@ -22,9 +22,9 @@ def ran_ms(job: Job, pilot: PilotRecord, now: Instant) -> int:
     return max(0, now - job.history[-1].granted_at)
 
 
-def about_job(
-    job: Job, pilot: PilotRecord, expected_ms: int, *, now: Instant, silent_ms: int, rules: MonitorRules
-) -> Finding | None:
+def job_finding(
+    job: Job, pilot: PilotRecord, expected_ms: int, *, now: Instant, silent_ms: int, rules: MonitorSettings
+) -> AlertFinding | None:
     """A job that is over its time: orphaned if its pilot is silent, else over-long if it is far over."""
     ran, silence = ran_ms(job, pilot, now), now - pilot.seen_at if pilot.seen_at else 0
     if not expected_ms or ran <= max(expected_ms, rules.long_min_ms):
@@ -33,7 +33,7 @@ def about_job(
     told += f" at {pilot.host}" if pilot.host else ""
     told += f", {duration(expected_ms)} were expected"
     if silence >= silent_ms:
-        return Finding(
+        return AlertFinding(
             kind="orphan",
             subject=job.id,
             episode=f"{job.fence}-{pilot.newest}",
@@ -44,7 +44,7 @@ def about_job(
         )
     if ran <= rules.long_factor * expected_ms:
         return None
-    return Finding(
+    return AlertFinding(
         kind="long-job",
         subject=job.id,
         episode=str(job.fence),
@@ -55,10 +55,10 @@ def about_job(
     )
 
 
-def about_pilot(pilot: PilotRecord, episode: str, *, lease_ms: int) -> Finding:
+def pilot_finding(pilot: PilotRecord, episode: str, *, lease_ms: int) -> AlertFinding:
     held = len(pilot.held)
     what = f"; the {held} jobs that it held are given to others" if held else ""
-    return Finding(
+    return AlertFinding(
         kind="pilot-gone",
         subject=pilot.id,
         episode=episode,
@@ -68,8 +68,8 @@ def about_pilot(pilot: PilotRecord, episode: str, *, lease_ms: int) -> Finding:
     )
 
 
-def about_server(server: str, incarnation: str, host: str, silent_ms: int) -> Finding:
-    return Finding(
+def server_finding(server: str, incarnation: str, host: str, silent_ms: int) -> AlertFinding:
+    return AlertFinding(
         kind="server-gone",
         subject=server,
         episode=incarnation,
@@ -79,9 +79,9 @@ def about_server(server: str, incarnation: str, host: str, silent_ms: int) -> Fi
     )
 
 
-def about_delivery(to: str, told: Notification, why: str, now: Instant) -> Finding:
+def delivery_finding(to: str, told: Notification, why: str, now: Instant) -> AlertFinding:
     """At most one a day for each receiver."""
-    return Finding(
+    return AlertFinding(
         kind="not-delivered",
         subject=to,
         episode=str(now // DAY_MS),
@@ -91,7 +91,7 @@ def about_delivery(to: str, told: Notification, why: str, now: Instant) -> Findi
     )
 
 
-def shape_text(needs: Resources) -> str:
+def needs_text(needs: Resources) -> str:
     parts = [f"{needs.cpus:g} CPUs"]
     parts += [size(needs.memory_bytes)] if needs.memory_bytes else []
     parts += [f"{needs.gpus} GPUs"] if needs.gpus else []
@@ -110,7 +110,7 @@ class Growth:
         self.lengths: list[int] = []
 
 
-class Growths:
+class GrowthTracker:
     """Lengths that only grow, by name, from look to look."""
 
     def __init__(self, looks: int) -> None:
@@ -128,27 +128,29 @@ class Growths:
             if len(known.lengths) == self._looks and known.lengths[-1] > known.lengths[0]:
                 yield name, known
 
-    def lasts(self, episode: str) -> bool:
+    def is_ongoing(self, episode: str) -> bool:
         """Whether what began then has not been interrupted."""
         return any(str(known.since) == episode for known in self._known.values())
 
 
-def about_queue(waiting: Waiting, server: str, growth: Growth) -> Finding:
+def queue_finding(waiting: WaitingGroup, server: str, growth: Growth) -> AlertFinding:
     able = (
-        "the pilots that could take them are busy or kept" if waiting.able else "no pilot that is here could take them"
+        "the pilots that could take them are busy or kept"
+        if waiting.has_pilot
+        else "no pilot that is here could take them"
     )
-    return Finding(
+    return AlertFinding(
         kind="queue-grows",
-        subject=f"{shape_text(waiting.needs)} at {server}",
+        subject=f"{needs_text(waiting.needs)} at {server}",
         episode=str(growth.since),
-        sentence=f"{growth.lengths[-1]} jobs that need {shape_text(waiting.needs)} wait at server {server},"
+        sentence=f"{growth.lengths[-1]} jobs that need {needs_text(waiting.needs)} wait at server {server},"
         f" {growth.lengths[-1] - growth.lengths[0]} more than {len(growth.lengths) - 1} looks ago, and none was taken:"
         f" {able}. Start pilots with so much; `mendflow why {waiting.first}` tells what is missing",
     )
 
 
-def about_level(level: int, server: str, growth: Growth, wait_ms: int) -> Finding:
-    return Finding(
+def level_finding(level: int, server: str, growth: Growth, wait_ms: int) -> AlertFinding:
+    return AlertFinding(
         kind="level-fills",
         subject=f"level {level} at {server}",
         episode=str(growth.since),

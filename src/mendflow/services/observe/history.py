@@ -13,10 +13,10 @@ from mendflow.core.engine import Case, evolve
 from mendflow.core.engine.messages import (
     CallPartner,
     Cancel,
-    CancelCalled,
+    CancelCalledCase,
     CancelJob,
+    CaseMoved,
     Deliver,
-    DoMend,
     EndCase,
     Event,
     Fact,
@@ -26,24 +26,24 @@ from mendflow.core.engine.messages import (
     ForceFail,
     ItemFailed,
     ItemSkipped,
-    Moved,
     OfferTask,
     Order,
     RemoveItem,
     RestartItem,
     Resume,
+    RunPrimitive,
+    RunStyleSheet,
     StageFiles,
-    StartCalled,
+    StartCalledCase,
     StartCase,
     SubmitJob,
     Suspend,
-    Transform,
     WithdrawTask,
     WriteData,
 )
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, Release
-from mendflow.core.model.mending import BY_HAND, Decision
+from mendflow.core.model.repair import BY_HAND, Decision
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import ItemView
 from mendflow.services.cases.live_case import journal_of, name_of
@@ -53,8 +53,8 @@ from mendflow.stores.contract import Store
 PAGE_EVENTS = 5_000
 _decode_event = msgspec.json.Decoder(Event).decode
 
-_CASE_ENDS = {"completed": "complete", "failed": "pi_abort", "cancelled": "withdraw"}
-_STEERED: dict[type, tuple[str, str]] = {
+_END_LIFECYCLES = {"completed": "complete", "failed": "pi_abort", "cancelled": "withdraw"}
+_COMMAND_WORDS: dict[type, tuple[str, str]] = {
     Suspend: ("suspended", "suspend"),
     Resume: ("continued", "resume"),
     Cancel: ("removed", "withdraw"),
@@ -64,18 +64,18 @@ _STEERED: dict[type, tuple[str, str]] = {
     RemoveItem: ("removed", "withdraw"),
     WriteData: ("written", ""),
 }
-_OUT: dict[type, tuple[str, str]] = {
+_ORDER_WORDS: dict[type, tuple[str, str]] = {
     SubmitJob: ("submitted", "schedule"),
     OfferTask: ("offered", "schedule"),
     StageFiles: ("staging", "schedule"),
-    StartCalled: ("called", "start"),
+    StartCalledCase: ("called", "start"),
     CallPartner: ("asked", "start"),
-    DoMend: ("mending", "start"),
-    Transform: ("transforming", "start"),
+    RunPrimitive: ("mending", "start"),
+    RunStyleSheet: ("transforming", "start"),
 }
-_BACK: dict[type, tuple[str, str]] = {
+_WITHDRAWAL_WORDS: dict[type, tuple[str, str]] = {
     CancelJob: ("cancelled", "withdraw"),
-    CancelCalled: ("cancelled", "withdraw"),
+    CancelCalledCase: ("cancelled", "withdraw"),
     WithdrawTask: ("withdrawn", "withdraw"),
 }
 
@@ -91,7 +91,7 @@ async def journal(store: Store, case: CaseId) -> list[HistoryEntry]:
     return reader.entries
 
 
-class _Out(NamedTuple):
+class _Outgoing(NamedTuple):
     """Something that went out to the world: the item, the word for what was wanted, and the name to tell it by."""
 
     item: ItemId
@@ -105,31 +105,31 @@ class _Reader:
     def __init__(self, case: CaseId) -> None:
         self._id = case
         self._case = Case.blank()
-        self._items: dict[int, _Out] = {}  # by serial
+        self._items: dict[int, _Outgoing] = {}  # by serial
         self.entries: list[HistoryEntry] = []
 
     def take(self, event: Event) -> None:
-        self._fact(event.at, event.fact)
+        self._add_fact(event.at, event.fact)
         for order in evolve(self._case, event):
-            self._order(event.at, order)
+            self._add_order(event.at, order)
 
-    def _fact(self, at: Instant, fact: Fact) -> None:
+    def _add_fact(self, at: Instant, fact: Fact) -> None:
         match fact:
             case StartCase():
                 self._add(at, "started", name=str(fact.flow.name), lifecycle="start")
             case FinishItem(serial=serial) if serial in self._items:
-                self._finished(at, fact)
+                self._add_finish(at, fact)
             case Deliver():
                 self._add(at, "message", name=fact.channel, lifecycle="complete", message=f"to channel {fact.channel}")
             case FireTimer(serial=serial):
                 self._add(at, "timer", name="timer", lifecycle="complete", message=f"timer {serial}")
-            case Moved(server=server):
+            case CaseMoved(server=server):
                 flow = _flow_name(self._case)
                 self._add(at, "moved", name=flow, lifecycle="", message=f"server {server} goes on with it")
-            case _ if type(fact) in _STEERED:
-                self._steered(at, fact)
+            case _ if type(fact) in _COMMAND_WORDS:
+                self._add_command(at, fact)
 
-    def _finished(self, at: Instant, fact: FinishItem) -> None:
+    def _add_finish(self, at: Instant, fact: FinishItem) -> None:
         out, fault = self._items[fact.serial], fact.outcome.fault
         if fault is not None:
             self._add(at, "failed", name=out.name, item=out.item, lifecycle="ate_abort", message=fault.message)
@@ -138,8 +138,8 @@ class _Reader:
         what = {"staging": "staged", "mending": "mended", "transforming": "transformed"}.get(out.what, "completed")
         self._add(at, what, name=out.name, item=out.item, lifecycle="complete", message=cached)
 
-    def _steered(self, at: Instant, fact: Fact) -> None:
-        what, lifecycle = _STEERED[type(fact)]
+    def _add_command(self, at: Instant, fact: Fact) -> None:
+        what, lifecycle = _COMMAND_WORDS[type(fact)]
         by, item = getattr(fact, "by", ""), getattr(fact, "item", None)
         message = getattr(fact, "reason", "")
         if isinstance(fact, ForceFail):
@@ -160,28 +160,28 @@ class _Reader:
             )
         )
 
-    def _order(self, at: Instant, order: Order) -> None:
+    def _add_order(self, at: Instant, order: Order) -> None:
         if isinstance(order, EndCase):
             message = order.fault.message if order.fault else ""
             self._add(
-                at, order.status, name=_flow_name(self._case), lifecycle=_CASE_ENDS[order.status], message=message
+                at, order.status, name=_flow_name(self._case), lifecycle=_END_LIFECYCLES[order.status], message=message
             )
         elif isinstance(order, ItemSkipped):
             self._add(at, "skipped", item=order.item, lifecycle="autoskip", message=order.reason)
         elif isinstance(order, ItemFailed):
             self._add(at, "failed", item=order.item, lifecycle="ate_abort", message=order.fault.message)
-        elif type(order) in _OUT:
-            self._went_out(at, order)
-        elif type(order) in _BACK and (known := self._items.get(getattr(order, "serial", 0))):
-            what, lifecycle = _BACK[type(order)]
+        elif type(order) in _ORDER_WORDS:
+            self._add_outgoing(at, order)
+        elif type(order) in _WITHDRAWAL_WORDS and (known := self._items.get(getattr(order, "serial", 0))):
+            what, lifecycle = _WITHDRAWAL_WORDS[type(order)]
             self._add(at, what, name=known.name, item=known.item, lifecycle=lifecycle)
 
-    def _went_out(self, at: Instant, order: Order) -> None:
-        what, lifecycle = _OUT[type(order)]
+    def _add_outgoing(self, at: Instant, order: Order) -> None:
+        what, lifecycle = _ORDER_WORDS[type(order)]
         item = order.spec.item if isinstance(order, SubmitJob) else getattr(order, "item", ItemId(""))
-        name = order.do.value if isinstance(order, DoMend) else name_of(item)
-        self._items[getattr(order, "serial", 0)] = _Out(item, what, name)
-        self._add(at, what, name=name, item=item, lifecycle=lifecycle, message=_wanted(order))
+        name = order.do.value if isinstance(order, RunPrimitive) else name_of(item)
+        self._items[getattr(order, "serial", 0)] = _Outgoing(item, what, name)
+        self._add(at, what, name=name, item=item, lifecycle=lifecycle, message=_order_text(order))
 
     def _add(
         self,
@@ -211,17 +211,17 @@ def _flow_name(case: Case) -> str:
     return str(case.flow.name) if case.flow else ""
 
 
-def _wanted(order: Order) -> str:
-    if isinstance(order, DoMend):
+def _order_text(order: Order) -> str:
+    if isinstance(order, RunPrimitive):
         about = f" {order.about}" if order.about else ""
         return f"{order.do.value} {order.target}{about}"
-    if isinstance(order, StartCalled):
+    if isinstance(order, StartCalledCase):
         return order.name
     if isinstance(order, OfferTask):
         return f"to {order.role}"
     if isinstance(order, CallPartner):
         return f"{order.operation} of {order.partner}"
-    if isinstance(order, Transform):
+    if isinstance(order, RunStyleSheet):
         return f"by {order.sheet}"
     return ""
 
@@ -243,7 +243,7 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
             )
             release = attempt.release or (None if attempt.end else job.requeued)
             if release is not None:
-                yield _released(job, release, told, begun)
+                yield _release_entry(job, release, told, begun)
             elif attempt.end and attempt.end != "completed":
                 why = f"{told}: {attempt.fault.message}" if attempt.fault else told
                 yield msgspec.convert(
@@ -259,7 +259,7 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
                 )
 
 
-def _released(job: Job, release: Release, told: str, begun: Instant) -> HistoryEntry:
+def _release_entry(job: Job, release: Release, told: str, begun: Instant) -> HistoryEntry:
     """A person took the attempt from its pilot."""
     return HistoryEntry(
         at=max(release.at, begun + 1),
@@ -274,7 +274,7 @@ def _released(job: Job, release: Release, told: str, begun: Instant) -> HistoryE
     )
 
 
-def by_whom(
+def with_actors(
     entries: Iterable[HistoryEntry], jobs: Iterable[Job], tasks: Iterable[TaskDocument]
 ) -> Iterator[HistoryEntry]:
     """The engine's entries, with the pilot that each job ended on, and the person who ended a task."""
@@ -325,7 +325,7 @@ def primitives(entries: Iterable[HistoryEntry], decision: Decision) -> Iterator[
 def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
     """What the exception service concluded, and what came of it."""
     for decision in decisions:
-        if raised := _raised(decision):
+        if raised := _trigger_entry(decision):
             yield raised
         if raised and decision.state == "waiting":
             continue
@@ -338,7 +338,7 @@ def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
             item=decision.item,
             lifecycle="start" if decision.exlet else "",
             by=_rule_of(decision),
-            message=_concluded(decision),
+            message=_conclusion_text(decision),
             decision=decision.id,
             exlet=decision.exlet,
         )
@@ -350,7 +350,7 @@ def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
             yield msgspec.structs.replace(known, at=decision.ended_at, what="repaired", message=told, lifecycle=how)
 
 
-def _raised(decision: Decision) -> HistoryEntry | None:
+def _trigger_entry(decision: Decision) -> HistoryEntry | None:
     """What somebody said has happened, when he said it; the repair may have come much later."""
     trigger = decision.context.get("trigger")
     if not trigger or "!" in decision.id:  # what took another's place was raised with it
@@ -377,7 +377,7 @@ def _rule_of(decision: Decision) -> str:
     return f"{said.rules} v{said.version} rule {said.rule}" if said else ""
 
 
-def _concluded(decision: Decision) -> str:
+def _conclusion_text(decision: Decision) -> str:
     about = f"{decision.type.value}: {decision.fault.message}" if decision.fault else decision.type.value
     if not decision.exlet:
         said = f"{about}; {'waits for a person' if decision.state == 'waiting' else 'no rule took it up'}"

@@ -4,9 +4,9 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 
-from mendflow.core.model.problems import StoreUnavailable
-from mendflow.services.base.counters import StoreCounts
-from mendflow.stores.contract import Document, Done, Store, Taken, Where, Write
+from mendflow.core.model.errors import StoreUnavailable
+from mendflow.services.base.counters import StoreMetrics
+from mendflow.stores.contract import FieldCondition, Store, StoredDocument, Write, WriteConflict, WriteDone
 
 _now_ns = time.perf_counter_ns
 
@@ -14,7 +14,7 @@ _now_ns = time.perf_counter_ns
 class MeteredStore:
     """`inner` does the work. A scan is timed to its last document, without the time that the reader took for each."""
 
-    def __init__(self, inner: Store, counts: StoreCounts) -> None:
+    def __init__(self, inner: Store, counts: StoreMetrics) -> None:
         self.inner = inner
         self.counts = counts
 
@@ -27,7 +27,7 @@ class MeteredStore:
             self.counts.failed(operation)
             raise
         finally:
-            self.counts.took(operation, _now_ns() - began)
+            self.counts.observe_call(operation, _now_ns() - began)
 
     async def open(self) -> None:
         with self._timed("open"):
@@ -36,19 +36,19 @@ class MeteredStore:
     async def close(self) -> None:
         await self.inner.close()
 
-    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         with self._timed("write"):
             results = await self.inner.write(writes)
         for result in results:
-            if type(result) is Taken:
+            if type(result) is WriteConflict:
                 self.counts.conflicts.add(result.kind or "stream")
         return results
 
-    async def get(self, kind: str, id: str) -> Document | None:
+    async def get(self, kind: str, id: str) -> StoredDocument | None:
         with self._timed("get"):
             return await self.inner.get(kind, id)
 
-    async def get_many(self, kind: str, ids: Sequence[str]) -> list[Document]:
+    async def get_many(self, kind: str, ids: Sequence[str]) -> list[StoredDocument]:
         with self._timed("get_many"):
             return await self.inner.get_many(kind, ids)
 
@@ -60,7 +60,7 @@ class MeteredStore:
         with self._timed("length"):
             return await self.inner.length(stream)
 
-    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
         spent = 0
         began = _now_ns()
         try:
@@ -73,25 +73,25 @@ class MeteredStore:
             self.counts.failed("scan")
             raise
         finally:
-            self.counts.took("scan", spent)
+            self.counts.observe_call("scan", spent)
 
     async def search(
         self,
         kind: str,
-        where: Sequence[Where] = (),
+        where: Sequence[FieldCondition] = (),
         *,
         order_by: str = "",
         descending: bool = False,
         limit: int = 100,
         offset: int = 0,
-        after: Document | None = None,
-    ) -> list[Document]:
+        after: StoredDocument | None = None,
+    ) -> list[StoredDocument]:
         with self._timed("search"):
             return await self.inner.search(
                 kind, where, order_by=order_by, descending=descending, limit=limit, offset=offset, after=after
             )
 
-    async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:
+    async def count(self, kind: str, where: Sequence[FieldCondition] = (), *, by: str = "") -> dict[str, int]:
         with self._timed("count"):
             return await self.inner.count(kind, where, by=by)
 

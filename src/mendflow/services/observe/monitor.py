@@ -12,10 +12,10 @@ from typing import Protocol
 import msgspec
 
 from mendflow.core.model.alerts import AlertView, Notification
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
-from mendflow.core.model.problems import StoreUnavailable
-from mendflow.services.base.alerts import AlertBook, AlertDocument, AlertRaised, Finding
+from mendflow.services.base.alerts import AlertDocument, AlertFinding, AlertRaised, AlertStore
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
@@ -24,20 +24,20 @@ from mendflow.services.base.membership import OwnMembership
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.observe.findings import (
-    Growths,
-    about_delivery,
-    about_job,
-    about_level,
-    about_pilot,
-    about_queue,
-    about_server,
+    GrowthTracker,
+    delivery_finding,
+    job_finding,
+    level_finding,
+    pilot_finding,
+    queue_finding,
+    server_finding,
 )
-from mendflow.services.observe.monitor_settings import MonitorRules
+from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.observe.notifications.notifier import DeliveryFailures
-from mendflow.services.observe.runtimes import Runtimes
-from mendflow.services.scheduling.exchange import PilotLost
+from mendflow.services.observe.runtimes import RuntimeEstimator
+from mendflow.services.scheduling.facts import PilotLost
 from mendflow.services.scheduling.pilot_records import PilotRecord
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.monitor")
@@ -45,7 +45,7 @@ log = logging.getLogger("mendflow.monitor")
 RAISED_MAX = 50
 """Of one kind no more are raised at one look: the next look raises more, if they last."""
 
-GONE_MAX = 1_000
+LOST_PILOTS_MAX = 1_000
 _decode_job = msgspec.json.Decoder(Job).decode
 
 
@@ -60,10 +60,10 @@ class Monitor:
         *,
         store: Store,
         clock: Clock,
-        rules: MonitorRules,
+        rules: MonitorSettings,
         membership: OwnMembership,
         manager: FlowManager,
-        meta: QueueAndPilots,
+        meta: PilotScheduler,
         levels: LevelCounts,
         ledger: Ledger,
         hub: Hub,
@@ -76,14 +76,14 @@ class Monitor:
         self._manager = manager
         self._meta = meta
         self._levels = levels
-        self.alerts = AlertBook(store, clock, lambda: membership.id, kept_ms=rules.kept_ms, hub=hub)
-        self.runtimes = Runtimes(store, learn_min=rules.learn_min)
-        self._queues = Growths(rules.queue_looks)
-        self._filling = Growths(rules.queue_looks)
-        self._gone: list[Finding] = []
+        self.alerts = AlertStore(store, clock, lambda: membership.id, kept_ms=rules.kept_ms, hub=hub)
+        self.runtimes = RuntimeEstimator(store, learn_min=rules.learn_min)
+        self._queue_growth = GrowthTracker(rules.queue_looks)
+        self._level_growth = GrowthTracker(rules.queue_looks)
+        self._lost_pilots: list[AlertFinding] = []
         self._ledger = ledger
-        self._told: list[str] = []
-        hub.subscribe(PilotLost, lambda lost: self.pilot_gone(lost.pilot))
+        self._announced: list[str] = []
+        hub.subscribe(PilotLost, lambda lost: self.pilot_lost(lost.pilot))
         hub.subscribe(AlertRaised, lambda raised: self._alert_raised(raised.alert))
         hub.provide(DeliveryFailures, self)
         self._task: asyncio.Task[None] | None = None
@@ -98,12 +98,12 @@ class Monitor:
 
     # What others tell it of
 
-    def pilot_gone(self, pilot: PilotRecord) -> None:
+    def pilot_lost(self, pilot: PilotRecord) -> None:
         """A pilot's lease has ended without a farewell. Its front tells of it; when that has ended too, all who knew
         the pilot would, and mean the same episode."""
         now = self._clock.now()
         leaving = pilot.ends_at and now >= pilot.ends_at
-        if not pilot.seen_at or leaving or pilot.submission or len(self._gone) >= GONE_MAX:
+        if not pilot.seen_at or leaving or pilot.submission or len(self._lost_pilots) >= LOST_PILOTS_MAX:
             return  # one that was submitted is replaced if it is needed, and its site tells what became of it
         if not pilot.front:
             episode = f"{self._membership.id}-{pilot.newest}"
@@ -111,15 +111,15 @@ class Monitor:
             episode = f"with {pilot.front}-{self._incarnation(pilot.front)}"
         else:
             return
-        self._gone.append(about_pilot(pilot, episode, lease_ms=self._meta.leases.lease_ms))
+        self._lost_pilots.append(pilot_finding(pilot, episode, lease_ms=self._meta.leases.lease_ms))
 
-    async def not_delivered(self, to: str, told: Notification, why: str) -> None:
+    async def delivery_failed(self, to: str, told: Notification, why: str) -> None:
         """A notification could not be brought to somebody in all the time that it may take."""
-        await self.alerts.raise_(about_delivery(to, told, why, self._clock.now()))
+        await self.alerts.raise_(delivery_finding(to, told, why, self._clock.now()))
 
     def _alert_raised(self, alert: AlertDocument) -> None:
         """The notifier has noted it for clients, too: when that is on disk, the alert is marked as told."""
-        self._told.append(alert.id)
+        self._announced.append(alert.id)
 
     async def acknowledge(self, id: str, *, who: str) -> AlertView:
         return await self.alerts.acknowledge(id, who=who)
@@ -132,42 +132,42 @@ class Monitor:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("the monitors could not look: %s", error.message)
+                log.warning("the monitors could not run: %s", error.message)
             except Exception:  # a monitor that ends silently would be the worst of all: the next look may succeed
-                log.exception("the monitors could not look")
+                log.exception("the monitors could not run")
 
     async def look(self) -> None:
         if not self._membership.may_promise():
             return  # others may have its cases by now: what it has in memory proves nothing
         await self.alerts.read()
         await self.runtimes.merge(self._clock.now())
-        found = [each async for each in self._over_time()]
-        gone, self._gone = self._gone, []
-        found += [*gone, *self._dead_servers(), *self._growing(), *self._filling_levels()]
+        found = [each async for each in self._overdue_jobs()]
+        gone, self._lost_pilots = self._lost_pilots, []
+        found += [*gone, *self._dead_servers(), *self._growing_queues(), *self._filling_levels()]
         counts: dict[str, int] = {}
         for finding in found:
             counts[finding.kind] = counts.get(finding.kind, 0) + 1
             if counts[finding.kind] <= RAISED_MAX:
                 await self.alerts.raise_(finding)
         for known in list(self.alerts.open.values()):
-            if await self._over(known.alert):
+            if await self._is_over(known.alert):
                 await self.alerts.close(known)
-        await self.alerts.tell_for(self._left_behind)
-        if self._told:
+        await self.alerts.tell_for_ended(self._is_orphaned)
+        if self._announced:
             await self._ledger.settled()
-            told, self._told = self._told, []
+            told, self._announced = self._announced, []
             for id in told:
-                await self.alerts.told(id)
+                await self.alerts.mark_told(id)
 
-    async def _over_time(self) -> AsyncIterator[Finding]:
+    async def _overdue_jobs(self) -> AsyncIterator[AlertFinding]:
         now, silent_ms = self._clock.now(), self._meta.leases.lease_ms // 2
         for job, pilot in list(self._running()):
-            expected_ms = job.spec.expected_ms or await self._learned(job)
-            finding = about_job(job, pilot, expected_ms, now=now, silent_ms=silent_ms, rules=self._rules)
+            expected_ms = job.spec.expected_ms or await self._learned_ms(job)
+            finding = job_finding(job, pilot, expected_ms, now=now, silent_ms=silent_ms, rules=self._rules)
             if finding is not None:
                 yield finding
 
-    async def _learned(self, job: Job) -> int:
+    async def _learned_ms(self, job: Job) -> int:
         live = self._manager.live.get(job.case)
         return await self.runtimes.expected_ms(live.document.flow, job.name) if live is not None else 0
 
@@ -180,35 +180,39 @@ class Monitor:
                 if held.runs and not job.suspended and job.history[-1].granted_at <= oldest:
                     yield job, pilot
 
-    def _dead_servers(self) -> Iterator[Finding]:
+    def _dead_servers(self) -> Iterator[AlertFinding]:
         if isinstance(self._membership, ServerMembership):
-            for sight in self._membership.sights.values():
+            for sight in self._membership.peer_states.values():
                 told = sight.document
                 if told.ended and told.silent_ms:
-                    yield about_server(told.id, told.incarnation, told.host, told.silent_ms)
+                    yield server_finding(told.id, told.incarnation, told.host, told.silent_ms)
 
-    def _growing(self) -> Iterator[Finding]:
+    def _growing_queues(self) -> Iterator[AlertFinding]:
         now, server = self._clock.now(), self._membership.id
         waiting = {str(each.needs): each for each in self._meta.waiting()}
-        for name, growth in self._queues.look({name: (each.jobs, each.first) for name, each in waiting.items()}, now):
+        for name, growth in self._queue_growth.look(
+            {name: (each.jobs, each.first) for name, each in waiting.items()}, now
+        ):
             if growth.lengths[-1] - growth.lengths[0] >= self._rules.queue_min:
-                yield about_queue(waiting[name], server, growth)
+                yield queue_finding(waiting[name], server, growth)
 
-    def _filling_levels(self) -> Iterator[Finding]:
+    def _filling_levels(self) -> Iterator[AlertFinding]:
         now, server = self._clock.now(), self._membership.id
         counts = {str(level): (count, "") for level, count in self._levels.counts().items() if count}
-        for name, growth in self._filling.look(counts, now):
+        for name, growth in self._level_growth.look(counts, now):
             if growth.lengths[-1] >= self._rules.level_min:
-                yield about_level(int(name), server, growth, self._levels.wait_ms(int(name)))
+                yield level_finding(int(name), server, growth, self._levels.wait_ms(int(name)))
 
     # What is over
 
-    async def _over(self, alert: AlertDocument) -> bool:
+    async def _is_over(self, alert: AlertDocument) -> bool:
         episode = alert.id.rpartition("/")[2]
         mine = alert.raised_by == self._membership.id
         match alert.kind:
             case "orphan" | "long-job":
-                return await self._job_over(JobId(alert.subject), episode, mine=mine or self._ended(alert.raised_by))
+                return await self._is_job_over(
+                    JobId(alert.subject), episode, mine=mine or self._has_ended(alert.raised_by)
+                )
             case "pilot-gone":
                 pilot = self._meta.pilots.get(PilotId(alert.subject))
                 lease_ms = self._meta.leases.lease_ms
@@ -217,12 +221,12 @@ class Monitor:
                 found = self._membership.find(alert.subject)
                 return found is not None and found.incarnation != episode
             case "queue-grows":
-                return not self._queues.lasts(episode) if mine else self._ended(alert.raised_by)
+                return not self._queue_growth.is_ongoing(episode) if mine else self._has_ended(alert.raised_by)
             case "level-fills":
-                return not self._filling.lasts(episode) if mine else self._ended(alert.raised_by)
+                return not self._level_growth.is_ongoing(episode) if mine else self._has_ended(alert.raised_by)
         return False
 
-    async def _job_over(self, id: JobId, episode: str, *, mine: bool) -> bool:
+    async def _is_job_over(self, id: JobId, episode: str, *, mine: bool) -> bool:
         """Whether the attempt is over, or its pilot was heard again. Who has the job in memory knows; else whoever is
         responsible for the alert looks at the document."""
         job = self._meta.jobs.get(id)
@@ -236,16 +240,16 @@ class Monitor:
         pilot = self._meta.pilots.get(job.pilot) if job.pilot is not None else None
         return bool(serial) and pilot is not None and pilot.newest > int(serial)
 
-    def _ended(self, server: str) -> bool:
+    def _has_ended(self, server: str) -> bool:
         return self._membership.find(server) is None
 
-    def _left_behind(self, alert: AlertDocument) -> bool:
+    def _is_orphaned(self, alert: AlertDocument) -> bool:
         """Whether nobody is about to tell of it: who raised it has ended, or was started again since."""
         if alert.raised_by == self._membership.id:
             return alert.raised_at < self._started_at
-        return self._ended(alert.raised_by)
+        return self._has_ended(alert.raised_by)
 
     def _incarnation(self, server: str) -> str:
         membership = self._membership
-        sight = membership.sights.get(server) if isinstance(membership, ServerMembership) else None
+        sight = membership.peer_states.get(server) if isinstance(membership, ServerMembership) else None
         return sight.document.incarnation if sight is not None else ""

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class MonitorRules(msgspec.Struct, frozen=True, kw_only=True):
+class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`look_ms` is how often is looked. A job is over-long when it has run `long_factor` times as long as expected, and
     at least `long_min_ms`; where a flow does not say what it expects, that is learned from `learn_min` jobs or more.
     A queue grows when it has got longer at `queue_looks` looks, by `queue_min` jobs in all, and nothing was taken from

@@ -4,8 +4,8 @@ in between is not."""
 
 from collections.abc import AsyncIterator
 
-from mendflow.core.model.views import Happening, ItemView
-from mendflow.services.base.events import SERIALS_PER_MS, Happenings
+from mendflow.core.model.views import ChangeEvent, ItemView
+from mendflow.services.base.events import SERIALS_PER_MS, EventStream
 from mendflow.services.cases.live_case import CaseDocument
 
 SLACK_MS = 2_000
@@ -14,32 +14,32 @@ _OVER = frozenset({"completed", "failed", "cancelled", "cached", "skipped"})
 
 
 async def listen(
-    told: Happenings, document: CaseDocument, rows: AsyncIterator[ItemView], after: int, kind: str
-) -> AsyncIterator[Happening]:
+    told: EventStream, document: CaseDocument, rows: AsyncIterator[ItemView], after: int, kind: str
+) -> AsyncIterator[ChangeEvent]:
     """Of one case from the given serial on; `rows` are its items. Ends with the case."""
     id, over = document.id, not document.live
-    if after and not told.reaches_back(id, after) and kind in ("", "item"):
+    if after and not told.covers_since(id, after) and kind in ("", "item"):
         async for happening in _items_since(rows, after):
             yield happening
     ended = told.has_ended(id)
     async for happening in told.listen(id, after, kind=kind, over=over):
         yield happening
     if over and not ended and kind in ("", "case"):
-        yield _the_end(document, after)
+        yield _end_event(document, after)
 
 
-async def _items_since(rows: AsyncIterator[ItemView], after: int) -> AsyncIterator[Happening]:
+async def _items_since(rows: AsyncIterator[ItemView], after: int) -> AsyncIterator[ChangeEvent]:
     """The state of each item that may have changed after this serial."""
     since = after // SERIALS_PER_MS - SLACK_MS
     async for row in rows:
         if row.state not in _OVER or max(row.ended_at, row.created_at) >= since:
             at = row.ended_at or row.created_at
-            yield Happening(serial=after, at=at, kind="item", case=row.case, item=row.item, state=row.state)
+            yield ChangeEvent(serial=after, at=at, kind="item", case=row.case, item=row.item, state=row.state)
 
 
-def _the_end(document: CaseDocument, after: int) -> Happening:
+def _end_event(document: CaseDocument, after: int) -> ChangeEvent:
     """The last that happens in any case."""
-    return Happening(
+    return ChangeEvent(
         serial=max(after, document.ended_at * SERIALS_PER_MS),
         at=document.ended_at,
         kind="case",

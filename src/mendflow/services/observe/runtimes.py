@@ -12,18 +12,18 @@ import msgspec
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.jobs import Job, JobState
-from mendflow.stores.contract import Done, Put, Store
+from mendflow.stores.contract import Put, Store, WriteDone
 
 RUNTIME_KIND: Final = "runtime"
-KEPT: Final = 64
-SPREADS: Final = 4
+SAMPLES_MAX: Final = 64
+SPREAD_FACTOR: Final = 4
 NAMES_MAX: Final = 10_000
 """More names than these are not learned by one server: something makes them up."""
 
-Name = tuple[str, str]
+RuntimeKey = tuple[str, str]
 
 
-class Runtime(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimeStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """The latest durations of a flow's jobs of one name, and how many there ever were."""
 
     flow: str
@@ -34,24 +34,24 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Runtime).decode
+_decode = msgspec.json.Decoder(RuntimeStatistics).decode
 
 
 def estimate_ms(latest_ms: list[int]) -> int:
     """What a job of this name takes at most, as a rule."""
     middle = median(latest_ms)
     spread = median(abs(each - middle) for each in latest_ms)
-    return int(middle + SPREADS * spread)
+    return int(middle + SPREAD_FACTOR * spread)
 
 
-class Runtimes:
+class RuntimeEstimator:
     def __init__(self, store: Store, *, learn_min: int) -> None:
         self._store = store
         self._learn_min = learn_min
-        self._known: dict[Name, Runtime] = {}
-        self._asked: set[Name] = set()
-        self._new: dict[Name, deque[int]] = {}
-        self._counts: dict[Name, int] = {}
+        self._known: dict[RuntimeKey, RuntimeStatistics] = {}
+        self._loaded: set[RuntimeKey] = set()
+        self._new: dict[RuntimeKey, deque[int]] = {}
+        self._counts: dict[RuntimeKey, int] = {}
 
     def note(self, flow: str, job: Job) -> None:
         """A job has completed."""
@@ -61,13 +61,13 @@ class Runtimes:
         name = (flow, job.name)
         if name not in self._new and len(self._new) >= NAMES_MAX:
             return
-        self._new.setdefault(name, deque(maxlen=KEPT)).append(measures.ran_ms)
+        self._new.setdefault(name, deque(maxlen=SAMPLES_MAX)).append(measures.ran_ms)
         self._counts[name] = self._counts.get(name, 0) + 1
 
     async def expected_ms(self, flow: str, name: str) -> int:
         """What is learned of this name so far; 0 if too little."""
         key = (flow, name)
-        if key not in self._asked:
+        if key not in self._loaded:
             await self._read(key)
         known = self._known.get(key)
         return estimate_ms(known.latest_ms) if known is not None and known.jobs >= self._learn_min else 0
@@ -80,24 +80,24 @@ class Runtimes:
             while not await self._merge(name, list(latest), counts[name], now):
                 pass
 
-    async def _merge(self, name: Name, latest_ms: list[int], jobs: int, now: Instant) -> bool:
+    async def _merge(self, name: RuntimeKey, latest_ms: list[int], jobs: int, now: Instant) -> bool:
         version, known = await self._read(name)
-        merged = Runtime(
+        merged = RuntimeStatistics(
             flow=name[0],
             name=name[1],
             jobs=known.jobs + jobs,
-            latest_ms=[*known.latest_ms, *latest_ms][-KEPT:],
+            latest_ms=[*known.latest_ms, *latest_ms][-SAMPLES_MAX:],
             at=now,
         )
         [result] = await self._store.write([Put(RUNTIME_KIND, f"{name[0]}/{name[1]}", _encode(merged), version)])
-        if isinstance(result, Done):
+        if isinstance(result, WriteDone):
             self._known[name] = merged
-        return isinstance(result, Done)
+        return isinstance(result, WriteDone)
 
-    async def _read(self, name: Name) -> tuple[int, Runtime]:
+    async def _read(self, name: RuntimeKey) -> tuple[int, RuntimeStatistics]:
         found = await self._store.get(RUNTIME_KIND, f"{name[0]}/{name[1]}")
-        known = _decode(found.body) if found is not None else Runtime(flow=name[0], name=name[1])
-        self._asked.add(name)
+        known = _decode(found.body) if found is not None else RuntimeStatistics(flow=name[0], name=name[1])
+        self._loaded.add(name)
         if found is not None:
             self._known[name] = known
         return (found.version if found is not None else 0), known

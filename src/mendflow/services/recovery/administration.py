@@ -12,16 +12,16 @@ from typing import Final, Literal
 import msgspec
 from msgspec.structs import replace
 
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
-from mendflow.core.model.mending import BY_HAND, Conclusion, Decision, ExceptionType, XEvent
-from mendflow.core.model.problems import Conflict, Invalid, Mistake, NotFound
+from mendflow.core.model.repair import BY_HAND, Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.repair_views import TriggerView
-from mendflow.core.model.rules import HOUSE
+from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.core.model.values import Value, check_value
 from mendflow.core.rules import (
     Draft,
-    add,
+    add_rule,
     replace_exlet,
     triggers,
     with_exlet,
@@ -33,22 +33,22 @@ from mendflow.services.base.notices import Notices
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import LiveCase, name_of
-from mendflow.services.recovery.decisions import Mended
+from mendflow.services.recovery.decisions import EngineCaseId
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.levels import Levels
-from mendflow.services.recovery.rejections import Rejections, successor
-from mendflow.services.recovery.rules.editor import RuleOffice, Wish
-from mendflow.stores.contract import Where
+from mendflow.services.recovery.rejections import RejectionHandler, successor
+from mendflow.services.recovery.rules.editor import RuleEditor, RuleRequest
+from mendflow.stores.contract import FieldCondition
 
-__all__ = ["Administration", "Wish"]
+__all__ = ["ManualRepairs", "RuleRequest"]
 
 TRIGGER_CHARS_MAX: Final = 200
-SAID_BYTES_MAX: Final = 65_536
-NOTICES_ASKED: Final = 200
+TRIGGER_DATA_BYTES_MAX: Final = 65_536
+NOTICES_CHECKED: Final = 200
 """A notice that was posted before a crash is among these."""
 
 
-class Administration(RuleOffice):
+class ManualRepairs(RuleEditor):
     def __init__(
         self,
         service: ExceptionService,
@@ -60,7 +60,7 @@ class Administration(RuleOffice):
         levels: Levels,
     ) -> None:
         super().__init__(service.rules, service.decisions, flows, clock)
-        self._rejections = Rejections(service, ledger, clock)
+        self._rejections = RejectionHandler(service, ledger, clock)
         self._service = service
         self._manager = manager
         self._notices = notices
@@ -72,7 +72,7 @@ class Administration(RuleOffice):
         self._rejections.resume(decisions)
         for decision in decisions:
             if decision.state == "waiting" and decision.safeguard:
-                self._service.later(self._guard(decision, again=True))
+                self._service.run_in_background(self._suspend_case(decision, again=True))
 
     # From outside
 
@@ -85,7 +85,7 @@ class Administration(RuleOffice):
             _demand_live(live, item)
         tasks = [name_of(item)] if item else sorted(live.tally.names())
         found: dict[tuple[str, str, str], TriggerView] = {}
-        for name in (live.document.flow, HOUSE):
+        for name in (live.document.flow, DEFAULT_RULES):
             rules = self._rules.newest_or_empty(name)
             levels: list[tuple[Literal["case", "item"], str, ExceptionType]] = []
             if not item:
@@ -103,27 +103,27 @@ class Administration(RuleOffice):
         """Somebody says that something happened. What no rule knows suspends the case, as a safeguard, and waits for a
         person to make the exlet."""
         if not trigger or len(trigger) > TRIGGER_CHARS_MAX:
-            raise Invalid(
+            raise InvalidRequest(
                 f"say what happened in a few words: {len(trigger)} characters, of 1 to {TRIGGER_CHARS_MAX}",
                 field="trigger",
             )
-        event = self._external(CaseId(case), item, trigger, data, who)
-        context = await self._service.contexts.of(event, await self._service.facts(event), 0)
+        event = self._external_event(CaseId(case), item, trigger, data, who)
+        context = await self._service.contexts.build(event, await self._service.facts(event), 0)
         verdict = self._rules.judge(event.type, event.flow, event.task, context)
         decision = self._service.new_decision(event, context, verdict.conclusion)
         decision.trials, decision.note = verdict.trials, f"raised by {who}" if who else ""
         if verdict.conclusion is not None:
-            return await self._service.carry_on(decision, verdict.conclusion, context) or decision
+            return await self._service.apply_conclusion(decision, verdict.conclusion, context) or decision
         if trigger in {each.trigger for each in await self.triggers(case, item)}:
             decision.state = "passive" if verdict.trials else "ignored"
             self._decisions.record(decision)
             return decision
         decision.state, decision.safeguard = "waiting", f"waiting:{decision.id}"
         self._decisions.begin(decision)
-        await self._guard(decision)
+        await self._suspend_case(decision)
         return decision
 
-    async def _guard(self, decision: Decision, *, again: bool = False) -> None:
+    async def _suspend_case(self, decision: Decision, *, again: bool = False) -> None:
         """Suspend the case of an unexpected exception and tell the administrator, once."""
         if decision.state != "waiting":
             return
@@ -134,25 +134,25 @@ class Administration(RuleOffice):
             f"unexpected: {decision.context.get('trigger')!r:.{TRIGGER_CHARS_MAX}} was raised on {about}, and no rule"
             f" knows it. The case is suspended; `mendflow mend {decision.case}` handles it. Its data: {data}"
         )
-        if again and any(message == notice.message for notice in await self._notices.latest(NOTICES_ASKED)):
+        if again and any(message == notice.message for notice in await self._notices.latest(NOTICES_CHECKED)):
             return
         self._notices.post(message, case=decision.case, item=decision.item)
 
-    def _external(self, case: CaseId, item: str, trigger: str, data: Value, who: str) -> XEvent:
+    def _external_event(self, case: CaseId, item: str, trigger: str, data: Value, who: str) -> ExceptionEvent:
         live = self._manager.live.get(case)
         if live is None or not live.document.live:
             raise Conflict(f"case {case} is not running, so nothing can happen to it any more")
         if item:
             _demand_live(live, item)
         if problem := check_value(data):
-            raise Invalid(f"what was said of it cannot be kept: {problem}", field="data")
-        if (size := len(msgspec.json.encode(data))) > SAID_BYTES_MAX:
-            raise Invalid(
-                f"what was said of it has {size} bytes, of {SAID_BYTES_MAX} at most; say where the rest is to be found",
+            raise InvalidRequest(f"what was said of it cannot be kept: {problem}", field="data")
+        if (size := len(msgspec.json.encode(data))) > TRIGGER_DATA_BYTES_MAX:
+            raise InvalidRequest(
+                f"the data has {size} bytes, and at most {TRIGGER_DATA_BYTES_MAX} are taken; name where the rest is",
                 field="data",
             )
         type = ExceptionType.ITEM_EXTERNAL if item else ExceptionType.CASE_EXTERNAL
-        return XEvent(
+        return ExceptionEvent(
             id=f"{case}/{type.value}/{secrets.token_hex(4)}",
             type=type,
             case=case,
@@ -185,18 +185,22 @@ class Administration(RuleOffice):
     ) -> Decision:
         """Make the exlet, and with a condition the rule, and apply them now: to what waits in the case, or to the case
         as it is."""
-        waiting = await self._waiting(CaseId(case), decision)
+        waiting = await self._waiting_decision(CaseId(case), decision)
         if waiting is not None:
             await self._demand_running(waiting)
-        at_hand = waiting or await self._as_it_is(CaseId(case), item, who)
+        at_hand = waiting or await self._draft_decision(CaseId(case), item, who)
         name = rules or at_hand.flow
         try:
             if condition:
-                wish = Wish(condition=condition, exlet=exlet, steps=steps, decision=at_hand.id, rules=name, note=note)
-                said = await self._ruled(at_hand, wish, who)
+                wish = RuleRequest(
+                    condition=condition, exlet=exlet, steps=steps, decision=at_hand.id, rules=name, note=note
+                )
+                said = await self._conclusion_by_rule(at_hand, wish, who)
             else:
-                said = await self._made_from_newest(partial(self._ordered, at_hand, exlet, steps, name, who))
-        except Mistake:
+                said = await self._retry_on_conflict(
+                    partial(self._conclusion_by_hand, at_hand, exlet, steps, name, who)
+                )
+        except RequestError:
             if waiting is None:
                 self._decisions.withdraw(at_hand)
             raise
@@ -206,7 +210,7 @@ class Administration(RuleOffice):
         """Ask the rules again, as they are now, about a decision that waits: for a rule, or with its exlet in a level.
         None if they conclude nothing, or what they did before."""
         found = await self._decisions.reopen(decision)
-        if found.state != "waiting" and not self.in_level(found.exlet_case):
+        if found.state != "waiting" and not self.is_in_level(found.exlet_case):
             raise Conflict(f"decision {decision} does not wait: it is {found.state}")
         await self._demand_running(found)
         said = self._rules.judge(found.type, found.flow, found.task, found.context).conclusion
@@ -216,7 +220,7 @@ class Administration(RuleOffice):
             return None
         return await self._rejections.reject(found, said, f"another rule applies, by {who}" if who else "")
 
-    def in_level(self, exlet: CaseId | None) -> bool:
+    def is_in_level(self, exlet: CaseId | None) -> bool:
         """Whether this exlet waits in a level for its time."""
         return exlet is not None and self._levels.waits(f"{exlet}/")
 
@@ -241,21 +245,21 @@ class Administration(RuleOffice):
             raise Conflict(f"decision {decision} has nothing to reject: {wrong.state}; `mendflow mend` makes an exlet")
         if await self._engine(wrong).facts(wrong.case) is None:
             raise Conflict(f"case {wrong.case} is over; correct the rule with `mendflow rules add`")
-        said = await self._made_from_newest(lambda: self._corrected(wrong, exlet, steps, condition, note, who))
+        said = await self._retry_on_conflict(lambda: self._correct_rule(wrong, exlet, steps, condition, note, who))
         return await self._rejections.reject(wrong, said, note or f"rejected by {who}")
 
-    async def _corrected(
+    async def _correct_rule(
         self, wrong: Decision, exlet: str, steps: Flow | None, condition: str, note: str, who: str
     ) -> Conclusion:
         said = wrong.conclusion
         assert said is not None
         before, now = self._rules.newest_or_empty(said.rules), self._clock.now()
-        if (known := self._known_rule(before, wrong, condition, exlet, steps)) is not None:
+        if (known := self._existing_rule(before, wrong, condition, exlet, steps)) is not None:
             return replace(said, version=before.version, task=known.tree, rule=known.rule, exlet=exlet, trail=())
         await self._demand_worklet(before, wrong.type, exlet, steps)
         draft = Draft(condition=condition, exlet=exlet, steps=steps, author=who, at=now, note=note)
         if condition:
-            grown = add(before, wrong.type, wrong.task, wrong.context, draft)
+            grown = add_rule(before, wrong.type, wrong.task, wrong.context, draft)
             made, tree, rule = grown.rule_set, grown.tree, grown.rule
         else:
             tree, rule = said.task, said.rule
@@ -268,13 +272,13 @@ class Administration(RuleOffice):
         if at_hand.state != "waiting":
             after = successor(at_hand, said, self._clock)
             after.safeguard, after.note = at_hand.safeguard or at_hand.exlet_case or "", note
-            return await self._service.carry_on(after, said, after.context) or after
+            return await self._service.apply_conclusion(after, said, after.context) or after
         at_hand.state, at_hand.exlet, at_hand.conclusion = "running", said.exlet, said
         at_hand.note, at_hand.taken_up_at = note or at_hand.note, self._clock.now()
         self._decisions.open.pop(at_hand.id, None)
-        return await self._service.carry_on(at_hand, said, at_hand.context) or at_hand
+        return await self._service.apply_conclusion(at_hand, said, at_hand.context) or at_hand
 
-    async def _ruled(self, at_hand: Decision, wish: Wish, who: str) -> Conclusion:
+    async def _conclusion_by_rule(self, at_hand: Decision, wish: RuleRequest, who: str) -> Conclusion:
         added = await self.add_rule(wish, who=who)
         return Conclusion(
             rules=added.rule_set.name,
@@ -285,9 +289,11 @@ class Administration(RuleOffice):
             exlet=wish.exlet,
         )
 
-    async def _ordered(self, at_hand: Decision, exlet: str, steps: Flow | None, name: str, who: str) -> Conclusion:
+    async def _conclusion_by_hand(
+        self, at_hand: Decision, exlet: str, steps: Flow | None, name: str, who: str
+    ) -> Conclusion:
         """No rule, only the exlet; one that is new goes into the set, so that it can be found again."""
-        sets = [self._rules.newest_or_empty(each) for each in (name, HOUSE)]
+        sets = [self._rules.newest_or_empty(each) for each in (name, DEFAULT_RULES)]
         if steps is not None and sets[0].exlets.get(exlet) == steps:
             found = sets[0]  # made before: nothing changes
         elif steps is not None:
@@ -309,11 +315,11 @@ class Administration(RuleOffice):
             ordered_by=who,
         )
 
-    async def _waiting(self, case: CaseId, decision: str) -> Decision | None:
+    async def _waiting_decision(self, case: CaseId, decision: str) -> Decision | None:
         """The decision that was named, else the oldest that waits in the case."""
         if decision:
             return await self._decisions.reopen(decision)
-        waiting = [each for each in self._decisions.under_way(Mended("", case)) if each.state == "waiting"]
+        waiting = [each for each in self._decisions.open_of_case(EngineCaseId("", case)) if each.state == "waiting"]
         return min(waiting, key=lambda each: each.at, default=None)
 
     async def _demand_running(self, decision: Decision) -> None:
@@ -327,9 +333,9 @@ class Administration(RuleOffice):
             " `mendflow rules add`"
         )
 
-    async def _as_it_is(self, case: CaseId, item: str, who: str) -> Decision:
-        event = self._external(case, item, "", None, who)
-        context = await self._service.contexts.of(event, await self._service.facts(event), 0)
+    async def _draft_decision(self, case: CaseId, item: str, who: str) -> Decision:
+        event = self._external_event(case, item, "", None, who)
+        context = await self._service.contexts.build(event, await self._service.facts(event), 0)
         decision = self._service.new_decision(event, context, None)
         decision.state = "waiting"
         self._decisions.draft(decision)
@@ -337,7 +343,9 @@ class Administration(RuleOffice):
 
     # Decisions
 
-    async def decisions(self, where: Sequence[Where] = (), *, limit: int = 100, offset: int = 0) -> list[Decision]:
+    async def decisions(
+        self, where: Sequence[FieldCondition] = (), *, limit: int = 100, offset: int = 0
+    ) -> list[Decision]:
         return await self._decisions.search(where, limit=limit, offset=offset)
 
     async def decision(self, id: str) -> Decision:

@@ -7,123 +7,124 @@ gives it a hub that nobody else has: then none of these finds it, and flows run 
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
-from mendflow.core.engine.messages import Cancel, Command, DoMend, ItemFailed, Resume
+from mendflow.core.engine.messages import Cancel, Command, ItemFailed, Resume, RunPrimitive
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.base.contracts import Clock, Repairs
 from mendflow.services.base.engine_interfaces import InterfaceX
-from mendflow.services.base.events import Happenings
-from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.events import EventStream
+from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
-from mendflow.services.cases.called_cases import Selects
-from mendflow.services.cases.facts import Mending, UndoLibrary
+from mendflow.services.cases.called_cases import CallSelector
+from mendflow.services.cases.facts import RecoveryHooks, UndoLibrary
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.interception_points import Checkpoints
-from mendflow.services.cases.interception_rules import Gates
+from mendflow.services.cases.interception_points import InterceptionPoints
+from mendflow.services.cases.interception_rules import InterceptionRules
 from mendflow.services.cases.live_case import LiveCase
-from mendflow.services.recovery.administration import Administration
-from mendflow.services.recovery.contexts import Contexts
-from mendflow.services.recovery.decisions import DecisionBook, Mended
+from mendflow.services.recovery.administration import ManualRepairs
+from mendflow.services.recovery.contexts import ContextBuilder
+from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId
 from mendflow.services.recovery.engines.local import LocalEngine, facts_of
 from mendflow.services.recovery.engines.registry import ForeignEngines
 from mendflow.services.recovery.exception_service import ExceptionService
-from mendflow.services.recovery.exlets import depth_of
-from mendflow.services.recovery.failed_attempts import early_failure
-from mendflow.services.recovery.item_starts import Beginnings
-from mendflow.services.recovery.job_watch import Watches
+from mendflow.services.recovery.exlets import exlet_depth
+from mendflow.services.recovery.failed_attempts import early_failure_event
+from mendflow.services.recovery.item_starts import ItemStartTimes
+from mendflow.services.recovery.job_watch import ExceptionMonitor
 from mendflow.services.recovery.levels import DueEntries, Levels
 from mendflow.services.recovery.primitives import Primitives
 from mendflow.services.recovery.proxy.proxy import Proxy
-from mendflow.services.recovery.rules.store import RuleBook
-from mendflow.services.recovery.selection import Selection
-from mendflow.services.recovery.statistics import Past
-from mendflow.services.recovery.unwinding import Library, Unwinding
-from mendflow.services.scheduling.capacity import PilotPlaces
-from mendflow.services.scheduling.pilot_scheduler import FailedAttempts, QueueAndPilots
+from mendflow.services.recovery.rules.store import RuleStore
+from mendflow.services.recovery.selection import WorkletSelector
+from mendflow.services.recovery.statistics import ExceptionHistory
+from mendflow.services.recovery.unwinding import CompensationRegistry, Unwinder
+from mendflow.services.scheduling.capacity import CapacityView
+from mendflow.services.scheduling.facts import FailedAttempts
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store
 
 
-class MendingWing:
+class RecoveryServices:
     def __init__(
         self,
         *,
         store: Store,
         ledger: Ledger,
         clock: Clock,
-        happenings: Happenings,
+        events: EventStream,
         notices: Notices,
         manager: FlowManager,
         flows: Flows,
-        checkpoints: Checkpoints,
-        gates: Gates,
-        meta: QueueAndPilots,
+        interception_points: InterceptionPoints,
+        interception_rules: InterceptionRules,
+        meta: PilotScheduler,
         proxy: Proxy,
         levels: Levels,
-        homes: HomeBook,
-        house: RuleSet | None,
+        homes: HomeRegistry,
+        shipped: RuleSet | None,
         check_ms: int,
         hub: Hub,
         shared: bool,
-        on_the_way: Callable[[Resources], bool],
+        is_pilot_coming: Callable[[Resources], bool],
     ) -> None:
-        past = Past(store, ledger, clock)
-        self._checkpoints = checkpoints
+        past = ExceptionHistory(store, ledger, clock)
+        self._interception_points = interception_points
         self._levels = levels
         self.exceptions = ExceptionService(
             store=store,
             ledger=ledger,
             clock=clock,
-            happenings=happenings,
+            events=events,
             notices=notices,
             manager=manager,
             flows=flows,
-            rules=RuleBook(store, ledger, clock, hub, house, shared=shared),
-            decisions=DecisionBook(store, ledger, clock, homes, hub),
+            rules=RuleStore(store, ledger, clock, hub, shipped, shared=shared),
+            decisions=DecisionStore(store, ledger, clock, homes, hub),
             past=past,
-            contexts=Contexts(
+            contexts=ContextBuilder(
                 clock,
                 past,
-                PilotPlaces(meta, proxy.inner.keys(), len(levels.waits_ms)),
+                CapacityView(meta, proxy.inner.keys(), len(levels.waits_ms)),
                 proxy.attempts,
-                Beginnings(store, manager, meta).of,
+                ItemStartTimes(store, manager, meta).of,
             ),
             jobs=proxy,
         )
-        self._local = LocalEngine(manager=manager, flows=flows, ledger=ledger, checkpoints=checkpoints)
+        self._local = LocalEngine(manager=manager, flows=flows, ledger=ledger, interception_points=interception_points)
         self.exceptions.engines[""] = self._local
-        self.library = Library(store, ledger, clock, flows)
+        self.library = CompensationRegistry(store, ledger, clock, flows)
         self.primitives = Primitives(
             service=self.exceptions,
             manager=manager,
             jobs=proxy,
             levels=levels,
-            unwinding=Unwinding(manager, flows, self.library),
+            unwinding=Unwinder(manager, flows, self.library),
             notices=notices,
         )
-        self.selection = Selection(self.exceptions, flows)
-        self.administration = Administration(self.exceptions, manager, flows, ledger, notices, clock, levels)
+        self.selection = WorkletSelector(self.exceptions, flows)
+        self.administration = ManualRepairs(self.exceptions, manager, flows, ledger, notices, clock, levels)
         self.engines = ForeignEngines(self.exceptions, store, ledger, clock, homes)
-        self.watches = Watches(
+        self.watches = ExceptionMonitor(
             service=self.exceptions,
             manager=manager,
             meta=meta,
-            gates=gates,
+            interception_rules=interception_rules,
             ledger=ledger,
             clock=clock,
             check_ms=check_ms,
             hub=hub,
-            on_the_way=on_the_way,
+            is_pilot_coming=is_pilot_coming,
         )
         hub.provide(InterfaceX, self.exceptions)
         hub.provide(Repairs, self.exceptions)
         hub.provide(FailedAttempts, proxy)
-        hub.provide(Mending, self)
+        hub.provide(RecoveryHooks, self)
         hub.provide(UndoLibrary, self.library)
-        hub.provide(Selects, self.selection)
+        hub.provide(CallSelector, self.selection)
         hub.provide(DueEntries, self.primitives)
 
     async def read_shared(self) -> None:
@@ -150,13 +151,13 @@ class MendingWing:
 
     async def steer_end(self, case: CaseId, command: Command) -> bool:
         """What a person wants of a case that has ended and whose end is held. False if it is not one of these."""
-        live = self._local.at_its_end(case)
+        live = self._local.ending_case(case)
         if live is None or not isinstance(command, (Resume, Cancel)):
             return False
         if isinstance(command, Cancel):
             await self._local.cancel(case, reason=command.reason, by="")
-            await self.exceptions.removals.over(live.document)
-        await self._local.let_go_of_end(live)
+            await self.exceptions.removals.case_ended(live.document)
+        await self._local.release_end(live)
         return True
 
     async def stop(self) -> None:
@@ -166,25 +167,27 @@ class MendingWing:
 
     # What the desk asks
 
-    async def do(self, live: LiveCase, order: DoMend, again: bool) -> None:
+    async def do(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
         await self.primitives.do(live, order, again)
 
-    def failed_early(self, live: LiveCase, order: ItemFailed) -> Coroutine[Any, Any, None]:
-        return self.exceptions.seen(early_failure(live.document, order), facts_of(live, order.item))
+    def item_failed_early(self, live: LiveCase, order: ItemFailed) -> Coroutine[Any, Any, None]:
+        return self.exceptions.record_early_failure(
+            early_failure_event(live.document, order), facts_of(live, order.item)
+        )
 
-    async def exlet_waits(self, live: LiveCase) -> None:
+    async def exlet_is_waiting(self, live: LiveCase) -> None:
         decision = self.exceptions.decisions.open.get(live.document.decision)
         if decision is not None:
-            await self.exceptions.exlet_waits(decision)
+            await self.exceptions.exlet_is_waiting(decision)
 
     async def case_over(self, live: LiveCase) -> None:
-        if depth_of(live.id) and live.document.status != "completed":
+        if exlet_depth(live.id) and live.document.status != "completed":
             self._levels.leave_all(f"{live.id}/")
         await self.exceptions.case_over(live.document)
 
     def tried_again(self, case: CaseId, serial: int) -> bool:
         decisions = self.exceptions.decisions
-        return bool(decisions.tries) and decisions.trying(Mended("", case), serial)
+        return bool(decisions.retries) and decisions.is_retrying(EngineCaseId("", case), serial)
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
         self.exceptions.job_over(case, serial, ok)

@@ -35,17 +35,17 @@ from typing import Final, Protocol
 
 import msgspec
 
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import Instant, ItemId, JobId
-from mendflow.core.model.mending import ExceptionType, XEvent
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value, check_value
 from mendflow.core.recovery.classify import classify
-from mendflow.core.recovery.discretion import discreet
+from mendflow.core.recovery.redaction import redact
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import CaseFacts, ItemFacts
 from mendflow.services.recovery.decisions import signature_of
-from mendflow.services.recovery.statistics import Past
+from mendflow.services.recovery.statistics import ExceptionHistory
 
 CONTEXT_BYTES_MAX: Final = 32 * 1024
 TEXT_CHARS_MAX: Final = 2_000
@@ -53,7 +53,7 @@ LIST_LENGTH_MAX: Final = 200
 SOURCE_MS_MAX: Final = 2_000
 """A source that takes longer is not waited for: somebody holds a failed job until the rules have been asked."""
 
-_JOB: Final[dict[str, Value]] = {
+_EMPTY_JOB: Final[dict[str, Value]] = {
     "id": "",
     "command": "",
     "cpus": 0.0,
@@ -93,25 +93,25 @@ _JOB: Final[dict[str, Value]] = {
     "avoid_hosts": [],
     "domain": "",
 }
-_LARGEST: Final[dict[str, Value]] = {"cpus": 0.0, "memory_bytes": 0, "disk_bytes": 0, "gpus": 0}
+_EMPTY_SHAPE: Final[dict[str, Value]] = {"cpus": 0.0, "memory_bytes": 0, "disk_bytes": 0, "gpus": 0}
 _NO_CAPACITY: Final[dict[str, Value]] = {
     "pilots": 0,
     "hosts": 0,
     "sites": [],
     "domains": [],
-    "largest": _LARGEST,
+    "largest": _EMPTY_SHAPE,
     "levels": 0,
 }
-_NO_SITE: Final[dict[str, Value]] = {"name": "", "pilots": 0, "slots": 0, "slots_free": 0, "largest": _LARGEST}
+_NO_SITE: Final[dict[str, Value]] = {"name": "", "pilots": 0, "slots": 0, "slots_free": 0, "largest": _EMPTY_SHAPE}
 
 
-class Source(Protocol):
+class FactSource(Protocol):
     """Another source of facts. Asked once for each exception that has rules; what it raises is not let through."""
 
-    async def facts(self, event: XEvent) -> Value: ...
+    async def facts(self, event: ExceptionEvent) -> Value: ...
 
 
-class Places(Protocol):
+class CapacitySource(Protocol):
     """What there is to run jobs on."""
 
     def capacity(self) -> dict[str, Value]: ...
@@ -120,45 +120,45 @@ class Places(Protocol):
         ...
 
 
-Attempts = Callable[[JobId], Awaitable[int]]
+AttemptLookup = Callable[[JobId], Awaitable[int]]
 """How often the job of that id was tried."""
-Began = Callable[[XEvent, str], Awaitable[Instant]]
+StartLookup = Callable[[ExceptionEvent, str], Awaitable[Instant]]
 """When the item of an exception began, by its kind; 0 if nobody knows."""
 
 
-class Contexts:
+class ContextBuilder:
     def __init__(
         self,
         clock: Clock,
-        past: Past,
-        places: Places | None = None,
-        attempts: Attempts | None = None,
-        began: Began | None = None,
+        past: ExceptionHistory,
+        places: CapacitySource | None = None,
+        attempts: AttemptLookup | None = None,
+        began: StartLookup | None = None,
     ) -> None:
         self._clock = clock
         self._past = past
         self._places = places
         self._attempts = attempts
         self._began = began
-        self.sources: dict[str, Source] = {}
+        self.sources: dict[str, FactSource] = {}
 
-    def register(self, name: str, source: Source) -> None:
+    def register(self, name: str, source: FactSource) -> None:
         """Let conditions ask for `sources.NAME`."""
         if not name.isidentifier():
-            raise Mistake(f"{name!r} is no name for a source; use letters, digits and _, a letter first")
+            raise RequestError(f"{name!r} is no name for a source; use letters, digits and _, a letter first")
         self.sources[name] = source
 
-    async def of(self, event: XEvent, facts: CaseFacts | None, depth: int) -> dict[str, Value]:
+    async def build(self, event: ExceptionEvent, facts: CaseFacts | None, depth: int) -> dict[str, Value]:
         """All that is known about an exception."""
         now, given = self._clock.now(), event.facts
         item = _item(event, facts, now)
-        job = {**_JOB, **await self._tried(event, facts), **_map(given.get("job"))}
-        if (known := find_item(facts, event)) is not None:
+        job = {**_EMPTY_JOB, **await self._job_attempts(event, facts), **_map(given.get("job"))}
+        if (known := find_item_facts(facts, event)) is not None:
             job["level"] = max(job["level"], known.level)
-        item["attempts"] = item["attempts"] or _begun(event, facts, job)
+        item["attempts"] = item["attempts"] or _attempt_count(event, facts, job)
         item["age_ms"] = item["age_ms"] or await self._age_ms(event, str(item["kind"]), now)
         signature = signature_of(event)
-        await self._past.ready(event, fresh=facts is not None and facts.begun_here)
+        await self._past.load(event, fresh=facts is not None and facts.is_started_here)
         context: dict[str, Value] = {
             "case": _case(event, facts, now, depth),
             "item": item,
@@ -177,20 +177,20 @@ class Contexts:
             "pattern": given.get("pattern", ""),
             "event": {"id": event.id, "type": event.type.value, "data": given.get("data")},
         }
-        context["sources"] = {name: await _asked(source, event) for name, source in self.sources.items()}
+        context["sources"] = {name: await _ask_source(source, event) for name, source in self.sources.items()}
         plain: dict[str, Value] = msgspec.to_builtins(context)
-        return {**discreet(plain), "items": plain["items"]}  # by the names of items, whose states are no secrets
+        return {**redact(plain), "items": plain["items"]}  # by the names of items, whose states are no secrets
 
-    async def _age_ms(self, event: XEvent, kind: str, now: Instant) -> int:
+    async def _age_ms(self, event: ExceptionEvent, kind: str, now: Instant) -> int:
         if self._began is None or event.item is None or event.type is ExceptionType.ITEM_PRE:
             return 0
         began = await self._began(event, kind)
         return max(0, now - began) if began else 0
 
-    async def _tried(self, event: XEvent, facts: CaseFacts | None) -> dict[str, Value]:
+    async def _job_attempts(self, event: ExceptionEvent, facts: CaseFacts | None) -> dict[str, Value]:
         """Of a job that went out, and of which whoever tells of it has not said how often it was tried: so it is with
         one whose files could not be brought, which is begun again where others are submitted again."""
-        known = find_item(facts, event)
+        known = find_item_facts(facts, event)
         told = "attempts" in _map(event.facts.get("job")) or event.type is ExceptionType.ITEM_PRE
         if told or event.engine or known is None or known.kind != "job" or not event.serial or self._attempts is None:
             return {}
@@ -198,7 +198,7 @@ class Contexts:
         return {"id": id, "attempts": await self._attempts(id), "generation": 1 + known.restarts}
 
 
-async def _asked(source: Source, event: XEvent) -> Value:
+async def _ask_source(source: FactSource, event: ExceptionEvent) -> Value:
     try:
         found = await asyncio.wait_for(source.facts(event), SOURCE_MS_MAX / 1000)
     except Exception:  # noqa: BLE001 - whatever a registered source does, an exception must be decided
@@ -210,7 +210,7 @@ def _map(value: Value) -> dict[str, Value]:
     return value if isinstance(value, dict) else {}
 
 
-def _case(event: XEvent, facts: CaseFacts | None, now: int, depth: int) -> dict[str, Value]:
+def _case(event: ExceptionEvent, facts: CaseFacts | None, now: int, depth: int) -> dict[str, Value]:
     known = facts or CaseFacts(case=event.case, flow=event.flow, version="", status="", started_at=0)
     return {
         "id": event.case,
@@ -228,9 +228,9 @@ def _case(event: XEvent, facts: CaseFacts | None, now: int, depth: int) -> dict[
     }
 
 
-def _item(event: XEvent, facts: CaseFacts | None, now: int) -> dict[str, Value]:
+def _item(event: ExceptionEvent, facts: CaseFacts | None, now: int) -> dict[str, Value]:
     nobody = ItemFacts(item=event.item or ItemId(""), task=event.task, kind="", status="")
-    known = find_item(facts, event) or nobody
+    known = find_item_facts(facts, event) or nobody
     outputs = _map(event.facts.get("outcome")).get("outputs")
     return {
         "id": known.item,
@@ -246,9 +246,9 @@ def _item(event: XEvent, facts: CaseFacts | None, now: int) -> dict[str, Value]:
     }
 
 
-def _begun(event: XEvent, facts: CaseFacts | None, job: dict[str, Value]) -> Value:
+def _attempt_count(event: ExceptionEvent, facts: CaseFacts | None, job: dict[str, Value]) -> Value:
     """By our own count: the attempts since it last began, and one for each restart before."""
-    known = find_item(facts, event)
+    known = find_item_facts(facts, event)
     if known is None or known.kind == "job":
         tries = job["attempts"]
     else:
@@ -261,7 +261,7 @@ def _is_caught(fault: Fault | None, catches: list[str]) -> bool:
     return fault is not None and (fault.name in catches or "*" in catches)
 
 
-def find_item(facts: CaseFacts | None, event: XEvent) -> ItemFacts | None:
+def find_item_facts(facts: CaseFacts | None, event: ExceptionEvent) -> ItemFacts | None:
     if facts is None or event.item is None:
         return None
     return next((each for each in facts.items if each.item == event.item), None)
@@ -296,10 +296,10 @@ def _fault(fault: Fault | None) -> dict[str, Value]:
     }
 
 
-def bounded(context: Mapping[str, Value]) -> dict[str, Value]:
+def bounded_context(context: Mapping[str, Value]) -> dict[str, Value]:
     """The context as it is kept: long texts keep their ends, long lists their beginnings, and when it is still too
     large, its largest roots are left out by name."""
-    kept = {root: _shortened(value) for root, value in context.items()}
+    kept = {root: _shorten(value) for root, value in context.items()}
     sizes = {root: len(msgspec.json.encode(value)) for root, value in kept.items()}
     left_out: list[str] = []
     for root in sorted(sizes, key=lambda each: -sizes[each]):
@@ -307,20 +307,20 @@ def bounded(context: Mapping[str, Value]) -> dict[str, Value]:
             break
         left_out.append(root)
         value = kept[root]
-        kept[root] = {key: part for key, part in value.items() if _small(part)} if isinstance(value, dict) else None
+        kept[root] = {key: part for key, part in value.items() if _is_small(part)} if isinstance(value, dict) else None
         sizes[root] = len(msgspec.json.encode(kept[root]))
     return {**kept, "left_out": sorted(left_out)} if left_out else kept
 
 
-def _small(value: Value) -> bool:
+def _is_small(value: Value) -> bool:
     return not isinstance(value, (dict, list)) or len(msgspec.json.encode(value)) <= 256
 
 
-def _shortened(value: Value) -> Value:
+def _shorten(value: Value) -> Value:
     if isinstance(value, str):
         return value if len(value) <= TEXT_CHARS_MAX else f"…{value[-TEXT_CHARS_MAX:]}"
     if isinstance(value, list):
-        return [_shortened(each) for each in value[:LIST_LENGTH_MAX]]
+        return [_shorten(each) for each in value[:LIST_LENGTH_MAX]]
     if isinstance(value, dict):
-        return {key: _shortened(each) for key, each in list(value.items())[:LIST_LENGTH_MAX]}
+        return {key: _shorten(each) for key, each in list(value.items())[:LIST_LENGTH_MAX]}
     return value

@@ -5,18 +5,18 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from mendflow.core.expressions.conditions import Known, condition_of
+from mendflow.core.expressions.conditions import KnownValues, condition_of
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.mending import BY_HAND, Conclusion, Decision
-from mendflow.core.model.problems import NotFound
-from mendflow.core.model.repair_views import Candidate, DecisionView, TrailStep
+from mendflow.core.model.repair import BY_HAND, Conclusion, Decision
+from mendflow.core.model.repair_views import CandidateView, DecisionView, TrailStep
 from mendflow.core.model.rules import Rule
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.discretion import discreet
-from mendflow.core.rules.candidates import CODES, TELLING, candidates, leaves, order_of
-from mendflow.core.rules.evaluation import looking_into
+from mendflow.core.recovery.redaction import redact
+from mendflow.core.rules.candidates import CODES, TELLING_PATHS, candidates, leaves, root_weight
+from mendflow.core.rules.evaluation import context_lookup
 from mendflow.services.recovery.failures import group_id
-from mendflow.services.recovery.rules.store import RuleBook
+from mendflow.services.recovery.rules.store import RuleStore
 
 VALUES_MAX = 20
 CANDIDATES_MAX = 12
@@ -28,10 +28,10 @@ MOSTLY = 0.5
 """A value is telling if at least this share of the samples has it."""
 
 
-class Conditions:
+class RuleVersionCache:
     """The rules of the versions that decided, each version read once."""
 
-    def __init__(self, rules: RuleBook) -> None:
+    def __init__(self, rules: RuleStore) -> None:
         self._rules = rules
         self._known: dict[tuple[str, int, str, str], Mapping[int, Rule]] = {}
 
@@ -46,7 +46,7 @@ class Conditions:
         return self._known[key]
 
 
-async def view_of(decision: Decision, conditions: Conditions, *, whole: bool = False) -> DecisionView:
+async def view_of(decision: Decision, conditions: RuleVersionCache, *, whole: bool = False) -> DecisionView:
     said = decision.conclusion
     by_hand = said is not None and said.rule == BY_HAND
     rules = await conditions.of(said) if said else {}
@@ -62,7 +62,7 @@ async def view_of(decision: Decision, conditions: Conditions, *, whole: bool = F
         task=decision.task,
         job=decision.job,
         engine=decision.engine,
-        fault=discreet_fault(decision.fault) if decision.fault is not None else None,
+        fault=public_fault(decision.fault) if decision.fault is not None else None,
         group=group_id(decision.type, decision.signature),
         rules=said.rules if said and not by_hand else "",
         version=said.version if said and not by_hand else 0,
@@ -84,9 +84,9 @@ async def view_of(decision: Decision, conditions: Conditions, *, whole: bool = F
     )
 
 
-def discreet_fault(fault: Fault) -> Fault:
+def public_fault(fault: Fault) -> Fault:
     """The fault as it is shown: what came with it may have secrets."""
-    return msgspec.structs.replace(fault, data=discreet({"data": fault.data})["data"])
+    return msgspec.structs.replace(fault, data=redact({"data": fault.data})["data"])
 
 
 def _trail(said: Conclusion, rules: Mapping[int, Rule]) -> list[TrailStep]:
@@ -102,7 +102,7 @@ def _trail(said: Conclusion, rules: Mapping[int, Rule]) -> list[TrailStep]:
     ]
 
 
-def telling_values(samples: Sequence[Decision]) -> dict[str, dict[str, int]]:
+def common_values(samples: Sequence[Decision]) -> dict[str, dict[str, int]]:
     """Values that most samples share, by path, what says why before what says where. Empty values tell nothing."""
     counted: dict[str, Counter[str]] = {}
     for sample in samples:
@@ -115,13 +115,13 @@ def telling_values(samples: Sequence[Decision]) -> dict[str, dict[str, int]]:
         if values.most_common(1)[0][1] >= MOSTLY * len(samples)
         and path.partition(".")[0] not in ("capacity", "history")
     }
-    order = sorted(told, key=lambda path: (path.rpartition(".")[2] not in TELLING, order_of(path), path))
+    order = sorted(told, key=lambda path: (path.rpartition(".")[2] not in TELLING_PATHS, root_weight(path), path))
     return {path: dict(told[path].most_common(4)) for path in order[:VALUES_MAX]}
 
 
-def telling_conditions(
+def distinguishing_conditions(
     samples: Sequence[Decision], neighbour: Mapping[str, Value] | None, others: Sequence[Decision] = ()
-) -> list[Candidate]:
+) -> list[CandidateView]:
     """Conditions that hold for the newest sample and not for the neighbour: first those that hold for most samples, of
     these the ones that hold for the fewest failures of other causes, and of these what names the cause exactly."""
     found = candidates(samples[0].context, neighbour, CANDIDATES_MAX * 2)
@@ -131,12 +131,14 @@ def telling_conditions(
         counted,
         key=lambda pair: (-pair[1], narrow[pair[0].condition], pair[0].path.rpartition(".")[2] not in EXACT),
     )[:CANDIDATES_MAX]
-    return [Candidate(condition=each.condition, reason=f"holds in {number} of {len(samples)}") for each, number in best]
+    return [
+        CandidateView(condition=each.condition, reason=f"holds in {number} of {len(samples)}") for each, number in best
+    ]
 
 
 def _holds_in(condition: str, samples: Sequence[Decision]) -> int:
     made = condition_of(condition)
-    return sum(made.holds(Known(looking_into(sample.context)))[0] for sample in samples)
+    return sum(made.holds(KnownValues(context_lookup(sample.context)))[0] for sample in samples)
 
 
 def _shown(value: Value) -> str:

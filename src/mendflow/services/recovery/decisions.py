@@ -10,45 +10,45 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.mending import Decision, DecisionState, XEvent
-from mendflow.core.model.problems import NotFound
-from mendflow.core.recovery.signature import normalised, signature
+from mendflow.core.model.repair import Decision, DecisionState, ExceptionEvent
+from mendflow.core.recovery.signature import normalize_message, signature
 from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
-from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.stores.contract import Store, Where
+from mendflow.stores.contract import FieldCondition, Store
 
 DECISION_KIND: Final = "decision"
-OPEN_KIND: Final = "open-decision"
-TRIED_AGAIN: Final = "tried-again"
+OPEN_DECISION_KIND: Final = "open-decision"
+RETRYING: Final = "tried-again"
 """The result of a decision whose job was submitted again and has not ended yet."""
 RECORDED_MAX: Final = 1_000
-UNDER_WAY: Final[tuple[DecisionState, ...]] = ("running", "waiting")
+OPEN_STATES: Final[tuple[DecisionState, ...]] = ("running", "waiting")
 
 _decode = msgspec.json.Decoder(Decision).decode
 
 
-def signature_of(event: XEvent) -> str:
+def signature_of(event: ExceptionEvent) -> str:
     """The same for exceptions of the same cause: a fault, what somebody said has happened, or where it came up."""
     if event.fault is not None:
         return signature(event.fault)
     trigger = event.facts.get("trigger")
-    about = normalised(trigger) if isinstance(trigger, str) and trigger else event.task
+    about = normalize_message(trigger) if isinstance(trigger, str) and trigger else event.task
     return f"{event.type.value}: {about}" if about else event.type.value
 
 
-class Mended(NamedTuple):
+class EngineCaseId(NamedTuple):
     """A case of an engine, the first of which is this very server's, without a name."""
 
     engine: str
     case: CaseId
 
 
-def mended_by(decision: Decision) -> Mended:
-    return Mended(decision.engine, decision.case)
+def engine_case_of(decision: Decision) -> EngineCaseId:
+    return EngineCaseId(decision.engine, decision.case)
 
 
 class DecisionEnded(NamedTuple):
@@ -61,40 +61,42 @@ class OpenMarker(msgspec.Struct, frozen=True):
     id: str
 
 
-class DecisionBook:
-    def __init__(self, store: Store, ledger: Ledger, clock: Clock, homes: HomeBook, hub: Hub) -> None:
+class DecisionStore:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock, homes: HomeRegistry, hub: Hub) -> None:
         self._homes = homes
         self._store = store
         self._ledger = ledger
         self._clock = clock
         self.open: dict[str, Decision] = {}
         self._hub = hub
-        self.half_ended: list[Decision] = []  # found at the start: over, and perhaps not all of that has followed
+        self.unclosed: list[Decision] = []  # found at the start: over, and perhaps not all of that has followed
         self._recorded: dict[str, None] = {}
-        self.of_exlet: dict[CaseId, str] = {}
-        self._of_case: dict[Mended, dict[str, None]] = {}  # those under way
-        self.tries: dict[Mended, dict[int, list[str]]] = {}  # items on another try, and the decisions that gave it
+        self.by_exlet: dict[CaseId, str] = {}
+        self._of_case: dict[EngineCaseId, dict[str, None]] = {}  # those under way
+        self.retries: dict[
+            EngineCaseId, dict[int, list[str]]
+        ] = {}  # items on another try, and the decisions that gave it
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Read what is under way in these trees of cases."""
-        async for found in self._store.scan(OPEN_KIND, only(roots)):
+        async for found in self._store.scan(OPEN_DECISION_KIND, only(roots)):
             if root_of(found.id) not in roots:
                 continue
-            self._ledger.known(OPEN_KIND, found.id, found.version)
+            self._ledger.known(OPEN_DECISION_KIND, found.id, found.version)
             kept = await self._store.get(DECISION_KIND, found.id)
             if kept is None:
-                self._ledger.drop(OPEN_KIND, found.id)
+                self._ledger.drop(OPEN_DECISION_KIND, found.id)
                 continue
             decision = _decode(kept.body)
             self._ledger.known(DECISION_KIND, found.id, kept.version)
             self._keep(decision)
-            if not self._unfinished(decision):
-                self.half_ended.append(decision)
+            if not self._is_open(decision):
+                self.unclosed.append(decision)
 
-    def half_ended_of(self, roots: Collection[CaseId]) -> list[Decision]:
+    def take_unclosed(self, roots: Collection[CaseId]) -> list[Decision]:
         """Those of these trees that were found to be over, each given once."""
-        found = [decision for decision in self.half_ended if root_of(decision.id) in roots]
-        self.half_ended = [decision for decision in self.half_ended if root_of(decision.id) not in roots]
+        found = [decision for decision in self.unclosed if root_of(decision.id) in roots]
+        self.unclosed = [decision for decision in self.unclosed if root_of(decision.id) not in roots]
         return found
 
     def of_trees(self, roots: Collection[CaseId]) -> list[Decision]:
@@ -105,19 +107,19 @@ class DecisionBook:
         self._homes.hold(decision.id, f"decision {decision.id}")
         self.open[decision.id] = decision
         if decision.exlet_case is not None:
-            self.of_exlet[decision.exlet_case] = decision.id
-        self._of_case.setdefault(mended_by(decision), {})[decision.id] = None
-        if decision.result == TRIED_AGAIN:
+            self.by_exlet[decision.exlet_case] = decision.id
+        self._of_case.setdefault(engine_case_of(decision), {})[decision.id] = None
+        if decision.result == RETRYING:
             self._tries(decision).append(decision.id)
 
     def _tries(self, decision: Decision) -> list[str]:
-        return self.tries.setdefault(mended_by(decision), {}).setdefault(decision.serial, [])
+        return self.retries.setdefault(engine_case_of(decision), {}).setdefault(decision.serial, [])
 
     @staticmethod
-    def _unfinished(decision: Decision) -> bool:
-        return decision.state in UNDER_WAY or decision.result == TRIED_AGAIN or decision.correction is not None
+    def _is_open(decision: Decision) -> bool:
+        return decision.state in OPEN_STATES or decision.result == RETRYING or decision.correction is not None
 
-    def under_way(self, case: Mended) -> list[Decision]:
+    def open_of_case(self, case: EngineCaseId) -> list[Decision]:
         """The decisions about a case that something still follows from."""
         return [self.open[id] for id in self._of_case.get(case, ()) if id in self.open]
 
@@ -157,21 +159,21 @@ class DecisionBook:
     def begin(self, decision: Decision) -> None:
         """A decision that something follows from. The marker is written first."""
         self._keep(decision)
-        self._ledger.touch(OPEN_KIND, decision.id, OpenMarker(decision.id))
+        self._ledger.touch(OPEN_DECISION_KIND, decision.id, OpenMarker(decision.id))
         self._ledger.touch(DECISION_KIND, decision.id, decision)
 
     def note(self, decision: Decision) -> None:
         """Something about a decision under way is new."""
         self._ledger.touch(DECISION_KIND, decision.id, decision)
         if decision.exlet_case is not None:
-            self.of_exlet[decision.exlet_case] = decision.id
+            self.by_exlet[decision.exlet_case] = decision.id
 
-    def tried_again(self, decision: Decision) -> None:
+    def mark_retrying(self, decision: Decision) -> None:
         """Its job was given another try; the decision stays under way until that has ended. The tries that others gave
         it before have come to nothing, or this one would not be needed."""
-        if decision.result != TRIED_AGAIN:
-            self.tries_ended(mended_by(decision), decision.serial, "failed")
-            decision.result = TRIED_AGAIN
+        if decision.result != RETRYING:
+            self.end_retries(engine_case_of(decision), decision.serial, "failed")
+            decision.result = RETRYING
             self._tries(decision).append(decision.id)
         self.note(decision)
 
@@ -189,7 +191,7 @@ class DecisionBook:
     def end(self, decision: Decision, state: DecisionState, result: str) -> None:
         """What it came to. One whose job is on another try waits for that to know its result."""
         decision.state, decision.ended_at = state, self._clock.now()
-        if decision.result == TRIED_AGAIN:
+        if decision.result == RETRYING:
             self.note(decision)
             return
         decision.result = decision.result or result
@@ -198,47 +200,47 @@ class DecisionBook:
     def close(self, decision: Decision) -> None:
         self._hub.publish(DecisionEnded(decision))
         self._ledger.touch(DECISION_KIND, decision.id, decision, last=True)
-        self._ledger.drop(OPEN_KIND, decision.id)
-        self._homes.let_go(decision.id, f"decision {decision.id}")
+        self._ledger.drop(OPEN_DECISION_KIND, decision.id)
+        self._homes.release(decision.id, f"decision {decision.id}")
         self.open.pop(decision.id, None)
         if decision.exlet_case is not None:
-            self.of_exlet.pop(decision.exlet_case, None)
-        case = mended_by(decision)
+            self.by_exlet.pop(decision.exlet_case, None)
+        case = engine_case_of(decision)
         if (known := self._of_case.get(case)) is not None:
             known.pop(decision.id, None)
             if not known:
                 del self._of_case[case]
 
-    def trying(self, case: Mended, serial: int) -> bool:
+    def is_retrying(self, case: EngineCaseId, serial: int) -> bool:
         """Whether the item is on another try that an exlet gave it."""
-        return serial in self.tries.get(case, ())
+        return serial in self.retries.get(case, ())
 
-    def all_tries_ended(self, case: Mended, result: str) -> None:
-        for serial in list(self.tries.get(case, ())):
-            self.tries_ended(case, serial, result)
+    def end_all_retries(self, case: EngineCaseId, result: str) -> None:
+        for serial in list(self.retries.get(case, ())):
+            self.end_retries(case, serial, result)
 
-    def tries_ended(self, case: Mended, serial: int, result: str) -> None:
+    def end_retries(self, case: EngineCaseId, serial: int, result: str) -> None:
         """The job that was given another try has ended so."""
-        tries = self.tries.get(case, {})
+        tries = self.retries.get(case, {})
         ended = tries.pop(serial, [])
         if not tries:
-            self.tries.pop(case, None)
+            self.retries.pop(case, None)
         for id in ended:
             decision = self.open.get(id)
             if decision is None:
                 continue
             decision.result = result
-            if decision.state in UNDER_WAY:
+            if decision.state in OPEN_STATES:
                 self.note(decision)
             else:
                 self.close(decision)
 
     async def search(
-        self, where: Sequence[Where], *, since: Instant = 0, limit: int = 100, offset: int = 0
+        self, where: Sequence[FieldCondition], *, since: Instant = 0, limit: int = 100, offset: int = 0
     ) -> list[Decision]:
         """The newest first. What is under way is given as it stands in memory."""
         await self._ledger.settled()
-        wanted = [*where, *([Where("at", since, "ge")] if since else [])]
+        wanted = [*where, *([FieldCondition("at", since, "ge")] if since else [])]
         found = await self._store.search(
             DECISION_KIND, wanted, order_by="at", descending=True, limit=limit, offset=offset
         )
@@ -246,5 +248,5 @@ class DecisionBook:
 
     async def of_case(self, case: CaseId, engine: str = "") -> list[Decision]:
         """All decisions about a case, in their order."""
-        found = await self.search([Where("case", case), Where("engine", engine)], limit=10_000)
+        found = await self.search([FieldCondition("case", case), FieldCondition("engine", engine)], limit=10_000)
         return sorted(found, key=lambda decision: (decision.at, decision.id))

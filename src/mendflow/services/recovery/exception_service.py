@@ -11,31 +11,31 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.faults import Category
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Submission
-from mendflow.core.model.mending import Conclusion, Decision, ExceptionType, XEvent
-from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.core.model.repair import Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.decided import decided_about, event_of_decision
-from mendflow.services.base.background_tasks import Soon
+from mendflow.core.recovery.decision_subject import event_of_decision, subject_of_decision
+from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import Clock, Failure, MendableJobs
 from mendflow.services.base.engine_interfaces import CaseFacts, Engine
-from mendflow.services.base.events import Happenings
+from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cases.suspensions import sentence
-from mendflow.services.recovery.contexts import Contexts, bounded
-from mendflow.services.recovery.decisions import TRIED_AGAIN, DecisionBook, Mended, signature_of
-from mendflow.services.recovery.exlets import Exlets, depth_of
-from mendflow.services.recovery.failed_attempts import event_of
-from mendflow.services.recovery.removals import Removals
-from mendflow.services.recovery.rules.store import RuleBook
-from mendflow.services.recovery.statistics import Past
+from mendflow.services.recovery.contexts import ContextBuilder, bounded_context
+from mendflow.services.recovery.decisions import RETRYING, DecisionStore, EngineCaseId, signature_of
+from mendflow.services.recovery.exlets import ExletLauncher, exlet_depth
+from mendflow.services.recovery.failed_attempts import failure_event
+from mendflow.services.recovery.removals import RemovalHandler
+from mendflow.services.recovery.rules.store import RuleStore
+from mendflow.services.recovery.statistics import ExceptionHistory
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.exceptions")
@@ -46,21 +46,21 @@ DEPTH_MAX: Final = 5
 REPAIRS_MAX: Final = 100
 """Rules may send an item round and round. After so many exlets for one item its rules start none; people still may."""
 
-CONSTRAINTS: Final = frozenset(
+CONSTRAINT_TYPES: Final = frozenset(
     {ExceptionType.CASE_PRE, ExceptionType.CASE_POST, ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST}
 )
 """Of these types what was held goes on beside the exlet when that waits for something, unless it was suspended."""
 
-SETTLED: Final = frozenset({TRIED_AGAIN, "recovered", "restarted", "completed", "failed", "removed"})
+SETTLING_RESULTS: Final = frozenset({RETRYING, "recovered", "restarted", "completed", "failed", "removed"})
 """What a failure may have come to by what its exlet did; in any other case it is passed on."""
 
-NOTHING_ORDERED: Final = (
+NOTHING_TO_MEND: Final = (
     "it failed before anything was ordered: there was nothing to mend, and the flow was told at once"
 )
 
-ONCE_MAX: Final = 50_000
+REPORTED_MAX: Final = 50_000
 
-IN_VAIN = frozenset({Category.MEMORY, Category.TIME})
+RETRY_IS_FUTILE = frozenset({Category.MEMORY, Category.TIME})
 """Of these the same again, with no more of it, is of no use."""
 
 
@@ -71,20 +71,20 @@ class ExceptionService:
         store: Store,
         ledger: Ledger,
         clock: Clock,
-        happenings: Happenings,
+        events: EventStream,
         notices: Notices,
         manager: FlowManager,
         flows: Flows,
-        rules: RuleBook,
-        decisions: DecisionBook,
-        past: Past,
-        contexts: Contexts,
+        rules: RuleStore,
+        decisions: DecisionStore,
+        past: ExceptionHistory,
+        contexts: ContextBuilder,
         jobs: MendableJobs | None,
     ) -> None:
         self._store = store
         self._ledger = ledger
         self._clock = clock
-        self._happenings = happenings
+        self._events = events
         self._notices = notices
         self._manager = manager
         self._flows = flows
@@ -94,14 +94,14 @@ class ExceptionService:
         self.contexts = contexts
         self.jobs = jobs
         self.engines: dict[str, Engine] = {}
-        self._once: dict[str, None] = {}
-        self._exlets = Exlets(
+        self._reported: dict[str, None] = {}
+        self._exlets = ExletLauncher(
             store=store, ledger=ledger, manager=manager, flows=flows, rules=rules, decisions=decisions
         )
-        self.removals = Removals(
-            manager=manager, decisions=decisions, past=past, happenings=happenings, engines=self.engines
+        self.removals = RemovalHandler(
+            manager=manager, decisions=decisions, past=past, events=events, engines=self.engines
         )
-        self._soon = Soon(ledger)
+        self._background = BackgroundTasks(ledger)
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Read what was under way in these trees of cases, before they are taken up."""
@@ -115,56 +115,56 @@ class ExceptionService:
                 await self._resume(decision, decision.exlet_case)
             elif decision.state == "waiting" and not decision.engine and decision.case not in self._manager.live:
                 self.decisions.end(decision, "ignored", "")
-        for decision in self.decisions.half_ended_of(roots):
-            self.later(self._end_wholly(decision))
+        for decision in self.decisions.take_unclosed(roots):
+            self.run_in_background(self._finish_ending(decision))
 
-    async def _end_wholly(self, decision: Decision) -> None:
-        await self._let_case_go(decision)
+    async def _finish_ending(self, decision: Decision) -> None:
+        await self._release_case(decision)
         self.decisions.close(decision)
 
     async def _resume(self, decision: Decision, exlet_case: CaseId) -> None:
         if exlet_case in self._manager.live:
             if (reason := await self.removals.reason(decision)) and decision.type is not ExceptionType.SELECTION:
-                self.later(self.removals.stop(decision, reason))
+                self.run_in_background(self.removals.stop(decision, reason))
             return
         kept = await self._manager.document(exlet_case)
         if kept is not None and not kept.live:
             await self.case_over(kept)
         elif decision.conclusion is not None and decision.type is not ExceptionType.SELECTION:
             exlet = await self._exlets.find(decision.conclusion)
-            self.later(self._begin(decision, exlet, decision.context))
+            self.run_in_background(self._begin(decision, exlet, decision.context))
 
     async def stop(self) -> None:
-        await self._soon.stop()
+        await self._background.stop()
 
     # Interface X
 
-    async def tell(self, event: XEvent) -> bool:
+    async def tell(self, event: ExceptionEvent) -> bool:
         known = self.decisions.open.get(event.id)
         if known is not None:
-            return await self._standing(known) is not None
-        if event.type is not ExceptionType.ABORT and not self.rules.has(event.type, event.flow):
+            return await self._pending(known) is not None
+        if event.type is not ExceptionType.ABORT and not self.rules.has_rules(event.type, event.flow):
             return False
         return await self._decide(event) is not None
 
-    async def tell_once(self, event: XEvent) -> bool:
+    async def tell_lasting(self, event: ExceptionEvent) -> bool:
         """Something that lasts: told again and again, it is decided once for each rule that holds. Whether one does."""
-        if not self.rules.has(event.type, event.flow):
+        if not self.rules.has_rules(event.type, event.flow):
             return False
         try:
-            context = await self.contexts.of(event, await self.facts(event), depth_of(event.case))
+            context = await self.contexts.build(event, await self.facts(event), exlet_depth(event.case))
             said = self.rules.judge(event.type, event.flow, event.task, context).conclusion
         except StoreUnavailable:
             raise
         except Exception:  # what is told again and again must not end the watch over everything else
-            log.exception("nothing could be decided about %s", event.id)
+            log.exception("exception %s could not be decided", event.id)
             return False
         if said is None:
             return False
-        if (id := f"{event.id}/{said.rules}.{said.task}.{said.rule}") not in self._once:
-            self._once[id] = None
-            if len(self._once) > ONCE_MAX:
-                del self._once[next(iter(self._once))]
+        if (id := f"{event.id}/{said.rules}.{said.task}.{said.rule}") not in self._reported:
+            self._reported[id] = None
+            if len(self._reported) > REPORTED_MAX:
+                del self._reported[next(iter(self._reported))]
             await self._decide(replace(event, id=id))
         return True
 
@@ -172,17 +172,19 @@ class ExceptionService:
         """An attempt failed. One that whoever executes it would try again by itself is the house's business only if it
         was the infrastructure that failed, or if the same again would fail the same way; else, until that has given up,
         the flow's own rules are asked."""
-        document = await self._case_of(failure)
+        document = await self._case_of_failure(failure)
         if document is None:
             return False
-        event = event_of(failure, document.flow)
+        event = failure_event(failure, document.flow)
         known = self.decisions.open.get(event.id)
-        if known is not None and await self._standing(known) is not None:
+        if known is not None and await self._pending(known) is not None:
             return True
-        own_only = not failure.final and not failure.fault.infrastructure and failure.fault.category not in IN_VAIN
+        own_only = (
+            not failure.final and not failure.fault.infrastructure and failure.fault.category not in RETRY_IS_FUTILE
+        )
         return await self._decide(event, own_only=own_only, goes_on=not failure.final) is not None
 
-    async def _case_of(self, failure: Failure) -> CaseDocument | None:
+    async def _case_of_failure(self, failure: Failure) -> CaseDocument | None:
         """The case of a failed job. A job that nobody waits for may outlive its case."""
         live = self._manager.live.get(failure.case)
         if live is not None:
@@ -190,30 +192,30 @@ class ExceptionService:
         forgotten = failure.spec.submission is Submission.FORGET
         return await self._manager.document(failure.case) if forgotten else None
 
-    async def _decide(self, event: XEvent, *, own_only: bool = False, goes_on: bool = False) -> Decision | None:
+    async def _decide(self, event: ExceptionEvent, *, own_only: bool = False, goes_on: bool = False) -> Decision | None:
         """The decision, if something follows from it now. `goes_on`: without one it is tried again all the same."""
         try:
-            return await self._decided(event, own_only=own_only, goes_on=goes_on)
+            return await self._decide_by_rules(event, own_only=own_only, goes_on=goes_on)
         except StoreUnavailable:
             raise
         except Exception as error:  # what we cannot decide goes on as if there were no rules
-            log.exception("nothing could be decided about %s", event.id)
+            log.exception("exception %s could not be decided", event.id)
             message = f"a fault of mendflow itself: nothing could be decided about {event.id}: {error!r:.300}"
             self._notices.post(message, case=event.case, item=event.item)
             return None
 
-    async def _decided(self, event: XEvent, *, own_only: bool, goes_on: bool) -> Decision | None:
+    async def _decide_by_rules(self, event: ExceptionEvent, *, own_only: bool, goes_on: bool) -> Decision | None:
         if self.rules.shared:
             await self.rules.look_again(event.flow)
         facts = await self.facts(event)
-        context = await self.contexts.of(event, facts, depth_of(event.case))
+        context = await self.contexts.build(event, facts, exlet_depth(event.case))
         verdict = self.rules.judge(event.type, event.flow, event.task, context, own_only=own_only)
         if verdict.conclusion is None and not verdict.trials and event.type is not ExceptionType.ABORT:
             return None
         before = await self.decisions.find(event.id)
         if before is not None:
             self._demand_ours(before)
-            return await self._standing(before)
+            return await self._pending(before)
         decision = self.new_decision(event, context, verdict.conclusion)
         decision.trials = verdict.trials
         if verdict.conclusion is None:
@@ -221,11 +223,11 @@ class ExceptionService:
             decision.result = "retried" if goes_on else ""
             self._record(decision, context)
             return None
-        if decision.item is not None and await self._exlets.repairs(decision) >= REPAIRS_MAX:
+        if decision.item is not None and await self._exlets.repair_count(decision) >= REPAIRS_MAX:
             decision.result = "retried" if goes_on else ""
-            await self._enough(decision, context)
+            await self._refuse_more_repairs(decision, context)
             return None
-        return await self.carry_on(decision, verdict.conclusion, context)
+        return await self.apply_conclusion(decision, verdict.conclusion, context)
 
     def _demand_ours(self, known: Decision) -> None:
         """A decision that something follows from is in memory where its case is at home. One that is not there was made
@@ -234,7 +236,7 @@ class ExceptionService:
             self._ledger.give_up(f"decision {known.id} was made by another server; reading it again")
             raise StoreUnavailable(self._ledger.broken)
 
-    async def _standing(self, known: Decision) -> Decision | None:
+    async def _pending(self, known: Decision) -> Decision | None:
         """The decision that what was held still waits for: this one, or the one in its place. None if it goes on."""
         found: Decision | None = known
         while found is not None and found.replaced_by and found.correction is None:
@@ -243,36 +245,38 @@ class ExceptionService:
             return None
         return found if found.state == "running" or found.correction is not None else None
 
-    async def seen(self, event: XEvent, facts: CaseFacts) -> None:
+    async def record_early_failure(self, event: ExceptionEvent, facts: CaseFacts) -> None:
         """A failure that nothing could be held for, because the flow hears of it in the same moment. Rules are asked as
         about any other, and what they conclude is recorded; there is nothing that an exlet could mend."""
-        context = await self.contexts.of(event, facts, depth_of(event.case))
+        context = await self.contexts.build(event, facts, exlet_depth(event.case))
         verdict = self.rules.judge(event.type, event.flow, event.task, context)
         if await self.decisions.find(event.id) is not None:
             return
         decision = self.new_decision(event, context, None)
         said = verdict.conclusion
         decision.trials = [*verdict.trials, *([replace(said, passive=True)] if said is not None else [])]
-        decision.state, decision.note = "passive" if decision.trials else "ignored", NOTHING_ORDERED
+        decision.state, decision.note = "passive" if decision.trials else "ignored", NOTHING_TO_MEND
         self._record(decision, context)
 
-    async def _enough(self, decision: Decision, context: dict[str, Value]) -> None:
+    async def _refuse_more_repairs(self, decision: Decision, context: dict[str, Value]) -> None:
         """The item was repaired too often: what was about to happen happens, and the administrator is told once."""
         decision.state = "failed"
         decision.note = f"{decision.item} was mended {REPAIRS_MAX} times already; {decision.exlet} is not started"
         self._record(decision, context)
-        if await self._exlets.first_told(decision):
+        if await self._exlets.is_first_warning(decision):
             message = (
                 f"{decision.type.value} of {decision.case}: {decision.note}, nor is any other exlet for this item."
                 f" Its rules go round in a circle: `mendflow why {decision.case}:{decision.item}` shows them"
             )
             self._notices.post(message, case=decision.case, item=decision.item)
 
-    async def carry_on(self, decision: Decision, said: Conclusion, context: dict[str, Value]) -> Decision | None:
+    async def apply_conclusion(
+        self, decision: Decision, said: Conclusion, context: dict[str, Value]
+    ) -> Decision | None:
         """Let follow from a conclusion what follows from it; None if nothing can."""
         exlet = await self._exlets.find(said)
         problem = self._problem(decision, said, exlet)
-        exlet_case, turn = await self._exlets.next_case(decision), await self._exlets.turn(decision, said)
+        exlet_case, turn = await self._exlets.next_case(decision), await self._exlets.start_time(decision, said)
         if decision.id in self.decisions.open:
             return self.decisions.open[decision.id]  # told twice at the same time
         if problem or exlet is None:
@@ -282,16 +286,16 @@ class ExceptionService:
             return None
         decision.exlet_case = exlet_case
         self.decisions.begin(decision)
-        self._noted(decision, context)
-        self._soon.do(self._begin_in_turn(decision, exlet, context, turn))
+        self._publish(decision, context)
+        self._background.start(self._begin_when_due(decision, exlet, context, turn))
         return decision
 
     def _problem(self, decision: Decision, said: Conclusion, exlet: Flow | None) -> str:
-        if depth_of(decision.case) >= DEPTH_MAX:
+        if exlet_depth(decision.case) >= DEPTH_MAX:
             return f"exlets mend exlets {DEPTH_MAX} deep here already; {said.exlet} is not started"
         return "" if exlet is not None else f"rule {said.rule} of {said.rules} concludes {said.exlet}, which is nowhere"
 
-    def new_decision(self, event: XEvent, context: dict[str, Value], said: Conclusion | None) -> Decision:
+    def new_decision(self, event: ExceptionEvent, context: dict[str, Value], said: Conclusion | None) -> Decision:
         return Decision(
             id=event.id,
             case=event.case,
@@ -308,23 +312,23 @@ class ExceptionService:
             signature=signature_of(event),
             exlet=said.exlet if said is not None else "",
             conclusion=said,
-            context=bounded(context),
+            context=bounded_context(context),
         )
 
     def _record(self, decision: Decision, context: dict[str, Value]) -> None:
         """A decision that nothing follows from."""
         decision.ended_at = decision.at
         self.decisions.record(decision)
-        self._noted(decision, context)
+        self._publish(decision, context)
 
-    def _noted(self, decision: Decision, context: dict[str, Value]) -> None:
-        self.past.decided(decision, str(context["job"]["host"]))
+    def _publish(self, decision: Decision, context: dict[str, Value]) -> None:
+        self.past.count_decision(decision, str(context["job"]["host"]))
         words = f"{decision.type.value}: {decision.exlet or decision.state}"
-        self._happenings.tell(decision.at, "repair", decision.case, decision.item, decision.state, words)
+        self._events.tell(decision.at, "repair", decision.case, decision.item, decision.state, words)
 
     # Exlets
 
-    async def _begin_in_turn(self, decision: Decision, exlet: Flow, context: dict[str, Value], turn: Instant) -> None:
+    async def _begin_when_due(self, decision: Decision, exlet: Flow, context: dict[str, Value], turn: Instant) -> None:
         """A server that is stopped while the exlet waits begins it when it starts again."""
         if (early_ms := turn - self._clock.now()) > 0:
             await self._clock.sleep(early_ms)
@@ -340,12 +344,12 @@ class ExceptionService:
             await self._exlets.begin(decision, exlet, context)
         except StoreUnavailable:
             raise  # it is begun when everything was read again
-        except Mistake as mistake:
+        except RequestError as mistake:
             await self._finish(decision, "failed", f"exlet {decision.exlet} could not start: {mistake.message}")
 
-    async def exlet_waits(self, decision: Decision) -> None:
+    async def exlet_is_waiting(self, decision: Decision) -> None:
         """A step of the exlet waits for something: what was held goes on beside it, unless it was suspended."""
-        if decision.type not in CONSTRAINTS or decision.released or decision.state != "running":
+        if decision.type not in CONSTRAINT_TYPES or decision.released or decision.state != "running":
             return
         engine = self.engine(decision)
         if not await engine.suspended(decision.case, decision.item):
@@ -364,9 +368,11 @@ class ExceptionService:
         else:
             said = document.fault.message if document.fault else document.status
             note = f"exlet {decision.exlet} ({document.id}) {document.status}: {said}"
-            await self._finish(decision, "failed", "; ".join((note, *await self._still_held(decision, document.id))))
+            await self._finish(
+                decision, "failed", "; ".join((note, *await self._remaining_holds(decision, document.id)))
+            )
 
-    async def _still_held(self, decision: Decision, exlet: CaseId) -> list[str]:
+    async def _remaining_holds(self, decision: Decision, exlet: CaseId) -> list[str]:
         """What an exlet that failed has suspended stays so, for a person to judge: who holds it, and what to do."""
         engine = self.engine(decision)
         cases = dict.fromkeys([decision.case, *await engine.cases_of(decision.flow)])
@@ -375,45 +381,45 @@ class ExceptionService:
 
     async def _finish(self, decision: Decision, state: Any, note: str = "") -> None:
         """The repair is over: what was held goes on."""
-        nothing_done = decision.result not in SETTLED
+        nothing_done = decision.result not in SETTLING_RESULTS
         passes_on = decision.type is ExceptionType.ABORT and nothing_done
         decision.note = note or decision.note
-        await self._let_case_go(decision)
+        await self._release_case(decision)
         self.decisions.end(decision, state, "passed-on" if passes_on else "failed" if note else "completed")
-        self.past.ended(decision)
+        self.past.count_result(decision)
         if note:
             self._notices.post(f"{decision.type.value} of {decision.case}: {note}", case=decision.case)
-        self._happenings.tell(
+        self._events.tell(
             decision.ended_at, "repair", decision.case, decision.item, state, f"{decision.exlet}: {decision.result}"
         )
-        await self.let_go(decision, nothing_done)
+        await self.release_held(decision, nothing_done)
 
-    async def let_go(self, decision: Decision, nothing_done: bool) -> None:
+    async def release_held(self, decision: Decision, nothing_done: bool) -> None:
         event = event_of_decision(decision.id)
         engine = self.engine(decision)
         if decision.type is ExceptionType.ABORT and decision.job is not None and not decision.engine:
             if nothing_done and self.jobs is not None:
-                await self.jobs.pass_on(decision.job, decided=decided_about(decision, decision.job))
+                await self.jobs.pass_on(decision.job, decided=subject_of_decision(decision, decision.job))
             return
         await engine.release(event)
 
-    async def _let_case_go(self, decision: Decision) -> None:
+    async def _release_case(self, decision: Decision) -> None:
         """Whoever held the case until the repair is over holds it no longer."""
         if decision.safeguard:
             await self.engine(decision).resume(decision.case, None, holder=decision.safeguard, by=f"{decision.id}/end")
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
         """A job that was given another try has reached its flow."""
-        if self.decisions.trying(Mended("", case), serial):
-            self.decisions.tries_ended(Mended("", case), serial, "recovered" if ok else "failed")
+        if self.decisions.is_retrying(EngineCaseId("", case), serial):
+            self.decisions.end_retries(EngineCaseId("", case), serial, "recovered" if ok else "failed")
 
     async def case_over(self, document: CaseDocument) -> None:
         """A case has ended: perhaps it was an exlet, or a worklet that the rules chose."""
-        self.past.case_ended(document.flow, document.id, document.status)
+        self.past.count_case(document.flow, document.id, document.status)
         self._exlets.forget(document.id)
-        self.decisions.all_tries_ended(Mended("", document.id), "failed")
-        await self.removals.over(document)
-        decision = self.decisions.open.get(self.decisions.of_exlet.get(document.id, ""))
+        self.decisions.end_all_retries(EngineCaseId("", document.id), "failed")
+        await self.removals.case_ended(document)
+        decision = self.decisions.open.get(self.decisions.by_exlet.get(document.id, ""))
         if decision is not None and decision.type is ExceptionType.SELECTION:
             if decision.state == "running":
                 self.decisions.end(decision, "done" if document.status == "completed" else "failed", document.status)
@@ -427,13 +433,13 @@ class ExceptionService:
         assert found is not None, f"nobody has registered the engine {decision.engine!r}"
         return found
 
-    async def facts(self, event: XEvent) -> CaseFacts | None:
+    async def facts(self, event: ExceptionEvent) -> CaseFacts | None:
         engine = self.engines.get(event.engine)
         return await engine.facts(event.case, event.item) if engine is not None else None
 
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
-        self._soon.do(self._whole(work))
+    def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        self._background.start(self._whole(work))
 
     async def _whole(self, work: Coroutine[Any, Any, None]) -> None:
-        with self._ledger.whole():
+        with self._ledger.atomic():
             await work

@@ -11,44 +11,44 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.mending import Conclusion, Decision
-from mendflow.core.model.problems import NotFound
+from mendflow.core.model.repair import Conclusion, Decision
 from mendflow.core.model.values import Value
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.recovery.contexts import bounded
-from mendflow.services.recovery.decisions import DecisionBook
-from mendflow.services.recovery.rules.store import RuleBook
+from mendflow.services.recovery.contexts import bounded_context
+from mendflow.services.recovery.decisions import DecisionStore
+from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.stores.contract import Store
 
-TURNS_MAX: Final = 3
-TURNS_MS: Final = 1_000
+STARTS_MAX: Final = 3
+STARTS_WINDOW_MS: Final = 1_000
 """So many exlets a rule starts for one item within so long; the next one begins when that is over."""
 
 _Rule = tuple[ItemId, str, str, str, int]
 """A rule and the item that it is about: the set, the type, the tree and the number."""
 
-_STRANGE: Final = re.compile(r"[^\w.-]")
-_LEVEL: Final = re.compile(r"\.x(\d+)(?=\.|$)")
+_UNSAFE_CHARS: Final = re.compile(r"[^\w.-]")
+_EXLET_LEVEL: Final = re.compile(r"\.x(\d+)(?=\.|$)")
 
 
-def depth_of(case: CaseId) -> int:
+def exlet_depth(case: CaseId) -> int:
     """How many exlets stand above this case in its own name."""
-    return len(_LEVEL.findall(case))
+    return len(_EXLET_LEVEL.findall(case))
 
 
-class _Mended(msgspec.Struct):
+class _MendedItem(msgspec.Struct):
     """What is read of an exlet's case to count it."""
 
     mends_item: ItemId | None = None
 
 
-class _Count:
+class _ExletCount:
     """The exlets of one case: the highest number, and how many there were of each item."""
 
     def __init__(self) -> None:
@@ -62,10 +62,10 @@ class _Count:
         self.of_item[item] += 1
 
 
-_decode = msgspec.json.Decoder(_Mended).decode
+_decode = msgspec.json.Decoder(_MendedItem).decode
 
 
-class Exlets:
+class ExletLauncher:
     def __init__(
         self,
         *,
@@ -73,8 +73,8 @@ class Exlets:
         ledger: Ledger,
         manager: FlowManager,
         flows: Flows,
-        rules: RuleBook,
-        decisions: DecisionBook,
+        rules: RuleStore,
+        decisions: DecisionStore,
     ) -> None:
         self._store = store
         self._ledger = ledger
@@ -82,7 +82,7 @@ class Exlets:
         self._flows = flows
         self._rules = rules
         self._decisions = decisions
-        self._counts: dict[str, _Count] = {}
+        self._counts: dict[str, _ExletCount] = {}
 
     async def find(self, said: Conclusion) -> Flow | None:
         """An exlet of the set, or a flow that is deployed by that name."""
@@ -101,54 +101,54 @@ class Exlets:
         count.add(count.highest + 1, decision.item)
         return CaseId(f"{stem}.x{count.highest}")
 
-    async def repairs(self, decision: Decision) -> int:
+    async def repair_count(self, decision: Decision) -> int:
         """How many exlets there were already for the decision's item."""
         return (await self._count(stem_of(decision), decision)).of_item[decision.item]
 
-    async def turn(self, decision: Decision, said: Conclusion) -> Instant:
+    async def start_time(self, decision: Decision, said: Conclusion) -> Instant:
         """When the exlet may begin: when it was decided on, unless the same rule has just mended the item too often.
         What a person orders begins at once."""
         if decision.item is None or said.ordered_by:
             return decision.at
         rule = (decision.item, said.rules, said.type.value, said.task, said.rule)
-        turns = (await self._count(stem_of(decision), decision)).turns.setdefault(rule, deque(maxlen=TURNS_MAX))
-        at = max(decision.at, turns[0] + TURNS_MS) if len(turns) == TURNS_MAX else decision.at
+        turns = (await self._count(stem_of(decision), decision)).turns.setdefault(rule, deque(maxlen=STARTS_MAX))
+        at = max(decision.at, turns[0] + STARTS_WINDOW_MS) if len(turns) == STARTS_MAX else decision.at
         turns.append(at)
         return at
 
-    async def first_told(self, decision: Decision) -> bool:
+    async def is_first_warning(self, decision: Decision) -> bool:
         """Whether this is the first time that somebody must hear of too many repairs of the item."""
         told = (await self._count(stem_of(decision), decision)).told
         first = decision.item not in told
         told.add(decision.item)
         return first
 
-    async def _count(self, stem: str, decision: Decision) -> _Count:
+    async def _count(self, stem: str, decision: Decision) -> _ExletCount:
         """How far the numbers go is read from the store once, unless the mended case began with these services and goes
         on: of one that is over, whose forgotten jobs may still fail, the numbers were forgotten."""
         live = self._manager.live.get(decision.case) if not decision.engine else None
-        if live is not None and live.begun_here and live.document.live:
-            self._counts.setdefault(stem, _Count())
+        if live is not None and live.is_started_here and live.document.live:
+            self._counts.setdefault(stem, _ExletCount())
         if stem not in self._counts:
             counted = await self._counted(stem)
             self._counts.setdefault(stem, counted)
         return self._counts[stem]
 
-    async def _counted(self, stem: str) -> _Count:
+    async def _counted(self, stem: str) -> _ExletCount:
         await self._ledger.settled()
         own = re.compile(re.escape(stem) + r"\.x(\d+)")
         known: dict[str, ItemId | None] = {}
         async for found in self._store.scan(CASE_KIND, f"{stem}.x"):
             known[found.id] = _decode(found.body).mends_item
         known |= {each.exlet_case: each.item for each in self._decisions.open.values() if each.exlet_case is not None}
-        count = _Count()
+        count = _ExletCount()
         for id, item in known.items():
             if (match := own.fullmatch(id)) is not None:
                 count.add(int(match[1]), item)
         return count
 
     async def begin(self, decision: Decision, exlet: Flow | None, context: dict[str, Value]) -> None:
-        """Start the exlet's case. Raises a Mistake if it cannot even start."""
+        """Start the exlet's case. Raises a RequestError if it cannot even start."""
         assert decision.exlet_case is not None
         if exlet is None:
             raise NotFound(f"the exlet {decision.exlet} is nowhere")
@@ -173,12 +173,12 @@ class Exlets:
 
 def stem_of(decision: Decision) -> str:
     """What the exlet's id begins with. Ids of foreign cases may hold anything."""
-    return f"{decision.engine}.{_STRANGE.sub('_', decision.case)}" if decision.engine else decision.case
+    return f"{decision.engine}.{_UNSAFE_CHARS.sub('_', decision.case)}" if decision.engine else decision.case
 
 
 def inputs_for(exlet: Flow, context: dict[str, Value]) -> dict[str, Value]:
     """An exlet wants the context. Any other flow gets of the case's data what it has inputs for."""
     if "context" in exlet.inputs:
-        return {"context": bounded(context)}
+        return {"context": bounded_context(context)}
     data = {**context["case"]["data"], **context["item"]["data"]}
     return {name: data[name] for name in exlet.inputs if name in data}

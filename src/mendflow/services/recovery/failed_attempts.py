@@ -2,7 +2,7 @@
 
 from mendflow.core.engine.messages import ItemFailed
 from mendflow.core.model.jobs import Outcome, sources_of
-from mendflow.core.model.mending import ExceptionType, XEvent
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import serial_of
 from mendflow.services.base.contracts import Failure
@@ -10,10 +10,10 @@ from mendflow.services.cases.interception_rules import job_facts_of, outcome_fac
 from mendflow.services.cases.live_case import CaseDocument, name_of
 
 
-def event_of(failure: Failure, flow: str) -> XEvent:
+def failure_event(failure: Failure, flow: str) -> ExceptionEvent:
     """The id names the attempt: the same failure told again has the same one."""
     serial = serial_of(failure.job)
-    return XEvent(
+    return ExceptionEvent(
         id=f"{failure.id or f'{failure.real}:{failure.attempts}'}/{ExceptionType.ABORT.value}",
         type=ExceptionType.ABORT,
         case=failure.case,
@@ -27,9 +27,9 @@ def event_of(failure: Failure, flow: str) -> XEvent:
     )
 
 
-def early_failure(document: CaseDocument, order: ItemFailed) -> XEvent:
+def early_failure_event(document: CaseDocument, order: ItemFailed) -> ExceptionEvent:
     """An item that failed before anything was ordered, as when its inputs cannot be worked out."""
-    return XEvent(
+    return ExceptionEvent(
         id=f"{document.id}/{order.item}/{ExceptionType.ABORT.value}",
         type=ExceptionType.ABORT,
         case=document.id,
@@ -47,7 +47,7 @@ def _job(failure: Failure) -> dict[str, Value]:
     left = len(sources_of(spec, fault.file)) - 1 if fault.file else 0
     return {
         **job_facts_of(spec),
-        **measured(outcome),
+        **measures_of(outcome),
         "id": failure.job,
         "exit_code": outcome.exit_code if outcome.exit_code is not None else fault.exit_code,
         "signal": fault.signal,
@@ -69,6 +69,6 @@ def _job(failure: Failure) -> dict[str, Value]:
     }
 
 
-def measured(outcome: Outcome) -> dict[str, Value]:
+def measures_of(outcome: Outcome) -> dict[str, Value]:
     measures = outcome.measures
     return {"peak_bytes": measures.peak_bytes, "cpu_ms": measures.cpu_ms, "ran_ms": measures.ran_ms}

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.mending import BY_HAND, DecisionState, ExceptionType
-from mendflow.core.model.problems import NotFound
-from mendflow.core.model.repair_views import FailureGroup, Handling
+from mendflow.core.model.repair import BY_HAND, DecisionState, ExceptionType
+from mendflow.core.model.repair_views import FailureGroup, HandlingCount
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.stores.contract import Store
 
@@ -45,7 +45,7 @@ class _Key(NamedTuple):
     passive: bool
 
 
-class Brief(msgspec.Struct):
+class DecisionSummary(msgspec.Struct):
     """The fields of a decision that grouping wants."""
 
     id: str
@@ -64,11 +64,11 @@ class Brief(msgspec.Struct):
     trials: list[_Conclusion] = []
 
 
-RETRIED = "retried"
+RETRIES = "retried"
 THE_QUEUE = "the queue"
 """What no rule took up, and whoever executes jobs tried again by itself."""
 
-_decode = msgspec.json.Decoder(Brief).decode
+_decode = msgspec.json.Decoder(DecisionSummary).decode
 
 
 def group_id(type: ExceptionType, signature: str) -> str:
@@ -76,7 +76,7 @@ def group_id(type: ExceptionType, signature: str) -> str:
     return hashlib.sha256(f"{type.value} {signature}".encode()).hexdigest()[:ID_CHARS]
 
 
-async def briefs(store: Store, *, selections: bool = False) -> AsyncIterator[Brief]:
+async def briefs(store: Store, *, selections: bool = False) -> AsyncIterator[DecisionSummary]:
     """Every failure that was decided about. Selections are no failures."""
     read = 0
     async for found in store.scan(DECISION_KIND):
@@ -88,10 +88,10 @@ async def briefs(store: Store, *, selections: bool = False) -> AsyncIterator[Bri
             await asyncio.sleep(0)
 
 
-class _Gathering:
+class _GroupBuilder:
     """One cause, as far as it has been read."""
 
-    def __init__(self, first: Brief) -> None:
+    def __init__(self, first: DecisionSummary) -> None:
         self.type = first.type
         self.signature = first.signature
         self.category = first.fault.category if first.fault else ""
@@ -102,7 +102,7 @@ class _Gathering:
         self.tasks: Counter[str] = Counter()
         self.handled: dict[_Key, Counter[str]] = {}
 
-    def take(self, brief: Brief) -> None:
+    def take(self, brief: DecisionSummary) -> None:
         self.count += 1
         self.cases.add(brief.case)
         self.flows[brief.flow] += 1
@@ -110,7 +110,7 @@ class _Gathering:
         self.first_at = min(self.first_at, brief.at)
         self.last_at = max(self.last_at, brief.at)
         self.waiting += brief.state == "waiting"
-        retried = brief.state in ("ignored", "passive") and brief.result == RETRIED
+        retried = brief.state in ("ignored", "passive") and brief.result == RETRIES
         self.unhandled += brief.state in ("ignored", "passive") and not retried
         for trial in brief.trials:
             key = _Key(trial.rules, trial.rule, trial.exlet, True)
@@ -149,9 +149,9 @@ def _names(counted: Counter[str]) -> list[str]:
     return [name for name, _ in counted.most_common(NAMES_MAX) if name]
 
 
-def _handling(found: tuple[_Key, Counter[str]]) -> Handling:
+def _handling(found: tuple[_Key, Counter[str]]) -> HandlingCount:
     key, results = found
-    return Handling(
+    return HandlingCount(
         rules=key.rules,
         rule=key.rule,
         exlet=key.exlet,
@@ -161,23 +161,23 @@ def _handling(found: tuple[_Key, Counter[str]]) -> Handling:
     )
 
 
-async def grouped(store: Store, *, since: Instant = 0, flow: str = "", limit: int = 100) -> list[FailureGroup]:
+async def group_failures(store: Store, *, since: Instant = 0, flow: str = "", limit: int = 100) -> list[FailureGroup]:
     """The most frequent causes first."""
-    gathered: dict[tuple[ExceptionType, str], _Gathering] = {}
+    gathered: dict[tuple[ExceptionType, str], _GroupBuilder] = {}
     async for brief in briefs(store):
         if brief.at >= since and (not flow or brief.flow == flow):
             cause = gathered.get((brief.type, brief.signature))
             if cause is None:
-                cause = gathered[brief.type, brief.signature] = _Gathering(brief)
+                cause = gathered[brief.type, brief.signature] = _GroupBuilder(brief)
             cause.take(brief)
     found = sorted(gathered.values(), key=lambda cause: (-cause.count, -cause.last_at))
     return [cause.group() for cause in found[:limit]]
 
 
-async def group_named(store: Store, name: str) -> tuple[FailureGroup, list[Brief]]:
+async def find_group(store: Store, name: str) -> tuple[FailureGroup, list[DecisionSummary]]:
     """The group whose id begins so, and its failures, the newest first."""
     ids: dict[tuple[ExceptionType, str], str] = {}
-    groups: dict[str, list[Brief]] = defaultdict(list)
+    groups: dict[str, list[DecisionSummary]] = defaultdict(list)
     async for brief in briefs(store):
         id = ids.get((brief.type, brief.signature))
         if id is None:
@@ -189,7 +189,7 @@ async def group_named(store: Store, name: str) -> tuple[FailureGroup, list[Brief
     if len(groups) > 1:
         raise NotFound(f"several groups begin with {name!r}: {', '.join(sorted(groups))}; give more", group=name)
     [members] = groups.values()
-    cause = _Gathering(members[0])
+    cause = _GroupBuilder(members[0])
     for member in members:
         cause.take(member)
     return cause.group(), sorted(members, key=lambda member: -member.at)

@@ -6,31 +6,31 @@ item's serial: there it is read, from memory while it is under way, else as it w
 import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant, JobId
-from mendflow.core.model.mending import XEvent
+from mendflow.core.model.repair import ExceptionEvent
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.user_tasks import TASK_KIND
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store
 
 
-class _Begun(msgspec.Struct):
+class _StartDocument(msgspec.Struct):
     """What is read of a job or a task."""
 
     created_at: Instant = 0
     offered_at: Instant = 0
 
 
-_decode = msgspec.json.Decoder(_Begun).decode
+_decode = msgspec.json.Decoder(_StartDocument).decode
 
 
-class Beginnings:
-    def __init__(self, store: Store, manager: FlowManager, meta: QueueAndPilots) -> None:
+class ItemStartTimes:
+    def __init__(self, store: Store, manager: FlowManager, meta: PilotScheduler) -> None:
         self._store = store
         self._manager = manager
         self._meta = meta
 
-    async def of(self, event: XEvent, kind: str) -> Instant:
+    async def of(self, event: ExceptionEvent, kind: str) -> Instant:
         """When the item of an exception last began; 0 if nobody knows, or it has not."""
         if not event.serial or event.engine:
             return 0
@@ -41,5 +41,5 @@ class Beginnings:
         if kind == "job" and (job := self._meta.jobs.get(JobId(id))) is not None:
             return job.created_at
         found = await self._store.get(TASK_KIND if kind == "user-task" else JOB_KIND, id)
-        begun = _decode(found.body) if found is not None else _Begun()
+        begun = _decode(found.body) if found is not None else _StartDocument()
         return begun.created_at or begun.offered_at

@@ -13,164 +13,164 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, JobState, Resources
-from mendflow.core.model.mending import ExceptionType, XEvent
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.ids import generation_of, known_id, serial_of
-from mendflow.core.scheduling.queue import Waiting
+from mendflow.core.recovery.ids import flow_job_id, generation_of, serial_of
+from mendflow.core.scheduling.queue import WaitingGroup
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.interception_points import Points, RulesChanged, Watched
-from mendflow.services.cases.interception_rules import Gates, job_facts_of
+from mendflow.services.cases.interception_points import InterceptedFlows, InterceptedTypes, RulesChanged
+from mendflow.services.cases.interception_rules import InterceptionRules, job_facts_of
 from mendflow.services.cases.live_case import LiveCase, name_of
 from mendflow.services.cases.timers import Timers
 from mendflow.services.recovery.exception_service import ExceptionService
-from mendflow.services.scheduling.exchange import AttemptHeartbeat
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.facts import AttemptHeartbeat
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 
 CHECK_MS: Final = 5_000
 NO_FLOW: Final = ""
-LIKE_MAX: Final = 100
+ALIKE_JOBS_MAX: Final = 100
 """Of jobs that wait and need the same, so many are looked at each time."""
 
-ABLE_EVERY: Final = 6
+ABLE_CHECK_EVERY: Final = 6
 """What a pilot could take waits for its turn, and is looked at once in so many times."""
 
 
-class Watches:
+class ExceptionMonitor:
     def __init__(
         self,
         *,
         service: ExceptionService,
         manager: FlowManager,
-        meta: QueueAndPilots,
-        gates: Gates,
+        meta: PilotScheduler,
+        interception_rules: InterceptionRules,
         ledger: Ledger,
         clock: Clock,
         hub: Hub,
         check_ms: int = CHECK_MS,
-        on_the_way: Callable[[Resources], bool] | None = None,
+        is_pilot_coming: Callable[[Resources], bool] | None = None,
     ) -> None:
         self._service = service
         self._manager = manager
         self._meta = meta
-        self._gates = gates
+        self._interception_rules = interception_rules
         self._ledger = ledger
         self._clock = clock
         self._check_ms = check_ms
-        self._timers = Timers(clock, self._expected_over)
+        self._timers = Timers(clock, self._on_timeout)
         self._looking: set[JobId] = set()
         self._task: asyncio.Task[None] | None = None
-        self._soon: set[asyncio.Task[None]] = set()
-        self._on_the_way = on_the_way  # whether a pilot comes that could take such a job
+        self._background: set[asyncio.Task[None]] = set()
+        self._on_the_way = is_pilot_coming  # whether a pilot comes that could take such a job
         self._violations = False  # whether any flow has rules for what happens while a job runs
         hub.subscribe(RulesChanged, lambda change: self._rules_changed(change.watched))
         hub.subscribe(AttemptHeartbeat, self._heartbeat)
 
-    def _rules_changed(self, watched: Watched) -> None:
+    def _rules_changed(self, watched: InterceptedFlows) -> None:
         self._violations = any(ExceptionType.VIOLATION in types for types in (*watched.values(), watched[NO_FLOW]))
 
     def _heartbeat(self, heartbeat: AttemptHeartbeat) -> None:
         if self._violations:
-            self.beat(heartbeat.job)
+            self.job_reported(heartbeat.job)
 
     def start(self) -> None:
         for job in self._meta.jobs.values():
-            self.moved(job)
+            self.job_moved(job)
         self._timers.start()
-        self._task = asyncio.create_task(self._watch(), name="watches")
+        self._task = asyncio.create_task(self._watch_queue(), name="watches")
 
     async def stop(self) -> None:
         await self._timers.stop()
-        tasks = [*self._soon, *([self._task] if self._task is not None else [])]
+        tasks = [*self._background, *([self._task] if self._task is not None else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     # A job that runs longer than expected
 
-    def moved(self, job: Job) -> None:
+    def job_moved(self, job: Job) -> None:
         """A job is in another state. One that says how long it should take is watched from its start."""
         if job.spec.expected_ms and job.state is JobState.RUNNING and job.history:
             self._timers.set(CaseId(job.id), job.fence, job.history[-1].granted_at + job.spec.expected_ms)
 
-    async def _expected_over(self, id: CaseId, fence: int) -> None:
+    async def _on_timeout(self, id: CaseId, fence: int) -> None:
         job = self._meta.jobs.get(JobId(id))
-        live = self._watched(job, ExceptionType.TIMEOUT) if job is not None else None
+        live = self._case_with_rules(job, ExceptionType.TIMEOUT) if job is not None else None
         if job is None or live is None or job.state is not JobState.RUNNING or job.fence != fence:
             return
         event = self._event(job, live, ExceptionType.TIMEOUT, {"timed_out": job.spec.item}, fence)
-        with self._ledger.whole():
+        with self._ledger.atomic():
             await self._service.tell(event)
-            await self._gates.tell_beside(live, job.spec.item, f"{job.id}:{fence}")
+            await self._interception_rules.notify_parallel_items(live, job.spec.item, f"{job.id}:{fence}")
 
     # A job that breaks a constraint while it runs
 
-    def beat(self, id: JobId) -> None:
+    def job_reported(self, id: JobId) -> None:
         """A pilot has told of a running job."""
         job = self._meta.jobs.get(id)
-        if job is None or id in self._looking or self._watched(job, ExceptionType.VIOLATION) is None:
+        if job is None or id in self._looking or self._case_with_rules(job, ExceptionType.VIOLATION) is None:
             return
         self._looking.add(id)
-        task = asyncio.get_running_loop().create_task(self._look(job))
-        self._soon.add(task)
-        task.add_done_callback(self._soon.discard)
+        task = asyncio.get_running_loop().create_task(self._check_violation(job))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
-    async def _look(self, job: Job) -> None:
+    async def _check_violation(self, job: Job) -> None:
         try:
-            live, told = self._watched(job, ExceptionType.VIOLATION), self._meta.running(job.id)
+            live, told = self._case_with_rules(job, ExceptionType.VIOLATION), self._meta.running(job.id)
             if live is None or told is None:
                 return
             measures: Value = msgspec.to_builtins(told.measures)
             facts = {"measures": {**_NO_MEASURES, **measures}, "values": told.values}
-            with self._ledger.whole():
-                await self._service.tell_once(self._event(job, live, ExceptionType.VIOLATION, facts, job.fence))
+            with self._ledger.atomic():
+                await self._service.tell_lasting(self._event(job, live, ExceptionType.VIOLATION, facts, job.fence))
         finally:
             self._looking.discard(job.id)
 
     # A job that nobody can take
 
-    async def _watch(self) -> None:
+    async def _watch_queue(self) -> None:
         for number in count(1):
             await self._clock.sleep(self._check_ms)
             if any(ExceptionType.UNAVAILABLE in types for types in self._types()):
-                for waiting in map(self._hopeful, self._meta.waiting()):
-                    if not waiting.able or number % ABLE_EVERY == 0:
+                for waiting in map(self._with_pilots_coming, self._meta.waiting()):
+                    if not waiting.has_pilot or number % ABLE_CHECK_EVERY == 0:
                         await self._tell_waiting(waiting)
 
-    def _hopeful(self, waiting: Waiting) -> Waiting:
+    def _with_pilots_coming(self, waiting: WaitingGroup) -> WaitingGroup:
         """A pilot that is on its way to a job makes it one that waits for its turn, however long that takes."""
-        comes = not waiting.able and self._on_the_way is not None and self._on_the_way(waiting.needs)
-        return msgspec.structs.replace(waiting, able=True) if comes else waiting
+        comes = not waiting.has_pilot and self._on_the_way is not None and self._on_the_way(waiting.needs)
+        return msgspec.structs.replace(waiting, has_pilot=True) if comes else waiting
 
-    async def _tell_waiting(self, waiting: Waiting) -> None:
+    async def _tell_waiting(self, waiting: WaitingGroup) -> None:
         """The longest wait first. Where no rule holds for an item, none is asked for items of the same task that have
         waited less: a loop may have a great many."""
         in_vain: set[tuple[CaseId, str]] = set()
-        like = [self._meta.jobs[id] for id in self._meta.queue.like(waiting.first, LIKE_MAX)]
+        like = [self._meta.jobs[id] for id in self._meta.queue.similar_jobs(waiting.first, ALIKE_JOBS_MAX)]
         for job in sorted(like, key=lambda each: each.available_at):
-            live, alike = self._watched(job, ExceptionType.UNAVAILABLE), (job.case, name_of(job.spec.item))
+            live, alike = self._case_with_rules(job, ExceptionType.UNAVAILABLE), (job.case, name_of(job.spec.item))
             if live is None or alike in in_vain or job.id not in self._meta.jobs:
                 continue
             now = self._clock.now()
-            unable_ms = max(0, now - max(waiting.unable_since, job.created_at)) if not waiting.able else 0
-            facts = {"able": waiting.able, "unable_ms": unable_ms, "waiting_ms": max(0, now - job.available_at)}
+            unable_ms = max(0, now - max(waiting.unable_since, job.created_at)) if not waiting.has_pilot else 0
+            facts = {"able": waiting.has_pilot, "unable_ms": unable_ms, "waiting_ms": max(0, now - job.available_at)}
             event = self._event(job, live, ExceptionType.UNAVAILABLE, {}, job.fence, facts)
-            with self._ledger.whole():
-                if not await self._service.tell_once(event):
+            with self._ledger.atomic():
+                if not await self._service.tell_lasting(event):
                     in_vain.add(alike)
 
     # All of them
 
-    def _types(self) -> list[Points]:
-        watched = self._service.rules.watched
+    def _types(self) -> list[InterceptedTypes]:
+        watched = self._service.rules.types_by_flow
         return [*watched.values(), watched[""]]
 
-    def _watched(self, job: Job, type: ExceptionType) -> LiveCase | None:
+    def _case_with_rules(self, job: Job, type: ExceptionType) -> LiveCase | None:
         """The job's case, if it has rules of this type."""
         live = self._manager.live.get(job.case)
-        return live if live is not None and type in self._service.rules.watched[live.document.flow] else None
+        return live if live is not None and type in self._service.rules.types_by_flow[live.document.flow] else None
 
     def _event(
         self,
@@ -180,13 +180,13 @@ class Watches:
         facts: dict[str, Value],
         fence: int,
         more: dict[str, Value] | None = None,
-    ) -> XEvent:
+    ) -> ExceptionEvent:
         last = job.history[-1] if job.history else None
         where: dict[str, Value] = {"pilot": last.pilot, "host": last.host, "site": last.site} if last else {}
         about: dict[str, Value] = {
             **job_facts_of(job.spec),
             **where,
-            "id": known_id(job.id),
+            "id": flow_job_id(job.id),
             "attempts": job.tries,
             "failures": job.failures,
             "losses": job.losses,
@@ -197,7 +197,7 @@ class Watches:
         if isinstance(measures := facts.get("measures"), dict):
             about |= {name: measures[name] for name in ("peak_bytes", "cpu_ms", "ran_ms")}
             about["memory_now_bytes"] = measures["memory_bytes"]
-        return XEvent(
+        return ExceptionEvent(
             id=f"{job.id}:{fence}/{type.value}",
             type=type,
             case=job.case,
@@ -206,7 +206,7 @@ class Watches:
             task=name_of(job.spec.item),
             serial=serial_of(job.id),
             facts={"job": about, **facts},
-            job=known_id(job.id),
+            job=flow_job_id(job.id),
         )
 
 

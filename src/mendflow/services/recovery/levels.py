@@ -13,12 +13,12 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
+from mendflow.core.model.errors import InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
-from mendflow.core.model.problems import Invalid, Mistake, StoreUnavailable
-from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
-from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Store
@@ -63,7 +63,7 @@ class Levels:
         store: Store,
         ledger: Ledger,
         clock: Clock,
-        homes: HomeBook,
+        homes: HomeRegistry,
         hub: Hub,
         waits_ms: Sequence[int] = DEFAULT_WAITS_MS,
     ) -> None:
@@ -78,7 +78,7 @@ class Levels:
         self._heap: list[tuple[Instant, str]] = []
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._soon = Soon(ledger)
+        self._background = BackgroundTasks(ledger)
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Take up what waits on disk for these trees of cases. Before anybody enters: an exlet that is taken up gives
@@ -86,7 +86,7 @@ class Levels:
         async for found in self._store.scan(LEVEL_KIND, only(roots)):
             if root_of(found.id) in roots:
                 self._ledger.known(LEVEL_KIND, found.id, found.version)
-                self._wait(_decode(found.body))
+                self._add_waiting(_decode(found.body))
 
     def start(self) -> None:
         """Watch the clock."""
@@ -96,7 +96,7 @@ class Levels:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        await self._soon.stop()
+        await self._background.stop()
 
     async def enter(
         self,
@@ -111,7 +111,7 @@ class Levels:
     ) -> LevelEntry:
         """Let it wait in a level. What waits already under this key goes on waiting as it does."""
         if level < 1:
-            raise Invalid(f"levels count from 1; there is no level {level}", field="level")
+            raise InvalidRequest(f"levels count from 1; there is no level {level}", field="level")
         entry = self._entries.get(key)
         if entry is None:
             now = self._clock.now()
@@ -124,7 +124,7 @@ class Levels:
                 self._homes.hold(key, f"level {key}")
                 self._ledger.touch(LEVEL_KIND, key, entry)
                 await self._ledger.settled()
-            self._wait(entry)
+            self._add_waiting(entry)
         return entry
 
     def wait_ms(self, level: int) -> int:
@@ -135,7 +135,7 @@ class Levels:
         entry = self._entries.pop(key, None)
         if entry is not None and entry.mode == "recoverable":
             self._ledger.drop(LEVEL_KIND, key)
-            self._homes.let_go(key, f"level {key}")
+            self._homes.release(key, f"level {key}")
         return entry is not None
 
     def waits(self, prefix: str) -> bool:
@@ -152,7 +152,7 @@ class Levels:
         now = self._clock.now()
         waiting = [entry for entry in self.entries(level) if entry.due_at > now]
         for entry in waiting:
-            self._wait(msgspec.structs.replace(entry, due_at=now))
+            self._add_waiting(msgspec.structs.replace(entry, due_at=now))
         return len(waiting)
 
     def counts(self) -> dict[int, int]:
@@ -167,7 +167,7 @@ class Levels:
         found = [entry for entry in self._entries.values() if level is None or entry.level == level]
         return sorted(found, key=lambda entry: (entry.due_at, entry.key))
 
-    def _wait(self, entry: LevelEntry) -> None:
+    def _add_waiting(self, entry: LevelEntry) -> None:
         self._entries[entry.key] = entry
         if entry.mode == "recoverable":
             self._homes.hold(entry.key, f"level {entry.key}")
@@ -178,9 +178,9 @@ class Levels:
     async def _run(self) -> None:
         while True:
             self._changed.clear()
-            while (entry := self._next()) is not None:
+            while (entry := self._next_due()) is not None:
                 # Each by itself: one that waits for a foreign engine must not hold up the others.
-                self._soon.do(self._let_go(entry))
+                self._background.start(self._release(entry))
             wait_ms = min(self._heap[0][0] - self._clock.now(), _LONGEST_SLEEP_MS) if self._heap else _LONGEST_SLEEP_MS
             try:
                 # Not wait_for: before Python 3.12 it may swallow the cancellation that ends this loop.
@@ -189,7 +189,7 @@ class Levels:
             except TimeoutError:
                 pass
 
-    def _next(self) -> LevelEntry | None:
+    def _next_due(self) -> LevelEntry | None:
         """The next entry whose time has come. An entry that was drained, or has left, is passed over."""
         now = self._clock.now()
         while self._heap and self._heap[0][0] <= now:
@@ -204,12 +204,12 @@ class Levels:
         assert takes is not None, f"somebody takes what is due in level {entry.level}"
         await takes.due(entry)
 
-    async def _let_go(self, entry: LevelEntry) -> None:
-        with self._ledger.whole():  # where the store is away everything is read again, and with it this entry
+    async def _release(self, entry: LevelEntry) -> None:
+        with self._ledger.atomic():  # where the store is away everything is read again, and with it this entry
             try:
                 await self._due(entry)
             except StoreUnavailable:
                 raise
-            except Mistake as mistake:
-                log.warning("what waited as %s in level %d has nowhere to go: %s", entry.key, entry.level, mistake)
+            except RequestError as mistake:
+                log.warning("entry %s of retry level %d cannot be retried: %s", entry.key, entry.level, mistake)
         self.leave(entry.key)

@@ -5,18 +5,18 @@ that fails the exlet."""
 
 import msgspec
 
-from mendflow.core.engine.messages import DoMend
+from mendflow.core.engine.messages import RunPrimitive
+from mendflow.core.model.errors import InvalidRequest, RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import Decision
-from mendflow.core.model.problems import Invalid, Mistake
+from mendflow.core.model.repair import Decision
 from mendflow.core.model.values import Value
 from mendflow.services.base.contracts import Change, SubmissionFailed
 from mendflow.services.recovery.levels import Mode
 
 
-def failed(order: DoMend, problem: Mistake | SubmissionFailed) -> Outcome:
-    said = problem.message if isinstance(problem, Mistake) else problem.fault.message
+def failed(order: RunPrimitive, problem: RequestError | SubmissionFailed) -> Outcome:
+    said = problem.message if isinstance(problem, RequestError) else problem.fault.message
     message = f"{order.do.value} could not be done: {said}"
     return Outcome(fault=Fault(name="mendFailed", category=Category.FLOW, message=message))
 
@@ -25,23 +25,23 @@ def level_of(said: Value, decision: Decision | None, levels: int) -> int:
     """The level that an exlet names; none, or 0, is the one after the last that the job has been through. Raises
     Invalid where there is no such level: what has waited in the last one is beyond recovery."""
     if not isinstance(said, int) or isinstance(said, bool) or said < 0:
-        raise Invalid(f"a level is a number from 1 on, or 0 for the next, not {said!r:.80}", field="level")
+        raise InvalidRequest(f"a level is a number from 1 on, or 0 for the next, not {said!r:.80}", field="level")
     job = decision.context.get("job") if decision is not None else None
     before = job.get("level", 0) if isinstance(job, dict) else 0
     if said > levels:
-        raise Invalid(f"there are {levels} levels to wait in, and no level {said}", field="level")
+        raise InvalidRequest(f"there are {levels} levels to wait in, and no level {said}", field="level")
     if not said and before >= levels:
-        raise Invalid(f"it has waited in all of the {levels} levels", field="level")
+        raise InvalidRequest(f"it has waited in all of the {levels} levels", field="level")
     return said or int(before) + 1
 
 
 def mode_of(said: Value) -> Mode:
     if said == "express" or said == "recoverable":
         return "express" if said == "express" else "recoverable"
-    raise Invalid(f"a level's mode is recoverable or express, not {said!r:.80}", field="mode")
+    raise InvalidRequest(f"a level's mode is recoverable or express, not {said!r:.80}", field="mode")
 
 
-def fault_for(decision: Decision | None, order: DoMend) -> Fault:
+def fault_for(decision: Decision | None, order: RunPrimitive) -> Fault:
     """The fault at hand, or the one that the exlet says."""
     known = decision.fault if decision is not None else None
     said = order.settings.get("message")
@@ -53,7 +53,7 @@ def fault_for(decision: Decision | None, order: DoMend) -> Fault:
 
 
 def change_of(settings: dict[str, Value]) -> Change:
-    """What is to be other in a job, from what an exlet said. Raises Invalid where that makes no sense."""
+    """What is to be other in a job, from what an exlet said. Raises InvalidRequest where that makes no sense."""
     names = ("resources", "env", "avoid_hosts", "sources", "domain", "wait_ms")
     given = {name: settings[name] for name in names if settings.get(name) is not None}
     if isinstance(given.get("avoid_hosts"), str):
@@ -65,7 +65,7 @@ def change_of(settings: dict[str, Value]) -> Change:
     try:
         return msgspec.convert(given, Change)
     except msgspec.ValidationError as error:
-        raise Invalid(f"a job cannot be changed so: {error}") from error
+        raise InvalidRequest(f"a job cannot be changed so: {error}") from error
 
 
 def next_source(decision: Decision | None) -> dict[str, str]:

@@ -13,15 +13,15 @@ from typing import Final, Protocol
 import msgspec
 
 from mendflow.core.engine import item_order
-from mendflow.core.engine.messages import DoMend
+from mendflow.core.engine.messages import RunPrimitive
 from mendflow.core.engine.plan import WORK
+from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import Decision, ExceptionType, Primitive
-from mendflow.core.model.problems import Invalid, Mistake, NotFound, StoreUnavailable
+from mendflow.core.model.repair import Decision, ExceptionType, Primitive
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.decided import decided_about
-from mendflow.core.recovery.steps import WHOLE_CASES
+from mendflow.core.recovery.decision_subject import subject_of_decision
+from mendflow.core.recovery.primitive_checks import WHOLE_CASES
 from mendflow.services.base.contracts import Change, MendableJobs, SubmissionFailed
 from mendflow.services.base.engine_interfaces import Engine, ItemFacts
 from mendflow.services.base.notices import Notices
@@ -41,7 +41,7 @@ from mendflow.services.recovery.primitive_settings import (
 
 log = logging.getLogger("mendflow.primitives")
 
-KNOWN_SHOWN: Final = 20
+ITEMS_SHOWN: Final = 20
 RESULTS: Final = {
     Primitive.REMOVE: "removed",
     Primitive.RESTART: "restarted",
@@ -52,14 +52,14 @@ RESULTS: Final = {
 """What a decision has come to when its exlet has done this."""
 
 
-class Unwinds(Protocol):
+class UnwindHandler(Protocol):
     async def unwind(self, exlet: LiveCase, serial: int, case: CaseId) -> bool:
         """Start to undo what the case has completed, as a case whose end is the end of this item of the exlet; False if
         there is nothing to undo."""
         ...
 
 
-class Mended(msgspec.Struct, frozen=True, kw_only=True):
+class RepairTarget(msgspec.Struct, frozen=True, kw_only=True):
     """What a primitive is done to, and in whose name."""
 
     case: CaseId
@@ -78,9 +78,9 @@ class Mended(msgspec.Struct, frozen=True, kw_only=True):
         return about is None or self.item == about or any(each.item == about for each in self.items)
 
 
-OF_ITEMS = frozenset(Primitive) - {Primitive.UNWIND, Primitive.NOTIFY}
+ITEM_PRIMITIVES = frozenset(Primitive) - {Primitive.UNWIND, Primitive.NOTIFY}
 
-NOT_SUBMITTED = frozenset({ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST})
+BEFORE_SUBMISSION = frozenset({ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST})
 """At these points of an item its job is not out yet, or has ended well."""
 
 
@@ -92,7 +92,7 @@ class Primitives:
         manager: FlowManager,
         jobs: MendableJobs,
         levels: Levels,
-        unwinding: Unwinds,
+        unwinding: UnwindHandler,
         notices: Notices,
     ) -> None:
         self._service = service
@@ -101,7 +101,7 @@ class Primitives:
         self._levels = levels
         self._unwinding = unwinding
         self._notices = notices
-        self._do: dict[Primitive, Callable[[Mended, DoMend], Awaitable[None]]] = {
+        self._do: dict[Primitive, Callable[[RepairTarget, RunPrimitive], Awaitable[None]]] = {
             Primitive.SUSPEND: self._suspend,
             Primitive.CONTINUE: self._continue,
             Primitive.REMOVE: self._remove,
@@ -115,22 +115,22 @@ class Primitives:
             Primitive.REREGISTER: self._reregister,
         }
 
-    async def do(self, live: LiveCase, order: DoMend, again: bool) -> None:
+    async def do(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
         """Do it, and tell the exlet that it is done."""
         try:
-            outcome = await self._done(live, order, again)
+            outcome = await self._perform(live, order, again)
         except StoreUnavailable:
             raise  # the exlet gives the order again when everything was read again
-        except (Mistake, SubmissionFailed) as problem:
+        except (RequestError, SubmissionFailed) as problem:
             outcome = failed(order, problem)
         except Exception as error:  # a fault of ours fails the exlet, and what it mends goes on
-            log.exception("%s of %s could not be done", order.do.value, live.id)
-            outcome = failed(order, Mistake(f"a fault of mendflow itself: {error!r:.300}"))
+            log.exception("primitive %s of %s failed", order.do.value, live.id)
+            outcome = failed(order, RequestError(f"a fault of mendflow itself: {error!r:.300}"))
         if outcome is not None:
             await self._manager.finish(live.id, order.serial, outcome)
 
-    async def _done(self, live: LiveCase, order: DoMend, again: bool) -> Outcome | None:
-        mended = await self._mended(live, order)
+    async def _perform(self, live: LiveCase, order: RunPrimitive, again: bool) -> Outcome | None:
+        mended = await self._resolve_target(live, order)
         if not again:
             self._note_absence(mended, order)
         if order.do is Primitive.UNWIND:
@@ -141,25 +141,25 @@ class Primitives:
             await self._notify(mended, order, again)
         else:
             if order.target != "item" and order.do not in WHOLE_CASES:
-                raise Invalid(f"{order.do.value} is for items, not for {order.target}")
+                raise InvalidRequest(f"{order.do.value} is for items, not for {order.target}")
             await self._do[order.do](mended, order)
-        if order.target != "item" or self._settles(mended):
-            self._note(mended, order.do)
+        if order.target != "item" or self._is_settled(mended):
+            self._note_step(mended, order.do)
         return Outcome()
 
-    def _settles(self, mended: Mended) -> bool:
+    def _is_settled(self, mended: RepairTarget) -> bool:
         """Whether the item at hand is what it was done to. Of one that is over, the job may have failed all the same,
         and that is still held."""
-        job = forgotten_job(mended)
+        job = job_of_ended_item(mended)
         return mended.at_hand and (bool(mended.items) or job is None or self._jobs.standing(job) != "held")
 
-    def _note(self, mended: Mended, do: Primitive) -> None:
+    def _note_step(self, mended: RepairTarget, do: Primitive) -> None:
         """What the decision has come to so far."""
         if mended.decision is not None and (word := RESULTS.get(do)):
             mended.decision.result = word
             self._service.decisions.note(mended.decision)
 
-    def _note_absence(self, mended: Mended, order: DoMend) -> None:
+    def _note_absence(self, mended: RepairTarget, order: RunPrimitive) -> None:
         """Another item that was named has not begun, or is over: the decision says that it was left alone."""
         if mended.decision is None or order.target != "item" or not order.about or mended.items or mended.at_hand:
             return
@@ -169,16 +169,16 @@ class Primitives:
 
     # Whom
 
-    async def _mended(self, live: LiveCase, order: DoMend) -> Mended:
-        exlet = await self._exlet(live.document)
+    async def _resolve_target(self, live: LiveCase, order: RunPrimitive) -> RepairTarget:
+        exlet = await self._exlet_of(live.document)
         engine = self._service.engines[exlet.mends_engine]
         assert exlet.mends is not None
         item = ItemId(order.about) if order.about else exlet.mends_item
-        to_items = order.target == "item" and order.do in OF_ITEMS
-        return Mended(
+        to_items = order.target == "item" and order.do in ITEM_PRIMITIVES
+        return RepairTarget(
             case=exlet.mends,
             item=item,
-            items=await self._items(engine, exlet.mends, item) if to_items else [],
+            items=await self._target_items(engine, exlet.mends, item) if to_items else [],
             engine=engine,
             holder=exlet.id,
             by=f"{live.id}/{order.serial}",
@@ -186,16 +186,16 @@ class Primitives:
             local=not exlet.mends_engine,
         )
 
-    async def _exlet(self, document: CaseDocument) -> CaseDocument:
+    async def _exlet_of(self, document: CaseDocument) -> CaseDocument:
         """The exlet that a case belongs to: itself, or the one that it was called by, however far above."""
         found: CaseDocument | None = document
         while found is not None and found.mends is None:
             found = await self._manager.document(found.parent) if found.parent is not None else None
         if found is None:
-            raise Invalid(f"case {document.id} mends nothing, so it has no use for primitives")
+            raise InvalidRequest(f"case {document.id} mends nothing, so it has no use for primitives")
         return found
 
-    async def _cases(self, mended: Mended, order: DoMend) -> list[CaseId]:
+    async def _affected_cases(self, mended: RepairTarget, order: RunPrimitive) -> list[CaseId]:
         if order.target == "case":
             return [mended.case]
         if order.target == "all-cases":
@@ -204,7 +204,7 @@ class Primitives:
             return sorted({*await mended.engine.cases_of(flow), mended.case})
         return await self._ancestors(mended)
 
-    async def _ancestors(self, mended: Mended) -> list[CaseId]:
+    async def _ancestors(self, mended: RepairTarget) -> list[CaseId]:
         """The case at hand and those above it: the one that called it or that it mends, back to the first."""
         found, each = [mended.case], mended.case
         while mended.local and (document := await self._manager.document(each)) is not None:
@@ -215,11 +215,11 @@ class Primitives:
             each = above
         return found
 
-    async def _items(self, engine: Engine, case: CaseId, item: ItemId | None) -> list[ItemFacts]:
+    async def _target_items(self, engine: Engine, case: CaseId, item: ItemId | None) -> list[ItemFacts]:
         """The item that is meant; all of a task's live items where a task is named. Raises NotFound for one that the
         flow has not."""
         if item is None:
-            raise Invalid("there is no item at hand; say which with `item`")
+            raise InvalidRequest("there is no item at hand; say which with `item`")
         facts = await engine.facts(case, item)
         live = facts.items if facts is not None else []
         found = [each for each in live if each.item == item] or [each for each in live if each.task == item]
@@ -232,30 +232,30 @@ class Primitives:
         if live is None or any(name_of(item) in (node.name, node.shown) for node in live.case.plan.nodes):
             return
         known = sorted({node.shown or node.name for node in live.case.plan.nodes if node.kind in WORK})
-        said = f"it has {', '.join(known[:KNOWN_SHOWN])}" + (" and more" if len(known) > KNOWN_SHOWN else "")
+        said = f"it has {', '.join(known[:ITEMS_SHOWN])}" + (" and more" if len(known) > ITEMS_SHOWN else "")
         raise NotFound(f"flow {live.document.flow} has no item {item:.80}; {said}")
 
     # Suspend, continue, remove, write: items and cases
 
-    async def _suspend(self, mended: Mended, order: DoMend) -> None:
+    async def _suspend(self, mended: RepairTarget, order: RunPrimitive) -> None:
         engine, holder, by = mended.engine, mended.holder, mended.by
         if order.target == "item":
             for each in mended.items:
                 await engine.suspend(mended.case, each.item, holder=holder, by=by)
             return
-        for case in await self._cases(mended, order):
+        for case in await self._affected_cases(mended, order):
             await engine.suspend(case, None, holder=holder, by=by)
 
-    async def _continue(self, mended: Mended, order: DoMend) -> None:
+    async def _continue(self, mended: RepairTarget, order: RunPrimitive) -> None:
         engine, holder, by = mended.engine, mended.holder, mended.by
         if order.target == "item":
             for each in mended.items:
                 await engine.resume(mended.case, each.item, holder=holder, by=by)
             return
-        for case in await self._cases(mended, order):
+        for case in await self._affected_cases(mended, order):
             await engine.resume(case, None, holder=holder, by=by)
 
-    async def _remove(self, mended: Mended, order: DoMend) -> None:
+    async def _remove(self, mended: RepairTarget, order: RunPrimitive) -> None:
         if order.target == "item":
             for each in mended.items:
                 await mended.engine.remove(mended.case, each.item, by=mended.by)
@@ -263,47 +263,47 @@ class Primitives:
         if mended.decision is not None:
             mended.decision.removes = True  # on disk before the case is gone: its end stops the other exlets
             self._service.decisions.note(mended.decision)
-        for case in await self._cases(mended, order):
+        for case in await self._affected_cases(mended, order):
             await mended.engine.cancel(case, reason=f"removed by exlet {mended.holder}", by=mended.by)
 
-    async def _write(self, mended: Mended, order: DoMend) -> None:
+    async def _write(self, mended: RepairTarget, order: RunPrimitive) -> None:
         values = order.settings.get("values")
         if not isinstance(values, dict):
-            raise Invalid(f"what is written must be a map of values, not {values!r:.80}")
+            raise InvalidRequest(f"what is written must be a map of values, not {values!r:.80}")
         if order.target == "item":
             for each in mended.items:
                 await mended.engine.write(mended.case, each.item, values, by=mended.by)
             return
-        for case in await self._cases(mended, order):
+        for case in await self._affected_cases(mended, order):
             await mended.engine.write(case, None, values, by=mended.by)
 
     # Items
 
-    async def _restart(self, mended: Mended, order: DoMend) -> None:
+    async def _restart(self, mended: RepairTarget, order: RunPrimitive) -> None:
         values = order.settings.get("with")
         for each in mended.items:
             await mended.engine.restart(
                 mended.case, each.item, by=mended.by, values=values if isinstance(values, dict) else None
             )
 
-    async def _complete(self, mended: Mended, order: DoMend) -> None:
+    async def _complete(self, mended: RepairTarget, order: RunPrimitive) -> None:
         for each in mended.items:
             await mended.engine.complete(mended.case, each.item, order.settings.get("outputs"), by=mended.by)
 
-    async def _fail(self, mended: Mended, order: DoMend) -> None:
+    async def _fail(self, mended: RepairTarget, order: RunPrimitive) -> None:
         fault = fault_for(mended.decision, order)
         proceed = not order.settings.get("throw", False)
-        if not mended.items and (job := forgotten_job(mended)) is not None:
-            await self._jobs.pass_on(job, decided=decided_about(mended.decision, job))
+        if not mended.items and (job := job_of_ended_item(mended)) is not None:
+            await self._jobs.pass_on(job, decided=subject_of_decision(mended.decision, job))
         for each in mended.items:
             await mended.engine.fail(mended.case, each.item, fault, proceed=proceed, by=mended.by)
 
     # Jobs
 
-    async def _resubmit(self, mended: Mended, order: DoMend) -> None:
-        await self._again(mended, change_of(order.settings))
+    async def _resubmit(self, mended: RepairTarget, order: RunPrimitive) -> None:
+        await self._resubmit_items(mended, change_of(order.settings))
 
-    async def _restage(self, mended: Mended, order: DoMend) -> None:
+    async def _restage(self, mended: RepairTarget, order: RunPrimitive) -> None:
         """Bring the files again: as before, with other parameters, from another replica, or to another target."""
         change = change_of(order.settings)
         sources, way = dict(change.sources), order.settings.get("way")
@@ -312,49 +312,49 @@ class Primitives:
         if way == "target" and not change.resources.get("site") and (host := last_host(mended.decision)):
             change = msgspec.structs.replace(change, avoid_hosts=(*change.avoid_hosts, host))
         transfer = order.settings.get("parameters")
-        await self._again(
+        await self._resubmit_items(
             mended,
             msgspec.structs.replace(
                 change, sources=sources, transfer=transfer if isinstance(transfer, dict) else {}, restage=True
             ),
         )
 
-    async def _again(self, mended: Mended, change: Change) -> None:
+    async def _resubmit_items(self, mended: RepairTarget, change: Change) -> None:
         """Submit jobs again; what is no job is started again."""
-        if mended.decision is not None and mended.decision.type in NOT_SUBMITTED:
-            raise Invalid(
+        if mended.decision is not None and mended.decision.type in BEFORE_SUBMISSION:
+            raise InvalidRequest(
                 f"at {mended.decision.type.value} there is no submission to make again: `write` changes what goes out,"
                 " and `restart` runs what has ended once more"
             )
-        if not mended.items and (left := forgotten_job(mended)) is not None:
-            await self._jobs.resubmit(left, change, key=mended.by, decided=decided_about(mended.decision, left))
-            await self._tried_again(mended, left)
+        if not mended.items and (left := job_of_ended_item(mended)) is not None:
+            await self._jobs.resubmit(left, change, key=mended.by, decided=subject_of_decision(mended.decision, left))
+            await self._note_retry(mended, left)
         for each in mended.items:
             job = job_of(mended, each)
             if job is None:
                 values: dict[str, Value] | None = dict(change.sources) or None
                 await mended.engine.restart(mended.case, each.item, by=mended.by, values=values, level=change.level)
-                self._restarted(mended)
+                self._note_restart(mended)
             else:
-                await self._jobs.resubmit(job, change, key=mended.by, decided=decided_about(mended.decision, job))
-                await self._tried_again(mended, job)
+                await self._jobs.resubmit(job, change, key=mended.by, decided=subject_of_decision(mended.decision, job))
+                await self._note_retry(mended, job)
 
-    async def _repoll(self, mended: Mended, _order: DoMend) -> None:
+    async def _repoll(self, mended: RepairTarget, _order: RunPrimitive) -> None:
         for each in mended.items:
             if (job := job_of(mended, each)) is not None:
                 await self._jobs.repoll(job, key=mended.by)
-                await self._tried_again(mended, job)
+                await self._note_retry(mended, job)
 
-    async def _reregister(self, mended: Mended, _order: DoMend) -> None:
+    async def _reregister(self, mended: RepairTarget, _order: RunPrimitive) -> None:
         for each in mended.items:
             if (job := job_of(mended, each)) is not None:
                 await self._jobs.reregister(job, key=mended.by)
-                await self._tried_again(mended, job)
+                await self._note_retry(mended, job)
 
-    async def _retry_later(self, mended: Mended, order: DoMend) -> Outcome | None:
+    async def _retry_later(self, mended: RepairTarget, order: RunPrimitive) -> Outcome | None:
         """Wait in a level. The exlet waits with it: its step is done when the job has been submitted again."""
         items = mended.items
-        job = JobId(f"{mended.case}/{items[0].serial}") if items else forgotten_job(mended)
+        job = JobId(f"{mended.case}/{items[0].serial}") if items else job_of_ended_item(mended)
         if job is None:
             return Outcome()
         await self._levels.enter(
@@ -373,40 +373,40 @@ class Primitives:
         exlet, _, serial = entry.key.rpartition("/")
         live = self._manager.live.get(CaseId(exlet))
         order = item_order(live.case, int(serial)) if live is not None else None
-        if live is None or not isinstance(order, DoMend):
+        if live is None or not isinstance(order, RunPrimitive):
             return
         try:
             change = msgspec.structs.replace(change_of(order.settings), wait_ms=0, level=entry.level)
-            await self._again(await self._mended(live, order), change)
+            await self._resubmit_items(await self._resolve_target(live, order), change)
             outcome = Outcome()
         except StoreUnavailable:
             raise
-        except (Mistake, SubmissionFailed) as problem:
+        except (RequestError, SubmissionFailed) as problem:
             outcome = failed(order, problem)
         await self._manager.finish(live.id, order.serial, outcome)
 
-    async def _tried_again(self, mended: Mended, job: JobId) -> None:
+    async def _note_retry(self, mended: RepairTarget, job: JobId) -> None:
         """The job at hand is on another try. One that has ended meanwhile, because this step was given again after a
         crash, is told of by nobody any more."""
         if mended.decision is not None and job == f"{mended.case}/{mended.decision.serial}":
-            self._service.decisions.tried_again(mended.decision)
+            self._service.decisions.mark_retrying(mended.decision)
             if (well := await self._jobs.ended_well(job)) is not None:
                 self._service.job_over(mended.case, mended.decision.serial, well)
 
-    def _restarted(self, mended: Mended) -> None:
+    def _note_restart(self, mended: RepairTarget) -> None:
         if mended.at_hand:
-            self._note(mended, Primitive.RESTART)
+            self._note_step(mended, Primitive.RESTART)
 
     # The rest
 
-    async def _unwind(self, mended: Mended, live: LiveCase, order: DoMend) -> Outcome | None:
+    async def _unwind(self, mended: RepairTarget, live: LiveCase, order: RunPrimitive) -> Outcome | None:
         if not mended.local:
-            raise Invalid("only this server's own engine can unwind what it has completed")
-        self._note(mended, Primitive.UNWIND)
+            raise InvalidRequest("only this server's own engine can unwind what it has completed")
+        self._note_step(mended, Primitive.UNWIND)
         under_way = await self._unwinding.unwind(live, order.serial, mended.case)
         return None if under_way else Outcome()
 
-    async def _notify(self, mended: Mended, order: DoMend, again: bool) -> None:
+    async def _notify(self, mended: RepairTarget, order: RunPrimitive, again: bool) -> None:
         settings = order.settings
         to = f"to {settings['to']}: " if settings.get("to") else ""
         data = settings.get("data")
@@ -418,14 +418,14 @@ class Primitives:
         await self._notices.posted()
 
 
-def job_of(mended: Mended, item: ItemFacts) -> JobId | None:
+def job_of(mended: RepairTarget, item: ItemFacts) -> JobId | None:
     """The id under which the flow knows the item's job; None where it is no job, or not submitted yet."""
     if not mended.local or item.kind != "job" or not item.serial or item.status == "staging":
         return None
     return JobId(f"{mended.case}/{item.serial}")
 
 
-def forgotten_job(mended: Mended) -> JobId | None:
+def job_of_ended_item(mended: RepairTarget) -> JobId | None:
     """The job that failed, if its item is over: nobody in the flow waits for it, but it can be mended all the same."""
     decision = mended.decision
     if not mended.local or decision is None or decision.type is not ExceptionType.ABORT or mended.item != decision.item:

@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.mending import Conclusion, Decision, ExceptionType
+from mendflow.core.model.repair import Conclusion, Decision, ExceptionType
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import Engine
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.recovery.decisions import TRIED_AGAIN
+from mendflow.services.recovery.decisions import RETRYING
 from mendflow.services.recovery.exception_service import ExceptionService
 
 
-class Rejections:
+class RejectionHandler:
     def __init__(self, service: ExceptionService, ledger: Ledger, clock: Clock) -> None:
         self._service = service
         self._decisions = service.decisions
@@ -28,7 +28,7 @@ class Rejections:
         """After a start: finish what was under way."""
         for decision in decisions:
             if decision.correction is not None:
-                self._service.later(self._again(decision))
+                self._service.run_in_background(self._again(decision))
 
     async def _again(self, wrong: Decision) -> None:
         await self._finish(wrong)
@@ -38,7 +38,7 @@ class Rejections:
         decision, which says what was chosen then."""
         wrong.state, wrong.correction, wrong.note = "rejected", right, note
         wrong.replaced_by, wrong.ended_at = successor_id(wrong), self._clock.now()
-        wrong.result = "rejected" if wrong.result in ("", TRIED_AGAIN) else wrong.result
+        wrong.result = "rejected" if wrong.result in ("", RETRYING) else wrong.result
         self._decisions.begin(wrong)
         await self._ledger.settled()
         return await self._finish(wrong)
@@ -55,13 +55,13 @@ class Rejections:
                 await engine.restart(wrong.case, wrong.item, by=f"{wrong.id}/again")
             await engine.resume(wrong.case, None, holder=holder, by=f"{wrong.id}/replaced")
             if wrong.type is ExceptionType.SELECTION:
-                await self._chosen_again(wrong, engine)
+                await self._note_new_choice(wrong, engine)
             await self._ledger.settled()
         wrong.correction = None
         self._decisions.close(wrong)
         return stands
 
-    async def _chosen_again(self, wrong: Decision, engine: Engine) -> None:
+    async def _note_new_choice(self, wrong: Decision, engine: Engine) -> None:
         """The call was restarted: its worklet is cancelled, and the rules are asked again, for another serial."""
         facts = await engine.facts(wrong.case, wrong.item)
         serial = next((each.serial for each in facts.items if each.item == wrong.item), 0) if facts else 0
@@ -76,7 +76,7 @@ class Rejections:
         if begun is not None:
             return begun
         right = successor(wrong, wrong.correction, self._clock)
-        return await self._service.carry_on(right, wrong.correction, right.context) or right
+        return await self._service.apply_conclusion(right, wrong.correction, right.context) or right
 
     async def _undo_holds(self, wrong: Decision, engine: Engine, holder: CaseId) -> None:
         """What the wrong exlet suspended goes on: cases of the flow, and items of the case."""

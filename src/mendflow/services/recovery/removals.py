@@ -3,35 +3,35 @@
 Whether a case was removed is read from its document each time, and nothing is noted here: so the same is found at the
 end of the case, before an exlet begins, and after a start in the middle of either."""
 
-from mendflow.core.model.mending import Decision, ExceptionType
-from mendflow.core.recovery.decided import event_of_decision
+from mendflow.core.model.repair import Decision, ExceptionType
+from mendflow.core.recovery.decision_subject import event_of_decision
 from mendflow.services.base.engine_interfaces import Engine
-from mendflow.services.base.events import Happenings
+from mendflow.services.base.events import EventStream
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.recovery.decisions import DecisionBook, Mended
-from mendflow.services.recovery.statistics import Past
+from mendflow.services.recovery.decisions import DecisionStore, EngineCaseId
+from mendflow.services.recovery.statistics import ExceptionHistory
 
 
-class Removals:
+class RemovalHandler:
     def __init__(
         self,
         *,
         manager: FlowManager,
-        decisions: DecisionBook,
-        past: Past,
-        happenings: Happenings,
+        decisions: DecisionStore,
+        past: ExceptionHistory,
+        events: EventStream,
         engines: dict[str, Engine],
     ) -> None:
         self._manager = manager
         self._decisions = decisions
         self._past = past
-        self._happenings = happenings
+        self._events = events
         self._engines = engines
 
-    async def over(self, document: CaseDocument) -> None:
+    async def case_ended(self, document: CaseDocument) -> None:
         """A case is over: nothing in it waits for a person any more, and what mends a removed one is stopped."""
-        for decision in self._decisions.under_way(Mended("", document.id)):
+        for decision in self._decisions.open_of_case(EngineCaseId("", document.id)):
             if decision.state == "waiting":
                 self._decisions.end(decision, "ignored", "")
             elif decision.type is not ExceptionType.SELECTION and (reason := await self.reason(decision)):
@@ -61,8 +61,8 @@ class Removals:
         if decision.state == "running":
             decision.note = f"exlet {decision.exlet} was stopped: {reason}"
             self._decisions.end(decision, "failed", "removed")
-            self._past.ended(decision)
+            self._past.count_result(decision)
             words = f"{decision.exlet}: stopped"
-            self._happenings.tell(decision.ended_at, "repair", decision.case, decision.item, "failed", words)
+            self._events.tell(decision.ended_at, "repair", decision.case, decision.item, "failed", words)
             if decision.type is ExceptionType.CASE_POST:
                 await self._engines[decision.engine].release(event_of_decision(decision.id))

@@ -3,24 +3,24 @@
 What was chosen is a decision like any other, under the call's own serial: a call that is ordered again after a crash
 gets the same worklet, and a choice that was wrong can be rejected. The call is then restarted, and asks again."""
 
-from mendflow.core.engine.messages import StartCalled
+from mendflow.core.engine.messages import StartCalledCase
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.mending import Decision, ExceptionType, XEvent
-from mendflow.core.model.problems import NotFound
+from mendflow.core.model.repair import Decision, ExceptionEvent, ExceptionType
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import event_id
 from mendflow.services.cases.live_case import LiveCase, name_of
 from mendflow.services.recovery.exception_service import ExceptionService
 
 
-class Selection:
+class WorkletSelector:
     def __init__(self, service: ExceptionService, flows: Flows) -> None:
         self._service = service
         self._flows = flows
 
-    async def select(self, live: LiveCase, order: StartCalled) -> Flow:
-        event = XEvent(
+    async def select(self, live: LiveCase, order: StartCalledCase) -> Flow:
+        event = ExceptionEvent(
             id=event_id(live.id, order.serial, ExceptionType.SELECTION),
             type=ExceptionType.SELECTION,
             case=live.id,
@@ -39,11 +39,11 @@ class Selection:
         if decision is not None and decision.state == "running":
             decision.note = reason
             service.decisions.end(decision, "failed", "failed")
-            service.past.ended(decision)
+            service.past.count_result(decision)
 
-    async def _choose(self, event: XEvent) -> Decision:
+    async def _choose(self, event: ExceptionEvent) -> Decision:
         service = self._service
-        context = await service.contexts.of(event, await service.facts(event), 0)
+        context = await service.contexts.build(event, await service.facts(event), 0)
         said = service.rules.judge(event.type, event.flow, event.task, context).conclusion
         if said is None:
             raise NotFound(
@@ -52,7 +52,7 @@ class Selection:
         decision = service.new_decision(event, context, said)
         decision.exlet_case = CaseId(f"{event.case}.{event.serial}")
         service.decisions.begin(decision)
-        service.past.decided(decision, "")
+        service.past.count_decision(decision, "")
         return decision
 
     async def _flow(self, decision: Decision) -> Flow:

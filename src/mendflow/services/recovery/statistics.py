@@ -8,20 +8,20 @@ from collections import Counter, deque
 from typing import Final
 
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.mending import Decision, ExceptionType, XEvent
+from mendflow.core.model.repair import Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.recovery.decisions import DECISION_KIND, Mended, mended_by
-from mendflow.stores.contract import Store, Where
+from mendflow.services.recovery.decisions import DECISION_KIND, EngineCaseId, engine_case_of
+from mendflow.stores.contract import FieldCondition, Store
 
-LATELY_MS: Final = 3_600_000
-KEPT_FAILURES_MAX: Final = 5_000
+RECENT_MS: Final = 3_600_000
+RECENT_FAILURES_MAX: Final = 5_000
 CASES_MAX: Final = 20_000
 
 
-class _FlowPast:
+class _FlowStatistics:
     def __init__(self) -> None:
         self.cases: Counter[str] = Counter()  # by status
         self.failures: Counter[str] = Counter()  # aborts, by task
@@ -30,23 +30,23 @@ class _FlowPast:
         self.causes: Counter[str] = Counter()  # by signature
 
 
-class Past:
+class ExceptionHistory:
     def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
         self._store = store
         self._ledger = ledger
         self._clock = clock
-        self._flows: dict[tuple[str, str], _FlowPast] = {}  # by engine and flow
-        self._cases: dict[Mended, Counter[str]] = {}
-        self._lately: deque[tuple[Instant, str, str, str]] = deque(maxlen=KEPT_FAILURES_MAX)
+        self._flows: dict[tuple[str, str], _FlowStatistics] = {}  # by engine and flow
+        self._cases: dict[EngineCaseId, Counter[str]] = {}
+        self._recent: deque[tuple[Instant, str, str, str]] = deque(maxlen=RECENT_FAILURES_MAX)
 
-    async def ready(self, event: XEvent, *, fresh: bool) -> None:
+    async def load(self, event: ExceptionEvent, *, fresh: bool) -> None:
         """Read what is not known yet. Of a `fresh` case, which began with these services, nothing is in the store that
         they do not know."""
-        said_by = Where("engine", event.engine)
+        said_by = FieldCondition("engine", event.engine)
         if (event.engine, event.flow) not in self._flows:
             await self._ledger.settled()
-            past, of_flow = _FlowPast(), [Where("flow", event.flow), said_by]
-            aborts = [*of_flow, Where("type", ExceptionType.ABORT.value)]
+            past, of_flow = _FlowStatistics(), [FieldCondition("flow", event.flow), said_by]
+            aborts = [*of_flow, FieldCondition("type", ExceptionType.ABORT.value)]
             if not event.engine:
                 past.cases.update(await self._store.count(CASE_KIND, of_flow[:1], by="status"))
             past.failures.update(await self._store.count(DECISION_KIND, aborts, by="task"))
@@ -54,16 +54,16 @@ class Past:
             past.exlets.update(await self._store.count(DECISION_KIND, of_flow, by="exlet"))
             past.results.update(await self._store.count(DECISION_KIND, of_flow, by="result"))
             self._flows.setdefault((event.engine, event.flow), past)
-        case = Mended(event.engine, event.case)
+        case = EngineCaseId(event.engine, event.case)
         if case not in self._cases:
             known = fresh and not event.engine
-            of_case = [Where("case", event.case), said_by]
+            of_case = [FieldCondition("case", event.case), said_by]
             counted = {} if known else await self._store.count(DECISION_KIND, of_case, by="task")
             if len(self._cases) >= CASES_MAX:
                 self._cases.clear()
             self._cases.setdefault(case, Counter(counted))
 
-    def decided(self, decision: Decision, host: str) -> None:
+    def count_decision(self, decision: Decision, host: str) -> None:
         """Something was decided; it counts from now on."""
         if (past := self._flows.get((decision.engine, decision.flow))) is not None:
             if decision.type is ExceptionType.ABORT:
@@ -71,32 +71,32 @@ class Past:
                 past.causes[decision.signature] += 1
             if decision.exlet:
                 past.exlets[decision.exlet] += 1
-        if (counted := self._cases.get(mended_by(decision))) is not None:
+        if (counted := self._cases.get(engine_case_of(decision))) is not None:
             counted[decision.task] += 1
         if decision.type is ExceptionType.ABORT:
             job = f"{decision.engine}:{decision.case}/{decision.serial}"
-            self._lately.append((decision.at, host, job, decision.signature))
+            self._recent.append((decision.at, host, job, decision.signature))
 
-    def ended(self, decision: Decision) -> None:
+    def count_result(self, decision: Decision) -> None:
         if decision.result and (past := self._flows.get((decision.engine, decision.flow))) is not None:
             past.results[decision.result] += 1
 
-    def case_ended(self, flow: str, case: CaseId, status: str) -> None:
+    def count_case(self, flow: str, case: CaseId, status: str) -> None:
         """A case of this very server is over."""
-        self._cases.pop(Mended("", case), None)
+        self._cases.pop(EngineCaseId("", case), None)
         if (past := self._flows.get(("", flow))) is not None:
             past.cases[status] += 1
 
-    def facts(self, event: XEvent, signature: str, host: str) -> dict[str, Value]:
+    def facts(self, event: ExceptionEvent, signature: str, host: str) -> dict[str, Value]:
         """The root `history` of a context. Rates are from 0 to 1."""
-        past = self._flows.get((event.engine, event.flow)) or _FlowPast()
-        counted = self._cases.get(Mended(event.engine, event.case)) or Counter()
+        past = self._flows.get((event.engine, event.flow)) or _FlowStatistics()
+        counted = self._cases.get(EngineCaseId(event.engine, event.case)) or Counter()
         over = {status: past.cases[status] for status in ("completed", "failed", "cancelled")}
         ended = sum(over.values())
-        since = self._clock.now() - LATELY_MS
-        on_host = [job for at, where, job, _ in self._lately if at >= since and host and where == host]
-        alike = [job for at, _, job, cause in self._lately if at >= since and cause == signature]
-        seen_on = {where for at, where, _, cause in self._lately if at >= since and cause == signature and where}
+        since = self._clock.now() - RECENT_MS
+        on_host = [job for at, where, job, _ in self._recent if at >= since and host and where == host]
+        alike = [job for at, _, job, cause in self._recent if at >= since and cause == signature]
+        seen_on = {where for at, where, _, cause in self._recent if at >= since and cause == signature and where}
         return {
             "case": {"exceptions": counted.total(), "of_task": counted[event.task]},
             "flow": {"cases": ended, **over, "failure_rate": over["failed"] / ended if ended else 0.0},

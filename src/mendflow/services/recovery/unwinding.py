@@ -10,12 +10,12 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.engine import Completed, compensations
+from mendflow.core.engine import CompensationStep, compensations
 from mendflow.core.engine.messages import MarkCompensated
+from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.flow import Activity, Call, Flow, Input
 from mendflow.core.model.flow import Sequence as InOrder
 from mendflow.core.model.ids import CaseId, FlowName, Instant, ItemId
-from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.values import Value
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
@@ -41,7 +41,7 @@ class Compensation(msgspec.Struct, kw_only=True):
 _decode = msgspec.json.Decoder(Compensation).decode
 
 
-class Library:
+class CompensationRegistry:
     """Compensations by the name of the task."""
 
     def __init__(self, store: Store, ledger: Ledger, clock: Clock, flows: Flows) -> None:
@@ -96,8 +96,8 @@ class Library:
             return None
 
 
-class Unwinding:
-    def __init__(self, manager: FlowManager, flows: Flows, library: Library) -> None:
+class Unwinder:
+    def __init__(self, manager: FlowManager, flows: Flows, library: CompensationRegistry) -> None:
         self._manager = manager
         self._flows = flows
         self._library = library
@@ -115,7 +115,7 @@ class Unwinding:
             await self._manager.command(case, MarkCompensated(numbers=tuple(begun.inputs[NUMBERS]), by=by))
         return begun.live
 
-    def _steps(self, mended: LiveCase) -> list[tuple[Completed, Flow, dict[str, Value]]]:
+    def _steps(self, mended: LiveCase) -> list[tuple[CompensationStep, Flow, dict[str, Value]]]:
         """What there is to undo and how, the last first."""
         found = []
         for each in reversed(compensations(mended.case)):
@@ -131,7 +131,7 @@ class Unwinding:
         serial: int,
         id: CaseId,
         mended: LiveCase,
-        steps: Sequence[tuple[Completed, Flow, dict[str, Value]]],
+        steps: Sequence[tuple[CompensationStep, Flow, dict[str, Value]]],
     ) -> CaseDocument:
         """The case that undoes is in the journal before anything of it starts, and so is the note of what it takes."""
         flow = flow_of(mended.document.flow, steps)
@@ -149,7 +149,7 @@ class Unwinding:
         return document
 
 
-def flow_of(name: str, steps: Sequence[tuple[Completed, Flow, dict[str, Value]]]) -> Flow:
+def flow_of(name: str, steps: Sequence[tuple[CompensationStep, Flow, dict[str, Value]]]) -> Flow:
     """One call after another. Flows are told apart by the number of what they undo."""
     calls: list[Flow] = []
     body: list[Activity] = []
@@ -174,7 +174,7 @@ def label_of(item: ItemId) -> str:
     return f"undo {name} {turns.replace(',', '.')}".strip()[:LABEL_CHARS_MAX]
 
 
-def inputs_of(flow: Flow, case: CaseId, done: Completed) -> dict[str, Value]:
+def inputs_of(flow: Flow, case: CaseId, done: CompensationStep) -> dict[str, Value]:
     """What a compensation of the library gets: what the task was given and left, as far as it has inputs for it."""
     left = done.outputs if isinstance(done.outputs, dict) else {}
     known = {"case": case, "item": done.item, "data": done.data, "outputs": done.outputs, **done.data, **left}

@@ -8,20 +8,20 @@ from typing import Protocol
 
 import msgspec
 
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, Outcome
-from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
-from mendflow.core.scheduling.jobs import Policy
-from mendflow.core.scheduling.queue import Queue
+from mendflow.core.scheduling.jobs import RetryPolicy
+from mendflow.core.scheduling.queue import JobQueue
 from mendflow.services.base.clock import Meter
-from mendflow.services.base.cluster import Neighbours, root_of
-from mendflow.services.base.contracts import Clock, Keeper, MetaScheduler
-from mendflow.services.base.counters import Counts
-from mendflow.services.base.events import Happenings
-from mendflow.services.base.homes import HomeBook, Tree
+from mendflow.services.base.cluster import Peers, root_of
+from mendflow.services.base.contracts import Clock, FileStore, MetaScheduler
+from mendflow.services.base.counters import ServerMetrics
+from mendflow.services.base.events import EventStream
+from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
@@ -30,49 +30,50 @@ from mendflow.services.base.poster import Poster
 from mendflow.services.cases.called_cases import CalledCases
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.interception_points import Checkpoints
-from mendflow.services.cases.interception_rules import Gates
+from mendflow.services.cases.interception_points import InterceptionPoints
+from mendflow.services.cases.interception_rules import InterceptionRules
 from mendflow.services.cases.live_case import LiveCase, state_of
-from mendflow.services.cases.order_dispatcher import OrderDesk
-from mendflow.services.cases.result_cache import Reuse
-from mendflow.services.cases.staging import Staging
-from mendflow.services.cases.starting import Beginning
+from mendflow.services.cases.order_dispatcher import OrderDispatcher
+from mendflow.services.cases.result_cache import ResultCache
+from mendflow.services.cases.staging import FileStaging
+from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.cases.submission import Submitter
 from mendflow.services.cases.timers import Timers
-from mendflow.services.cases.user_tasks import Tasks
+from mendflow.services.cases.user_tasks import UserTasks
 from mendflow.services.cluster.membership import ServerMembership
-from mendflow.services.cluster.progress import Progress
+from mendflow.services.cluster.progress import ProgressWriter
 from mendflow.services.cluster.relay import Relay
-from mendflow.services.cluster.remote_pilots import Acquaintance
+from mendflow.services.cluster.remote_pilots import RemotePilots
 from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signals import Nudges
-from mendflow.services.data.assembly import DataWing
+from mendflow.services.data.assembly import DataServices
 from mendflow.services.data.catalogue.catalogue import Catalogue
-from mendflow.services.data.watches.storage import Elements
-from mendflow.services.messaging.assembly import Ports
-from mendflow.services.messaging.contracts import Caller
+from mendflow.services.data.watches.storage import StorageReader
+from mendflow.services.messaging.assembly import MessagingServices
+from mendflow.services.messaging.contracts import PartnerClient
 from mendflow.services.messaging.ports.jobs import JobReader
 from mendflow.services.messaging.style_sheets import Transformer
-from mendflow.services.observe.assembly import WatchWing
-from mendflow.services.observe.monitor_settings import MonitorRules
+from mendflow.services.observe.assembly import ObservabilityServices
+from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.observe.tracing.tracer import Tracer
-from mendflow.services.recovery.assembly import MendingWing
+from mendflow.services.recovery.assembly import RecoveryServices
 from mendflow.services.recovery.decisions import DecisionEnded
 from mendflow.services.recovery.job_watch import CHECK_MS
 from mendflow.services.recovery.levels import DEFAULT_WAITS_MS, Levels
-from mendflow.services.recovery.proxy.patterns import PatternBook
+from mendflow.services.recovery.proxy.patterns import PatternStore
 from mendflow.services.recovery.proxy.proxy import Proxy
 from mendflow.services.scheduling.exchange import Exchange
-from mendflow.services.scheduling.pilot_scheduler import JobMoved, QueueAndPilots
-from mendflow.services.scheduling.sites.batch_systems import BatchSystems
+from mendflow.services.scheduling.facts import JobMoved
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
+from mendflow.services.scheduling.sites.batch_systems import SiteBatchSystems
 from mendflow.services.scheduling.sites.pilot_monitor import LOOK_MS as SITES_LOOK_MS
-from mendflow.services.scheduling.sites.service import Provisioning
+from mendflow.services.scheduling.sites.service import SiteService
 from mendflow.stores.contract import Store
 
-log = logging.getLogger("mendflow.house")
+log = logging.getLogger("mendflow.runtime")
 
 
-class HouseRules(msgspec.Struct, frozen=True, kw_only=True):
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a server's owner decides. `files_roots` are the folders that flows may read given files from; `levels_ms`
     the waits of the levels; `check_ms` is how often is looked for jobs that nobody can take. Without `recovery` no rule
     is asked."""
@@ -83,134 +84,136 @@ class HouseRules(msgspec.Struct, frozen=True, kw_only=True):
     recovery: bool = True
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
     check_ms: int = CHECK_MS
-    monitor: MonitorRules = MonitorRules()
+    monitor: MonitorSettings = MonitorSettings()
     sites_look_ms: int = SITES_LOOK_MS
     data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
 
 
-class Roof(Protocol):
+class ServerContext(Protocol):
     """What services are built from: it stays when they are thrown away and built anew."""
 
-    rules: HouseRules
+    settings: ServerSettings
     store: Store
-    keeper: Keeper
+    file_store: FileStore
     clock: Clock
     meter: Meter
-    counts: Counts
+    counts: ServerMetrics
     tracer: Tracer | None
     membership: OwnMembership
-    neighbours: Neighbours
+    peers: Peers
     poster: Poster
-    caller: Caller
+    caller: PartnerClient
     transformer: Transformer
     url: str
     read_job: JobReader
-    elements: Elements
-    batches: BatchSystems | None
+    elements: StorageReader
+    batch_systems: SiteBatchSystems | None
     domains: Mapping[str, MetaScheduler]
     way_to_queue: Callable[[MetaScheduler], MetaScheduler]
     shipped: RuleSet | None
     patterns: Patterns
     chance: Callable[[int], str]
 
-    def on_broken(self, services: "Services", reason: str) -> None: ...
+    def on_broken(self, runtime: "Runtime", reason: str) -> None: ...
 
 
-class Services:
+class Runtime:
     """One generation of services over one store, wired together."""
 
-    def __init__(self, house: Roof) -> None:
-        rules, store, clock = house.rules, house.store, house.clock
-        self._membership = membership = house.membership
+    def __init__(self, server: ServerContext) -> None:
+        settings, store, clock = server.settings, server.store, server.clock
+        self._membership = membership = server.membership
         self.ledger = ledger = Ledger(
             store,
-            lambda reason: house.on_broken(self, reason),
+            lambda reason: server.on_broken(self, reason),
             promise=membership.promise(),
             shared=membership.shared,
-            on_shared=membership.has_changed if isinstance(membership, ServerMembership) else None,
-            counts=house.counts.ledger,
+            on_shared=membership.announce_change if isinstance(membership, ServerMembership) else None,
+            counts=server.counts.ledger,
         )
-        self.homes = HomeBook(store, ledger, membership)
+        self.homes = HomeRegistry(store, ledger, membership)
         self.hub = hub = Hub()
-        self.happenings = happenings = Happenings(clock.now())
-        self.notices = Notices(store, ledger, clock, happenings)
+        self.events = events = EventStream(clock.now())
+        self.notices = Notices(store, ledger, clock, events)
         self.flows = Flows(store, ledger, clock)
         self.catalogue = Catalogue(store, ledger, clock, hub)
         live: dict[CaseId, LiveCase] = {}
-        self.counts = house.counts
-        self.checkpoints = Checkpoints(live, ledger, hub)
+        self.counts = server.counts
+        self.interception_points = InterceptionPoints(live, ledger, hub)
         self.manager = FlowManager(
             store=store,
             ledger=ledger,
             clock=clock,
-            happenings=happenings,
+            events=events,
             homes=self.homes,
             hub=hub,
             live=live,
-            points=self.checkpoints,
-            counts=house.counts,
+            points=self.interception_points,
+            counts=server.counts,
         )
-        queue = Queue(data_wait_ms=rules.data_wait_ms)
-        self._signals = Nudges(membership, house.neighbours, queue, clock) if membership.shared else None
+        queue = JobQueue(data_wait_ms=settings.data_wait_ms)
+        self._signals = Nudges(membership, server.peers, queue, clock) if membership.shared else None
         self._promised: dict[CaseId, int] = {}  # by tree that was taken over: when its last promise can have begun
-        self.meta = QueueAndPilots(
+        self.meta = PilotScheduler(
             store=store,
             ledger=ledger,
             clock=clock,
-            policy=Policy(losses_max=rules.losses_max),
-            lease_ms=rules.lease_ms,
-            steady=house.meter,
-            counts=house.counts.jobs,
+            policy=RetryPolicy(losses_max=settings.losses_max),
+            lease_ms=settings.lease_ms,
+            steady_ms_now=server.meter,
+            counts=server.counts.jobs,
             hub=hub,
             queue=queue,
             signals=self._signals,
-            is_loading=self.homes.comes,
-            spec_for_pilot=house.tracer.spec_for_pilot if house.tracer is not None else lambda job: job.spec,
+            is_loading=self.homes.is_loading,
+            spec_for_pilot=server.tracer.spec_for_pilot if server.tracer is not None else lambda job: job.spec,
             promised_until=self._promised_until,
         )
         hub.subscribe(JobMoved, lambda moved: self._moved(moved.job))
-        hub.subscribe(DecisionEnded, lambda ended: self.counts.repaired(ended.decision))
-        if (tracer := house.tracer) is not None:
+        hub.subscribe(DecisionEnded, lambda ended: self.counts.count_repair(ended.decision))
+        if (tracer := server.tracer) is not None:
             tracer.listen(hub, live, self.meta.pilots)
-            hub.subscribe(DecisionEnded, lambda ended: tracer.repaired(ended.decision))
-        domains = {**house.domains, "": house.way_to_queue(self.meta)}
-        self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, hub=hub, patterns=house.patterns)
-        self.patterns = PatternBook(store, ledger, house.patterns, told=self.proxy.use)
-        self.jobs: MetaScheduler = self.proxy if rules.recovery else self.meta
-        self.gates = Gates(self.checkpoints, self.jobs, store)
-        repairing = hub if rules.recovery else Hub()  # one that nobody else has: no rule is asked
+            hub.subscribe(DecisionEnded, lambda ended: tracer.decision_closed(ended.decision))
+        domains = {**server.domains, "": server.way_to_queue(self.meta)}
+        self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, hub=hub, patterns=server.patterns)
+        self.patterns = PatternStore(store, ledger, server.patterns, on_change=self.proxy.use_patterns)
+        self.jobs: MetaScheduler = self.proxy if settings.recovery else self.meta
+        self.interception_rules = InterceptionRules(self.interception_points, self.jobs, store)
+        repairing = hub if settings.recovery else Hub()  # one that nobody else has: no rule is asked
         self.levels = Levels(
-            store=store, ledger=ledger, clock=clock, homes=self.homes, hub=repairing, waits_ms=rules.levels_ms
+            store=store, ledger=ledger, clock=clock, homes=self.homes, hub=repairing, waits_ms=settings.levels_ms
         )
         self.timers = Timers(clock, self._fired)
         self.submitter = Submitter(self.jobs, ledger, clock, self.notices, self._job_finished)
-        self.tasks = Tasks(store=store, ledger=ledger, clock=clock, happenings=happenings, finished=self._finished)
-        self.staging = Staging(house.keeper, self.catalogue.resolve, self._finished, rules.files_roots, ledger)
+        self.tasks = UserTasks(store=store, ledger=ledger, clock=clock, events=events, finished=self._finished)
+        self.staging = FileStaging(
+            server.file_store, self.catalogue.resolve, self._finished, settings.files_roots, ledger
+        )
         self.calls = CalledCases(self.manager, self.flows, ledger, self._finished, hub)
-        self.port_wing = Ports(self, house, self._finished)
-        self.ports, self.mailroom = self.port_wing.table, self.port_wing.mailroom
-        self.desk = OrderDesk(
+        self.port_wing = MessagingServices(self, server, self._finished)
+        self.ports, self.message_router = self.port_wing.by_name, self.port_wing.message_router
+        self.dispatcher = OrderDispatcher(
             manager=self.manager,
             calls=self.calls,
-            gates=self.gates,
+            interception_rules=self.interception_rules,
             meta=self.jobs,
             submitter=self.submitter,
-            reuse=Reuse(house.keeper, self.catalogue, ledger, clock, happenings),
+            reuse=ResultCache(server.file_store, self.catalogue, ledger, clock, events),
             tasks=self.tasks,
             staging=self.staging,
             timers=self.timers,
             ledger=ledger,
             clock=clock,
-            happenings=happenings,
+            events=events,
             notices=self.notices,
             hub=hub,
         )
-        self.watch = WatchWing(
+        self.watch = ObservabilityServices(
             store=store,
             ledger=ledger,
             clock=clock,
-            rules=rules.monitor,
-            poster=house.poster,
+            rules=settings.monitor,
+            poster=server.poster,
             membership=membership,
             homes=self.homes,
             notices=self.notices,
@@ -220,103 +223,103 @@ class Services:
             hub=hub,
         )
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
-        self._data = self._data_wing(house)
+        self._data = self._build_data_services(server)
         self.data_sets, self.watches = self._data.sets, self._data.watches
-        self.sites = self._provisioning(house)
+        self.sites = self._build_sites(server)
         self.exchange = Exchange(
             meta=self.meta,
             store=store,
             ledger=ledger,
             clock=clock,
             notices=self.notices,
-            relay=self._relay(house),
+            relay=self._build_relay(server),
             sites=self.sites.monitor,
         )
-        self.mending = self._mending_wing(house, repairing)
-        self.exceptions = self.mending.exceptions
-        self.administration = self.mending.administration
-        self.engines = self.mending.engines
+        self.recovery = self._build_recovery(server, repairing)
+        self.exceptions = self.recovery.exceptions
+        self.administration = self.recovery.administration
+        self.engines = self.recovery.engines
         self._clock = clock
-        self._recovers = rules.recovery
-        self._takeover = self._taking_over(house)
-        self._progress = Progress(self.manager.live, ledger, clock)
+        self._recovers = settings.recovery
+        self._takeover = self._build_takeover(server)
+        self._progress = ProgressWriter(self.manager.live, ledger, clock)
         self._reading: asyncio.Task[None] | None = None
 
-    def _relay(self, house: Roof) -> Relay | None:
+    def _build_relay(self, server: ServerContext) -> Relay | None:
         """The way to other servers, if there may be some."""
         if not self._membership.shared:
             return None
         return Relay(
             membership=self._membership,
             homes=self.homes,
-            neighbours=house.neighbours,
-            clock=house.clock,
-            lease_ms=house.rules.lease_ms,
+            peers=server.peers,
+            clock=server.clock,
+            lease_ms=server.settings.lease_ms,
             holds=self._membership.promise().holds,
             caches=self.meta.caches,
-            remote_pilots=Acquaintance(self._membership, house.neighbours, house.clock, self.meta),
+            remote_pilots=RemotePilots(self._membership, server.peers, server.clock, self.meta),
         )
 
-    def _provisioning(self, house: Roof) -> Provisioning:
-        return Provisioning(
-            store=house.store,
+    def _build_sites(self, server: ServerContext) -> SiteService:
+        return SiteService(
+            store=server.store,
             ledger=self.ledger,
-            clock=house.clock,
-            membership=house.membership,
+            clock=server.clock,
+            membership=server.membership,
             meta=self.meta,
             alerts=self.monitor.alerts,
-            batches=house.batches,
+            batch_systems=server.batch_systems,
             elements=self.catalogue.elements.find,
-            look_ms=house.rules.sites_look_ms,
-            chance=house.chance,
+            look_ms=server.settings.sites_look_ms,
+            chance=server.chance,
         )
 
-    def _taking_over(self, house: Roof) -> Takeover | None:
-        if not isinstance(house.membership, ServerMembership):
+    def _build_takeover(self, server: ServerContext) -> Takeover | None:
+        if not isinstance(server.membership, ServerMembership):
             return None
         return Takeover(
-            store=house.store,
+            store=server.store,
             ledger=self.ledger,
-            membership=house.membership,
+            membership=server.membership,
             homes=self.homes,
-            meter=house.meter,
+            meter=server.meter,
             read_shared=self.read_shared,
             take_up=self.take_up,
         )
 
-    def _mending_wing(self, house: Roof, hub: Hub) -> MendingWing:
-        return MendingWing(
-            store=house.store,
+    def _build_recovery(self, server: ServerContext, hub: Hub) -> RecoveryServices:
+        return RecoveryServices(
+            store=server.store,
             ledger=self.ledger,
-            clock=house.clock,
-            happenings=self.happenings,
+            clock=server.clock,
+            events=self.events,
             notices=self.notices,
             manager=self.manager,
             flows=self.flows,
-            checkpoints=self.checkpoints,
-            gates=self.gates,
+            interception_points=self.interception_points,
+            interception_rules=self.interception_rules,
             meta=self.meta,
             proxy=self.proxy,
             levels=self.levels,
             homes=self.homes,
-            house=house.shipped,
-            check_ms=house.rules.check_ms,
+            shipped=server.shipped,
+            check_ms=server.settings.check_ms,
             hub=hub,
             shared=self._membership.shared,
-            on_the_way=self.sites.monitor.on_the_way,
+            is_pilot_coming=self.sites.monitor.is_pilot_coming,
         )
 
-    def _data_wing(self, house: Roof) -> DataWing:
-        return DataWing(
-            store=house.store,
+    def _build_data_services(self, server: ServerContext) -> DataServices:
+        return DataServices(
+            store=server.store,
             ledger=self.ledger,
-            clock=house.clock,
-            keeper=house.keeper,
+            clock=server.clock,
+            file_store=server.file_store,
             membership=self._membership,
             catalogue=self.catalogue,
-            elements=house.elements,
+            elements=server.elements,
             flows=self.flows,
-            starting=Beginning(self, house.store, house.clock, house.chance),
+            starting=CaseStarter(self, server.store, server.clock, server.chance),
             notices=self.notices,
             hub=self.hub,
         )
@@ -325,8 +328,8 @@ class Services:
         self.ledger.start()
         await self.notices.start()
         await self.read_shared()
-        await self.take_up(await self.homes.own())
-        self.mending.start()
+        await self.take_up(await self.homes.claim_own())
+        self.recovery.start()
         self.timers.start()
         self.exchange.start()
         self.watch.start()
@@ -342,7 +345,7 @@ class Services:
         await self.catalogue.elements.start()
         await self.patterns.start()
         await self.watch.read_shared()
-        await self.mending.read_shared()
+        await self.recovery.read_shared()
 
     def read_shared_soon(self) -> None:
         if self._reading is None or self._reading.done():
@@ -352,26 +355,26 @@ class Services:
         try:
             await self.read_shared()
         except StoreUnavailable as error:
-            log.warning("what other servers have changed could not be read: %s", error.message)
+            log.warning("changes of other servers could not be read: %s", error.message)
 
-    async def take_up(self, trees: Sequence[Tree]) -> None:
+    async def take_up(self, trees: Sequence[CaseTree]) -> None:
         """Go on with these trees of cases from what the store says. Until all of it is here, nobody is let near."""
         roots = {tree.root for tree in trees}
-        now = self.meta.steady()
+        now = self.meta.steady_ms_now()
         self._promised |= {each.root: now + each.promised_ms for each in trees if each.promised_ms is not None}
-        self.homes.coming(trees)
+        self.homes.begin_loading(trees)
         await self.watch.load(roots)
         await self.port_wing.load(roots)
-        await self.mending.load(roots)
+        await self.recovery.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
-        await self.manager.give_again(cases)
+        await self.manager.reissue_orders(cases)
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
-        await self.mending.resume(roots)
+        await self.recovery.resume(roots)
         await self.port_wing.resume(roots, cases)
-        self.counts.took_up(trees=sum(tree.moved for tree in trees), now=self._clock.now())
-        self.homes.came(trees)
-        self.meta.came()
+        self.counts.cases_loaded(trees=sum(tree.moved for tree in trees), now=self._clock.now())
+        self.homes.end_loading(trees)
+        self.meta.enqueue_loaded()
         for root in roots:
             self._promised.pop(root, None)
 
@@ -380,7 +383,7 @@ class Services:
         granted it than from who took that over."""
         promised = self._promised.get(root_of(job.case))
         longer_ms = job.history[-1].lease_ms - self.meta.leases.lease_ms
-        return self.meta.full_term(job) if promised is None else promised + max(0, longer_ms)
+        return self.meta.full_lease_end(job) if promised is None else promised + max(0, longer_ms)
 
     async def stop(self) -> None:
         await self.sites.monitor.stop()
@@ -395,29 +398,29 @@ class Services:
         await self.exchange.stop()
         if self._signals is not None:
             await self._signals.stop()
-        await self.mending.stop()
-        await self.checkpoints.stop()
+        await self.recovery.stop()
+        await self.interception_points.stop()
         await self.timers.stop()
         await self.submitter.stop()
         await self.staging.stop()
-        await self.desk.stop()
+        await self.dispatcher.stop()
         await self.port_wing.stop()
         await self.calls.stop()
         await self.proxy.stop()
         await self.meta.stop()
-        self.happenings.stop()
+        self.events.stop()
         await self.ledger.stop()
 
     async def _finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        await self.desk.finished(case, serial, outcome)
+        await self.dispatcher.finished(case, serial, outcome)
 
     async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        with self.ledger.whole():
+        with self.ledger.atomic():
             outcome = await self.catalogue.published(JobId(f"{case}/{serial}"), outcome)
-        await self.desk.job_finished(case, serial, outcome)
+        await self.dispatcher.job_finished(case, serial, outcome)
 
     async def _fired(self, case: CaseId, serial: int) -> None:
-        await self.desk.fired(case, serial)
+        await self.dispatcher.fired(case, serial)
 
     def _moved(self, job: Job) -> None:
         live = self.manager.live.get(job.case)
@@ -428,6 +431,6 @@ class Services:
             self.monitor.runtimes.note(live.document.flow, job)
         moved = live.move_job(job, state)
         if job.spec.expected_ms and self._recovers:
-            self.mending.watches.moved(job)
+            self.recovery.watches.job_moved(job)
         if moved:  # else it waits as it did before, now with a pilot
-            self.happenings.tell(self._clock.now(), "item", job.case, job.spec.item, state)
+            self.events.tell(self._clock.now(), "item", job.case, job.spec.item, state)

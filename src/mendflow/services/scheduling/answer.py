@@ -2,30 +2,30 @@
 has asked on the pilot's behalf."""
 
 from mendflow.core.model.jobs import Resources
-from mendflow.core.model.sync import Assignment, AttemptRef, Order, Report, SyncAnswer, SyncRequest
-from mendflow.services.scheduling.cache_records import CacheBook
+from mendflow.core.model.sync import Assignment, AttemptOrder, AttemptRef, AttemptReport, SyncAnswer, SyncRequest
+from mendflow.services.scheduling.cache_records import CacheRegistry
 
 
-class Said:
+class AnswerBuilder:
     """`foreign` are reports about jobs of other servers, not judged yet; `strange` attempts that nobody has answered
     for yet; `abroad` tells that the pilot has something of other servers: then it holds more than stands in this
     server's book."""
 
-    __slots__ = ("abroad", "accepted", "foreign", "jobs", "lease_ms", "lost", "orders", "refused", "strange")
+    __slots__ = ("accepted", "foreign", "has_remote", "jobs", "lease_ms", "lost", "orders", "refused", "unclaimed")
 
     def __init__(self, lease_ms: int) -> None:
         self.lease_ms = lease_ms
         self.accepted: list[AttemptRef] = []
         self.refused: list[AttemptRef] = []
         self.lost: list[AttemptRef] = []
-        self.strange: list[AttemptRef] = []
-        self.foreign: list[Report] = []
+        self.unclaimed: list[AttemptRef] = []
+        self.foreign: list[AttemptReport] = []
         self.jobs: list[Assignment] = []
-        self.orders: list[Order] = []
-        self.abroad = False
+        self.orders: list[AttemptOrder] = []
+        self.has_remote = False
 
     @property
-    def anything(self) -> bool:
+    def has_news(self) -> bool:
         """Whether there is something that the pilot should hear at once."""
         return bool(self.jobs or self.orders or self.accepted or self.refused or self.lost)
 
@@ -37,13 +37,13 @@ class Said:
         self.lost += answer.lost
         self.jobs += answer.jobs
         self.orders += answer.orders
-        strange = set(answer.strange)
-        self.strange = [ref for ref in self.strange if ref in strange]
+        strange = set(answer.unclaimed)
+        self.unclaimed = [ref for ref in self.unclaimed if ref in strange]
         if answer.accepted or answer.refused:
             judged = {*answer.accepted, *answer.refused}
             self.foreign = [each for each in self.foreign if AttemptRef(each.job, each.fence) not in judged]
 
-    def used(self, request: SyncRequest) -> list[Resources]:
+    def resources_used(self, request: SyncRequest) -> list[Resources]:
         """What is taken of the pilot, by what it says itself and by what this answer brings."""
         taken = request.taken
         assert taken is not None
@@ -53,7 +53,7 @@ class Said:
         return [all_told, *(each.spec.resources for each in self.jobs)]
 
     def answer(
-        self, request: SyncRequest, servers: list[str], caches: CacheBook, *, idle_exit_ms: int = 0
+        self, request: SyncRequest, servers: list[str], caches: CacheRegistry, *, idle_exit_ms: int = 0
     ) -> SyncAnswer:
         neighbours, mark = caches.neighbours(request)
         return SyncAnswer(
@@ -64,7 +64,7 @@ class Said:
             refused=self.refused,
             lost=self.lost,
             orders=self.orders,
-            strange=self.strange,
+            unclaimed=self.unclaimed,
             servers=servers,
             cache_seen=caches.seen(request.pilot),
             neighbours=neighbours,

@@ -3,19 +3,19 @@
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import Assignment, SyncRequest
-from mendflow.core.scheduling import batch
 from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling import prefetch
 from mendflow.services.base.contracts import Clock
-from mendflow.services.scheduling.answer import Said
-from mendflow.services.scheduling.pilot_records import Held, PilotRecord
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.answer import AnswerBuilder
+from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 
 EXPECTED_MS = 1_000
 """For so long a pilot that has spoken is expected to ask."""
 
 
-class JobDesk:
-    def __init__(self, meta: QueueAndPilots, clock: Clock) -> None:
+class Assigner:
+    def __init__(self, meta: PilotScheduler, clock: Clock) -> None:
         self._meta = meta
         self._clock = clock
 
@@ -26,20 +26,20 @@ class JobDesk:
             now = self._clock.now()
             self._meta.queue.expect(pilot.offer((), rounds=1, now=now, idle_ms=EXPECTED_MS), request.want, now)
 
-    def hand_out(self, pilot: PilotRecord, request: SyncRequest, said: Said, idle_ms: int) -> None:
+    def hand_out(self, pilot: PilotRecord, request: SyncRequest, draft: AnswerBuilder, idle_ms: int) -> None:
         """Give the pilot what fits. If that is less than it wants, it counts as idle for so long."""
         if self._meta.pilots.get(pilot.id) is not pilot:
             return  # this server stood still for a whole lease in the middle of this, and has taken the pilot for gone
-        want = request.want - len(said.jobs)
+        want = request.want - len(draft.jobs)
         if want <= 0 or not (len(self._meta.queue) or self._meta.caches.holds(pilot.id)):
-            pilot.unfed = want > 0
-            self._meta.queue.busy(pilot.id)
+            pilot.wants_jobs = want > 0
+            self._meta.queue.mark_busy(pilot.id)
             return
         now, slots_open = self._clock.now(), pilot.slots_open()
-        taken = self._take(pilot, request, said, want, idle_ms)
-        pilot.unfed = len(taken) < want
-        if self._meta.queue.freed(now):
-            self._meta.wake_soon()
+        taken = self._take(pilot, request, draft, want, idle_ms)
+        pilot.wants_jobs = len(taken) < want
+        if self._meta.queue.take_freed(now):
+            self._meta.wake_idle_pilots()
         for place, id in enumerate(taken):
             job = self._meta.jobs[id]
             events = life.grant(
@@ -55,32 +55,36 @@ class JobDesk:
             )
             self._meta.apply(job, events)
             assert job.pilot == pilot.id
-            self._meta.leases.grant(pilot.id, id, job.fence, now=self._meta.steady())
-            pilot.held[id] = Held(request.serial, runs=place < slots_open)
+            self._meta.leases.grant(pilot.id, id, job.fence, now=self._meta.steady_ms_now())
+            pilot.held[id] = GrantedAttempt(request.serial, runs=place < slots_open)
             self._meta.changed(job, told=True)
-            said.jobs.append(Assignment(id, job.fence, self._meta.spec_for_pilot(job), job.tries))
+            draft.jobs.append(Assignment(id, job.fence, self._meta.spec_for_pilot(job), job.tries))
 
-    def _take(self, pilot: PilotRecord, request: SyncRequest, said: Said, want: int, idle_ms: int) -> list[JobId]:
+    def _take(
+        self, pilot: PilotRecord, request: SyncRequest, draft: AnswerBuilder, want: int, idle_ms: int
+    ) -> list[JobId]:
         """What fits into the pilot. Of short jobs, which it fetches ahead, it gets no more than its share while other
         pilots want some too."""
         meta, now = self._meta, self._clock.now()
-        attempts, needs = self._in_use(pilot, request, said)
+        attempts, needs = self._resources_in_use(pilot, request, draft)
         free_slots = max(0, request.capacity.slots - attempts)
         most = want
         if most > free_slots:
             hungry = sum(other.want > 0 for other in meta.pilots.values()) or 1
             most = min(most, max(free_slots, -(-len(meta.queue) // hungry)))
-        rounds = batch.rounds(most, request.capacity.slots)
+        rounds = prefetch.rounds(most, request.capacity.slots)
         offer = pilot.offer([] if most > free_slots else needs, rounds=rounds, now=now, idle_ms=idle_ms)
         return meta.queue.take(offer, most, now)
 
-    def _in_use(self, pilot: PilotRecord, request: SyncRequest, said: Said) -> tuple[int, list[Resources]]:
+    def _resources_in_use(
+        self, pilot: PilotRecord, request: SyncRequest, draft: AnswerBuilder
+    ) -> tuple[int, list[Resources]]:
         """How many attempts the pilot has, and what they take: as our book says, or as the pilot says itself where it
         has others' attempts too. What we gave it and it has not named yet comes on top of that."""
         jobs = self._meta.jobs
-        if request.taken is None or not (request.front or said.abroad):
+        if request.taken is None or not (request.front or draft.has_remote):
             return len(pilot.held), [jobs[id].spec.resources for id in pilot.held]
         named = {beat.job for beat in request.running}
         coming = [jobs[id].spec.resources for id in pilot.held if id not in named]
-        attempts = request.taken.attempts + len(coming) + len(said.jobs)
-        return attempts, [*said.used(request), *coming]
+        attempts = request.taken.attempts + len(coming) + len(draft.jobs)
+        return attempts, [*draft.resources_used(request), *coming]

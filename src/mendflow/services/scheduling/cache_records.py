@@ -8,11 +8,11 @@ from itertools import islice
 
 import msgspec
 
-from mendflow.core.model.data import CacheCard, CacheNews, Holder, Neighbour
+from mendflow.core.model.data import CacheAdvert, CacheUpdate, Holder, Neighbour
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.sync import Assignment, SyncRequest
-from mendflow.core.scheduling.caches import Caches, key_of
-from mendflow.services.scheduling.neighbours import Neighbourhood
+from mendflow.core.scheduling.cache_index import CacheIndex, file_key
+from mendflow.services.scheduling.neighbours import NeighbourRegistry
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 PASSED_FILES_MAX = 4_096
@@ -22,10 +22,10 @@ HOLDERS_OF_MAX = 256
 """Of so many files of the jobs in one answer is told who has them."""
 
 
-class CacheBook:
-    def __init__(self, caches: Caches) -> None:
+class CacheRegistry:
+    def __init__(self, caches: CacheIndex) -> None:
         self._caches = caches
-        self.neighbourhood = Neighbourhood()
+        self.neighbourhood = NeighbourRegistry()
 
     def hear(self, pilot: PilotRecord, request: SyncRequest) -> None:
         news = request.cache
@@ -52,7 +52,7 @@ class CacheBook:
         shelf = self._caches.of(pilot)
         return shelf is not None and bool(shelf.files)
 
-    def wants_more(self, pilot: PilotRecord, request: SyncRequest) -> bool:
+    def should_answer_at_once(self, pilot: PilotRecord, request: SyncRequest) -> bool:
         """Whether the pilot is to be told at once what this server has; once for each state of its cache, since it may
         have nothing more to say."""
         if request.front or request.cache_version in (self.seen(pilot.id), pilot.cache_asked):
@@ -69,18 +69,18 @@ class CacheBook:
 
     def holders(self, request: SyncRequest, jobs: list[Assignment]) -> list[Holder]:
         """Which pilots of the site have what these jobs read and this pilot has not, a few for each file."""
-        if request.front or not self.neighbourhood.asks_site(request.pilot):
+        if request.front or not self.neighbourhood.may_ask_site(request.pilot):
             return []
         own = self._caches.of(request.pilot)
         wanted = {file.sha256: None for job in jobs for file in job.spec.inputs.values()}
         return [
             Holder(digest, neighbour)
             for digest in islice(wanted, HOLDERS_OF_MAX)
-            if own is None or key_of(digest) not in own.files
-            for neighbour in self.neighbourhood.at_site(request.pilot, self._caches.holders(key_of(digest)))
+            if own is None or file_key(digest) not in own.files
+            for neighbour in self.neighbourhood.at_site(request.pilot, self._caches.holders(file_key(digest)))
         ]
 
-    def passed(self, pilot: PilotRecord, request: SyncRequest, seen: int) -> CacheNews | None:
+    def passed(self, pilot: PilotRecord, request: SyncRequest, seen: int) -> CacheUpdate | None:
         """What another server is told, which has seen that version of the pilot's cache."""
         version = self.seen(pilot.id)
         if seen == version or pilot.cache is None:
@@ -88,13 +88,13 @@ class CacheBook:
         news = request.cache
         if news is not None and news.base == seen and news.version == version:
             return news
-        told = self._caches.retold(pilot.id, PASSED_FILES_MAX)
+        told = self._caches.full_update(pilot.id, PASSED_FILES_MAX)
         shared = pilot.cache
         if told is None:
             return None
         return msgspec.structs.replace(told, folder=shared.folder, address=shared.address, key=shared.key)
 
-    def cards(self, pilots: list[PilotRecord]) -> list[CacheCard]:
+    def cards(self, pilots: list[PilotRecord]) -> list[CacheAdvert]:
         """How the caches of these pilots are shared, for other servers."""
         return [_card(pilot, pilot.cache) for pilot in pilots if pilot.cache is not None]
 
@@ -104,6 +104,6 @@ class CacheBook:
         return (len(shelf.files), shelf.bytes()) if shelf is not None else (0, 0)
 
 
-def _card(pilot: PilotRecord, cache: CacheNews) -> CacheCard:
+def _card(pilot: PilotRecord, cache: CacheUpdate) -> CacheAdvert:
     near = Neighbour(pilot.id, pilot.host, cache.folder, cache.address, cache.key)
-    return CacheCard(near, pilot.owner, pilot.site)
+    return CacheAdvert(near, pilot.owner, pilot.site)

@@ -4,22 +4,22 @@ from collections.abc import Collection, Iterable
 
 from mendflow.core.model.values import Value
 from mendflow.services.scheduling.pilot_records import PilotRecord
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 
 
-class PilotPlaces:
+class CapacityView:
     """`domains` are the names of those that jobs can be submitted to; our own has none. `levels` is how many there are
     to wait in."""
 
-    def __init__(self, meta: QueueAndPilots, domains: Collection[str] = (), levels: int = 0) -> None:
+    def __init__(self, meta: PilotScheduler, domains: Collection[str] = (), levels: int = 0) -> None:
         self._meta = meta
         self._domains = domains
         self._levels = levels
 
     def capacity(self) -> dict[str, Value]:
-        pilots = self._seen()
+        pilots = self._known_pilots()
         return {
-            **_together(pilots),
+            **_capacity_of(pilots),
             "waiting": len(self._meta.queue),
             "running": sum(len(pilot.held) for pilot in pilots),
             "sites": sorted({pilot.site for pilot in pilots if pilot.site}),
@@ -30,13 +30,16 @@ class PilotPlaces:
 
     def site(self, name: str) -> dict[str, Value]:
         """One site; of all pilots together if the name is empty."""
-        return {"name": name, **_together([pilot for pilot in self._seen() if not name or pilot.site == name])}
+        return {
+            "name": name,
+            **_capacity_of([pilot for pilot in self._known_pilots() if not name or pilot.site == name]),
+        }
 
-    def _seen(self) -> list[PilotRecord]:
+    def _known_pilots(self) -> list[PilotRecord]:
         return [pilot for pilot in self._meta.pilots.values() if pilot.seen_at]
 
 
-def _together(pilots: Iterable[PilotRecord]) -> dict[str, Value]:
+def _capacity_of(pilots: Iterable[PilotRecord]) -> dict[str, Value]:
     found = list(pilots)
     return {
         "pilots": len(found),

@@ -9,36 +9,36 @@ is put together from all; an exchange that another server passes on is handled l
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
 
 import msgspec
 
+from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState, Outcome
-from mendflow.core.model.problems import Forbidden, Invalid, Mistake, StoreUnavailable
 from mendflow.core.model.sync import (
     SYNC_VERSION,
+    AttemptControl,
+    AttemptOrder,
     AttemptRef,
-    Beat,
-    Control,
-    Order,
-    Report,
+    AttemptReport,
+    AttemptStatus,
     SyncAnswer,
     SyncRequest,
-    flaw,
+    sync_flaw,
 )
 from mendflow.core.model.values import check_value
 from mendflow.core.scheduling import jobs as life
-from mendflow.core.scheduling.leases import Expired
+from mendflow.core.scheduling.leases import ExpiredLease
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
-from mendflow.services.scheduling.answer import Said
-from mendflow.services.scheduling.assigner import JobDesk
-from mendflow.services.scheduling.pilot_records import Held, PilotRecord
-from mendflow.services.scheduling.pilot_scheduler import FailedAttempts, JobMoved, QueueAndPilots
+from mendflow.services.scheduling.answer import AnswerBuilder
+from mendflow.services.scheduling.assigner import Assigner
+from mendflow.services.scheduling.facts import AttemptHeartbeat, FailedAttempts, JobMoved, PilotLost, SubmittedPilots
+from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.relay import PilotRelay, RelayRound
 from mendflow.stores.contract import Store
 
@@ -47,44 +47,20 @@ DAMAGED_MAX = 8
 DAMAGED_REMEMBERED_MAX = 10_000
 """Damaged replicas: told of for one job, and told of already."""
 
-STRANGE_MS = 250
+UNCLAIMED_MS = 250
 """After so long a pilot is answered whose attempts, or reports, somebody else would have to answer for and does not."""
 
-IDLE_BETWEEN_MS = 1_000
+IDLE_ASK_MS = 1_000
 """A pilot that was answered without a job asks again within this time."""
 
 _decode = msgspec.json.Decoder(Job).decode
-
-
-class AttemptHeartbeat(NamedTuple):
-    """A pilot tells that it still runs an attempt of this job."""
-
-    job: JobId
-
-
-class PilotLost(NamedTuple):
-    """A pilot's lease has ended without a word from it."""
-
-    pilot: PilotRecord
-
-
-class SubmittedPilots(Protocol):
-    """Pilots that were submitted to batch systems."""
-
-    def heard(self, request: SyncRequest) -> None:
-        """One of them has come, or leaves."""
-        ...
-
-    def idle_exit_ms(self, submission: str) -> int:
-        """After how long without a job such a pilot is to leave; 0: never."""
-        ...
 
 
 class Exchange:
     def __init__(
         self,
         *,
-        meta: QueueAndPilots,
+        meta: PilotScheduler,
         store: Store,
         ledger: Ledger,
         clock: Clock,
@@ -98,13 +74,13 @@ class Exchange:
         self._hub = meta.hub
         self._relay = relay
         self._sites = sites
-        self._desk = JobDesk(meta, clock)
+        self._assigner = Assigner(meta, clock)
         self._store = store
         self._ledger = ledger
         self._clock = clock
         self._notices = notices
         self._task: asyncio.Task[None] | None = None
-        self._judging: set[JobId] = set()  # jobs of which somebody is asked whether another attempt is wanted
+        self._in_recovery: set[JobId] = set()  # jobs of which somebody is asked whether another attempt is wanted
         self._stopping = False
         self._damaged: dict[str, None] = {}
 
@@ -124,7 +100,7 @@ class Exchange:
         if self._relay is not None:
             await self._relay.stop()
 
-    def let_go(self, id: PilotId | None) -> None:
+    def answer_held(self, id: PilotId | None) -> None:
         """Answer at once what is held: of one pilot whose line was lost, so that no job is given into the void, or of
         all."""
         for pilot in self._meta.pilots.values():
@@ -132,10 +108,10 @@ class Exchange:
                 pilot.released = True
                 pilot.wake.set()
 
-    def nudged(self, pilots: Iterable[PilotId], *, work: bool, by: str) -> None:
+    def on_nudge(self, pilots: Iterable[PilotId], *, work: bool, by: str) -> None:
         """Another server has something to say to pilots that ask here, or has jobs for whoever is idle."""
         for id in pilots:
-            self.let_go(id)
+            self.answer_held(id)
         if work and self._relay is not None:
             self._relay.nudged(by)
             for pilot in self._meta.pilots.values():
@@ -144,65 +120,65 @@ class Exchange:
 
     async def sync(self, request: SyncRequest, who: str = "") -> SyncAnswer:
         """A pilot's request, from itself or passed on by its front."""
-        pilot = self._admitted(request, who)
+        pilot = self._admit(request, who)
         if request.serial <= pilot.newest:
             return SyncAnswer(serial=request.serial, lease_ms=0)  # overtaken by a newer one that said more
         if self._relay is not None:
             self._relay.check_promise()
             if not request.front and (pilot.front or not pilot.seen_at):
-                self._relay.arrived(pilot.id, request.serial)
+                self._relay.pilot_arrived(pilot.id, request.serial)
         if request.submission and self._sites is not None and _is_news(pilot, request):
             self._sites.heard(request)
         pilot.hear(request, self._clock.now())
         self._meta.caches.hear(pilot, request)
-        self._desk.expect(pilot, request)
-        with self._ledger.whole():
-            said = Said(self._meta.leases.lease_ms)
-            await self._hear_reports(pilot, request.reports, said)
-            await self._compare(pilot, request, said)
+        self._assigner.expect(pilot, request)
+        with self._ledger.atomic():
+            draft = AnswerBuilder(self._meta.leases.lease_ms)
+            await self._take_reports(pilot, request.reports, draft)
+            await self._compare_attempts(pilot, request, draft)
             if request.leaving:
-                await self._farewell(pilot, request.leaves)
-            answer = await self._answer(pilot, request, who, said)
+                await self._pilot_leaves(pilot, request.leaves)
+            answer = await self._answer(pilot, request, who, draft)
         await self._ledger.settled()
         if not request.leaving:
-            self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady())
+            self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady_ms_now())
         if self._relay is not None:
             self._relay.check_promise()
         return answer
 
-    def _admitted(self, request: SyncRequest, who: str) -> PilotRecord:
+    def _admit(self, request: SyncRequest, who: str) -> PilotRecord:
         if request.version != SYNC_VERSION:
-            raise Mistake(
+            raise RequestError(
                 f"pilot {request.pilot} speaks version {request.version} and this server {SYNC_VERSION};"
                 " use the same version of mendflow for both"
             )
-        if wrong := flaw(request):
-            raise Invalid(f"this is no pilot's request: {wrong}", field=wrong.partition(" ")[0])
+        if wrong := sync_flaw(request):
+            raise InvalidRequest(f"this is no pilot's request: {wrong}", field=wrong.partition(" ")[0])
         pilot = self._meta.pilot(request.pilot)
         if not pilot.belongs_to(who):
             raise Forbidden(f"pilot {request.pilot} belongs to the token {pilot.owner!r}; choose another --work folder")
         return pilot
 
-    async def _answer(self, pilot: PilotRecord, request: SyncRequest, who: str, said: Said) -> SyncAnswer:
+    async def _answer(self, pilot: PilotRecord, request: SyncRequest, who: str, draft: AnswerBuilder) -> SyncAnswer:
         """Now, if there is something to say; else as soon as there is, or when the pilot wants to hear anyway."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         relay = None if request.front else self._relay
         tour: RelayRound | None = None
-        if relay is not None and relay.concerned(pilot.id, request, said):
-            tour = await self._go_round(relay.round(pilot, request, who, said), pilot, said)
-        until = began + self._hold_ms(request, said) / 1000
-        told_at_once = self._meta.caches.wants_more(pilot, request)
+        if relay is not None and relay.concerns_peers(pilot.id, request, draft):
+            tour = await self._relay_request(relay.round(pilot, request, who, draft), pilot, draft)
+        until = began + self._hold_ms(request, draft) / 1000
+        told_at_once = self._meta.caches.should_answer_at_once(pilot, request)
         while True:
-            waits = relay is not None and said.strange  # for others: more jobs would only be killed with the rest
+            waits = relay is not None and draft.unclaimed  # for others: more jobs would only be killed with the rest
             if not (request.leaving or self._stopping or waits):
-                self._desk.hand_out(pilot, request, said, self._hold_ms(request, said) + IDLE_BETWEEN_MS)
-            said.orders += pilot.take_orders()
-            if said.anything or self._stopping or request.leaving or told_at_once:
+                self._assigner.hand_out(pilot, request, draft, self._hold_ms(request, draft) + IDLE_ASK_MS)
+            draft.orders += pilot.take_orders()
+            if draft.has_news or self._stopping or request.leaving or told_at_once:
                 break
-            if relay is not None and pilot.unfed and not waits:
-                tour = tour or relay.round(pilot, request, who, said)
-                if await tour.fetch(request.want) or said.anything:
+            if relay is not None and pilot.wants_jobs and not waits:
+                tour = tour or relay.round(pilot, request, who, draft)
+                if await tour.fetch(request.want) or draft.has_news:
                     break
             left_s = until - loop.time()
             if left_s <= 0:
@@ -213,38 +189,38 @@ class Exchange:
                 break
         servers = relay.servers_for(request) if relay is not None else []
         idle_ms = self._sites.idle_exit_ms(request.submission) if request.submission and self._sites is not None else 0
-        return said.answer(request, servers, self._meta.caches, idle_exit_ms=idle_ms)
+        return draft.answer(request, servers, self._meta.caches, idle_exit_ms=idle_ms)
 
-    def _hold_ms(self, request: SyncRequest, said: Said) -> int:
+    def _hold_ms(self, request: SyncRequest, draft: AnswerBuilder) -> int:
         """How long an answer may be held back. A pilot with attempts elsewhere is heard there only when it asks; and
         when something is not answered for, it should ask again soon."""
         lease_ms = self._meta.leases.lease_ms
-        if said.strange or said.foreign:
-            return min(request.wait_ms, STRANGE_MS)
-        return min(request.wait_ms, lease_ms // 6 if said.abroad else lease_ms // 3)
+        if draft.unclaimed or draft.foreign:
+            return min(request.wait_ms, UNCLAIMED_MS)
+        return min(request.wait_ms, lease_ms // 6 if draft.has_remote else lease_ms // 3)
 
-    async def _go_round(self, tour: RelayRound, pilot: PilotRecord, said: Said) -> RelayRound:
+    async def _relay_request(self, tour: RelayRound, pilot: PilotRecord, draft: AnswerBuilder) -> RelayRound:
         await tour.go()
-        for report in tour.nobodys:
+        for report in tour.unowned_reports:
             ref, accepted = AttemptRef(report.job, report.fence), await self._was_accepted(pilot, report)
             if accepted is not None:
-                (said.accepted if accepted else said.refused).append(ref)
+                (draft.accepted if accepted else draft.refused).append(ref)
         return tour
 
     # Reports
 
-    async def _hear_reports(self, pilot: PilotRecord, reports: Iterable[Report], said: Said) -> None:
+    async def _take_reports(self, pilot: PilotRecord, reports: Iterable[AttemptReport], draft: AnswerBuilder) -> None:
         for report in reports:
-            if report.job in self._judging or self._meta.is_loading(report.job):
+            if report.job in self._in_recovery or self._meta.is_loading(report.job):
                 continue  # told again while it is judged, or too soon: the pilot will hear
             if report.job not in self._meta.jobs and self._relay is not None and not self._relay.mine(report.job):
-                said.foreign.append(report)
+                draft.foreign.append(report)
                 continue
-            accepted = await self._hear(pilot, report)
+            accepted = await self._take_report(pilot, report)
             if accepted is not None:
-                (said.accepted if accepted else said.refused).append(AttemptRef(report.job, report.fence))
+                (draft.accepted if accepted else draft.refused).append(AttemptRef(report.job, report.fence))
 
-    async def _hear(self, pilot: PilotRecord, report: Report) -> bool | None:
+    async def _take_report(self, pilot: PilotRecord, report: AttemptReport) -> bool | None:
         job = self._meta.jobs.get(report.job)
         if job is None:
             return await self._was_accepted(pilot, report)
@@ -254,12 +230,12 @@ class Exchange:
             self._meta.counts.reports_refused += 1
             self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
         if verdict.events:
-            self._meta.counts.reported(job, outcome.measures, now=now, sent_at=pilot.sent_at)
-            self._tell_of_damage(job, outcome)
+            self._meta.counts.report_accepted(job, outcome.measures, now=now, sent_at=pilot.sent_at)
+            self._report_damage(job, outcome)
             await self._end_attempt(job, verdict.events, outcome)
         return verdict.accepted
 
-    def _tell_of_damage(self, job: Job, outcome: Outcome) -> None:
+    def _report_damage(self, job: Job, outcome: Outcome) -> None:
         """The job had its files from elsewhere; but the next will stumble over the same replica. Told once of each."""
         for replica in outcome.measures.damaged[:DAMAGED_MAX]:
             if replica not in self._damaged:
@@ -271,28 +247,28 @@ class Exchange:
         while len(self._damaged) > DAMAGED_REMEMBERED_MAX:
             del self._damaged[next(iter(self._damaged))]
 
-    async def _end_attempt(self, job: Job, events: Sequence[life.Event], outcome: Outcome | None = None) -> None:
+    async def _end_attempt(self, job: Job, events: Sequence[life.JobEvent], outcome: Outcome | None = None) -> None:
         """The attempt is over as the events say; unless another would follow, and whoever mends the job takes it."""
-        self._meta.let_go(job)
-        failed = life.would_try_again(events)
+        self._meta.detach(job)
+        failed = life.pending_retry(events)
         judge = self._hub.provider(FailedAttempts) if failed is not None else None
         if failed is not None and judge is not None:
             outcome = outcome or Outcome(fault=failed.fault)
-            fence, taken = job.fence, await self._asked(judge, job, outcome)
+            fence, taken = job.fence, await self._ask_recovery(judge, job, outcome)
             if job.state is not JobState.RUNNING or job.fence != fence:
                 return  # it was cancelled meanwhile
-            events = [life.no_more(failed, outcome)] if taken else events
+            events = [life.give_up(failed, outcome)] if taken else events
         self._meta.apply(job, events)
-        await self._go_on(job)
+        await self._requeue_or_finish(job)
 
-    async def _asked(self, judge: FailedAttempts, job: Job, outcome: Outcome) -> bool:
-        self._judging.add(job.id)
+    async def _ask_recovery(self, judge: FailedAttempts, job: Job, outcome: Outcome) -> bool:
+        self._in_recovery.add(job.id)
         try:
             return await judge.attempt_failed(job, outcome)
         finally:
-            self._judging.discard(job.id)
+            self._in_recovery.discard(job.id)
 
-    async def _go_on(self, job: Job) -> None:
+    async def _requeue_or_finish(self, job: Job) -> None:
         """After an attempt: the job is over, or it waits for the next one."""
         if job.finished:
             await self._meta.finish(job)
@@ -300,7 +276,7 @@ class Exchange:
             self._meta.enqueue(job)
             self._meta.changed(job, told=True)
 
-    async def _was_accepted(self, pilot: PilotRecord, report: Report) -> bool | None:
+    async def _was_accepted(self, pilot: PilotRecord, report: AttemptReport) -> bool | None:
         """A report that is told again, because the verdict did not reach the pilot. None if the document does not know
         yet: then it is for the job's home to judge, and nobody else."""
         await self._ledger.settled()
@@ -313,47 +289,47 @@ class Exchange:
 
     # What the pilot holds
 
-    async def _compare(self, pilot: PilotRecord, request: SyncRequest, said: Said) -> None:
+    async def _compare_attempts(self, pilot: PilotRecord, request: SyncRequest, draft: AnswerBuilder) -> None:
         """What the pilot names and does not hold is lost to it, if it is ours; what it should name and does not, it
         gave up."""
         if self._meta.released:
-            self._meta.press_released(pilot)
-        lost = self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady())
+            self._meta.repeat_release_orders(pilot)
+        lost = self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady_ms_now())
         others = {(ref.job, ref.fence) for ref in lost}
         named = set()
         for beat in request.running:
             if others and (beat.job, beat.fence) in others:
-                self._disown(beat, said)
+                self._reject_attempt(beat, draft)
             else:
                 named.add(beat.job)
                 if pilot.held[beat.job].hear(beat):
                     self._hub.publish(JobMoved(self._meta.jobs[beat.job]))
                 self._hub.publish(AttemptHeartbeat(beat.job))
-                self._align(pilot, beat)
+                self._repeat_order(pilot, beat)
                 if beat.log_tail:
                     pilot.log_tails[beat.job] = beat.log_tail
-        for id in [id for id, held in pilot.held.items() if id not in named and _expected(held, request)]:
+        for id in [id for id, held in pilot.held.items() if id not in named and _was_delivered(held, request)]:
             if id in pilot.held:
-                await self._given_up(pilot, id, request.leaves if request.leaving else None)
+                await self._take_back(pilot, id, request.leaves if request.leaving else None)
 
-    def _disown(self, beat: Beat, said: Said) -> None:
+    def _reject_attempt(self, beat: AttemptStatus, draft: AnswerBuilder) -> None:
         """An attempt that is not the pilot's by our book: lost to it, or another server's. One that is being killed
         needs no word more."""
         if beat.state != "ending":
             ours = self._relay is None or self._relay.mine(beat.job)
-            (said.lost if ours else said.strange).append(AttemptRef(beat.job, beat.fence))
+            (draft.lost if ours else draft.unclaimed).append(AttemptRef(beat.job, beat.fence))
 
-    def _align(self, pilot: PilotRecord, beat: Beat) -> None:
+    def _repeat_order(self, pilot: PilotRecord, beat: AttemptStatus) -> None:
         """Say again what the pilot should do with an attempt, if it does something else: an order may have been lost
         in a restart."""
         suspended = self._meta.jobs[beat.job].suspended
         if suspended == (beat.state == "suspended") or beat.state in ("staging", "keeping", "ending"):
             return
-        order = Order(beat.job, beat.fence, Control.SUSPEND if suspended else Control.RESUME)
+        order = AttemptOrder(beat.job, beat.fence, AttemptControl.SUSPEND if suspended else AttemptControl.RESUME)
         if order not in pilot.orders:
             pilot.orders.append(order)
 
-    async def _given_up(self, pilot: PilotRecord, id: JobId, leaves: str | None = None) -> None:
+    async def _take_back(self, pilot: PilotRecord, id: JobId, leaves: str | None = None) -> None:
         """The pilot has read the answer that gave it this job, and does not name it; or it leaves, and says why. If it
         never said that it had begun the job, nobody is charged."""
         if self._meta.leases.ending(pilot.id, id):
@@ -362,7 +338,7 @@ class Exchange:
         now = self._clock.now()
         if begun and leaves is not None:
             events = life.cut_short(job, leaves, now=now, policy=self._meta.policy)
-            if (lost := life.would_try_again(events)) is not None and lost.fault is not None:
+            if (lost := life.pending_retry(events)) is not None and lost.fault is not None:
                 self._notices.post(f"job {id}: {lost.fault.message}", case=job.case, item=job.spec.item)
         elif begun:
             events = life.lose(job, now=now, policy=self._meta.policy, why="the job was lost in a restart")
@@ -370,11 +346,11 @@ class Exchange:
             events = life.release(job, job.fence, now=now)
         await self._end_attempt(job, events)
 
-    async def _farewell(self, pilot: PilotRecord, why: str) -> None:
+    async def _pilot_leaves(self, pilot: PilotRecord, why: str) -> None:
         """A pilot that leaves has ended everything that it had started: the rest goes back."""
-        self._meta.leases.end_no_more(pilot.id)
+        self._meta.leases.resume_renewal(pilot.id)
         while pilot.held:
-            await self._given_up(pilot, next(iter(pilot.held)), why)
+            await self._take_back(pilot, next(iter(pilot.held)), why)
         self._meta.leases.leave(pilot.id)
         self._meta.forget(pilot.id)
 
@@ -384,12 +360,12 @@ class Exchange:
         while True:
             await self._clock.sleep(_EXPIRY_CHECK_MS)
             try:
-                for attempt in self._meta.leases.expired(now=self._meta.steady()):
-                    with self._ledger.whole():
+                for attempt in self._meta.leases.expired_attempts(now=self._meta.steady_ms_now()):
+                    with self._ledger.atomic():
                         await self._expire(attempt)
             except StoreUnavailable:
                 return  # the attempts are out of the leases, and not out of their jobs: everything is read again
-            for id in self._meta.leases.gone(now=self._meta.steady()):
+            for id in self._meta.leases.gone(now=self._meta.steady_ms_now()):
                 if (pilot := self._meta.pilots.get(id)) is not None:
                     self._hub.publish(PilotLost(pilot))
                 self._meta.forget(id)
@@ -397,15 +373,15 @@ class Exchange:
                     self._relay.forget(id)
             next_wake = self._meta.queue.next_wake()
             now = self._clock.now()
-            if self._meta.queue.freed(now) or (next_wake is not None and next_wake <= now):
+            if self._meta.queue.take_freed(now) or (next_wake is not None and next_wake <= now):
                 self._meta.queue.wake(now)  # though no pilot asks: whoever sends pilots must see that jobs wait
-                self._meta.wake_soon()
+                self._meta.wake_idle_pilots()
 
-    async def _expire(self, attempt: Expired) -> None:
+    async def _expire(self, attempt: ExpiredLease) -> None:
         job = self._meta.jobs.get(attempt.job)
         if job is None or job.state is not JobState.RUNNING or job.fence != attempt.fence:
             return  # it has ended while others were seen to
-        if job.id in self._judging:
+        if job.id in self._in_recovery:
             return  # or is about to: its pilot has said how, and somebody is asked what to do about that
         self._meta.counts.leases_lost += 1
         why = "it was silent for a whole lease"
@@ -432,5 +408,5 @@ def _is_news(pilot: PilotRecord, request: SyncRequest) -> bool:
     return not request.front and (comes or request.leaving or bool(request.unfit))
 
 
-def _expected(held: Held, request: SyncRequest) -> bool:
+def _was_delivered(held: GrantedAttempt, request: SyncRequest) -> bool:
     return held.since is not None and request.heard >= held.since

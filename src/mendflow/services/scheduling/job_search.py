@@ -8,39 +8,39 @@ import msgspec
 
 from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.model.jobs import Job, JobState
-from mendflow.core.model.views import Counts, JobPage, JobQuery
-from mendflow.core.query.names import JOBS
+from mendflow.core.model.views import CountsView, JobPage, JobQuery
+from mendflow.core.query.vocabulary import JOBS
 from mendflow.services.base import paging as searching
-from mendflow.services.base.paging import Paging, Wanted, equals
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
-from mendflow.stores.contract import Document, Store
+from mendflow.services.base.paging import Paging, SearchQuery, equals
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
+from mendflow.stores.contract import Store, StoredDocument
 
 _decode = msgspec.json.Decoder(Job).decode
 _encode = msgspec.json.Encoder().encode
 _RUNNING = b"running"
 
 
-def shown(meta: QueueAndPilots, job: Job) -> Job:
+def shown(meta: PilotScheduler, job: Job) -> Job:
     """The job as people see it."""
     if job.state is JobState.RUNNING and not meta.runs(job):
         return msgspec.structs.replace(job, state=JobState.AVAILABLE)
     return job
 
 
-async def search(store: Store, meta: QueueAndPilots, query: JobQuery, now: Instant) -> JobPage:
+async def search(store: Store, meta: PilotScheduler, query: JobQuery, now: Instant) -> JobPage:
     """The newest first, if nothing else is said; of one moment, the last submitted first."""
-    found = await searching.find(store, _wanted(query, now), lambda document: _seen(meta, document))
+    found = await searching.find(store, _search_query(query, now), lambda document: _current_body(meta, document))
     return JobPage(rows=[_decode(body) for body in found.bodies], next=found.next, looked_at=found.looked_at)
 
 
-async def count(store: Store, meta: QueueAndPilots, query: JobQuery, by: str, now: Instant) -> Counts:
+async def count(store: Store, meta: PilotScheduler, query: JobQuery, by: str, now: Instant) -> CountsView:
     counts, place, looked_at = await searching.count(
-        store, _wanted(query, now), by, lambda document: _seen(meta, document)
+        store, _search_query(query, now), by, lambda document: _current_body(meta, document)
     )
-    return Counts(counts=counts, next=place, looked_at=looked_at)
+    return CountsView(counts=counts, next=place, looked_at=looked_at)
 
 
-def _wanted(query: JobQuery, now: Instant) -> Wanted:
+def _search_query(query: JobQuery, now: Instant) -> SearchQuery:
     fields = {"case": query.case, "state": query.state, "owner": query.owner, "pilot": query.pilot, "name": query.name}
     also = [equals(name, value) for name, value in fields.items() if value]
     if query.attempts_min:
@@ -56,7 +56,7 @@ def _wanted(query: JobQuery, now: Instant) -> Wanted:
     )
 
 
-def _seen(meta: QueueAndPilots, document: Document) -> bytes:
+def _current_body(meta: PilotScheduler, document: StoredDocument) -> bytes:
     live = meta.jobs.get(JobId(document.id))
     if live is None and _RUNNING not in document.body:
         return document.body

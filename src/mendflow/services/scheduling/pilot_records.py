@@ -6,10 +6,10 @@ Neither is written to disk: after a restart both are made from the documents of 
 import asyncio
 from collections.abc import Iterable
 
-from mendflow.core.model.data import CacheNews
+from mendflow.core.model.data import CacheUpdate
 from mendflow.core.model.ids import Instant, JobId, PilotId
-from mendflow.core.model.jobs import Measures, Resources
-from mendflow.core.model.sync import UNBEGUN, Beat, Capacity, Order, SyncRequest
+from mendflow.core.model.jobs import Measurements, Resources
+from mendflow.core.model.sync import NOT_STARTED, AttemptOrder, AttemptStatus, Capacity, SyncRequest
 from mendflow.core.model.values import Value, check_value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling.offer import Offer
@@ -20,7 +20,7 @@ NO_TOKEN = "local"
 NO_CAPACITY = Capacity(slots=0, cpus=0.0, memory_bytes=0, disk_bytes=0)
 
 
-class Held:
+class GrantedAttempt:
     """An attempt that is with a pilot. `since` is the serial of the answer that brought it there, `begun` whether the
     pilot has said that it has begun it. `runs` is what people are shown: until the pilot says which it has begun, those
     are taken to run that its free slots were enough for. Measures and values are the latest that it told."""
@@ -31,14 +31,14 @@ class Held:
         self.since = since
         self.begun = False
         self.runs = runs
-        self.measures: Measures | None = None
+        self.measures: Measurements | None = None
         self.values: dict[str, Value] | None = None
 
-    def hear(self, beat: Beat) -> bool:
+    def hear(self, beat: AttemptStatus) -> bool:
         """Whether it runs now and did not, or the other way round."""
         runs, ran = beat.state != "held", self.runs
         self.runs = runs
-        self.begun |= beat.state not in UNBEGUN
+        self.begun |= beat.state not in NOT_STARTED
         self.measures = beat.measures
         if beat.values and not check_value(beat.values):
             self.values = beat.values
@@ -60,12 +60,12 @@ class PilotRecord:
         self.newest = 0
         self.front = ""  # the server that the pilot speaks to, if it is not this one
         self.submission = ""  # the name that it was submitted under to a batch system
-        self.cache: CacheNews | None = None  # how it is shared; what is in it the queue knows
+        self.cache: CacheUpdate | None = None  # how it is shared; what is in it the queue knows
         self.cache_asked = -1  # the version of it that the pilot was asked about
-        self.unfed = False  # our queue had less for it than it wanted
+        self.wants_jobs = False  # our queue had less for it than it wanted
         self.released = False
-        self.held: dict[JobId, Held] = {}
-        self.orders: list[Order] = []
+        self.held: dict[JobId, GrantedAttempt] = {}
+        self.orders: list[AttemptOrder] = []
         self.log_tails: dict[JobId, str] = {}
         self.wake = asyncio.Event()
 
@@ -109,7 +109,7 @@ class PilotRecord:
         """Slots in which nothing runs, as far as is known; what it holds ahead takes none."""
         return self.capacity.slots - sum(held.runs for held in self.held.values())
 
-    def take_orders(self) -> list[Order]:
+    def take_orders(self) -> list[AttemptOrder]:
         orders, self.orders = self.orders, []
         return orders
 

@@ -5,86 +5,59 @@ report under an older fence changes it. Here are the jobs and the queue; the exc
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import Instant, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobSpec, JobState, Measures, Outcome, Resources
-from mendflow.core.model.problems import NotFound
-from mendflow.core.model.sync import Control, Order
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Measurements, Outcome, Resources
+from mendflow.core.model.sync import AttemptControl, AttemptOrder
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.core.scheduling.explain_data import because, files_of
-from mendflow.core.scheduling.jobs import Policy
+from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.leases import Leases
-from mendflow.core.scheduling.queue import Queue, Waiting
-from mendflow.services.base.background_tasks import Soon
+from mendflow.core.scheduling.queue import JobQueue, WaitingGroup
+from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Callback, CapacityReport, Clock, NewJob, Status
-from mendflow.services.base.counters import JobCounts
+from mendflow.services.base.counters import JobMetrics
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.scheduling.cache_records import CacheBook
-from mendflow.services.scheduling.pilot_records import Held, PilotRecord
+from mendflow.services.scheduling.cache_records import CacheRegistry
+from mendflow.services.scheduling.facts import AttemptEnding, JobMoved, WorkAnnouncer
+from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
 from mendflow.stores.contract import Store
 
 _decode = msgspec.json.Decoder(Job).decode
 
 
-class JobMoved(NamedTuple):
-    """The state of a job has changed."""
-
-    job: Job
-
-
-class AttemptEnding(NamedTuple):
-    """Published before an event of a job is applied to it."""
-
-    job: Job
-    event: life.Event
-
-
-class FailedAttempts(Protocol):
-    """Asked when an attempt failed that would be followed by another."""
-
-    async def attempt_failed(self, job: Job, outcome: Outcome) -> bool:
-        """True ends the job with that outcome instead."""
-        ...
-
-
-class WorkSignals(Protocol):
-    """How the other servers on the store hear of work."""
-
-    def work_waits(self) -> None: ...
-    def summon(self, pilot: PilotRecord) -> None: ...
-
-
-class Running(NamedTuple):
+class RunningAttempt(NamedTuple):
     """What a pilot last told of an attempt that it runs."""
 
     pilot: PilotId
-    measures: Measures
+    measures: Measurements
     values: dict[str, Value]
 
 
-class QueueAndPilots:
+class PilotScheduler:
     def __init__(
         self,
         *,
         store: Store,
         ledger: Ledger,
         clock: Clock,
-        policy: Policy,
+        policy: RetryPolicy,
         lease_ms: int,
-        steady: Callable[[], int] | None = None,
-        counts: JobCounts | None = None,
+        steady_ms_now: Callable[[], int] | None = None,
+        counts: JobMetrics | None = None,
         data_wait_ms: int = DATA_WAIT_MS,
         hub: Hub | None = None,
-        queue: Queue | None = None,
-        signals: WorkSignals | None = None,
+        queue: JobQueue | None = None,
+        signals: WorkAnnouncer | None = None,
         is_loading: Callable[[JobId], bool] = lambda _: False,
         spec_for_pilot: Callable[[Job], JobSpec] = lambda job: job.spec,
         promised_until: Callable[[Job], int] | None = None,
@@ -96,37 +69,37 @@ class QueueAndPilots:
         self.signals = signals
         self.is_loading = is_loading
         self.spec_for_pilot = spec_for_pilot
-        self.promised_until = promised_until or self.full_term
+        self.promised_until = promised_until or self.full_lease_end
         self._store = store
-        self.steady = steady or clock.now
-        self.counts = counts or JobCounts()
+        self.steady_ms_now = steady_ms_now or clock.now
+        self.counts = counts or JobMetrics()
         self._ledger = ledger
         self._clock = clock
         self.policy = policy
         self.leases = Leases(lease_ms)
         self.jobs: dict[JobId, Job] = {}
-        self.queue = queue if queue is not None else Queue(data_wait_ms=data_wait_ms)
-        self.caches = CacheBook(self.queue.caches)
+        self.queue = queue if queue is not None else JobQueue(data_wait_ms=data_wait_ms)
+        self.caches = CacheRegistry(self.queue.caches)
         self.pilots: dict[PilotId, PilotRecord] = {}
         self._held_back: list[Job] = []  # until their cases are loaded
         self._callbacks: dict[JobId, Callback] = {}
-        self._over: dict[JobId, Outcome] = {}
-        self._failing: dict[JobId, Job] = {}  # failed, and whoever submitted them hears of it just now
-        self._unable: dict[Resources, Instant] = {}
+        self._outcomes: dict[JobId, Outcome] = {}
+        self._failed_jobs: dict[JobId, Job] = {}  # failed, and whoever submitted them hears of it just now
+        self._unable_since: dict[Resources, Instant] = {}
         self.released: dict[JobId, Instant] = {}  # taken from their pilots by people, and when those were last told
-        self._waits = 0
-        self._idle: dict[int, PilotRecord] = {}  # by wait: whose exchanges are held until there is work
-        self._soon = Soon(ledger)
-        self._waking = False
+        self._wait_count = 0
+        self._waiting_pilots: dict[int, PilotRecord] = {}  # by wait: whose exchanges are held until there is work
+        self._background = BackgroundTasks(ledger)
+        self._wake_scheduled = False
 
     async def stop(self) -> None:
-        await self._soon.stop()
+        await self._background.stop()
 
     # The contract
 
     async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
         if again:
-            jobs = await self._take_up(jobs)
+            jobs = await self._load_known(jobs)
         now = self._clock.now()
         self.counts.submitted += len(jobs)
         for new in jobs:
@@ -148,7 +121,7 @@ class QueueAndPilots:
         return await over
 
     async def status(self, id: JobId) -> Status:
-        job = self.jobs.get(id) or self._failing.get(id) or await self._read(id)
+        job = self.jobs.get(id) or self._failed_jobs.get(id) or await self._read(id)
         last = job.history[-1] if job.history else None
         return Status(
             job=id,
@@ -167,23 +140,23 @@ class QueueAndPilots:
         if id in self.jobs:
             self._callbacks[id] = callback
             return
-        outcome = self._over.pop(id, None)
+        outcome = self._outcomes.pop(id, None)
         if outcome is None:
             outcome = (await self._read(id)).outcome
         assert outcome is not None
-        self._soon.do(_told(callback, id, outcome))
+        self._background.start(_notify(callback, id, outcome))
 
     async def suspend(self, id: JobId) -> None:
         if (job := self.jobs.get(id)) is not None and self.apply(job, life.suspend(job)):
             self.queue.remove(id)
-            self._control(job, Control.SUSPEND)
+            self._control(job, AttemptControl.SUSPEND)
             self.changed(job)
 
     async def resume(self, id: JobId) -> None:
         if (job := self.jobs.get(id)) is not None and self.apply(job, life.resume(job)):
             if job.state is JobState.AVAILABLE:
                 self.enqueue(job)
-            self._control(job, Control.RESUME)
+            self._control(job, AttemptControl.RESUME)
             self.changed(job)
 
     async def cancel(self, id: JobId, *, reason: str = "") -> None:
@@ -192,23 +165,23 @@ class QueueAndPilots:
         if job is None:
             return
         self._callbacks.pop(id, None)
-        self._control(job, Control.CANCEL)
+        self._control(job, AttemptControl.CANCEL)
         self.queue.remove(id)
-        self.let_go(job)
+        self.detach(job)
         self.apply(job, life.cancel(job, now=self._clock.now(), reason=reason))
         self.close(job)
 
     def release(self, id: JobId, *, by: str, reason: str) -> Job | None:
         """Take the job's attempt from its pilot, which is told to stop it. None if no pilot has the job."""
         job = self.jobs.get(id)
-        if job is None or not self.apply(job, life.take_away(job, by=by, reason=reason, now=self._clock.now())):
+        if job is None or not self.apply(job, life.release_attempt(job, by=by, reason=reason, now=self._clock.now())):
             return None
-        self._control(job, Control.CANCEL)
+        self._control(job, AttemptControl.CANCEL)
         self.released[id] = self._clock.now()
         self.changed(job, told=True)
         return job
 
-    def press_released(self, pilot: PilotRecord) -> None:
+    def repeat_release_orders(self, pilot: PilotRecord) -> None:
         """A pilot that does not stop within a lease what was released is told that it has lost it. The order may have
         been lost in a restart: until then it is given again now and then."""
         now, lease_ms = self._clock.now(), self.leases.lease_ms
@@ -220,7 +193,7 @@ class QueueAndPilots:
                 self.leases.end(pilot.id, id)
             elif id in pilot.held and now - told_at >= lease_ms // 6:
                 self.released[id] = now
-                pilot.orders.append(Order(id, job.fence, Control.CANCEL))
+                pilot.orders.append(AttemptOrder(id, job.fence, AttemptControl.CANCEL))
 
     async def capacity(self) -> CapacityReport:
         pilots = list(self.pilots.values())
@@ -238,17 +211,17 @@ class QueueAndPilots:
 
     # What the exchange and the views use
 
-    def apply(self, job: Job, events: Iterable[life.Event]) -> bool:
+    def apply(self, job: Job, events: Iterable[life.JobEvent]) -> bool:
         """Let the events happen; whether there were any."""
         happened = False
         for event in events:
             self.hub.publish(AttemptEnding(job, event))
             life.evolve(job, event)
-            self.counts.happened(job, event)
+            self.counts.job_changed(job, event)
             happened = True
         return happened
 
-    def let_go(self, job: Job) -> None:
+    def detach(self, job: Job) -> None:
         """The job's attempt is no longer with its pilot."""
         if job.pilot is not None:
             self.leases.drop(job.pilot, job.id)
@@ -256,7 +229,7 @@ class QueueAndPilots:
                 pilot.held.pop(job.id, None)
                 pilot.log_tails.pop(job.id, None)
 
-    def came(self) -> None:
+    def enqueue_loaded(self) -> None:
         """What was being taken up is here: its jobs can be given to pilots."""
         held_back, self._held_back = self._held_back, []
         for job in held_back:
@@ -269,8 +242,8 @@ class QueueAndPilots:
         elif not job.suspended:
             spec = job.spec
             files = files_of(spec) if spec.inputs else ()
-            self.queue.add(job.id, life.needs_of(job), spec.priority, job.created_at, job.available_at, files)
-            self.wake_soon()
+            self.queue.add(job.id, life.effective_needs(job), spec.priority, job.created_at, job.available_at, files)
+            self.wake_idle_pilots()
 
     def because(self, job: Job) -> str:
         """Why a job that was just taken for a pilot was: what its data had to do with it."""
@@ -301,27 +274,27 @@ class QueueAndPilots:
         if job.outcome.fault is None:
             await callback(job.id, job.outcome)
             return
-        self._failing[job.id] = job
+        self._failed_jobs[job.id] = job
         try:
             await callback(job.id, job.outcome)
         finally:
-            del self._failing[job.id]
+            del self._failed_jobs[job.id]
 
     def pilot(self, id: PilotId) -> PilotRecord:
         """The pilot's record, new with a full term if it was not known."""
         record = self.pilots.get(id)
         if record is None:
             record = self.pilots[id] = PilotRecord(id)
-            self.leases.hear(id, now=self.steady())
+            self.leases.touch(id, now=self.steady_ms_now())
         return record
 
     def forget(self, id: PilotId) -> None:
         """The pilot has left, or is gone."""
         self.pilots.pop(id, None)
-        self.queue.part(id)
+        self.queue.leave(id)
         self.caches.forget(id)
 
-    def pilots_here(self) -> list[PilotRecord]:
+    def own_pilots(self) -> list[PilotRecord]:
         """Those that speak to this server; others are known because they might take what waits here."""
         return [pilot for pilot in self.pilots.values() if not pilot.front]
 
@@ -329,8 +302,8 @@ class QueueAndPilots:
         return [self.pilot_view(pilot) for _, pilot in sorted(self.pilots.items())]
 
     def pilot_view(self, pilot: PilotRecord) -> PilotView:
-        lease = self.leases.of(pilot.id)
-        left_ms = lease.until - self.steady() if lease else 0
+        lease = self.leases.lease_of(pilot.id)
+        left_ms = lease.until - self.steady_ms_now() if lease else 0
         return pilot.view(self._clock.now(), left_ms, self.caches.size(pilot.id))
 
     def log_tail(self, id: JobId) -> str:
@@ -339,14 +312,14 @@ class QueueAndPilots:
         pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
         return pilot.log_tails.get(id, "") if pilot is not None else ""
 
-    def running(self, id: JobId) -> Running | None:
+    def running(self, id: JobId) -> RunningAttempt | None:
         """What its pilot last told of a running job: measures so far, and values that the job reports of itself."""
         job = self.jobs.get(id)
         pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
         held = pilot.held.get(id) if pilot is not None else None
         if pilot is None or held is None or held.measures is None:
             return None
-        return Running(pilot.id, held.measures, held.values or {})
+        return RunningAttempt(pilot.id, held.measures, held.values or {})
 
     def runs(self, job: Job) -> bool:
         """Whether a job that was granted has begun, as far as is known: pilots hold short ones ahead."""
@@ -361,56 +334,58 @@ class QueueAndPilots:
         """In the queue, or with a pilot that has not begun them."""
         return len(self.queue) + sum(len(pilot.held) for pilot in self.pilots.values()) - self.jobs_running()
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[WaitingGroup]:
         """What waits, by what it needs, and since when no pilot that is here could ever take it."""
         now = self._clock.now()
         offers = (pilot.offer((), rounds=1, now=now) for pilot in self.pilots.values() if pilot.seen_at)
         found = self.queue.waiting(offers)
-        self._unable = {each.needs: self._unable.get(each.needs, now) for each in found if not each.able}
-        return [each if each.able else each.unable(self._unable[each.needs]) for each in found]
+        self._unable_since = {
+            each.needs: self._unable_since.get(each.needs, now) for each in found if not each.has_pilot
+        }
+        return [each if each.has_pilot else each.unable(self._unable_since[each.needs]) for each in found]
 
-    def wake_soon(self) -> None:
+    def wake_idle_pilots(self) -> None:
         """Tell idle pilots that there is work, once for everything that is put into the queue now."""
-        if not self._waking:
-            self._waking = True
+        if not self._wake_scheduled:
+            self._wake_scheduled = True
             asyncio.get_running_loop().call_soon(self._wake)
 
     async def woken(self, pilot: PilotRecord, most_s: float) -> bool:
         """Wait until there is something to say to a pilot; false if there was nothing in all that time."""
         pilot.wake.clear()
-        self._waits += 1
-        wait = self._waits
+        self._wait_count += 1
+        wait = self._wait_count
         if pilot.want > 0:
-            self._idle[wait] = pilot
+            self._waiting_pilots[wait] = pilot
         try:
             await asyncio.wait_for(pilot.wake.wait(), most_s)
         except TimeoutError:
             return False
         finally:
-            self._idle.pop(wait, None)
+            self._waiting_pilots.pop(wait, None)
         return True
 
     def _wake(self) -> None:
-        self._waking = False
+        self._wake_scheduled = False
         if len(self.queue):  # else whoever brought them has taken them along
-            for pilot in self._idle.values():
+            for pilot in self._waiting_pilots.values():
                 pilot.wake.set()
         if self.signals is not None:
             self.signals.work_waits()
 
-    def _control(self, job: Job, control: Control) -> None:
+    def _control(self, job: Job, control: AttemptControl) -> None:
         pilot = self.pilots.get(job.pilot) if job.pilot is not None else None
         if pilot is not None:
-            pilot.orders.append(Order(job.id, job.fence, control))
+            pilot.orders.append(AttemptOrder(job.id, job.fence, control))
             pilot.wake.set()
             if pilot.front and self.signals is not None:
                 self.signals.summon(pilot)
 
-    def full_term(self, job: Job) -> int:
+    def full_lease_end(self, job: Job) -> int:
         """A whole lease from now, of ours or of whoever granted it, whichever is longer."""
-        return self.steady() + max(self.leases.lease_ms, job.history[-1].lease_ms)
+        return self.steady_ms_now() + max(self.leases.lease_ms, job.history[-1].lease_ms)
 
-    async def _take_up(self, jobs: Sequence[NewJob]) -> list[NewJob]:
+    async def _load_known(self, jobs: Sequence[NewJob]) -> list[NewJob]:
         """Those that were not given before. The others are taken from their documents as they stand there."""
         missing = [new for new in jobs if new.id not in self.jobs]
         kept = {found.id: found for found in await self._store.get_many(JOB_KIND, [new.id for new in missing])}
@@ -420,7 +395,7 @@ class QueueAndPilots:
                 continue  # somebody else took it up while we read
             if job.finished:
                 assert job.outcome is not None
-                self._over[job.id] = job.outcome
+                self._outcomes[job.id] = job.outcome
                 continue
             self._ledger.known(JOB_KIND, job.id, found.version)
             self.jobs[job.id] = job
@@ -429,7 +404,7 @@ class QueueAndPilots:
             else:
                 assert job.pilot is not None
                 holder = self.pilot(job.pilot)
-                holder.held[job.id] = Held(job.history[-1].serial or None)
+                holder.held[job.id] = GrantedAttempt(job.history[-1].serial or None)
                 holder.owner = holder.owner or job.history[-1].token
                 self.leases.grant(job.pilot, job.id, job.fence, now=self.promised_until(job) - self.leases.lease_ms)
                 longer = job.history[-1].lease_ms < self.leases.lease_ms
@@ -451,5 +426,5 @@ class QueueAndPilots:
         return _decode(found.body)
 
 
-async def _told(callback: Callback, id: JobId, outcome: Outcome) -> None:
+async def _notify(callback: Callback, id: JobId, outcome: Outcome) -> None:
     await callback(id, outcome)

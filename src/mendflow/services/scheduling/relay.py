@@ -3,15 +3,15 @@
 from typing import Protocol
 
 from mendflow.core.model.ids import JobId, PilotId
-from mendflow.core.model.sync import Report, SyncRequest
-from mendflow.services.scheduling.answer import Said
+from mendflow.core.model.sync import AttemptReport, SyncRequest
+from mendflow.services.scheduling.answer import AnswerBuilder
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 
 class RelayRound(Protocol):
     """One exchange of a pilot, carried round the servers that its attempts live on."""
 
-    nobodys: list[Report]  # reports that no server answers for
+    unowned_reports: list[AttemptReport]  # reports that no server answers for
 
     async def go(self) -> None: ...
     async def fetch(self, want: int) -> bool:
@@ -27,7 +27,7 @@ class PilotRelay(Protocol):
         ...
 
     def mine(self, job: JobId) -> bool: ...
-    def arrived(self, pilot: PilotId, serial: int) -> None:
+    def pilot_arrived(self, pilot: PilotId, serial: int) -> None:
         """A pilot that spoke to another server until now, or to none."""
         ...
 
@@ -36,6 +36,6 @@ class PilotRelay(Protocol):
         """Another server says that it has more jobs than slots."""
         ...
 
-    def concerned(self, pilot: PilotId, request: SyncRequest, said: Said) -> bool: ...
+    def concerns_peers(self, pilot: PilotId, request: SyncRequest, draft: AnswerBuilder) -> bool: ...
     def servers_for(self, request: SyncRequest) -> list[str]: ...
-    def round(self, pilot: PilotRecord, request: SyncRequest, who: str, said: Said) -> RelayRound: ...
+    def round(self, pilot: PilotRecord, request: SyncRequest, who: str, draft: AnswerBuilder) -> RelayRound: ...

@@ -10,21 +10,21 @@ import msgspec
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.sites import (
     PILOTS_MAX,
-    Acknowledged,
-    Answer,
+    BatchJobStatus,
     BatchSettings,
-    Found,
     PilotSettings,
     PilotSubmission,
     Site,
+    SubmitAccepted,
+    SubmitResult,
 )
-from mendflow.sim.grid.elements import drawn
-from mendflow.sim.grid.ground import Ground
+from mendflow.sim.grid.context import GridContext
+from mendflow.sim.grid.elements import draw_seconds
 from mendflow.sim.grid.pilots import LeanPilot
 from mendflow.sim.grid.scene import SiteScene
 
 
-class Yard:
+class HostPool:
     """The hosts of a site, and how many pilots each has."""
 
     def __init__(self, site: SiteScene) -> None:
@@ -58,30 +58,35 @@ class VirtualBatch:
     host = "grid"
     ready = True
 
-    def __init__(self, ground: Ground, yards: Iterable[Yard]) -> None:
-        self._ground = ground
-        self._yards: Mapping[str, Yard] = {yard.site.name: yard for yard in yards}
-        self._jobs: dict[str, dict[str, _Submitted]] = {name: {} for name in self._yards}
-        self._line: dict[str, deque[str]] = {name: deque() for name in self._yards}  # those that no host has room for
+    def __init__(self, context: GridContext, pools: Iterable[HostPool]) -> None:
+        self._context = context
+        self._pools: Mapping[str, HostPool] = {pool.site.name: pool for pool in pools}
+        self._jobs: dict[str, dict[str, _Submitted]] = {name: {} for name in self._pools}
+        self._line: dict[str, deque[str]] = {name: deque() for name in self._pools}  # those that no host has room for
         self.submitted = 0
 
-    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, Answer]:
-        ground, scene, answers, longest = self._ground, self._yards[site.name].site.batch, dict[str, Answer](), 0.0
+    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, SubmitResult]:
+        context, scene, answers, longest = (
+            self._context,
+            self._pools[site.name].site.batch,
+            dict[str, SubmitResult](),
+            0.0,
+        )
         for each in submissions:
             self.submitted += 1
-            ground.pending += 1
-            chance = ground.chance("batch", site.name, self.submitted)
-            submit_s, queue_s = drawn(scene.submit_s, chance), drawn(scene.queue_s, chance)
+            context.pending += 1
+            chance = context.chance("batch", site.name, self.submitted)
+            submit_s, queue_s = draw_seconds(scene.submit_s, chance), draw_seconds(scene.queue_s, chance)
             native = str(self.submitted)
             self._jobs[site.name][each.name] = _Submitted(native)
-            ground.after(submit_s + queue_s, self._start, site.name, each.name)
-            answers[each.name] = Acknowledged(native)
+            context.after(submit_s + queue_s, self._start, site.name, each.name)
+            answers[each.name] = SubmitAccepted(native)
             longest = max(longest, submit_s)
         await asyncio.sleep(longest)
         return answers
 
-    async def find(self, site: Site) -> dict[str, Found]:
-        return {name: Found(job.state, job.native) for name, job in self._jobs[site.name].items()}
+    async def find(self, site: Site) -> dict[str, BatchJobStatus]:
+        return {name: BatchJobStatus(job.state, job.native) for name, job in self._jobs[site.name].items()}
 
     async def cancel(self, site: Site, names: Collection[str]) -> None:
         for name in names:
@@ -102,18 +107,18 @@ class VirtualBatch:
         return []
 
     def _start(self, site: str, name: str) -> None:
-        job, yard = self._jobs[site].get(name), self._yards[site]
+        job, pool = self._jobs[site].get(name), self._pools[site]
         if job is None or job.state != "queued":
-            self._ground.pending -= 1
+            self._context.pending -= 1
             return
-        host = yard.place()
+        host = pool.place()
         if not host:
             self._line[site].append(name)
             return
-        self._ground.pending -= 1
+        self._context.pending -= 1
         job.state = "running"
         own_name = PilotId(f"{site}-b{job.native}")
-        job.pilot = LeanPilot(self._ground, own_name, yard.site, host, submission=name, ended=self._ended)
+        job.pilot = LeanPilot(self._context, own_name, pool.site, host, submission=name, ended=self._ended)
         job.pilot.start()
 
     def _ended(self, pilot: LeanPilot) -> None:
@@ -121,7 +126,7 @@ class VirtualBatch:
         job = self._jobs[site].get(pilot.submission)
         if job is not None:
             job.state, job.pilot = "ended", None
-        self._yards[site].leave(pilot.host)
+        self._pools[site].leave(pilot.host)
         if self._line[site]:
             self._start(site, self._line[site].popleft())
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Literal
 
-from mendflow.core.caching.policies import policy_named
-from mendflow.core.caching.shelf import Shelf
-from mendflow.core.caching.sizes import cache_bytes, part_of_host
-from mendflow.core.model.data import CacheNews, Holder, Neighbour
+from mendflow.core.caching.policies import policy_by_name
+from mendflow.core.caching.sizes import cache_bytes, share_of_host
+from mendflow.core.caching.space import CacheSpace
+from mendflow.core.model.data import CacheUpdate, Holder, Neighbour
 from mendflow.core.model.ids import PilotId
-from mendflow.pilot.cache.asking import Asking
-from mendflow.pilot.cache.news import News
-from mendflow.pilot.cache.tending import LOOK_S
+from mendflow.pilot.cache.changes import ChangeLog
+from mendflow.pilot.cache.maintenance import LOOK_S
+from mendflow.pilot.cache.neighbours import NeighbourSelector
 from mendflow.sim.grid.scene import SiteScene
 
 
@@ -46,12 +46,12 @@ class VirtualCache:
         self._host = host
         self._site = site
         self._all = all
-        self.shelf = Shelf(cache_bytes(site.cache_bytes, site.threshold_bytes), policy_named(site.policy))
-        self._news = News(1)
+        self.shelf = CacheSpace(cache_bytes(site.cache_bytes, site.threshold_bytes), policy_by_name(site.policy))
+        self._news = ChangeLog(1)
         self._on_host: list[PilotId] = []
         self._after = after
         self._new: dict[str, int] = {}  # with neighbours on the host, and not linked yet: bytes by digest
-        self._asking = Asking(now_s, chance)
+        self._asking = NeighbourSelector(now_s, chance)
         self._now_s = now_s
         self._coming: dict[str, float] = {}  # when what another slot of the pilot brings will be here
 
@@ -61,13 +61,13 @@ class VirtualCache:
     def version(self) -> int:
         return self._news.version
 
-    def news(self, seen: int) -> CacheNews | None:
+    def news(self, seen: int) -> CacheUpdate | None:
         """What a server that has seen that version does not know; None if it knows all."""
         if seen == self.version:
             return None
         base, added, gone = self._news.since(seen)
         shared, served = self._site.share != "none", self._site.share == "site"
-        return CacheNews(
+        return CacheUpdate(
             version=self.version,
             base=base,
             added=added,
@@ -77,36 +77,36 @@ class VirtualCache:
             key=self._pilot if served else "",
         )
 
-    def hear(self, neighbours: list[Neighbour], mark: int) -> None:
+    def set_neighbours(self, neighbours: list[Neighbour], mark: int) -> None:
         """Which pilots' caches may be used."""
         self.mark = mark
         known = set(self._on_host)
         self._on_host = [each.pilot for each in neighbours if each.host == self._host and each.folder]
-        for other in self._near():
+        for other in self._neighbours():
             if other._pilot not in known:
-                self._hear_of({digest: other.shelf.uses(digest).bytes for digest in other.shelf})
-        self._asking.hear(each for each in neighbours if each.host != self._host)
+                self._note_holders({digest: other.shelf.uses(digest).bytes for digest in other.shelf})
+        self._asking.set_neighbours(each for each in neighbours if each.host != self._host)
 
-    def hear_of(self, holders: list[Holder]) -> None:
+    def set_holders(self, holders: list[Holder]) -> None:
         """Who has what the jobs that come with this read."""
         if self._site.share == "site":
-            self._asking.hear_of(each for each in holders if each.neighbour.host != self._host)
+            self._asking.set_holders(each for each in holders if each.neighbour.host != self._host)
 
     # files
 
     def find(self, digest: str) -> Where:
         if digest in self.shelf or self._coming.get(digest, 0.0) > self._now_s():
             return "own"
-        if any(digest in other.shelf for other in self._near()):
+        if any(digest in other.shelf for other in self._neighbours()):
             return "host"
         if self._site.share != "site":
             return "element"
         for neighbour in self._asking.worth_asking(digest):
             other = self._all.get(neighbour.pilot)
             if other is None:
-                self._asking.silent(neighbour)
+                self._asking.record_silence(neighbour)
             elif digest in other.shelf:
-                self._asking.gave(neighbour)
+                self._asking.record_answer(neighbour)
                 return "site"
         return "element"
 
@@ -133,8 +133,8 @@ class VirtualCache:
         """A file is here, brought or made. It stays if there is room."""
         self._coming.pop(digest, None)
         if self._keep(digest, bytes, took_s):
-            for other in self._near():
-                other._hear_of({digest: bytes})
+            for other in self._neighbours():
+                other._note_holders({digest: bytes})
 
     def _keep(self, digest: str, bytes: int, took_s: float) -> bool:
         kept = digest not in self.shelf and self._make_room(digest, bytes)
@@ -143,15 +143,15 @@ class VirtualCache:
             self._news.added(digest, bytes)
         return kept
 
-    def _hear_of(self, files: Mapping[str, int]) -> None:
+    def _note_holders(self, files: Mapping[str, int]) -> None:
         """Neighbours on the host have these; it will find them when it next looks around."""
         if files and not self._new:
-            self._after(LOOK_S, self._look_around)
+            self._after(LOOK_S, self._ask_neighbours)
         self._new.update(files)
 
-    def _look_around(self) -> None:
+    def _ask_neighbours(self) -> None:
         new, self._new = self._new, {}
-        there = [other.shelf for other in self._near()]
+        there = [other.shelf for other in self._neighbours()]
         linked = [
             self._keep(digest, bytes, 0.0) for digest, bytes in new.items() if any(digest in each for each in there)
         ]
@@ -160,25 +160,25 @@ class VirtualCache:
 
     def _make_room(self, digest: str, bytes: int) -> bool:
         if bytes > self.shelf.free_bytes and self._on_host:
-            self.shelf.size_bytes = self._part(digest)
+            self.shelf.size_bytes = self._own_part(digest)
         victims = self.shelf.victims(bytes)
         for digest in victims or ():
             self.shelf.evict(digest)
             self._news.gone(digest)
         return victims is not None
 
-    def _part(self, coming: str) -> int:
+    def _own_part(self, coming: str) -> int:
         """What this cache may hold beside those on its host with that file: one that several have links to counts
         once."""
-        near = self._near()
+        near = self._neighbours()
         elsewhere = {digest: each.shelf.uses(digest).bytes for each in near for digest in each.shelf}
         elsewhere.pop(coming, None)
-        return part_of_host(
+        return share_of_host(
             self._site.cache_bytes,
             self._site.threshold_bytes,
             pilots=len(near) + 1,
             elsewhere_bytes=sum(bytes for digest, bytes in elsewhere.items() if digest not in self.shelf),
         )
 
-    def _near(self) -> list["VirtualCache"]:
+    def _neighbours(self) -> list["VirtualCache"]:
         return [self._all[each] for each in self._on_host if each in self._all]

@@ -11,26 +11,26 @@ from collections.abc import Iterable, Sequence
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.scheduling import jobs as life
-from mendflow.core.scheduling.jobs import Policy
+from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.services.base.contracts import Callback, CapacityReport, NewJob, Status
-from mendflow.sim.grid.batch import Yard
-from mendflow.sim.grid.courses import Course, Spot
-from mendflow.sim.grid.elements import drawn
-from mendflow.sim.grid.ground import Ground
+from mendflow.sim.grid.attempts import AttemptLocation, SimulatedAttempt
+from mendflow.sim.grid.batch import HostPool
+from mendflow.sim.grid.context import GridContext
+from mendflow.sim.grid.elements import draw_seconds
 from mendflow.sim.machines import BEGINNING
 
 
 class DirectSubmission:
     """A `MetaScheduler`. Jobs go to the site that they name, and otherwise to the first."""
 
-    def __init__(self, ground: Ground, yards: Iterable[Yard]) -> None:
-        self._ground = ground
-        self._yards = {yard.site.name: yard for yard in yards}
-        self._policy = Policy(losses_max=ground.scene.losses_max)
+    def __init__(self, context: GridContext, pools: Iterable[HostPool]) -> None:
+        self._context = context
+        self._pools = {pool.site.name: pool for pool in pools}
+        self._policy = RetryPolicy(losses_max=context.scene.losses_max)
         self._jobs: dict[JobId, Job] = {}
-        self._courses: dict[JobId, tuple[Yard, Course]] = {}
+        self._attempts: dict[JobId, tuple[HostPool, SimulatedAttempt]] = {}
         self._callbacks: dict[JobId, Callback] = {}
-        self._line: dict[str, deque[Job]] = {name: deque() for name in self._yards}
+        self._line: dict[str, deque[Job]] = {name: deque() for name in self._pools}
 
     async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
         for new in jobs:
@@ -69,13 +69,13 @@ class DirectSubmission:
             return
         self._callbacks.pop(id, None)
         self._apply(job, life.cancel(job, now=self._now(), reason=reason))
-        if id in self._courses:
-            yard, course = self._courses.pop(id)
-            course.stop("cancelled")
-            self._free(yard, course)
+        if id in self._attempts:
+            pool, attempt = self._attempts.pop(id)
+            attempt.stop("cancelled")
+            self._release_host(pool, attempt)
 
     async def capacity(self) -> CapacityReport:
-        running = len(self._courses)
+        running = len(self._attempts)
         waiting = sum(job.state is JobState.AVAILABLE for job in self._jobs.values())
         return CapacityReport(
             pilots=0,
@@ -86,58 +86,60 @@ class DirectSubmission:
             gpus=0,
             waiting=waiting,
             running=running,
-            sites=sorted(self._yards),
+            sites=sorted(self._pools),
         )
 
     # the way of a job
 
     def _send(self, job: Job) -> None:
-        yard = self._yard(job)
-        chance = self._ground.chance("direct", job.id, job.fence)
-        batch = yard.site.batch
+        pool = self._pool_of(job)
+        chance = self._context.chance("direct", job.id, job.fence)
+        batch = pool.site.batch
         wait_s = max(0, job.available_at - self._now()) / 1000
-        self._ground.pending += 1
-        self._ground.after(wait_s + drawn(batch.submit_s, chance) + drawn(batch.queue_s, chance), self._start, job)
+        self._context.pending += 1
+        self._context.after(
+            wait_s + draw_seconds(batch.submit_s, chance) + draw_seconds(batch.queue_s, chance), self._start, job
+        )
 
     def _start(self, job: Job) -> None:
-        yard = self._yard(job)
-        host = "" if job.finished else yard.place()
+        pool = self._pool_of(job)
+        host = "" if job.finished else pool.place()
         if job.finished:
-            self._ground.pending -= 1
+            self._context.pending -= 1
         elif not host:
-            self._line[yard.site.name].append(job)
+            self._line[pool.site.name].append(job)
         else:
-            self._ground.pending -= 1
-            self._apply(job, life.grant(job, PilotId(host), now=self._now(), host=host, site=yard.site.name))
-            spot = Spot(yard.site, host, PilotId(host))
-            course = Course(self._ground, spot, job.id, job.fence, job.spec, self._over)
-            self._courses[job.id] = (yard, course)
-            course.begin()
+            self._context.pending -= 1
+            self._apply(job, life.grant(job, PilotId(host), now=self._now(), host=host, site=pool.site.name))
+            spot = AttemptLocation(pool.site, host, PilotId(host))
+            attempt = SimulatedAttempt(self._context, spot, job.id, job.fence, job.spec, self._over)
+            self._attempts[job.id] = (pool, attempt)
+            attempt.begin()
 
-    def _over(self, course: Course) -> None:
-        yard, _ = self._courses.pop(course.job)
-        self._free(yard, course)
-        chance = self._ground.chance("notify", course.job, course.fence)
-        self._ground.pending += 1
-        self._ground.after(drawn(yard.site.batch.notify_s, chance), self._noticed, course)
+    def _over(self, attempt: SimulatedAttempt) -> None:
+        pool, _ = self._attempts.pop(attempt.job)
+        self._release_host(pool, attempt)
+        chance = self._context.chance("notify", attempt.job, attempt.fence)
+        self._context.pending += 1
+        self._context.after(draw_seconds(pool.site.batch.notify_s, chance), self._notify_end, attempt)
 
-    def _free(self, yard: Yard, course: Course) -> None:
-        yard.leave(course.host)
-        if self._line[yard.site.name]:
-            self._start(self._line[yard.site.name].popleft())
+    def _release_host(self, pool: HostPool, attempt: SimulatedAttempt) -> None:
+        pool.leave(attempt.host)
+        if self._line[pool.site.name]:
+            self._start(self._line[pool.site.name].popleft())
 
-    def _noticed(self, course: Course) -> None:
-        self._ground.pending -= 1
-        job = self._jobs[course.job]
-        assert course.outcome is not None
+    def _notify_end(self, attempt: SimulatedAttempt) -> None:
+        self._context.pending -= 1
+        job = self._jobs[attempt.job]
+        assert attempt.outcome is not None
         if job.finished:
             return
         verdict = life.report(
-            job, PilotId(course.host), course.fence, course.outcome, now=self._now(), policy=self._policy
+            job, PilotId(attempt.host), attempt.fence, attempt.outcome, now=self._now(), policy=self._policy
         )
         self._apply(job, verdict.events)
         if job.finished:
-            self._ground.loop.create_task(self._tell(job))
+            self._context.loop.create_task(self._tell(job))
         else:
             self._send(job)
 
@@ -147,12 +149,12 @@ class DirectSubmission:
             assert job.outcome is not None
             await callback(job.id, job.outcome)
 
-    def _apply(self, job: Job, events: Iterable[life.Event]) -> None:
+    def _apply(self, job: Job, events: Iterable[life.JobEvent]) -> None:
         for event in events:
             life.evolve(job, event)
 
-    def _yard(self, job: Job) -> Yard:
-        return self._yards.get(job.spec.resources.site) or next(iter(self._yards.values()))
+    def _pool_of(self, job: Job) -> HostPool:
+        return self._pools.get(job.spec.resources.site) or next(iter(self._pools.values()))
 
     def _now(self) -> int:
-        return BEGINNING + round(self._ground.now_s * 1000)
+        return BEGINNING + round(self._context.now_s * 1000)

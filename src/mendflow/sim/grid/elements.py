@@ -10,24 +10,24 @@ from typing import NamedTuple
 from mendflow.sim.grid.scene import ElementScene, Spread
 
 
-class Access(NamedTuple):
+class ElementAccess(NamedTuple):
     """Reading or writing one file: how long it took until it was over, and whether it broke off."""
 
     seconds: float
     fails: bool = False
 
 
-def drawn(spread: Spread, chance: Random) -> float:
+def draw_seconds(spread: Spread, chance: Random) -> float:
     """So many seconds, never below none."""
     mean, deviation = spread
     return max(0.0, chance.gauss(mean, deviation)) if deviation else mean
 
 
-def access(element: ElementScene, bytes: int, chance: Random) -> Access:
+def access(element: ElementScene, bytes: int, chance: Random) -> ElementAccess:
     """Read or write a file of that size."""
     chunks = max(1, -(-bytes // element.chunk_bytes))
-    delays = drawn((chunks * element.delay, math.sqrt(chunks) * element.delay * element.spread), chance)
+    delays = draw_seconds((chunks * element.delay, math.sqrt(chunks) * element.delay * element.spread), chance)
     seconds = bytes / element.bytes_per_s + delays
     if element.failure and chance.random() < element.failure:
-        return Access(seconds * chance.random(), fails=True)
-    return Access(seconds)
+        return ElementAccess(seconds * chance.random(), fails=True)
+    return ElementAccess(seconds)

@@ -7,15 +7,23 @@ from collections import deque
 from collections.abc import Callable
 
 from mendflow.core.model.ids import JobId, PilotId
-from mendflow.core.model.jobs import Measures
-from mendflow.core.model.sync import Assignment, Beat, Control, Order, Report, SyncAnswer, SyncRequest
-from mendflow.core.scheduling import batch
-from mendflow.sim.grid.courses import Course, Spot
-from mendflow.sim.grid.fitting import capacity_of
-from mendflow.sim.grid.ground import Ground
+from mendflow.core.model.jobs import Measurements
+from mendflow.core.model.sync import (
+    Assignment,
+    AttemptControl,
+    AttemptOrder,
+    AttemptReport,
+    AttemptStatus,
+    SyncAnswer,
+    SyncRequest,
+)
+from mendflow.core.scheduling import prefetch
+from mendflow.sim.grid.attempts import AttemptLocation, SimulatedAttempt
+from mendflow.sim.grid.capacity import capacity_of
+from mendflow.sim.grid.context import GridContext
 from mendflow.sim.grid.scene import SiteScene
 
-_NO_MEASURES = Measures()
+_NO_MEASURES = Measurements()
 LEFT = "left"
 
 
@@ -24,7 +32,7 @@ class LeanPilot:
 
     def __init__(
         self,
-        ground: Ground,
+        context: GridContext,
         name: PilotId,
         site: SiteScene,
         host: str,
@@ -35,37 +43,37 @@ class LeanPilot:
         self.name = name
         self.host = host
         self.submission = submission
-        self._ground = ground
+        self._context = context
         self._site = site
         self._ended = ended
-        self._cache = ground.cache(name, host, site)
+        self._cache = context.cache(name, host, site)
         if self._cache is not None:
-            self._cache.changed = self._tell_of_cache
-        self._spot = Spot(site, host, name, self._cache)
+            self._cache.changed = self._cache_report
+        self._location = AttemptLocation(site, host, name, self._cache)
         self._capacity = capacity_of(site)
-        self._courses: dict[JobId, Course] = {}
-        self._ahead: deque[Course] = deque()  # fetched, and not begun
-        self._reports: dict[JobId, Report] = {}
+        self._attempts: dict[JobId, SimulatedAttempt] = {}
+        self._ahead: deque[SimulatedAttempt] = deque()  # fetched, and not begun
+        self._reports: dict[JobId, AttemptReport] = {}
         self._serial = 0
         self._heard = 0
         self._cache_told = 0  # the version that the server knows once it has read what is on its way
         self._mean_ms: float | None = None
-        self._talking = False  # a request is under way that is answered at once, or its answer is
+        self._is_exchanging = False  # a request is under way that is answered at once, or its answer is
         self._idle_exit_s = site.idle_exit_s
         self._idle_since = 0.0
-        self._leaves = ""
-        self._ends_s = ground.now_s + site.life_s if site.life_s else 0.0
+        self._is_leaving = ""
+        self._ends_s = context.now_s + site.life_s if site.life_s else 0.0
         self._spoke_s = 0.0
-        self._beat_s = ground.scene.lease_ms / 3000
-        before_beat_ms = ground.scene.lease_ms * 3 // 10
-        self._wait_ms = min(before_beat_ms, round(ground.scene.hold_s * 1000)) or before_beat_ms
+        self._beat_s = context.scene.lease_ms / 3000
+        before_beat_ms = context.scene.lease_ms * 3 // 10
+        self._wait_ms = min(before_beat_ms, round(context.scene.hold_s * 1000)) or before_beat_ms
 
     def start(self) -> None:
-        self._idle_since = self._ground.now_s
+        self._idle_since = self._context.now_s
         if self._ends_s:
-            self._ground.after(self._site.life_s, self.leave, "time")
-        self._ground.after(self._beat_s, self._beat)
-        self._speak()
+            self._context.after(self._site.life_s, self.leave, "time")
+        self._context.after(self._beat_s, self._beat)
+        self._exchange_loop()
 
     @property
     def site(self) -> str:
@@ -73,13 +81,13 @@ class LeanPilot:
 
     # speaking
 
-    def _speak(self) -> None:
+    def _exchange_loop(self) -> None:
         """Say what has ended and what is wanted, unless an answer is on its way that may change both."""
-        if self._talking or self._leaves == LEFT:
+        if self._is_exchanging or self._is_leaving == LEFT:
             return
-        leaving, cache, ground = bool(self._leaves), self._cache, self._ground
+        leaving, cache, context = bool(self._is_leaving), self._cache, self._context
         self._serial += 1
-        self._spoke_s = now = ground.now_s
+        self._spoke_s = now = context.now_s
         request = SyncRequest(
             pilot=self.name,
             serial=self._serial,
@@ -89,10 +97,10 @@ class LeanPilot:
             want=0 if leaving else self._want(),
             heard=self._heard,
             ttl_ms=max(1, round((self._ends_s - now) * 1000)) if self._ends_s else 0,
-            running=[Beat(each.job, each.fence, each.state, _NO_MEASURES) for each in self._courses.values()],
+            running=[AttemptStatus(each.job, each.fence, each.state, _NO_MEASURES) for each in self._attempts.values()],
             reports=list(self._reports.values()),
             leaving=leaving,
-            leaves=self._leaves,
+            leaves=self._is_leaving,
             wait_ms=0 if leaving else self._wait_ms,
             sent_at=round(now * 1000),
             cache=cache.news(self._cache_told) if cache is not None else None,
@@ -101,69 +109,69 @@ class LeanPilot:
             submission=self.submission,
         )
         self._cache_told = request.cache_version
-        self._talking = bool(request.reports) or leaving
+        self._is_exchanging = bool(request.reports) or leaving
         if leaving:
             self._end_all(LEFT)
-        ground.loop.create_task(self._exchange(request))
+        context.loop.create_task(self._exchange(request))
 
     async def _exchange(self, request: SyncRequest) -> None:
-        ground = self._ground
+        context = self._context
         try:
-            answer = await ground.sync(request)
+            answer = await context.sync(request)
         except Exception as error:  # noqa: BLE001 - whatever it is, this world is not what it should be
-            ground.fail(error)
+            context.fail(error)
             return
         if request.serial == self._serial:
-            self._talking = True
-        ground.after(ground.scene.exchange_s, self._hear, answer, request.leaving)
+            self._is_exchanging = True
+        context.after(context.scene.exchange_s, self._apply_answer, answer, request.leaving)
 
-    def _tell_of_cache(self) -> None:
+    def _cache_report(self) -> None:
         """Jobs may wait for what it has now. While it has one itself, its next report is soon enough."""
-        if not self._courses:
-            self._speak()
+        if not self._attempts:
+            self._exchange_loop()
 
     def _want(self) -> int:
         held = len(self._ahead)
-        running = len(self._courses) - held
-        exchange_ms = self._ground.scene.exchange_s * 1000
+        running = len(self._attempts) - held
+        exchange_ms = self._context.scene.exchange_s * 1000
         free = self._site.slots - running
-        return batch.want(
+        return prefetch.jobs_wanted(
             slots=self._site.slots, free_slots=free, held=held, mean_ms=self._mean_ms, exchange_ms=exchange_ms
         )
 
     def _beat(self) -> None:
         """Nobody is forgotten who speaks three times in a lease."""
-        if self._leaves:
+        if self._is_leaving:
             return
-        left_s = self._spoke_s + self._beat_s - self._ground.now_s
+        left_s = self._spoke_s + self._beat_s - self._context.now_s
         if left_s <= 0:
-            self._speak()
+            self._exchange_loop()
             left_s = self._beat_s
-        self._ground.after(left_s, self._beat)
+        self._context.after(left_s, self._beat)
 
     # hearing
 
-    def _hear(self, answer: SyncAnswer, goodbye: bool) -> None:
+    def _apply_answer(self, answer: SyncAnswer, goodbye: bool) -> None:
         if goodbye:
-            self._go()
-        if self._leaves == LEFT:
+            self._leave_now()
+        if self._is_leaving == LEFT:
             return
         if answer.lease_ms and answer.serial > self._heard:
             self._heard = answer.serial
-            self._obey(answer)
+            self._follow_orders(answer)
         if answer.serial == self._serial:
-            self._talking = False
-            if self._reports or self._leaves or self._ground.scene.attentive or self._want() > 0:
-                self._speak()
+            self._is_exchanging = False
+            if self._reports or self._is_leaving or self._context.scene.attentive or self._want() > 0:
+                self._exchange_loop()
 
-    def _obey(self, answer: SyncAnswer) -> None:
+    def _follow_orders(self, answer: SyncAnswer) -> None:
         if self._cache is not None:
             if answer.serial == self._serial:
                 self._cache_told = answer.cache_seen
             if answer.neighbours is not None:
-                self._cache.hear(answer.neighbours, answer.neighbours_mark)
+                self._cache.set_neighbours(answer.neighbours, answer.neighbours_mark)
             if answer.holders:
-                self._cache.hear_of(answer.holders)
+                self._cache.set_holders(answer.holders)
         for ref in (*answer.accepted, *answer.refused):
             self._reports.pop(ref.job, None)
         for ref in answer.lost:
@@ -174,83 +182,83 @@ class LeanPilot:
             self._idle_exit_s = answer.idle_exit_ms / 1000
         for assignment in answer.jobs:
             self._take(assignment)
-        if not self._courses:
-            self._stay_or_go()
+        if not self._attempts:
+            self._leave_if_idle()
 
     def _take(self, given: Assignment) -> None:
-        course = Course(self._ground, self._spot, given.job, given.fence, given.spec, self._over)
-        self._courses[given.job] = course
-        self._ahead.append(course)
+        attempt = SimulatedAttempt(self._context, self._location, given.job, given.fence, given.spec, self._over)
+        self._attempts[given.job] = attempt
+        self._ahead.append(attempt)
         self._fill()
 
     def _fill(self) -> None:
         """Begin what there is a slot for."""
-        while self._ahead and len(self._courses) - len(self._ahead) < self._site.slots:
+        while self._ahead and len(self._attempts) - len(self._ahead) < self._site.slots:
             self._ahead.popleft().begin()
 
-    def _over(self, course: Course) -> None:
-        assert course.outcome is not None
-        del self._courses[course.job]
-        self._reports[course.job] = Report(course.job, course.fence, course.outcome)
-        measures = course.outcome.measures
+    def _over(self, attempt: SimulatedAttempt) -> None:
+        assert attempt.outcome is not None
+        del self._attempts[attempt.job]
+        self._reports[attempt.job] = AttemptReport(attempt.job, attempt.fence, attempt.outcome)
+        measures = attempt.outcome.measures
         took_ms = measures.stage_in_ms + measures.ran_ms + measures.stage_out_ms
-        self._mean_ms = batch.mean_after(self._mean_ms, took_ms)
-        self._idle_since = self._ground.now_s
+        self._mean_ms = prefetch.updated_mean_ms(self._mean_ms, took_ms)
+        self._idle_since = self._context.now_s
         self._fill()
-        self._speak()
+        self._exchange_loop()
 
-    def _follow(self, order: Order) -> None:
-        course = self._courses.get(order.job)
-        if course is None or course.fence != order.fence:
+    def _follow(self, order: AttemptOrder) -> None:
+        attempt = self._attempts.get(order.job)
+        if attempt is None or attempt.fence != order.fence:
             return
-        if order.control is Control.CANCEL:
+        if order.control is AttemptControl.CANCEL:
             self._drop(order.job, "cancelled")
-        elif order.control is Control.SUSPEND:
-            course.suspend()
+        elif order.control is AttemptControl.SUSPEND:
+            attempt.suspend()
         else:
-            course.resume()
+            attempt.resume()
 
     def _drop(self, job: JobId, why: str) -> None:
-        course = self._courses.pop(job, None)
-        if course is None:
+        attempt = self._attempts.pop(job, None)
+        if attempt is None:
             return
-        course.stop(why)
-        if course in self._ahead:
-            self._ahead.remove(course)
-        self._idle_since = self._ground.now_s
+        attempt.stop(why)
+        if attempt in self._ahead:
+            self._ahead.remove(attempt)
+        self._idle_since = self._context.now_s
         self._fill()
 
     # leaving
 
-    def _stay_or_go(self) -> None:
+    def _leave_if_idle(self) -> None:
         """It has no job. If none comes for so long, it leaves."""
         if self._idle_exit_s:
-            self._ground.after(self._idle_exit_s, self._look_at_the_clock, self._idle_since)
+            self._context.after(self._idle_exit_s, self._leave_at_end_of_life, self._idle_since)
 
-    def _look_at_the_clock(self, since: float) -> None:
-        if since == self._idle_since and not self._courses and not self._leaves:
+    def _leave_at_end_of_life(self, since: float) -> None:
+        if since == self._idle_since and not self._attempts and not self._is_leaving:
             self.leave("idle")
 
     def leave(self, why: str) -> None:
         """End what runs, and say goodbye. What is running is named once more, so that the server knows it had begun."""
-        if self._leaves:
+        if self._is_leaving:
             return
-        self._leaves = why
-        self._speak()
+        self._is_leaving = why
+        self._exchange_loop()
 
     def _end_all(self, why: str) -> None:
         self._ahead.clear()
-        for job in list(self._courses):
+        for job in list(self._attempts):
             self._drop(job, why)
 
-    def _go(self) -> None:
+    def _leave_now(self) -> None:
         self._end_all(LEFT)
-        self._leaves = LEFT
-        self._ground.caches.pop(self.name, None)
+        self._is_leaving = LEFT
+        self._context.caches.pop(self.name, None)
         if self._ended is not None:
             self._ended(self)
 
     def kill(self) -> None:
         """It is ended from outside, and tells nobody."""
-        if self._leaves != LEFT:
-            self._go()
+        if self._is_leaving != LEFT:
+            self._leave_now()

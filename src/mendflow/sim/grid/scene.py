@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
-from mendflow.core.caching.policies import policy_named
-from mendflow.core.model.problems import Invalid
+from mendflow.core.caching.policies import policy_by_name
+from mendflow.core.model.errors import InvalidRequest
 
 Spread = tuple[float, float]
 """A mean and a standard deviation."""
@@ -98,20 +98,22 @@ def check_scene(scene: GridScene) -> None:
     """Refuse a grid that cannot be."""
     names = [site.name for site in scene.sites]
     if not names or not all(names):
-        raise Invalid("a grid has at least one site, and each has a name of its own")
+        raise InvalidRequest("a grid has at least one site, and each has a name of its own")
     doubled = [name for name, count in Counter(names).items() if count > 1]
     if doubled:
-        raise Invalid(f"several sites are called {', '.join(doubled)}; give each a name of its own")
+        raise InvalidRequest(f"several sites are called {', '.join(doubled)}; give each a name of its own")
     for site in scene.sites:
-        policy_named(site.policy)
+        policy_by_name(site.policy)
         room = site.hosts * site.pilots_a_host
         if site.hosts < 1 or (room and max(site.running, site.max_pilots) > room):
-            raise Invalid(f"site {site.name}: {site.hosts} hosts have no room for its pilots; give it more hosts")
+            raise InvalidRequest(
+                f"site {site.name}: {site.hosts} hosts have no room for its pilots; give it more hosts"
+            )
         if site.slots < 1:
-            raise Invalid(f"site {site.name}: a pilot has at least one slot")
+            raise InvalidRequest(f"site {site.name}: a pilot has at least one slot")
         if min(site.element.bytes_per_s, site.disk_bytes_per_s, site.site_bytes_per_s) <= 0:
-            raise Invalid(
+            raise InvalidRequest(
                 f"site {site.name}: at 0 bytes a second nothing ever comes; give its rate, disk-rate and site-rate more"
             )
     if scene.submission == "pilots" and not any(site.running or site.max_pilots for site in scene.sites):
-        raise Invalid("no site has pilots; say how many are running, or how many may be submitted")
+        raise InvalidRequest("no site has pilots; say how many are running, or how many may be submitted")

@@ -14,37 +14,37 @@ from typing import Any
 
 import msgspec
 
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import JobState
-from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sync import SyncRequest
 from mendflow.core.model.values import Value
-from mendflow.pages.words import count_text, duration_text
+from mendflow.pages.formatting import count_text, duration_text
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.observe.monitor_settings import MonitorRules
-from mendflow.services.runtime.server import NO_PATTERNS, House, HouseRules
-from mendflow.sim.grid.batch import VirtualBatch, Yard, as_product
+from mendflow.services.observe.monitor_settings import MonitorSettings
+from mendflow.services.runtime.server import NO_PATTERNS, Server, ServerSettings
+from mendflow.sim.grid.batch import HostPool, VirtualBatch, as_product
+from mendflow.sim.grid.capacity import waiting_text
 from mendflow.sim.grid.clock import GridClock
+from mendflow.sim.grid.context import GridContext
 from mendflow.sim.grid.direct import DirectSubmission
-from mendflow.sim.grid.fitting import waiting_text
+from mendflow.sim.grid.files import VirtualFileStore, register_files
 from mendflow.sim.grid.flows import with_settings
-from mendflow.sim.grid.ground import Ground
-from mendflow.sim.grid.keeping import Imagined, catalogue
-from mendflow.sim.grid.nature import Nature
+from mendflow.sim.grid.job_model import JobModel
 from mendflow.sim.grid.pilots import LeanPilot
 from mendflow.sim.grid.results import CaseResult, GridResult
 from mendflow.sim.grid.scene import GridScene, check_scene
 from mendflow.sim.loop import VirtualLoop
 from mendflow.sim.machines import BEGINNING
-from mendflow.sim.shipped import shipped_patterns, shipped_rules
+from mendflow.sim.shipped_rules import shipped_patterns, shipped_rules
 from mendflow.stores.memory import MemoryStore
 
 _LOG = logging.getLogger("mendflow")
 NOTHING: Mapping[str, Value] = MappingProxyType({})
-DATA_WAIT_MS = HouseRules().data_wait_ms
+DATA_WAIT_MS = ServerSettings().data_wait_ms
 SELDOM_MS = 3_600_000
 """How often monitors look that speak to people: there are none here."""
 
@@ -58,27 +58,27 @@ class CaseScene(msgspec.Struct, frozen=True, kw_only=True):
     at_s: float = 0.0
 
 
-class Stuck(Mistake):
+class Stuck(RequestError):
     """Nothing more happens in a world, and its cases are not over."""
 
     code = "stuck"
 
 
-def play(scene: GridScene, flow: Flow, nature: Nature, inputs: Mapping[str, Value] = NOTHING) -> GridResult:
+def play(scene: GridScene, flow: Flow, job_model: JobModel, inputs: Mapping[str, Value] = NOTHING) -> GridResult:
     """Run one case of a flow in a grid, from its start to its end."""
-    return play_all(scene, [CaseScene(flow=flow, inputs=dict(inputs))], nature)
+    return play_all(scene, [CaseScene(flow=flow, inputs=dict(inputs))], job_model)
 
 
-def play_all(scene: GridScene, cases: Sequence[CaseScene], nature: Nature) -> GridResult:
+def play_all(scene: GridScene, cases: Sequence[CaseScene], job_model: JobModel) -> GridResult:
     """Run several cases in one grid, until all are over."""
     check_scene(scene)
     loop = VirtualLoop(steps_max=scene.steps_max)  # type: ignore[abstract]  # sockets and threads are not of this world
-    with _undisturbed():
-        return loop.run(_played(loop, scene, cases, nature))
+    with _quiet_run():
+        return loop.run(_play(loop, scene, cases, job_model))
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def _quiet_run() -> Iterator[None]:
     """Without looks for garbage that refers to itself: a run leaves none, and with ten thousand pilots these looks were
     a third of its time. And without warnings: whoever is warned of a long job, or of a pilot that left, is not here."""
     looks, level = gc.isenabled(), _LOG.level
@@ -92,50 +92,50 @@ def _undisturbed() -> Iterator[None]:
             gc.enable()
 
 
-async def _played(loop: VirtualLoop, scene: GridScene, cases: Sequence[CaseScene], nature: Nature) -> GridResult:
-    return await _World(loop, scene, nature).live(cases)
+async def _play(loop: VirtualLoop, scene: GridScene, cases: Sequence[CaseScene], job_model: JobModel) -> GridResult:
+    return await _GridWorld(loop, scene, job_model).live(cases)
 
 
-class _World:
-    def __init__(self, loop: VirtualLoop, scene: GridScene, nature: Nature) -> None:
+class _GridWorld:
+    def __init__(self, loop: VirtualLoop, scene: GridScene, job_model: JobModel) -> None:
         self._scene = scene
-        self._ground = ground = Ground(loop, scene, nature, self._sync)
-        self._yards = [Yard(site) for site in scene.sites]
+        self._context = context = GridContext(loop, scene, job_model, self._sync)
+        self._pools = [HostPool(site) for site in scene.sites]
         direct = scene.submission == "direct"
         on_demand = any(site.max_pilots for site in scene.sites) and not direct
-        self._batch = VirtualBatch(ground, self._yards) if on_demand else None
-        self._direct = DirectSubmission(ground, self._yards) if direct else None
-        names = ground.chance("names")
-        self._house = House(
+        self._batch = VirtualBatch(context, self._pools) if on_demand else None
+        self._direct = DirectSubmission(context, self._pools) if direct else None
+        names = context.chance("names")
+        self._server = Server(
             store=MemoryStore(),
-            keeper=Imagined(scene.files),
+            file_store=VirtualFileStore(scene.files),
             clock=GridClock(loop, scene.look_s),
-            rules=HouseRules(
+            settings=ServerSettings(
                 lease_ms=scene.lease_ms,
                 losses_max=scene.losses_max,
                 files_roots=None,
                 recovery=scene.recovery or direct,
-                monitor=MonitorRules(look_ms=SELDOM_MS),
+                monitor=MonitorSettings(look_ms=SELDOM_MS),
                 sites_look_ms=round(scene.monitor_s * 1000),
                 data_wait_ms=DATA_WAIT_MS if scene.wait_for_data else 0,
             ),
             version="grid",
             shipped=shipped_rules() if scene.recovery else None,
             patterns=shipped_patterns() if scene.recovery else NO_PATTERNS,
-            batches=self._batch,
+            batch_systems=self._batch,
             way_to_queue=lambda queue: self._direct or queue,
             chance=lambda size: names.randbytes(size).hex(),
         )
-        self._domain = LocalDomain(self._house, chance=self._house.chance)
+        self._domain = LocalDomain(self._server, chance=self._server.chance)
         self._deployed: dict[str, Flow] = {}
         self._ended: list[CaseResult] = []
         self._expected = 0
 
     async def live(self, cases: Sequence[CaseScene]) -> GridResult:
-        await self._house.open()
-        self._hear_of_ends()
-        await catalogue(self._domain, self._scene.files)
-        await self._people_sites()
+        await self._server.open()
+        self._subscribe_to_ends()
+        await register_files(self._domain, self._scene.files)
+        await self._start_pilots()
         self._expected = len(cases)
         beginning = asyncio.get_running_loop().create_task(self._begin(cases))
         await self._end()
@@ -143,28 +143,28 @@ class _World:
         return self._result()
 
     def _sync(self, request: SyncRequest) -> Any:
-        return self._house.services.exchange.sync(request)
+        return self._server.runtime.exchange.sync(request)
 
-    async def _people_sites(self) -> None:
-        for site, yard in zip(self._scene.sites, self._yards, strict=True):
+    async def _start_pilots(self) -> None:
+        for site, pool in zip(self._scene.sites, self._pools, strict=True):
             if self._batch is not None and site.max_pilots:
                 await self._domain.put_site(as_product(site), who="grid")
             if self._direct is None:
-                chance = self._ground.chance("arrivals", site.name)
+                chance = self._context.chance("arrivals", site.name)
                 for number in range(site.running):
-                    pilot = LeanPilot(self._ground, PilotId(f"{site.name}-p{number:05d}"), site, yard.place())
+                    pilot = LeanPilot(self._context, PilotId(f"{site.name}-p{number:05d}"), site, pool.place())
                     if site.arrive_s:
-                        self._ground.after(chance.uniform(0.0, site.arrive_s), pilot.start)
+                        self._context.after(chance.uniform(0.0, site.arrive_s), pilot.start)
                     else:
                         pilot.start()
 
     async def _begin(self, cases: Sequence[CaseScene]) -> None:
         try:
             for case in sorted(cases, key=lambda case: case.at_s):
-                await asyncio.sleep(max(0.0, case.at_s - self._ground.now_s))
+                await asyncio.sleep(max(0.0, case.at_s - self._context.now_s))
                 await self._begin_one(case)
         except Exception as error:  # noqa: BLE001 - whoever plays this world gets it
-            self._ground.fail(error)
+            self._context.fail(error)
 
     async def _begin_one(self, case: CaseScene) -> None:
         scene = self._scene
@@ -176,12 +176,12 @@ class _World:
             self._deployed[flow.name] = flow
         await self._domain.start(flow.name, dict(case.inputs), who="grid")
 
-    def _hear_of_ends(self) -> None:
+    def _subscribe_to_ends(self) -> None:
         def ended(end: CaseEnded) -> None:
             if end.document.parent is None and end.document.mends is None:
                 self._case_ended(end.document)
 
-        self._house.services.hub.subscribe(CaseEnded, ended)
+        self._server.runtime.hub.subscribe(CaseEnded, ended)
 
     def _case_ended(self, document: CaseDocument) -> None:
         self._ended.append(
@@ -194,24 +194,24 @@ class _World:
                 fault=document.fault.message if document.fault is not None else "",
             )
         )
-        if len(self._ended) == self._expected and not self._ground.over.done():
-            self._ground.over.set_result(None)
+        if len(self._ended) == self._expected and not self._context.over.done():
+            self._context.over.set_result(None)
 
     async def _end(self) -> None:
         """Wait for the last case. Where nothing happens any more, say what waits."""
-        ground, seen = self._ground, -1
+        context, seen = self._context, -1
         while True:
             try:
-                await asyncio.wait_for(asyncio.shield(ground.over), self._scene.quiet_s)
+                await asyncio.wait_for(asyncio.shield(context.over), self._scene.quiet_s)
                 return
             except TimeoutError:
-                done = len(ground.records) + len(self._ended)
-                if done == seen and not ground.courses and not ground.pending:
+                done = len(context.records) + len(self._ended)
+                if done == seen and not context.attempts_running and not context.pending:
                     raise Stuck(self._why()) from None
                 seen = done
 
     def _why(self) -> str:
-        meta, sites = self._house.services.meta, self._scene.sites
+        meta, sites = self._server.runtime.meta, self._scene.sites
         names = Counter(job.name for job in meta.jobs.values() if job.state is JobState.AVAILABLE)
         quiet = duration_text(self._scene.quiet_s * 1000)
         over = f"nothing has happened in this grid for {quiet}, and {count_text(self._open(), 'case')} did not end"
@@ -229,7 +229,7 @@ class _World:
             status=failed,
             turnaround_s=last - first,
             cases=cases,
-            records=self._ground.records,
+            records=self._context.records,
             pilots_submitted=self._batch.submitted if self._batch is not None else 0,
-            steps=self._ground.loop.steps,
+            steps=self._context.loop.steps,
         )

@@ -4,24 +4,24 @@ Every message has an `id`, which is the property `{urn:t}id` of each, and a `tex
 
 from mendflow.core.engine.messages import SendReply
 from mendflow.core.model.expr import XPATH, Expr
-from mendflow.core.model.flow import Activity, Flow, Job, OnMessage, Receive, Reply, Scope, Sequence
+from mendflow.core.model.flow import Activity, Flow, JobActivity, OnMessage, Receive, Reply, Scope, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import (
-    Alias,
     Correlation,
-    Declared,
     Initiate,
+    MessagePart,
     Operation,
-    Part,
     PartnerLink,
-    Port,
+    PropertyAlias,
+    ScopeDeclarations,
+    ServicePort,
     XmlCopy,
+    XmlDefinitions,
     XmlMessage,
-    XmlPlace,
     XmlSource,
+    XmlTarget,
     XmlType,
-    XmlWorld,
     element_value,
 )
 from tests.core.engine.world import Play
@@ -31,16 +31,16 @@ ID = "{urn:t}id"
 QUESTION, ANSWER, NEWS, DEEP, SORRY = (f"{{urn:t}}{name}" for name in ("question", "answer", "news", "deep", "sorry"))
 PORT = "{urn:t}Port"
 LINK = PartnerLink(type="{urn:t}Link", mine=PORT, my_role="me")
-PLAIN = (Part(name="id", type=f"{{{XSD}}}int"), Part(name="text", type=f"{{{XSD}}}string"))
+PLAIN = (MessagePart(name="id", type=f"{{{XSD}}}int"), MessagePart(name="text", type=f"{{{XSD}}}string"))
 QUERY = Expr("t:head/@id", language=XPATH, namespaces=(("t", "urn:t"),))
-WORLD = XmlWorld(
+WORLD = XmlDefinitions(
     namespace="urn:p",
     messages={
         QUESTION: PLAIN,
         ANSWER: PLAIN,
         NEWS: PLAIN,
         SORRY: PLAIN,
-        DEEP: (Part(name="body", element="{urn:t}body"),),
+        DEEP: (MessagePart(name="body", element="{urn:t}body"),),
     },
     port_types={
         PORT: {
@@ -51,10 +51,10 @@ WORLD = XmlWorld(
         }
     },
     properties={ID: f"{{{XSD}}}int"},
-    ports=(Port(service="{urn:t}S", name="P", port_type=PORT, address="http://127.0.0.1:1/partner"),),
+    ports=(ServicePort(service="{urn:t}S", name="P", port_type=PORT, address="http://127.0.0.1:1/partner"),),
     aliases=(
-        *(Alias(property=ID, of=XmlType(message=each), part="id") for each in (QUESTION, ANSWER, NEWS, SORRY)),
-        Alias(property=ID, of=XmlType(message=DEEP), part="body", query=QUERY),
+        *(PropertyAlias(property=ID, of=XmlType(message=each), part="id") for each in (QUESTION, ANSWER, NEWS, SORRY)),
+        PropertyAlias(property=ID, of=XmlType(message=DEEP), part="body", query=QUERY),
     ),
 )
 TYPES = {
@@ -70,7 +70,7 @@ TYPES = {
 def put(variable: str, part: str, text: str) -> XmlCopy:
     """A copy of an expression's value to a part of a variable."""
     source = XmlSource(expression=Expr(text, language=XPATH))
-    return XmlCopy(source=source, target=XmlPlace(variable=variable, part=part))
+    return XmlCopy(source=source, target=XmlTarget(variable=variable, part=part))
 
 
 ANSWERS = tuple(
@@ -116,7 +116,7 @@ def on_message(
     body: Activity,
     *,
     exchange: str = "",
-    declared: Declared | None = None,
+    declared: ScopeDeclarations | None = None,
     variable: str = "",
     creates: bool = False,
     **initiate: Initiate,
@@ -131,8 +131,8 @@ def sequence(name: str, *steps: Activity) -> Sequence:
     return Sequence(name=name, body=steps)
 
 
-def step(name: str) -> Job:
-    return Job(name=name, command="x")
+def step(name: str) -> JobActivity:
+    return JobActivity(name=name, command="x")
 
 
 def process(
@@ -140,7 +140,9 @@ def process(
 ) -> Flow:
     """A process around the body; `scope` has its handlers. With `calls` it has a partner to call."""
     links = {"link": LINK} | ({"partner": PartnerLink(type="{urn:t}Link", partner=PORT)} if calls else {})
-    declared = Declared(types=TYPES, partner_links=links, correlation_sets=SETS, exchanges=exchanges, first=ANSWERS)
+    declared = ScopeDeclarations(
+        types=TYPES, partner_links=links, correlation_sets=SETS, exchanges=exchanges, first=ANSWERS
+    )
     around = scope or Scope(name="process", body=body)
     whole = Scope(
         name="process",

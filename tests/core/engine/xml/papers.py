@@ -6,18 +6,18 @@ from mendflow.core.model.flow import Activity, Assign, Flow, Scope
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import (
-    Alias,
-    Declared,
+    MessagePart,
     Operation,
-    Part,
     PartnerLink,
-    Port,
+    PropertyAlias,
     SchemaText,
+    ScopeDeclarations,
+    ServicePort,
     XmlCopy,
-    XmlPlace,
+    XmlDefinitions,
     XmlSource,
+    XmlTarget,
     XmlType,
-    XmlWorld,
     element_text,
     element_value,
 )
@@ -56,12 +56,12 @@ def xpath(text: str) -> Expr:
 
 
 BPEL = "http://docs.oasis-open.org/wsbpel/2.0/process/executable"
-WORLD = XmlWorld(
+WORLD = XmlDefinitions(
     namespace="urn:p",
     messages={
-        ORDERED: (Part(name="order", element="{urn:o}order"),),
-        COUNTED: (Part(name="count", element="{urn:o}count"),),
-        MIXED: (Part(name="count", element="{urn:o}count"), Part(name="size", type=f"{{{XSD}}}int")),
+        ORDERED: (MessagePart(name="order", element="{urn:o}order"),),
+        COUNTED: (MessagePart(name="count", element="{urn:o}count"),),
+        MIXED: (MessagePart(name="count", element="{urn:o}count"), MessagePart(name="size", type=f"{{{XSD}}}int")),
         NOTHING: (),
     },
     port_types={
@@ -75,12 +75,12 @@ WORLD = XmlWorld(
     },
     properties={NUMBER: f"{{{XSD}}}int", FIRST: f"{{{XSD}}}string"},
     aliases=(
-        Alias(property=NUMBER, of=XmlType(message=ORDERED), part="order", query=xpath("@id")),
-        Alias(property=NUMBER, of=XmlType(message=COUNTED), part="count"),
-        Alias(property=NUMBER, of=XmlType(element="{urn:o}order"), query=xpath("@id")),
-        Alias(property=FIRST, of=XmlType(message=ORDERED), part="order", query=xpath("o:item[1]")),
+        PropertyAlias(property=NUMBER, of=XmlType(message=ORDERED), part="order", query=xpath("@id")),
+        PropertyAlias(property=NUMBER, of=XmlType(message=COUNTED), part="count"),
+        PropertyAlias(property=NUMBER, of=XmlType(element="{urn:o}order"), query=xpath("@id")),
+        PropertyAlias(property=FIRST, of=XmlType(message=ORDERED), part="order", query=xpath("o:item[1]")),
     ),
-    ports=(Port(service="{urn:o}S", name="P", port_type=ASKED, address="http://127.0.0.1:1/asked"),),
+    ports=(ServicePort(service="{urn:o}S", name="P", port_type=ASKED, address="http://127.0.0.1:1/asked"),),
     schemas=(SchemaText(location="o.xsd", namespace="urn:o", text=SCHEMA),),
     sheets={"flip.xsl": "<x/>"},
 )
@@ -108,7 +108,7 @@ LINKS = {
     "unknown": PartnerLink(type="{urn:o}L", partner=OFFERED, partner_role="offered"),
     "mine": PartnerLink(type="{urn:o}L", mine=OFFERED, my_role="offered"),
 }
-DECLARED = Declared(types=TYPES, partner_links=LINKS)
+DECLARED = ScopeDeclarations(types=TYPES, partner_links=LINKS)
 
 
 def order(inside: str = '<o:item sku="1">a</o:item><o:item sku="2">b</o:item><o:note>n</o:note>', id: int = 7) -> Value:
@@ -124,12 +124,12 @@ def source(what: str | XmlSource) -> XmlSource:
     return XmlSource(expression=xpath(what)) if isinstance(what, str) else what
 
 
-def target(what: str | XmlPlace) -> XmlPlace:
+def target(what: str | XmlTarget) -> XmlTarget:
     """A text is an expression."""
-    return XmlPlace(expression=xpath(what)) if isinstance(what, str) else what
+    return XmlTarget(expression=xpath(what)) if isinstance(what, str) else what
 
 
-def copy(what: str | XmlSource, to: str | XmlPlace, *, keep_name: bool = False, ignore: bool = False) -> XmlCopy:
+def copy(what: str | XmlSource, to: str | XmlTarget, *, keep_name: bool = False, ignore: bool = False) -> XmlCopy:
     return XmlCopy(source=source(what), target=target(to), keep_name=keep_name, ignore_missing=ignore)
 
 
@@ -137,7 +137,9 @@ def literal(content: str) -> XmlSource:
     return XmlSource(literal=f'<literal xmlns:o="urn:o">{content}</literal>')
 
 
-def process(body: Activity, *, declared: Declared = DECLARED, scope: Scope | None = None, **variables: Value) -> Flow:
+def process(
+    body: Activity, *, declared: ScopeDeclarations = DECLARED, scope: Scope | None = None, **variables: Value
+) -> Flow:
     """A process with this body; `scope` has its handlers, and variables hold something already."""
     around = scope or Scope(name="process", body=body)
     whole = Scope(

@@ -4,6 +4,7 @@ import pytest
 
 from mendflow.core.engine import compile_flow, decide
 from mendflow.core.engine.messages import Deliver, WriteData
+from mendflow.core.model.errors import BadFlow, RequestError
 from mendflow.core.model.flow import (
     Activity,
     Assign,
@@ -19,13 +20,12 @@ from mendflow.core.model.flow import (
     Wait,
 )
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.problems import BadFlow, Mistake
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import Correlation, Declared, XmlMessage, XmlPlace, XmlSource, XmlType
+from mendflow.core.model.xml import Correlation, ScopeDeclarations, XmlMessage, XmlSource, XmlTarget, XmlType
 from tests.core.engine.xml.papers import ORDERED, assign, copy, left, literal, order, process, ran, xpath
 
 WAIT = Wait(name="w", duration=xpath("'PT1S'"))
-TEXT = XmlPlace(variable="text")
+TEXT = XmlTarget(variable="text")
 
 
 def begin(link: str = "mine", operation: str = "begin", variable: str = "ordered") -> XmlMessage:
@@ -43,7 +43,7 @@ SPEAKING: list[Activity] = [
     Assign(name="a", validate=True),
     Validate(name="v", variables=("text",)),
     Throw(name="t", fault="x", variable="text"),
-    Scope(name="s", body=Empty(name="e"), declared=Declared()),
+    Scope(name="s", body=Empty(name="e"), declared=ScopeDeclarations()),
     Scope(name="s", body=Empty(name="e"), catches=(Catch(body=Empty(name="f"), holds=XmlType(element="e")),)),
     Receive(name="r", channel="c", xml=begin()),
     Reply(name="r", channel="c", xml=begin()),
@@ -59,7 +59,7 @@ def test_a_flow_that_speaks_xml_must_know_its_wsdl_files(activity: Activity) -> 
 @pytest.mark.parametrize(
     ("activity", "said"),
     [
-        (assign(copy("1", XmlPlace(variable="what"))), "no variable what is declared"),
+        (assign(copy("1", XmlTarget(variable="what"))), "no variable what is declared"),
         (assign(copy(XmlSource(variable="what"), TEXT)), "no variable what is declared"),
         (assign(copy(XmlSource(partner_link="what"), TEXT)), "no partner link what is declared"),
         (assign(copy(XmlSource(literal="<a>"), TEXT)), "a literal in it cannot be read"),
@@ -69,7 +69,9 @@ def test_a_flow_that_speaks_xml_must_know_its_wsdl_files(activity: Activity) -> 
         (Receive(name="r", channel="c", xml=begin(variable="what")), "no variable what is declared"),
         (Invoke(name="i", partner="p", operation="o", sends=begin()), "no partner link mine with an operation begin"),
         (
-            Scope(name="s", body=Empty(name="e"), declared=Declared(first=(copy(XmlSource(variable="x"), TEXT),))),
+            Scope(
+                name="s", body=Empty(name="e"), declared=ScopeDeclarations(first=(copy(XmlSource(variable="x"), TEXT),))
+            ),
             "no variable x is declared",
         ),
         (
@@ -102,7 +104,7 @@ def test_expressions_are_judged_when_they_are_evaluated() -> None:
 )
 def test_a_message_that_no_variable_could_hold_is_refused(value: Value, said: str) -> None:
     play = ran(Receive(name="r", channel="mine.begin", xml=begin()))
-    with pytest.raises(Mistake, match=said):
+    with pytest.raises(RequestError, match=said):
         decide(play.case, Deliver(id="m", channel="mine.begin", value=value), play.now)
 
 
@@ -127,18 +129,18 @@ def test_variables_of_a_process_are_seen_and_written_as_those_of_the_case() -> N
 )
 def test_what_a_variable_cannot_hold_is_not_written(path: str, value: Value, said: str) -> None:
     play = ran(WAIT, number=1)
-    with pytest.raises(Mistake, match=said):
+    with pytest.raises(RequestError, match=said):
         decide(play.case, WriteData(values={path: value}), play.now)
 
 
 def test_variables_stay_known_when_the_process_is_over_however_it_ended() -> None:
-    for body in (assign(copy("5", XmlPlace(variable="number"))), Throw(name="t", fault="x")):
+    for body in (assign(copy("5", XmlTarget(variable="number"))), Throw(name="t", fault="x")):
         play = ran(body, order=order(), number=5)
         assert (play.case.over, left(play, "number"), left(play, "order")) == (True, 5, order())
 
 
 def test_a_literal_of_an_element_is_fine() -> None:
-    assert ran([copy(literal("<o:order/>"), XmlPlace(variable="order"))]).status == "completed"
+    assert ran([copy(literal("<o:order/>"), XmlTarget(variable="order"))]).status == "completed"
     assert ORDERED.startswith("{urn:o}")
 
 

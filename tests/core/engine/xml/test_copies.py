@@ -4,7 +4,7 @@ import pytest
 
 from mendflow.core.model.flow import Assign, Catch, Copy, Empty, Scope
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import XmlCopy, XmlPlace, XmlSource, XmlType
+from mendflow.core.model.xml import XmlCopy, XmlSource, XmlTarget, XmlType
 from mendflow.core.soap.references import address_of
 from tests.core.engine.world import Play
 from tests.core.engine.xml.papers import (
@@ -25,7 +25,7 @@ from tests.core.engine.xml.papers import (
     xpath,
 )
 
-ORDER = XmlPlace(variable="order")
+ORDER = XmlTarget(variable="order")
 NIL = f'<o:note xmlns:xsi="{XSI}" xsi:nil="true"/>'
 
 
@@ -33,8 +33,8 @@ def var(name: str, part: str = "") -> XmlSource:
     return XmlSource(variable=name, part=part)
 
 
-def to(name: str, part: str = "") -> XmlPlace:
-    return XmlPlace(variable=name, part=part)
+def to(name: str, part: str = "") -> XmlTarget:
+    return XmlTarget(variable=name, part=part)
 
 
 # FM-1
@@ -134,7 +134,7 @@ def test_variables_and_parts_come_into_being_when_they_are_copied_to() -> None:
         copy("5", to("counted", "count")),
         copy("6", "$mixed.count"),
         copy("7", "$mixed.size"),
-        copy("8", XmlPlace(variable="count", query=xpath("."))),
+        copy("8", XmlTarget(variable="count", query=xpath("."))),
         copy("'w'", to("whole")),
     ]
     play = ran(copies)
@@ -194,7 +194,7 @@ def test_what_cannot_be_taken_is_a_fault_by_its_name(what: str | XmlSource, faul
 def test_a_whole_message_goes_to_a_variable_of_its_type_alone() -> None:
     message = {"order": order()}
     assert left(ran([copy(var("ordered"), to("again"))], ordered=message), "again") == message
-    for place in (to("counted"), to("order"), to("counted", "count"), XmlPlace(variable="again", query=xpath("."))):
+    for place in (to("counted"), to("order"), to("counted", "count"), XmlTarget(variable="again", query=xpath("."))):
         assert fault_of(ran([copy(var("ordered"), place)], ordered=message)) == "mismatchedAssignmentFailure"
     assert fault_of(ran([copy("1", to("counted"))])) == "mismatchedAssignmentFailure"
     assert fault_of(ran([copy(var("mixed"), to("mixed"))], mixed={"size": 1})) == "uninitializedVariable"
@@ -204,8 +204,8 @@ def test_queries_look_at_what_the_variable_holds() -> None:
     copies = [
         copy(XmlSource(variable="order", query=xpath("o:item[2]/@sku")), to("number")),
         copy(XmlSource(variable="ordered", part="order", query=xpath("count(o:item)")), to("amount")),
-        copy(XmlSource(variable="text", query=xpath(".")), XmlPlace(variable="order", query=xpath("o:note"))),
-        copy("$amount", XmlPlace(variable="ordered", part="order", query=xpath("@id"))),
+        copy(XmlSource(variable="text", query=xpath(".")), XmlTarget(variable="order", query=xpath("o:note"))),
+        copy("$amount", XmlTarget(variable="ordered", part="order", query=xpath("@id"))),
     ]
     play = ran(copies, order=order(), ordered={"order": order()}, text="t")
     assert (left(play, "number"), left(play, "amount")) == (2, 2)
@@ -216,8 +216,8 @@ def test_queries_look_at_what_the_variable_holds() -> None:
 def test_properties_are_read_and_written_where_their_aliases_say() -> None:
     copies = [
         copy(XmlSource(variable="ordered", property=FIRST), to("text")),
-        copy(XmlSource(variable="order", property=NUMBER), XmlPlace(variable="counted", property=NUMBER)),
-        copy("99", XmlPlace(variable="ordered", property=NUMBER)),
+        copy(XmlSource(variable="order", property=NUMBER), XmlTarget(variable="counted", property=NUMBER)),
+        copy("99", XmlTarget(variable="ordered", property=NUMBER)),
         copy("bpel:getVariableProperty('counted', 'o:number') + 1", to("number")),
     ]
     play = ran(copies, ordered={"order": order()}, order=order(id=5))
@@ -239,7 +239,7 @@ def test_a_partner_link_takes_a_reference_and_nothing_else() -> None:
         '<a:EndpointReference xmlns:a="http://www.w3.org/2005/08/addressing"><a:Address>http://x/</a:Address>'
         "</a:EndpointReference></s:service-ref>"
     )
-    link = XmlPlace(partner_link="unknown")
+    link = XmlTarget(partner_link="unknown")
     held = XmlSource(partner_link="unknown", endpoint="partnerRole")
     play = ran([copy(reference, link), copy(held, to("whole"), keep_name=True)])
     assert address_of(left(play, "whole")) == "http://x/"

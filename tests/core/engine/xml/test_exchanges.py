@@ -4,7 +4,7 @@ import pytest
 
 from mendflow.core.engine.messages import SendReply
 from mendflow.core.model.flow import Catch, Empty, Exit, ForEach, OnAlarm, Parallel, Scope, Throw
-from mendflow.core.model.xml import Declared, PartnerLink
+from mendflow.core.model.xml import PartnerLink, ScopeDeclarations
 from tests.core.engine.xml.conversations import (
     LINK,
     SORRY,
@@ -65,7 +65,7 @@ def test_a_process_that_ends_without_an_answer_misses_a_reply_and_can_catch_that
 
 
 def test_a_scope_misses_the_replies_of_its_own_exchanges_alone() -> None:
-    own = Declared(exchanges=("mine",))
+    own = ScopeDeclarations(exchanges=("mine",))
     inner = Scope(name="inner", body=receive("r", "ask", exchange="mine"), declared=own)
     play = talking(sequence("s", inner, step("a")))
     assert fault_of(play.send("link.ask", said(1))) == "missingReply"
@@ -75,14 +75,14 @@ def test_a_scope_misses_the_replies_of_its_own_exchanges_alone() -> None:
 
 
 def test_a_scope_misses_the_replies_on_its_own_partner_links() -> None:
-    own = Declared(partner_links={"link": LINK})
+    own = ScopeDeclarations(partner_links={"link": LINK})
     inner = Scope(name="inner", body=receive("r", "ask", exchange="outer"), declared=own)
     play = talking(sequence("s", inner, step("a")), exchanges=("outer",))
     assert fault_of(play.send("link.ask", said(1))) == "missingReply"
 
 
 def test_partner_links_of_the_same_name_have_exchanges_of_their_own() -> None:
-    own = Declared(partner_links={"link": PartnerLink(type="{urn:t}Link", mine=LINK.mine)})
+    own = ScopeDeclarations(partner_links={"link": PartnerLink(type="{urn:t}Link", mine=LINK.mine)})
     inner = Scope(
         name="inner",
         declared=own,
@@ -96,7 +96,7 @@ def test_partner_links_of_the_same_name_have_exchanges_of_their_own() -> None:
 
 
 def test_a_handler_that_leaves_a_request_open_leaves_it_to_the_scope_around() -> None:
-    own = Declared(exchanges=("mine",))
+    own = ScopeDeclarations(exchanges=("mine",))
     inner = Scope(
         name="inner",
         declared=own,
@@ -111,7 +111,7 @@ def test_a_handler_that_leaves_a_request_open_leaves_it_to_the_scope_around() ->
 def test_what_another_fault_leaves_open_is_not_told_again() -> None:
     inner = Scope(
         name="inner",
-        declared=Declared(exchanges=("mine",)),
+        declared=ScopeDeclarations(exchanges=("mine",)),
         body=sequence("t", receive("r", "ask", exchange="mine"), Throw(name="throw", fault="{urn:t}oops")),
     )
     assert fault_of(talking(inner).send("link.ask", said(1))) == "{urn:t}oops"
@@ -153,8 +153,8 @@ def test_messages_that_nobody_heard_are_known_when_the_case_is_over() -> None:
     play.send("link.tell", said(1), id="m1").send("link.tell", said(2), id="m2").send("link.tell", said(1), id="m3")
     assert play.case.messages_waiting() == ["m2"]
     play.done("a")
-    assert (play.status, play.case.unheard) == ("completed", ["m2"])
-    assert play.replayed().unheard == ["m2"]
+    assert (play.status, play.case.undelivered) == ("completed", ["m2"])
+    assert play.replayed().undelivered == ["m2"]
 
 
 def test_parallel_requests_are_answered_each_by_the_reply_of_its_exchange() -> None:

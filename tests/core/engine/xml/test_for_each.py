@@ -2,13 +2,13 @@
 
 import pytest
 
-from mendflow.core.model.flow import Activity, Catch, Empty, ForEach, Job, Scope, Throw
+from mendflow.core.model.flow import Activity, Catch, Empty, ForEach, JobActivity, Scope, Throw
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.xml import XmlPlace
+from mendflow.core.model.xml import XmlTarget
 from tests.core.engine.world import Play, failed
 from tests.core.engine.xml.papers import assign, copy, fault_of, left, ran, xpath
 
-NUMBER = XmlPlace(variable="number")
+NUMBER = XmlTarget(variable="number")
 
 
 def loop(
@@ -33,7 +33,7 @@ def loop(
 
 
 def work(name: str = "job", *catches: Catch) -> Scope:
-    return Scope(name="turn", body=Job(name=name, command="x"), catches=catches)
+    return Scope(name="turn", body=JobActivity(name=name, command="x"), catches=catches)
 
 
 @pytest.mark.parametrize(("first", "last", "sum"), [("1", "3", 6), ("0", "0", 0), ("3", "1", 0), ("'2'", "$few", 5)])
@@ -50,7 +50,7 @@ def test_what_is_no_unsigned_int_is_no_bound(bound: str) -> None:
 
 
 def test_the_counter_can_be_written_and_the_next_turn_counts_on_all_the_same() -> None:
-    body = Scope(name="turn", body=assign(copy("$i * 10", XmlPlace(variable="i")), copy("$number + $i", NUMBER)))
+    body = Scope(name="turn", body=assign(copy("$i * 10", XmlTarget(variable="i")), copy("$number + $i", NUMBER)))
     assert left(ran(loop(body=body), number=0), "number") == 60
 
 

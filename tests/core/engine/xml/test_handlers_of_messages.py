@@ -3,10 +3,10 @@
 from msgspec.structs import replace
 
 from mendflow.core.engine.messages import ForceComplete
-from mendflow.core.engine.xml.hearing import fits
+from mendflow.core.engine.xml.listeners import match_kind
 from mendflow.core.model.flow import Activity, Catch, OnAlarm, OnMessage, Parallel, Pick, Scope, Throw
 from mendflow.core.model.ids import ItemId
-from mendflow.core.model.xml import Declared, PartCopy, XmlMessage, XmlType
+from mendflow.core.model.xml import PartCopy, ScopeDeclarations, XmlMessage, XmlType
 from tests.core.engine.world import Play
 from tests.core.engine.xml.conversations import (
     ID,
@@ -23,7 +23,7 @@ from tests.core.engine.xml.conversations import (
     talking,
 )
 
-OWN = Declared(types={"question": XmlType(message=QUESTION)})
+OWN = ScopeDeclarations(types={"question": XmlType(message=QUESTION)})
 
 
 def with_handlers(*messages: OnMessage, body: Activity | None = None, exchanges: tuple[str, ...] = ()) -> Play:
@@ -36,8 +36,8 @@ def test_the_handlers_of_a_process_listen_when_its_first_message_was_taken() -> 
     play = with_handlers(on_message("ask", reply("r"), declared=OWN, talk="no"))
     assert list(play.case.listeners) == ["link.tell"]
     play.send("link.tell", said(4))
-    assert fits(play.case, "link.ask", said(4)) == "correlated"
-    assert fits(play.case, "link.ask", said(5)) == "no"
+    assert match_kind(play.case, "link.ask", said(4)) == "correlated"
+    assert match_kind(play.case, "link.ask", said(5)) == "no"
     play.send("link.ask", said(4), id="m")
     assert answered(play) == ["m"]
     assert play.done("a").status == "completed"
@@ -46,7 +46,7 @@ def test_the_handlers_of_a_process_listen_when_its_first_message_was_taken() -> 
 def test_a_first_message_that_a_person_gave_counts_as_one() -> None:
     play = with_handlers(on_message("ask", reply("r"), declared=OWN, talk="join"))
     play.do(ForceComplete(item=ItemId("start"), outputs=said(4)))
-    assert fits(play.case, "link.ask", said(4)) == "plain", "it listens; no message has begun the set"
+    assert match_kind(play.case, "link.ask", said(4)) == "plain", "it listens; no message has begun the set"
 
 
 def test_an_alarm_of_a_process_counts_from_its_first_message() -> None:
@@ -67,9 +67,9 @@ def test_the_handlers_of_an_inner_scope_listen_from_its_beginning_and_hear_what_
         messages=(on_message("ask", reply("r"), declared=OWN, talk="no"),),
     )
     play = talking(inner)
-    assert fits(play.case, "link.ask", said(1)) == "no"
+    assert match_kind(play.case, "link.ask", said(1)) == "no"
     play.send("link.tell", said(1))
-    assert fits(play.case, "link.ask", said(1)) == "correlated"
+    assert match_kind(play.case, "link.ask", said(1)) == "correlated"
 
 
 def test_each_run_of_a_handler_has_its_own_variable_and_answers_its_own_request() -> None:
@@ -83,12 +83,12 @@ def test_each_run_of_a_handler_has_its_own_variable_and_answers_its_own_request(
 
 
 def test_a_handler_may_begin_a_set_of_its_own_with_each_message() -> None:
-    declared = Declared(types=OWN.types, correlation_sets={"own": (ID,)})
+    declared = ScopeDeclarations(types=OWN.types, correlation_sets={"own": (ID,)})
     body = sequence("h", reply("r"), receive("more", "begin", own="no"), reply("r2", "begin"))
     play = with_handlers(on_message("ask", body, declared=declared, own="yes"))
     play.send("link.tell", said(1)).send("link.ask", said(7)).send("link.ask", said(8))
-    assert fits(play.case, "link.begin", said(7)) == fits(play.case, "link.begin", said(8)) == "correlated"
-    assert fits(play.case, "link.begin", said(9)) == "no"
+    assert match_kind(play.case, "link.begin", said(7)) == match_kind(play.case, "link.begin", said(8)) == "correlated"
+    assert match_kind(play.case, "link.begin", said(9)) == "no"
     play.send("link.begin", said(8), id="m8").send("link.begin", said(7), id="m7")
     assert answered(play)[2:] == ["m8", "m7"]
 
@@ -98,7 +98,7 @@ def test_a_named_exchange_belongs_to_the_scope_that_declares_it() -> None:
     play = with_handlers(handler, exchanges=("outer",), body=sequence("t", step("a"), reply("r", exchange="outer")))
     play.send("link.tell", said(1)).send("link.ask", said(1), id="m").done("b[0]", "a")
     assert answered(play) == ["m"], "the process answers what its handler has heard"
-    declared = Declared(types=OWN.types, exchanges=("inner",))
+    declared = ScopeDeclarations(types=OWN.types, exchanges=("inner",))
     handler = on_message("ask", reply("r", exchange="inner"), declared=declared, exchange="inner", talk="no")
     play = with_handlers(handler).send("link.tell", said(1)).send("link.ask", said(1), id="m")
     assert answered(play) == ["m"]
@@ -129,7 +129,7 @@ def test_a_handler_that_ends_without_an_answer_misses_a_reply() -> None:
 
 
 def test_parts_of_a_message_fill_variables_of_the_handler() -> None:
-    declared = Declared(types={"number": XmlType(type=f"{{{XSD}}}int")})
+    declared = ScopeDeclarations(types={"number": XmlType(type=f"{{{XSD}}}int")})
     heard = XmlMessage(partner_link="link", operation="tell", parts=(PartCopy(part="id", variable="number"),))
     handler = replace(on_message("tell", step("b"), declared=declared), xml=heard)
     play = talking(Scope(name="inner", body=step("a"), messages=(handler,))).send("link.tell", said(12))
@@ -146,7 +146,7 @@ def test_a_pick_takes_the_first_message_that_is_of_its_conversation() -> None:
         alarms=(OnAlarm(duration=10, body=step("late")),),
     )
     play = talking(sequence("s", receive("start", "tell", talk="yes"), pick)).send("link.tell", said(1))
-    assert (fits(play.case, "link.ask", said(2)), fits(play.case, "link.begin", said(2))) == ("no", "plain")
+    assert (match_kind(play.case, "link.ask", said(2)), match_kind(play.case, "link.begin", said(2))) == ("no", "plain")
     play.send("link.ask", said(1), id="m")
     assert (play.jobs, answered(play), play.timers) == (["b"], ["m"], [])
 

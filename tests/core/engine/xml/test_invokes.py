@@ -4,13 +4,13 @@ import pytest
 
 from mendflow.core.engine import decide, item_order
 from mendflow.core.engine.messages import CallPartner, ForceComplete, ItemDone, WriteData
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Catch, Empty, Invoke, Scope, Sequence
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Mistake
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import PartCopy, XmlMessage, XmlPlace, XmlSource, XmlType
+from mendflow.core.model.xml import PartCopy, XmlMessage, XmlSource, XmlTarget, XmlType
 from mendflow.core.soap.references import address_of
 from tests.core.engine.world import Play, failed
 from tests.core.engine.xml.papers import ASKED, ORDERED, assign, copy, count, fault_of, left, literal, order, ran
@@ -113,7 +113,7 @@ def test_a_partner_is_called_where_the_link_says_by_then() -> None:
     reference = literal(
         '<s:service-ref xmlns:s="http://docs.oasis-open.org/wsbpel/2.0/serviceref">http://x/</s:service-ref>'
     )
-    move = assign(copy(reference, XmlPlace(partner_link="partner")))
+    move = assign(copy(reference, XmlTarget(partner_link="partner")))
     play = ran(Sequence(name="s", body=(move, invoke(message("tell", "ordered")))), ordered=ORDER_MESSAGE)
     assert address_of(asked(play).reference) == "http://x/"
 
@@ -123,13 +123,13 @@ def test_a_reference_that_says_no_address_of_a_known_kind_is_not_supported(said:
     reference = literal(
         f'<s:service-ref xmlns:s="http://docs.oasis-open.org/wsbpel/2.0/serviceref">{said}</s:service-ref>'
     )
-    move = assign(copy(reference, XmlPlace(partner_link="partner")))
+    move = assign(copy(reference, XmlTarget(partner_link="partner")))
     play = ran(Sequence(name="s", body=(move, invoke(message("tell", "ordered")))), ordered=ORDER_MESSAGE)
     assert fault_of(play) == "unsupportedReference"
 
 
 def test_a_fault_of_the_partner_goes_to_who_catches_its_data() -> None:
-    take = assign(copy("$f.order/@id", XmlPlace(variable="number")))
+    take = assign(copy("$f.order/@id", XmlTarget(variable="number")))
     caught = Catch(body=take, fault="{urn:o}spoiled", variable="f", holds=XmlType(message=ORDERED))
     play = ran(Scope(name="s", body=invoke(message("count", "ordered")), catches=(caught,)), ordered=ORDER_MESSAGE)
     data = {"type": {"message": ORDERED}, "value": {"order": order(id=9)}}
@@ -142,7 +142,7 @@ def test_a_fault_of_the_partner_goes_to_who_catches_its_data() -> None:
 def test_an_answer_that_no_variable_could_hold_is_a_fault(value: Value) -> None:
     calls = invoke(message("count", "ordered"), message("count", "counted"))
     play = ran(calls, ordered=ORDER_MESSAGE)
-    with pytest.raises(Mistake, match="the answer cannot be taken"):
+    with pytest.raises(RequestError, match="the answer cannot be taken"):
         decide(play.case, ForceComplete(item=ItemId("i"), outputs=value), play.now)
     answer(play, value)
     assert fault_of(play) == "invalidVariables"
@@ -153,13 +153,13 @@ def test_a_call_that_is_held_can_be_changed_to_another_message_of_its_operation(
     play.do(WriteData(item=ItemId("i"), values={"order": order(id=9)}))
     assert asked(play).value == {"order": order(id=9)}
     for values in ({"order": 5}, {"what": 1}):
-        with pytest.raises(Mistake, match="what it sends cannot be taken"):
+        with pytest.raises(RequestError, match="what it sends cannot be taken"):
             decide(play.case, WriteData(item=ItemId("i"), values=values), play.now)
 
 
 def test_an_answer_is_there_for_the_next_activity() -> None:
     calls = invoke(message("count", "ordered"), message("count", "counted"))
-    after = assign(copy(XmlSource(variable="counted", part="count"), XmlPlace(variable="number")))
+    after = assign(copy(XmlSource(variable="counted", part="count"), XmlTarget(variable="number")))
     play = ran(Sequence(name="s", body=(calls, after, Empty(name="e"))), ordered=ORDER_MESSAGE)
     play.crash(with_snapshot=True)
     answer(play, {"count": count(" 8 ")})

@@ -5,12 +5,12 @@ import pytest
 
 from mendflow.core.model.flow import ForEach, Scope
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import XmlPlace
-from mendflow.core.xml.reading import shared
+from mendflow.core.model.xml import XmlTarget
+from mendflow.core.xml.reader import read_shared
 from tests.core.engine.xml.papers import assign, copy, fault_of, left, order, ran, text_in, xpath
 
 LINES = 40
-NUMBER = XmlPlace(variable="number")
+NUMBER = XmlTarget(variable="number")
 
 
 def items(**changed: str) -> Value:
@@ -47,13 +47,13 @@ def test_an_assign_that_fails_leaves_the_document_as_it_was(wrong: str) -> None:
     play = ran([copy("'new'", "$order/o:item[5]"), copy("1", wrong)], order=items())
     assert fault_of(play) in ("selectionFailure", "subLanguageExecutionFault", "uninitializedVariable")
     assert left(play, "order") == items()
-    assert shared(text_in(items())).string() == "".join(str(n) for n in range(1, LINES + 1))
+    assert read_shared(text_in(items())).string() == "".join(str(n) for n in range(1, LINES + 1))
 
 
 def test_a_document_that_only_says_where_is_not_changed_and_not_read_again() -> None:
     other = order('<o:item sku="3"/>')
-    before = shared(text_in(other))
+    before = read_shared(text_in(other))
     play = ran([copy("'x'", "$order/o:item[@sku = $again.order/o:item/@sku]")], order=items(), again={"order": other})
     assert left(play, "order") == items(_3='<o:item sku="3">x</o:item>')
     assert left(play, "again") == {"order": other}
-    assert shared(text_in(other)) is before
+    assert read_shared(text_in(other)) is before

@@ -13,17 +13,17 @@ from mendflow.core.model.flow import (
     Compensate,
     Empty,
     Invoke,
+    LinkSource,
     Parallel,
     Rethrow,
     Scope,
     Sequence,
-    Source,
     Throw,
     Wait,
     While,
 )
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import Declared, XmlCopy, XmlMessage, XmlPlace, XmlSource, XmlType
+from mendflow.core.model.xml import ScopeDeclarations, XmlCopy, XmlMessage, XmlSource, XmlTarget, XmlType
 from tests.core.engine.world import Play, failed
 from tests.core.engine.xml.papers import (
     COUNTED,
@@ -45,8 +45,8 @@ INT = XmlType(type=f"{{{XSD}}}int")
 ELEMENT, MESSAGE = XmlType(element="{urn:o}order"), XmlType(message=ORDERED)
 
 
-def to(name: str) -> XmlPlace:
-    return XmlPlace(variable=name)
+def to(name: str) -> XmlTarget:
+    return XmlTarget(variable=name)
 
 
 def first(name: str, what: str | XmlSource) -> XmlCopy:
@@ -54,7 +54,7 @@ def first(name: str, what: str | XmlSource) -> XmlCopy:
 
 
 def inner(body: Activity, *first: XmlCopy, catches: tuple[Catch, ...] = (), **types: XmlType) -> Scope:
-    return Scope(name="inner", body=body, declared=Declared(types=types, first=first), catches=catches)
+    return Scope(name="inner", body=body, declared=ScopeDeclarations(types=types, first=first), catches=catches)
 
 
 def note(text: str) -> Activity:
@@ -193,7 +193,7 @@ def test_join_conditions_know_links_by_name() -> None:
         name="f",
         links=("a", "b~2"),
         branches=(
-            Empty(name="x", sources=(Source("a"), Source("b~2", xpath("1 = 2")))),
+            Empty(name="x", sources=(LinkSource("a"), LinkSource("b~2", xpath("1 = 2")))),
             Sequence(name="y", body=(note("joined"),), targets=("a", "b~2"), join=join),
         ),
     )
@@ -223,7 +223,7 @@ def test_a_compensation_works_on_what_its_scope_left() -> None:
     done = Scope(
         name="done",
         body=Empty(name="e"),
-        declared=Declared(types={"kept": INT}, first=(first("kept", "$number"),)),
+        declared=ScopeDeclarations(types={"kept": INT}, first=(first("kept", "$number"),)),
         compensation=undo,
     )
     body = Sequence(name="b", body=(done, assign(copy("9", to("number"))), Throw(name="t", fault=NAMED)))
@@ -236,7 +236,7 @@ def test_what_undoes_a_scope_from_outside_knows_all_that_the_scope_knew() -> Non
     done = Scope(
         name="done",
         body=Empty(name="e"),
-        declared=Declared(types={"kept": INT}, first=(first("kept", "$number"),)),
+        declared=ScopeDeclarations(types={"kept": INT}, first=(first("kept", "$number"),)),
         compensation=undo,
     )
     play = ran(Sequence(name="b", body=(done, Wait(name="w", duration=xpath("'PT1S'")))), number=3)

@@ -1,21 +1,21 @@
 """Assigns through style sheets: the engine asks for each result, and does all copies when it has them."""
 
-from mendflow.core.engine.messages import RestartItem, Transform
+from mendflow.core.engine.messages import RestartItem, RunStyleSheet
 from mendflow.core.model.flow import Catch, Empty, Scope
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import XmlPlace
+from mendflow.core.model.xml import XmlTarget
 from tests.core.engine.world import Play, failed
 from tests.core.engine.xml.papers import assign, copy, fault_of, left, order, process, ran, text_in
 
 FLIP = "bpel:doXslTransform('flip.xsl', $order)"
 SAY = "bpel:doXslTransform('say.xsl', $order, 'loud', $flag, 'times', 2)"
-ORDER, TEXT, NUMBER = XmlPlace(variable="order"), XmlPlace(variable="text"), XmlPlace(variable="number")
+ORDER, TEXT, NUMBER = XmlTarget(variable="order"), XmlTarget(variable="text"), XmlTarget(variable="number")
 
 
-def out(play: Play) -> Transform:
-    [found] = [each for each in play.given if isinstance(each, Transform) and each.serial == serial_of(play)]
+def out(play: Play) -> RunStyleSheet:
+    [found] = [each for each in play.given if isinstance(each, RunStyleSheet) and each.serial == serial_of(play)]
     return found
 
 
@@ -52,7 +52,7 @@ def test_each_result_is_asked_for_once_and_one_may_be_made_of_another() -> None:
         play.crash(with_snapshot=at == 1)
         made(play, order(id=flipped))
     assert (play.status, left(play, "number")) == ("completed", 2)
-    assert sum(isinstance(each, Transform) for each in play.given) == 2
+    assert sum(isinstance(each, RunStyleSheet) for each in play.given) == 2
 
 
 def test_a_sheet_that_fails_fails_the_assign_and_changes_nothing() -> None:

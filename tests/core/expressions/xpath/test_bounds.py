@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.core.expressions import xpath
-from mendflow.core.expressions.xpath.run import WORK_MAX
+from mendflow.core.expressions.xpath.evaluation import WORK_MAX
 from mendflow.core.model.expr import XPATH, Expr
 from mendflow.core.model.values import Value
-from mendflow.core.xml.reading import read
+from mendflow.core.xml.reader import read
 from mendflow.core.xml.tree import Element
 
 WIDE = read(f"<r>{'<a><b>1</b></a>' * 2000}</r>")
 DEEP = read(f"{'<a>' * 90}{'</a>' * 90}")
-NOTHING = xpath.World(dict[str, Value]().__getitem__)
+NOTHING = xpath.XPathEnvironment(dict[str, Value]().__getitem__)
 NESTED = [
     "0 or 1 and 1=1<2+3*- -(/a|/a[{}])",
     "0 or 1 and 1=1<2+3*- -/a[{}]",
@@ -26,7 +26,7 @@ NESTED = [
 
 def said(text: str, context: Element = DEEP, **variables: str) -> str:
     with pytest.raises(xpath.XPathError) as caught:
-        xpath.evaluate(Expr(text, XPATH), xpath.World(variables.__getitem__), context)
+        xpath.evaluate(Expr(text, XPATH), xpath.XPathEnvironment(variables.__getitem__), context)
     return caught.value.message
 
 
@@ -66,7 +66,7 @@ def test_the_bound_is_the_same_each_time() -> None:
 def work_of(text: str, context: Element = WIDE, **variables: Value) -> int:
     """What an evaluation says that it took, whether it gives something or not."""
     told: list[int] = []
-    world = xpath.World(variables.__getitem__, spent=told.append)
+    world = xpath.XPathEnvironment(variables.__getitem__, spent=told.append)
     try:
         xpath.evaluate(Expr(text, XPATH), world, context)
     except xpath.XPathError:
@@ -97,7 +97,9 @@ def test_what_is_the_same_for_all_nodes_is_asked_once() -> None:
         return "1"
 
     found = xpath.select(
-        Expr("a[b = concat($n, '')][contains(b, $n) and count(b) > 0 * $n]", XPATH), xpath.World(lookup), WIDE
+        Expr("a[b = concat($n, '')][contains(b, $n) and count(b) > 0 * $n]", XPATH),
+        xpath.XPathEnvironment(lookup),
+        WIDE,
     )
     assert len(found) == 2000
     assert len(asked) == 3
@@ -160,6 +162,6 @@ def test_the_deepest_expression_leaves_half_of_the_stack_to_others(shape: str) -
 @given(st.text(alphabet="ab$/[]()@.*|+-=<>!'\", 01:", max_size=40))
 def test_no_text_does_more_than_evaluate_or_refuse(text: str) -> None:
     try:
-        xpath.evaluate(Expr(text, XPATH), xpath.World({"a": 1, "b": "x"}.__getitem__), DEEP)
+        xpath.evaluate(Expr(text, XPATH), xpath.XPathEnvironment({"a": 1, "b": "x"}.__getitem__), DEEP)
     except xpath.XPathError as error:
         assert error.message

@@ -9,7 +9,7 @@ from mendflow.core.expressions import problem, references, xpath
 from mendflow.core.expressions.xpath.flow_functions import EXECUTABLE
 from mendflow.core.model.expr import XPATH, Expr
 from mendflow.core.model.values import Value
-from mendflow.core.xml.reading import read
+from mendflow.core.xml.reader import read
 
 ORDER = (
     '<o:order xmlns:o="urn:o" xmlns="urn:d" id="7"><o:item price="2.5">pen</o:item><o:item price="4">ink</o:item>'
@@ -35,12 +35,12 @@ def expr(text: str) -> Expr:
 
 
 def given(text: str) -> Value:
-    return xpath.value_of(xpath.evaluate(expr(text), xpath.World(VARIABLES.__getitem__)))
+    return xpath.value_of(xpath.evaluate(expr(text), xpath.XPathEnvironment(VARIABLES.__getitem__)))
 
 
-def error(text: str, world: xpath.World | None = None) -> xpath.XPathError:
+def error(text: str, world: xpath.XPathEnvironment | None = None) -> xpath.XPathError:
     with pytest.raises(xpath.XPathError) as caught:
-        xpath.evaluate(expr(text), world or xpath.World(VARIABLES.__getitem__))
+        xpath.evaluate(expr(text), world or xpath.XPathEnvironment(VARIABLES.__getitem__))
     return caught.value
 
 
@@ -120,7 +120,7 @@ def test_an_expression_gives(text: str, wanted: Value) -> None:  # FM-1
 def test_a_variable_that_has_no_value_is_told_apart_from_other_errors() -> None:
     for text, variable, part in [("$none", "none", ""), ("$message.none + 1", "message", "none"), ("$x.y", "x", "y")]:
         found = error(text)
-        assert isinstance(found, xpath.Uninitialised)
+        assert isinstance(found, xpath.UninitializedVariable)
         assert (found.variable, found.part, found.fault) == (variable, part, "uninitializedVariable")
 
 
@@ -182,7 +182,7 @@ def test_and_and_or_look_no_further_than_they_must() -> None:
 
 
 def test_a_property_is_asked_for_by_its_full_name() -> None:
-    world = xpath.World(VARIABLES.__getitem__, property=lambda variable, name: f"{variable} {name}")
+    world = xpath.XPathEnvironment(VARIABLES.__getitem__, property=lambda variable, name: f"{variable} {name}")
     assert xpath.text(expr("bpel:getVariableProperty('message', 'o:id')"), world) == "message {urn:o}id"
     assert references(expr("bpel:getVariableProperty('message', 'o:id')")) == {"message"}
 
@@ -194,7 +194,7 @@ def test_a_transformation_is_given_its_source_and_parameters_as_values() -> None
         asked.append((sheet, source, params))
         return {"$xml": "<made>5</made>"}
 
-    world = xpath.World(VARIABLES.__getitem__, transform=transform)
+    world = xpath.XPathEnvironment(VARIABLES.__getitem__, transform=transform)
     text = "bpel:doXslTransform('urn:s', $order/d:note/d:b, 'o:p', 1 + 1, 'q', $order/o:item[1]) + 1"
     assert xpath.number(expr(text), world) == 6
     item = {"$xml": '<o:item xmlns:o="urn:o" price="2.5">pen</o:item>'}
@@ -205,15 +205,15 @@ def test_a_transformation_is_given_its_source_and_parameters_as_values() -> None
 
 def test_a_query_begins_at_its_context_node_and_gives_nodes_of_that_very_tree() -> None:
     root = read(ORDER)
-    found = xpath.select(expr("o:item[1]/@price"), xpath.World(VARIABLES.__getitem__), root)
+    found = xpath.select(expr("o:item[1]/@price"), xpath.XPathEnvironment(VARIABLES.__getitem__), root)
     assert found == [next(iter(next(root.elements()).attributes.values()))]
-    assert xpath.select(expr("."), xpath.World(VARIABLES.__getitem__), root) == [root]
-    assert xpath.select(expr("/o:order"), xpath.World(VARIABLES.__getitem__), root) == [root]
+    assert xpath.select(expr("."), xpath.XPathEnvironment(VARIABLES.__getitem__), root) == [root]
+    assert xpath.select(expr("/o:order"), xpath.XPathEnvironment(VARIABLES.__getitem__), root) == [root]
 
 
 def test_an_expression_selects_in_the_tree_that_it_is_shown() -> None:
     tree = read(ORDER)
-    world = xpath.World({"m": {"body": tree}}.__getitem__)
+    world = xpath.XPathEnvironment({"m": {"body": tree}}.__getitem__)
     assert xpath.select(expr("$m.body"), world) == [tree]
     assert xpath.truth(expr("$m.body/@id > 6"), world)
 

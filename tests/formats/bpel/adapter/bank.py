@@ -4,9 +4,9 @@ from pathlib import Path
 
 from lxml import etree
 
-from mendflow.core.xml import Node
+from mendflow.core.xml import ParsedElement
 from mendflow.formats.bpel import load_bpel
-from mendflow.formats.bpel.adapter import Adapted, adapt
+from mendflow.formats.bpel.adapter import AdaptedProcess, adapt
 from mendflow.formats.bpel.vocabulary import BPEL
 
 BANK = "urn:test:bank"
@@ -123,7 +123,7 @@ def written(folder: Path, body: str = ASK, more: str = "", variables: str = "", 
     return folder / "loan.bpel"
 
 
-def save(adapted: Adapted) -> Path:
+def save(adapted: AdaptedProcess) -> Path:
     """Write the files of an adapted process. It is still a process that can be read."""
     for path, data in adapted.files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -133,20 +133,22 @@ def save(adapted: Adapted) -> Path:
     return out
 
 
-def woven(folder: Path, body: str = ASK, more: str = "", variables: str = "", query: str = "bank:number") -> Node:
+def woven(
+    folder: Path, body: str = ASK, more: str = "", variables: str = "", query: str = "bank:number"
+) -> ParsedElement:
     """The process with this body after it was adapted."""
     path = written(folder, body, more, variables, query)
     return etree.parse(save(adapt(path, folder / "adapted.bpel"))).getroot()
 
 
-def found(at: Node, path: str) -> list[Node]:
+def found(at: ParsedElement, path: str) -> list[ParsedElement]:
     return [each for each in at.xpath(path, namespaces=NAMES) if isinstance(each, etree._Element)]
 
 
-def one(at: Node, path: str) -> Node:
+def one(at: ParsedElement, path: str) -> ParsedElement:
     (only,) = found(at, path)
     return only
 
 
-def texts(at: Node, path: str) -> list[str]:
+def texts(at: ParsedElement, path: str) -> list[str]:
     return [str(each) for each in at.xpath(path, namespaces=NAMES)]

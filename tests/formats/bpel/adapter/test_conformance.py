@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mendflow.core.engine.plan import below
+from mendflow.core.engine.plan import walk_activities
 from mendflow.core.model.flow import Flow, Invoke
 from mendflow.formats.bpel import load_bpel
 from mendflow.formats.bpel.adapter import adapt
@@ -11,7 +11,7 @@ from tests.formats.bpel.test_conformance import processes
 
 
 def invokes(flow: Flow) -> list[Invoke]:
-    return [each for each in below(flow) if isinstance(each, Invoke)]
+    return [each for each in walk_activities(flow) if isinstance(each, Invoke)]
 
 
 def test_every_conformance_process_can_be_adapted_and_read_again(tmp_path: Path) -> None:  # FM-9

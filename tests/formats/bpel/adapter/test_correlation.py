@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from mendflow.core.model.problems import BadFlow
-from mendflow.core.xml import Node
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.xml import ParsedElement
 from mendflow.formats.bpel import load_bpel
 from mendflow.formats.bpel.adapter import adapt
 from tests.formats.bpel.adapter.bank import ASK, save, texts, written
@@ -17,7 +17,7 @@ def correlated(pattern: str) -> str:
     return ASK.replace("/>", f">{inside}</invoke>")
 
 
-def adapted(folder: Path, body: str, query: str = "bank:number") -> tuple[Node, dict[str, str]]:
+def adapted(folder: Path, body: str, query: str = "bank:number") -> tuple[ParsedElement, dict[str, str]]:
     """The process, and the ways to the property in each of the proxy's messages."""
     out = save(adapt(written(folder, body, query=query), folder / "adapted.bpel"))
     world = load_bpel(out).xml

@@ -2,15 +2,15 @@
 
 from lxml import etree
 
-from mendflow.formats.bpel.adapter.splicing import Splice
+from mendflow.formats.bpel.adapter.text_edits import TextEditor
 
 TEXT = """<?xml version='1.0' encoding='ISO-8859-1'?>\r
 <a one = '>' two="/b>"><!-- <b> --><b  x='1'\ty="2" ><![CDATA[<c/>]]>\u00fc<c/></b><c /></a><?end?>"""
 
 
-def splice() -> tuple[Splice, etree._Element]:
+def splice() -> tuple[TextEditor, etree._Element]:
     root = etree.fromstring(TEXT.partition("?>")[2])
-    return Splice(TEXT, root), root
+    return TextEditor(TEXT, root), root
 
 
 def test_a_text_without_changes_is_the_same_but_for_its_encoding() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.errors import BadFlow
 from mendflow.formats.bpel import load_bpel
 from mendflow.formats.bpel.adapter import adapt
 from mendflow.formats.bpel.vocabulary import BPEL

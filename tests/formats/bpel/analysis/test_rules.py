@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.errors import BadFlow
 from mendflow.formats.bpel import load_bpel
 from mendflow.formats.bpel.analysis import RULES
 from tests.formats.bpel.analysis.broken import BROKEN, Broken

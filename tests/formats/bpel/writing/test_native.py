@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
+from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Catch, Choose, Flow, ForEach, Invoke, Parallel, Scope, Throw, While
-from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.xml import XmlCopy
 from mendflow.formats.bpel import load_bpel
 from mendflow.formats.bpel.writing import write_bpel
-from mendflow.formats.bpel.writing.walking import all_of
+from mendflow.formats.bpel.writing.traversal import all_of
 from mendflow.formats.yaml import read_flow
 
 

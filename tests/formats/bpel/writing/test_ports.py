@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import BadFlow
 from mendflow.formats.bpel import load_bpel
 from mendflow.formats.bpel.adapter import adapt
 from mendflow.formats.bpel.writing import write_bpel
@@ -116,12 +116,12 @@ SERVICES = """<?xml version="1.0"?>
 """
 
 
-def served(folder: Path, *services: tuple[str, str, str]) -> Flow:
+def served(folder: Path, *runtime: tuple[str, str, str]) -> Flow:
     """A process with services of its shop in files of their own, which are read before the shop's."""
-    files = {f"s{number}_wsdl": SERVICES.format(*each) for number, each in enumerate(services)}
+    files = {f"s{number}_wsdl": SERVICES.format(*each) for number, each in enumerate(runtime)}
     imports = "".join(
         f'<import namespace="urn:{each[0]}" location="s{number}.wsdl" importType="http://schemas.xmlsoap.org/wsdl/"/>'
-        for number, each in enumerate(services)
+        for number, each in enumerate(runtime)
     )
     return load_bpel(put(folder, sequence().replace("<import ", f"{imports}<import ", 1), orders_wsdl=WSDL, **files))
 

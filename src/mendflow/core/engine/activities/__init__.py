@@ -23,7 +23,7 @@ from mendflow.core.engine.activities.scope import (
 from mendflow.core.engine.activities.sequence import SequenceKind
 from mendflow.core.engine.activities.transform import TransformKind
 from mendflow.core.engine.activities.work import CallKind, InvokeKind, MendKind, StageKind, TaskKind, WaitKind
-from mendflow.core.engine.anatomy import TRANSFORM
+from mendflow.core.engine.activity_parts import TRANSFORM
 from mendflow.core.engine.run import ActivityKind
 
 KINDS: Final[Mapping[str, ActivityKind[Any]]] = {

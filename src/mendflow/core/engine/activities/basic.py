@@ -3,18 +3,18 @@
 from contextlib import suppress
 
 from mendflow.core.engine import data
-from mendflow.core.engine.faults import Thrown
-from mendflow.core.engine.names import holder_of
+from mendflow.core.engine.faults import FlowFault
+from mendflow.core.engine.name_lookup import holder_of
 from mendflow.core.engine.plan import CATCH
 from mendflow.core.engine.run import ActivityKind, Run
-from mendflow.core.engine.state import Case, End, Instance, ScopeInstance
-from mendflow.core.engine.xml.assigning import copy_all, demand_valid
-from mendflow.core.engine.xml.declared import variable_at
-from mendflow.core.engine.xml.handlers import fault_data
+from mendflow.core.engine.state import Case, Instance, InstanceEnd, ScopeInstance
+from mendflow.core.engine.xml.assignment import copy_all, demand_valid
+from mendflow.core.engine.xml.declarations import variable_at
+from mendflow.core.engine.xml.handlers import fault_data_value
 from mendflow.core.engine.xml.parts import variable_value
-from mendflow.core.engine.xml.places import Places
-from mendflow.core.engine.xml.sources import Sources
-from mendflow.core.expressions.xpath.run import Transform
+from mendflow.core.engine.xml.sources import CopySources
+from mendflow.core.engine.xml.targets import CopyTargets
+from mendflow.core.expressions.xpath.evaluation import StyleSheetRunner
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Assign, Copy, Throw, Validate
 from mendflow.core.model.values import Value
@@ -22,7 +22,7 @@ from mendflow.core.model.values import Value
 
 class EmptyKind(ActivityKind[Instance]):
     def start(self, run: Run, instance: Instance) -> None:
-        run.end(instance, End.COMPLETED)
+        run.end(instance, InstanceEnd.COMPLETED)
 
 
 class ExitKind(ActivityKind[Instance]):
@@ -39,7 +39,7 @@ def outputs_so_far(run: Run, root: ScopeInstance) -> dict[str, Value]:
     """The flow's outputs if they can be worked out by now."""
     try:
         outputs: dict[str, Value] = data.value_of(run.case, root.inner, run.plan.flow.outputs)
-    except Thrown:
+    except FlowFault:
         return {}
     return outputs
 
@@ -49,20 +49,20 @@ class AssignKind(ActivityKind[Instance]):
 
     def start(self, run: Run, instance: Instance) -> None:
         assign(run, instance)
-        run.end(instance, End.COMPLETED)
+        run.end(instance, InstanceEnd.COMPLETED)
 
 
-def assign(run: Run, instance: Instance, transform: Transform | None = None) -> None:
+def assign(run: Run, instance: Instance, transform: StyleSheetRunner | None = None) -> None:
     """Make the copies of an assign. Whatever is raised on the way, the variables are as before."""
     activity: Assign = run.nodes[instance.node].activity
-    places = Places(run.case, instance.env)
+    places = CopyTargets(run.case, instance.env)
     try:
         for copy in activity.copies:
             name = _copy(run, instance, copy, places)
             if activity.first:
-                lay_over(run.case, instance.env, name)
+                reapply_early_writes(run.case, instance.env, name)
         if activity.xml:
-            copy_all(places, Sources(run.case, instance.env, transform), activity.xml)
+            copy_all(places, CopySources(run.case, instance.env, transform), activity.xml)
         if activity.validate:
             demand_valid(run.case, instance.env, [name for _, name in places.written()])
     except BaseException:
@@ -70,7 +70,7 @@ def assign(run: Run, instance: Instance, transform: Transform | None = None) -> 
         raise
 
 
-def _copy(run: Run, instance: Instance, copy: Copy, places: Places) -> str:
+def _copy(run: Run, instance: Instance, copy: Copy, places: CopyTargets) -> str:
     case = run.case
     value = data.value_of(case, instance.env, copy.value)
     name = data.steps_of(copy.to)[0]
@@ -80,12 +80,12 @@ def _copy(run: Run, instance: Instance, copy: Copy, places: Places) -> str:
     return name
 
 
-def lay_over(case: Case, env: int, name: str) -> None:
+def reapply_early_writes(case: Case, env: int, name: str) -> None:
     """Write into the variable again what was written before it had its first value. What does not fit that value
     changes nothing."""
-    for path, value in case.early.items():
+    for path, value in case.early_writes.items():
         if data.steps_of(path)[0] == name:
-            with suppress(Thrown):
+            with suppress(FlowFault):
                 data.assign(case, env, path, value)
 
 
@@ -93,7 +93,7 @@ class ValidateKind(ActivityKind[Instance]):
     def start(self, run: Run, instance: Instance) -> None:
         activity: Validate = run.nodes[instance.node].activity
         demand_valid(run.case, instance.env, activity.variables)
-        run.end(instance, End.COMPLETED)
+        run.end(instance, InstanceEnd.COMPLETED)
 
 
 class ThrowKind(ActivityKind[Instance]):
@@ -102,11 +102,11 @@ class ThrowKind(ActivityKind[Instance]):
         case, env = run.case, instance.env
         if activity.variable:
             _, type = variable_at(case, env, activity.variable)
-            value = fault_data(type, variable_value(case, env, activity.variable))
+            value = fault_data_value(type, variable_value(case, env, activity.variable))
         else:
             value = data.value_of(case, env, activity.data)
         message = data.text_of(case, env, activity.message)
-        raise Thrown(Fault(name=activity.fault, category=Category.FLOW, message=message, data=value))
+        raise FlowFault(Fault(name=activity.fault, category=Category.FLOW, message=message, data=value))
 
 
 class RethrowKind(ActivityKind[Instance]):
@@ -118,4 +118,4 @@ class RethrowKind(ActivityKind[Instance]):
             handler = run.instances[handler.scope]
         scope = run.instances[handler.parent]
         assert isinstance(scope, ScopeInstance) and scope.fault is not None
-        raise Thrown(scope.fault)
+        raise FlowFault(scope.fault)

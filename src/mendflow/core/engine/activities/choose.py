@@ -2,7 +2,7 @@
 
 from mendflow.core.engine import data
 from mendflow.core.engine.run import ActivityKind, Run
-from mendflow.core.engine.state import End, Instance, Structure
+from mendflow.core.engine.state import Instance, InstanceEnd, Structure
 from mendflow.core.model.flow import Choose
 
 
@@ -17,9 +17,9 @@ class ChooseKind(ActivityKind[Structure]):
             if place in chosen:
                 run.begin(part, instance, place, instance.env, instance.scope, instance.path)
             else:
-                run.skip_unborn(part, instance, f"{node.name} chose another way")
+                run.skip_unstarted(part, instance, f"{node.name} chose another way")
         if not chosen:
-            run.end(instance, End.COMPLETED)
+            run.end(instance, InstanceEnd.COMPLETED)
 
     def chosen(self, run: Run, instance: Structure, activity: Choose) -> set[int]:
         chosen: set[int] = set()
@@ -34,10 +34,10 @@ class ChooseKind(ActivityKind[Structure]):
 
     def child_ended(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
         if not instance.children:
-            run.end(instance, End.COMPLETED)
+            run.end(instance, InstanceEnd.COMPLETED)
 
     def child_removed(self, run: Run, instance: Structure, child: Instance, place: int) -> None:
         if instance.children or instance.next > 1:
             self.child_ended(run, instance, child, place)
         else:
-            run.end(instance, End.REMOVED)
+            run.end(instance, InstanceEnd.REMOVED)

@@ -3,10 +3,10 @@
 from mendflow.core.engine import data
 from mendflow.core.engine.plan import HANDLERS
 from mendflow.core.engine.run import ActivityKind, Run
-from mendflow.core.engine.state import Compensating, End, Instance, Record, ScopeInstance
+from mendflow.core.engine.state import CompensateInstance, CompensationRecord, Instance, InstanceEnd, ScopeInstance
 
 
-def begin_last(run: Run, parent: Compensating | ScopeInstance) -> bool:
+def begin_last(run: Run, parent: CompensateInstance | ScopeInstance) -> bool:
     """Compensate the scope that completed last among the parent's targets, if any is left. Taking the record away is
     what makes sure that it happens once."""
     if not parent.targets:
@@ -21,7 +21,7 @@ def begin_last(run: Run, parent: Compensating | ScopeInstance) -> bool:
     return True
 
 
-def discard(run: Run, records: list[Record]) -> None:
+def discard(run: Run, records: list[CompensationRecord]) -> None:
     """Forget records that can no longer be compensated."""
     pending = list(records)
     records.clear()
@@ -31,12 +31,12 @@ def discard(run: Run, records: list[Record]) -> None:
         pending.extend(record.inner)
 
 
-class CompensateKind(ActivityKind[Compensating]):
+class CompensateKind(ActivityKind[CompensateInstance]):
     """Compensate all inner scopes of the scope whose handler this is in, or those of one name."""
 
-    makes = Compensating
+    makes = CompensateInstance
 
-    def start(self, run: Run, instance: Compensating) -> None:
+    def start(self, run: Run, instance: CompensateInstance) -> None:
         handler = run.instances[instance.scope]
         while run.nodes[handler.node].kind not in HANDLERS:
             handler = run.instances[handler.scope]
@@ -50,12 +50,12 @@ class CompensateKind(ActivityKind[Compensating]):
             handler.targets = [each for each, is_meant in zip(handler.targets, meant, strict=True) if not is_meant]
         self.next(run, instance)
 
-    def next(self, run: Run, instance: Compensating) -> None:
+    def next(self, run: Run, instance: CompensateInstance) -> None:
         if not begin_last(run, instance):
-            run.end(instance, End.COMPLETED)
+            run.end(instance, InstanceEnd.COMPLETED)
 
-    def child_ended(self, run: Run, instance: Compensating, _child: Instance, _place: int, /) -> None:
+    def child_ended(self, run: Run, instance: CompensateInstance, _child: Instance, _place: int, /) -> None:
         self.next(run, instance)
 
-    def close(self, run: Run, instance: Compensating) -> None:
+    def close(self, run: Run, instance: CompensateInstance) -> None:
         discard(run, instance.targets)

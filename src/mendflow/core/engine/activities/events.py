@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from mendflow.core.engine import data, mail
-from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, Thrown, thrown
+from mendflow.core.engine import data, message_delivery
+from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, FlowFault, flow_fault
 from mendflow.core.engine.messages import Deliver, DropTimer, SetTimer
 from mendflow.core.engine.run import Run, path_of
-from mendflow.core.engine.state import Alarm, Phase, Picking, ScopeInstance, Stage, TimedItem
+from mendflow.core.engine.state import Alarm, InstancePhase, PickInstance, ScopeInstance, ScopeStage, TimedItem
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import OnAlarm, OnMessage
 from mendflow.core.model.ids import Instant
@@ -14,13 +14,13 @@ from mendflow.core.model.ids import Instant
 EVENT: Final = 2
 """The place of event handlers among a scope's children."""
 
-Timed = ScopeInstance | TimedItem | Picking
+TimedInstance = ScopeInstance | TimedItem | PickInstance
 
 
 def enable(run: Run, scope: ScopeInstance) -> None:
     """Set the alarms and listen to the channels. What had come already is taken at once. The handlers of a process wait
     for the message that it begins with."""
-    if run.plan.begins and scope.node == run.plan.process and not run.case.created:
+    if run.plan.begins and scope.node == run.plan.process and not run.case.has_created:
         return
     node = run.nodes[scope.node]
     for place, index in enumerate(node.alarms):
@@ -28,40 +28,44 @@ def enable(run: Run, scope: ScopeInstance) -> None:
     for place, index in enumerate(node.messages):
         activity = run.nodes[index].activity
         correlation = data.value_of(run.case, scope.inner, activity.correlation)
-        mail.listen(run, scope, place, activity, scope.inner, correlation)
-        while (message := mail.take(run, scope, place, activity, correlation)) is not None:
+        message_delivery.listen(run, scope, place, activity, scope.inner, correlation)
+        while (message := message_delivery.take_waiting(run, scope, place, activity, correlation)) is not None:
             begin(run, scope, place, message)
 
 
-def created(run: Run) -> None:
+def case_created(run: Run) -> None:
     """The message that the case begins with was taken."""
-    if run.case.created:
+    if run.case.has_created:
         return
-    run.case.created = True
+    run.case.has_created = True
     process = next((each for each in run.instances.values() if each.node == run.plan.process), None)
-    if isinstance(process, ScopeInstance) and process.phase is Phase.RUNNING and process.stage is Stage.BODY:
+    if (
+        isinstance(process, ScopeInstance)
+        and process.phase is InstancePhase.RUNNING
+        and process.stage is ScopeStage.BODY
+    ):
         try:
             enable(run, process)
-        except Thrown as problem:
-            run.kinds[run.nodes[process.node].kind].deafened(run, process, problem.fault)
+        except FlowFault as problem:
+            run.kinds[run.nodes[process.node].kind].listening_failed(run, process, problem.fault)
 
 
 def disable(run: Run, scope: ScopeInstance) -> None:
     drop_alarms(run, scope)
-    mail.ignore(run, scope)
+    message_delivery.stop_listening(run, scope)
 
 
-def set_alarm(run: Run, owner: Timed, place: int, alarm: OnAlarm, env: int) -> None:
+def set_alarm(run: Run, owner: TimedInstance, place: int, alarm_fired: OnAlarm, env: int) -> None:
     every_ms = 0
-    if alarm.every is not None:
-        every_ms = data.duration_of(run.case, env, alarm.every, run.now, "`every`")
+    if alarm_fired.every is not None:
+        every_ms = data.duration_of(run.case, env, alarm_fired.every, run.now, "`every`")
         if not every_ms and run.plan.flow.xml is not None:
-            raise thrown(INVALID_EXPRESSION_VALUE, "an alarm that repeats must let some time pass each time")
-    at = when_due(run, env, alarm.duration, alarm.until, every_ms)
+            raise flow_fault(INVALID_EXPRESSION_VALUE, "an alarm that repeats must let some time pass each time")
+    at = due_instant(run, env, alarm_fired.duration, alarm_fired.until, every_ms)
     add_timer(run, owner, Alarm(place, at, every_ms))
 
 
-def when_due(
+def due_instant(
     run: Run, env: int, duration: Expr | int | None, until: Expr | int | None, otherwise_ms: int = 0
 ) -> Instant:
     if until is not None:
@@ -71,20 +75,20 @@ def when_due(
     return run.now + otherwise_ms
 
 
-def add_timer(run: Run, owner: Timed, alarm: Alarm) -> None:
+def add_timer(run: Run, owner: TimedInstance, alarm_fired: Alarm) -> None:
     serial = run.serial()
-    owner.timers[serial] = alarm
+    owner.timers[serial] = alarm_fired
     run.index.serials[serial] = owner.id
-    run.orders.append(SetTimer(serial=serial, at=alarm.at))
+    run.orders.append(SetTimer(serial=serial, at=alarm_fired.at))
 
 
-def take_timer(run: Run, owner: Timed, serial: int) -> Alarm:
+def take_timer(run: Run, owner: TimedInstance, serial: int) -> Alarm:
     """A timer has fired: it is no more."""
     del run.index.serials[serial]
     return owner.timers.pop(serial)
 
 
-def drop_alarms(run: Run, owner: Timed) -> None:
+def drop_alarms(run: Run, owner: TimedInstance) -> None:
     for serial in owner.timers:
         del run.index.serials[serial]
         if not run.answered(serial):
@@ -92,7 +96,7 @@ def drop_alarms(run: Run, owner: Timed) -> None:
     owner.timers.clear()
 
 
-def alarm(run: Run, scope: ScopeInstance, serial: int) -> None:
+def alarm_fired(run: Run, scope: ScopeInstance, serial: int) -> None:
     """An alarm went off. One that repeats is set again, from when it was due, so that it does not drift; turns that
     were missed altogether are left out."""
     due = take_timer(run, scope, serial)
@@ -107,14 +111,14 @@ def begin(run: Run, scope: ScopeInstance, place: int, heard: Deliver) -> None:
     activity: OnMessage = run.nodes[index].activity
     if activity.xml is not None:
         if not opens_inside(activity):
-            mail.open_request(run, scope.inner, activity, heard)
-        mail.correlated(run, scope.inner, activity, heard.value)
+            message_delivery.open_request(run, scope.inner, activity, heard)
+        message_delivery.correlate_heard(run, scope.inner, activity, heard.value)
         begin_handler(run, scope, index).message = heard
         return
     handler = begin_handler(run, scope, index)
-    handler.given = {activity.variable: heard.value}
-    if heard.channel in run.plan.asked:
-        handler.request = (mail.exchange_of(activity), heard.id)
+    handler.handler_arguments = {activity.variable: heard.value}
+    if heard.channel in run.plan.referenced_names:
+        handler.request = (message_delivery.exchange_of(activity), heard.id)
 
 
 def opens_inside(activity: OnMessage) -> bool:
@@ -130,14 +134,14 @@ def take_message(run: Run, handler: ScopeInstance) -> None:
         return
     activity: OnMessage = run.nodes[handler.node].activity
     if opens_inside(activity):
-        mail.open_request(run, handler.inner, activity, heard)
-    mail.correlated_inside(run, handler.inner, activity, heard.value)
-    mail.taken(run, handler.inner, activity, heard.value)
+        message_delivery.open_request(run, handler.inner, activity, heard)
+    message_delivery.correlate_inside(run, handler.inner, activity, heard.value)
+    message_delivery.assign_message(run, handler.inner, activity, heard.value)
 
 
 def begin_handler(run: Run, scope: ScopeInstance, node: int) -> ScopeInstance:
-    path = path_of(scope.path, scope.begun)
-    scope.begun += 1
+    path = path_of(scope.path, scope.handlers_begun)
+    scope.handlers_begun += 1
     handler = run.begin(node, scope, EVENT, scope.inner, scope.id, path)
     assert isinstance(handler, ScopeInstance)
     return handler

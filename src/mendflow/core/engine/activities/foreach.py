@@ -10,45 +10,47 @@ from mendflow.core.engine.faults import (
     COMPLETION_CONDITION_FAILURE,
     INVALID_BRANCH_CONDITION,
     INVALID_EXPRESSION_VALUE,
-    thrown,
+    flow_fault,
 )
 from mendflow.core.engine.run import STEP, ActivityKind, Run, path_of
-from mendflow.core.engine.state import End, Instance, ScopeInstance, Turns
-from mendflow.core.engine.xml.asking import COUNTER_MAX
-from mendflow.core.expressions.texts import too_large
+from mendflow.core.engine.state import ForEachInstance, Instance, InstanceEnd, ScopeInstance
+from mendflow.core.engine.xml.xpath_lookup import COUNTER_MAX
+from mendflow.core.expressions.text_values import too_large
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import ForEach
 from mendflow.core.model.values import is_spilled
 
-TURNS_MAX: Final = 100
+ITERATIONS_MAX: Final = 100
 """How many turns one step begins."""
 
 COUNTED_MAX: Final = 10_000_000
 """How many turns a loop that counts may have."""
 
 
-class ForEachKind(ActivityKind[Turns]):
-    makes = Turns
+class ForEachKind(ActivityKind[ForEachInstance]):
+    makes = ForEachInstance
 
-    def start(self, run: Run, instance: Turns) -> None:
+    def start(self, run: Run, instance: ForEachInstance) -> None:
         activity: ForEach = run.nodes[instance.node].activity
         case, env = run.case, instance.env
         if activity.items is not None:
             elements = data.value_of(case, env, activity.items)
             if is_spilled(elements):
-                raise thrown(INVALID_EXPRESSION_VALUE, too_large(f"{activity.name}: `items`", elements).message)
+                raise flow_fault(INVALID_EXPRESSION_VALUE, too_large(f"{activity.name}: `items`", elements).message)
             if not isinstance(elements, list):
                 kind = type(elements).__name__
-                raise thrown(INVALID_EXPRESSION_VALUE, f"{activity.name}: `items` gives {kind}; it must give a list")
+                raise flow_fault(
+                    INVALID_EXPRESSION_VALUE, f"{activity.name}: `items` gives {kind}; it must give a list"
+                )
             instance.elements, instance.total = elements, len(elements)
         else:
-            most = COUNTER_MAX if run.plan.flow.xml is not None else data.NUMBER_MAX
-            instance.first = data.number_of(case, env, _given(activity.first), f"{activity.name}: `first`", most)
-            last = data.number_of(case, env, _given(activity.last), f"{activity.name}: `last`", most)
+            most = COUNTER_MAX if run.plan.flow.xml is not None else data.COUNT_VALUE_MAX
+            instance.first = data.number_of(case, env, _bound_of(activity.first), f"{activity.name}: `first`", most)
+            last = data.number_of(case, env, _bound_of(activity.last), f"{activity.name}: `last`", most)
             instance.total = max(0, last - instance.first + 1)
             if instance.total > COUNTED_MAX:
-                raise thrown(
+                raise flow_fault(
                     INVALID_EXPRESSION_VALUE,
                     f"{activity.name}: from {instance.first} to {last} are {instance.total:,} iterations; "
                     f"at most {COUNTED_MAX:,} are taken. Give each iteration more to do",
@@ -58,13 +60,13 @@ class ForEachKind(ActivityKind[Turns]):
         if wanted is not None:
             instance.enough = data.number_of(case, env, wanted, f"{activity.name}: `{key}`")
             if instance.enough > instance.total and (instance.total or run.plan.flow.xml is None):
-                raise thrown(
+                raise flow_fault(
                     INVALID_BRANCH_CONDITION,
                     f"{activity.name}: `{key}` is {instance.enough}, but there are only {instance.total} iterations",
                 )
         self.step(run, instance)
 
-    def step(self, run: Run, instance: Turns) -> None:
+    def step(self, run: Run, instance: ForEachInstance) -> None:
         """Begin as many turns as may run now, a bounded number at a time."""
         if instance.over:
             return
@@ -72,23 +74,23 @@ class ForEachKind(ActivityKind[Turns]):
         bound = (activity.max_parallel or instance.total) if activity.parallel else 1
         room = min(bound - len(instance.children), instance.total - instance.next)
         if room > 0 and activity.parallel and instance.enough >= 0 and run.plan.flow.xml is not None:
-            self.one_more(run, instance, activity)
+            self.begin_next(run, instance, activity)
             return
-        for _ in range(min(room, TURNS_MAX)):
-            self.turn(run, instance, activity)
-        if room > TURNS_MAX:
+        for _ in range(min(room, ITERATIONS_MAX)):
+            self.begin_iteration(run, instance, activity)
+        if room > ITERATIONS_MAX:
             run.agenda.append((STEP, instance.id))
         if not instance.children and instance.ended == instance.total:
             self.complete(run, instance, activity)
 
-    def one_more(self, run: Run, instance: Turns, activity: ForEach) -> None:
+    def begin_next(self, run: Run, instance: ForEachInstance, activity: ForEach) -> None:
         """Begin a turn when those before it have come to rest: it may be one too many. Whoever else only waits for that
         too is not waited for."""
         if all(what == STEP for what, _ in run.agenda):
-            self.turn(run, instance, activity)
+            self.begin_iteration(run, instance, activity)
         run.agenda.append((STEP, instance.id))
 
-    def turn(self, run: Run, instance: Turns, activity: ForEach) -> None:
+    def begin_iteration(self, run: Run, instance: ForEachInstance, activity: ForEach) -> None:
         place = instance.next
         instance.next += 1
         element = instance.first + place if instance.elements is None else instance.elements[place]
@@ -99,11 +101,11 @@ class ForEachKind(ActivityKind[Turns]):
         body = run.nodes[instance.node].children[0]
         run.begin(body, instance, place, env.id, instance.scope, path_of(instance.path, place))
 
-    def child_ended(self, run: Run, instance: Turns, child: Instance, place: int) -> None:
+    def child_ended(self, run: Run, instance: ForEachInstance, child: Instance, place: int) -> None:
         activity: ForEach = run.nodes[instance.node].activity
-        well = child.end in (End.COMPLETED, End.SKIPPED) and not _handled(run, child)
+        well = child.end in (InstanceEnd.COMPLETED, InstanceEnd.SKIPPED) and not _handled_a_fault(run, child)
         try:
-            if activity.collect is not None and child.end is End.COMPLETED and not instance.over:
+            if activity.collect is not None and child.end is InstanceEnd.COMPLETED and not instance.over:
                 collected = data.result_of(run.case, child.env, activity.collect)
                 # The list grows with the turns: most of a very long loop may never run.
                 instance.collected.extend([None] * (place + 1 - len(instance.collected)))
@@ -116,7 +118,7 @@ class ForEachKind(ActivityKind[Turns]):
             return
         instance.ended += 1
         instance.counted += 1 if well or activity.min_success is None else 0
-        if instance.enough >= 0 and self.settled(run, instance, activity):
+        if instance.enough >= 0 and self.is_settled(run, instance, activity):
             return
         if instance.next < instance.total:
             # Only a bounded loop goes on from here; an unbounded one has a step on the agenda already.
@@ -125,15 +127,15 @@ class ForEachKind(ActivityKind[Turns]):
         elif not instance.children:
             self.complete(run, instance, activity)
 
-    def child_removed(self, run: Run, instance: Turns, child: Instance, place: int) -> None:
+    def child_removed(self, run: Run, instance: ForEachInstance, child: Instance, place: int) -> None:
         """Turns that run in parallel are paths of their own; in sequence, the later ones follow the removed one."""
         if instance.over or (run.nodes[instance.node].activity.parallel and instance.total > 1):
             self.child_ended(run, instance, child, place)
         else:
             data.release(run.case, child.env)
-            run.end(instance, End.REMOVED)
+            run.end(instance, InstanceEnd.REMOVED)
 
-    def settled(self, run: Run, instance: Turns, activity: ForEach) -> bool:
+    def is_settled(self, run: Run, instance: ForEachInstance, activity: ForEach) -> bool:
         """Whether enough turns have ended, or enough never will."""
         if instance.counted >= instance.enough:
             instance.over = True
@@ -143,14 +145,14 @@ class ForEachKind(ActivityKind[Turns]):
                 self.complete(run, instance, activity)
             return True
         if instance.counted + instance.total - instance.ended < instance.enough:
-            raise thrown(
+            raise flow_fault(
                 COMPLETION_CONDITION_FAILURE,
                 f"{activity.name}: {instance.enough} iterations were to succeed; {instance.counted} did, and only "
                 f"{instance.total - instance.ended} are left",
             )
         return False
 
-    def child_faulted(self, run: Run, instance: Turns, child: Instance, fault: Fault) -> bool:
+    def child_faulted(self, run: Run, instance: ForEachInstance, child: Instance, fault: Fault) -> bool:
         if instance.over:
             run.stop(child)
             return True
@@ -160,26 +162,26 @@ class ForEachKind(ActivityKind[Turns]):
         run.stop(child)
         return True
 
-    def child_forgotten(self, run: Run, _instance: Turns, child: Instance) -> None:
+    def child_forgotten(self, run: Run, _instance: ForEachInstance, child: Instance) -> None:
         data.release(run.case, child.env)
 
-    def complete(self, run: Run, instance: Turns, activity: ForEach) -> None:
+    def complete(self, run: Run, instance: ForEachInstance, activity: ForEach) -> None:
         outputs = None
         if activity.collect is not None:
             outputs = instance.collected + [None] * (instance.total - len(instance.collected))
         run.case.envs[instance.env].results[activity.name] = {"outputs": outputs, "files": {}, "exit_code": None}
         if instance.fault is None or instance.over:
-            run.end(instance, End.COMPLETED)
+            run.end(instance, InstanceEnd.COMPLETED)
         else:
             run.fail(instance, instance.fault)
 
 
-def _handled(run: Run, turn: Instance) -> bool:
+def _handled_a_fault(run: Run, turn: Instance) -> bool:
     """Whether a turn ended well only because it handled a fault itself, which does not count in BPEL."""
     return run.plan.flow.xml is not None and isinstance(turn, ScopeInstance) and turn.fault is not None
 
 
-def _given(bound: Expr | int | None) -> Expr | int:
+def _bound_of(bound: Expr | int | None) -> Expr | int:
     if bound is None:
-        raise thrown(INVALID_EXPRESSION_VALUE, "a for-each needs `items`, or `first` and `last`")
+        raise flow_fault(INVALID_EXPRESSION_VALUE, "a for-each needs `items`, or `first` and `last`")
     return bound

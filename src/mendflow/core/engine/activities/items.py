@@ -5,26 +5,26 @@ from typing import ClassVar, Final, Generic, TypeVar
 from msgspec.structs import replace
 
 from mendflow.core.engine.activities.events import drop_alarms
-from mendflow.core.engine.faults import Thrown, as_value
+from mendflow.core.engine.data_updates import order_data
+from mendflow.core.engine.faults import FlowFault, fault_value
 from mendflow.core.engine.messages import (
-    CancelCalled,
+    CancelCalledCase,
     CancelJob,
     ItemFailed,
     Order,
     WithdrawTask,
 )
-from mendflow.core.engine.plan import WORK, PlanNode, above
+from mendflow.core.engine.plan import WORK, PlanNode, ancestors
 from mendflow.core.engine.run import ActivityKind, Run, item_id
-from mendflow.core.engine.state import Done, End, Item, TimedItem
-from mendflow.core.engine.writing import order_data
+from mendflow.core.engine.state import CompletedItem, InstanceEnd, Item, TimedItem
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import Value
 
 EVERYTHING: Final = "*"
-UNDOABLE: Final = WORK - {"stage"}
+COMPENSATABLE: Final = WORK - {"stage"}
 
-Withdrawal = type[CancelJob] | type[CancelCalled] | type[WithdrawTask]
+Withdrawal = type[CancelJob] | type[CancelCalledCase] | type[WithdrawTask]
 
 
 J = TypeVar("J", bound=Item)
@@ -57,7 +57,7 @@ class ItemKind(ActivityKind[J], Generic[J]):
         run.index.serials[serial] = instance.id
         run.orders.append(order)
 
-    def out(self, _node: PlanNode, instance: J, /) -> Order:
+    def current_order(self, _node: PlanNode, instance: J, /) -> Order:
         """The order that is out."""
         assert instance.order is not None
         return instance.order
@@ -67,17 +67,17 @@ class ItemKind(ActivityKind[J], Generic[J]):
         del run.index.serials[instance.serial]
         instance.serial = 0
 
-    def finished(self, run: Run, instance: J, outcome: Outcome, /) -> None:
+    def order_finished(self, run: Run, instance: J, outcome: Outcome, /) -> None:
         self.settle(run, instance)
         if outcome.fault is not None:
-            raise Thrown(outcome.fault)
+            raise FlowFault(outcome.fault)
         self.succeed(run, instance, outcome)
 
     def succeed(self, run: Run, instance: J, outcome: Outcome, /) -> None:
         if run.case.remember:
             remember(run, instance, outcome.outputs)
         leave_result(run, instance, outcome.outputs, files_of(outcome), outcome.exit_code)
-        run.end(instance, End.COMPLETED)
+        run.end(instance, InstanceEnd.COMPLETED)
 
     def withdraw(self, run: Run, instance: J, /) -> None:
         """Take back whatever is out."""
@@ -116,11 +116,11 @@ class ItemKind(ActivityKind[J], Generic[J]):
         self.withdraw(run, instance)
         node = run.nodes[instance.node]
         leave_result(run, instance, None, {}, fault.exit_code)
-        run.case.envs[instance.env].results[node.name].update(failed=True, fault=as_value(fault))
+        run.case.envs[instance.env].results[node.name].update(failed=True, fault=fault_value(fault))
         if node.kind in WORK:
             told = ItemFailed(item=instance.item, name=node.shown, kind=node.kind, fault=fault)
             run.orders.append(told)
-        run.end(instance, End.FAILED)
+        run.end(instance, InstanceEnd.FAILED)
 
     def suspend(self, run: Run, instance: J, /) -> None:
         """Tell the world to hold still, where it can."""
@@ -144,11 +144,13 @@ def remember(run: Run, instance: Item, outputs: Value) -> None:
     case, node = run.case, run.nodes[instance.node]
     if node.shown not in case.remember and EVERYTHING not in case.remember:
         return
-    if node.kind not in UNDOABLE or any(each.compensation >= 0 for each in above(run.plan, node)):
+    if node.kind not in COMPENSATABLE or any(each.compensation >= 0 for each in ancestors(run.plan, node)):
         return
     case.completions += 1
     serial = getattr(instance.order, "serial", 0)
-    case.done[case.completions] = Done(instance.node, instance.item, serial, order_data(instance.order), outputs)
+    case.completed_items[case.completions] = CompletedItem(
+        instance.node, instance.item, serial, order_data(instance.order), outputs
+    )
 
 
 def files_of(outcome: Outcome) -> dict[str, Value]:

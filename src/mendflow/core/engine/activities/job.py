@@ -14,7 +14,8 @@ from mendflow.core.data.paths import name_flaw
 from mendflow.core.data.protocols import target_flaw
 from mendflow.core.engine import data
 from mendflow.core.engine.activities.items import ItemKind
-from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, Thrown, thrown
+from mendflow.core.engine.activity_checks import NAME_HINT
+from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, FlowFault, flow_fault
 from mendflow.core.engine.messages import (
     STAGED_FILE_FAULT,
     CancelJob,
@@ -26,24 +27,23 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.engine.plan import PlanNode
 from mendflow.core.engine.run import Run
-from mendflow.core.engine.sense import NAMING
 from mendflow.core.engine.state import JobItem
 from mendflow.core.expressions import is_template
-from mendflow.core.expressions.texts import as_text
-from mendflow.core.model.data import LOGICAL, Publication
+from mendflow.core.expressions.text_values import as_text
+from mendflow.core.model.data import LOGICAL_PREFIX, Publication
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Job, NeededResources
+from mendflow.core.model.flow import JobActivity, ResourceTemplates
 from mendflow.core.model.jobs import JobSpec, Outcome, Resources, Submission
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 
 PARTS: Final = ("command", "args", "kwargs", "env", "replicas", "files", "publish", "resources")
 
 
-class Prepared(msgspec.Struct):
+class JobTemplate(msgspec.Struct):
     """What is the same in every item of the job: the parts that hold no expression."""
 
     fixed: dict[str, Any]
-    open: tuple[str, ...]
+    templated: tuple[str, ...]
 
 
 def each_file(inputs: dict[str, Value]) -> Iterator[tuple[str, Value]]:
@@ -69,12 +69,12 @@ class JobKind(ItemKind[JobItem]):
 
     def prepare(self, run: Run, instance: JobItem) -> None:
         node = run.nodes[instance.node]
-        activity: Job = node.activity
-        if node.prepared is None:
-            node.prepared = prepared(activity)
-        fields = dict(node.prepared.fixed)
-        for part in node.prepared.open:
-            fields[part] = _SHAPES[part](resolved(run, instance.env, activity, part), activity.name)
+        activity: JobActivity = node.activity
+        if node.job_template is None:
+            node.job_template = job_template(activity)
+        fields = dict(node.job_template.fixed)
+        for part in node.job_template.templated:
+            fields[part] = _CONVERTERS[part](resolve_part(run, instance.env, activity, part), activity.name)
         inputs: dict[str, FileRef] = {}
         wanted = {path: data.value_of(run.case, instance.env, source) for path, source in activity.inputs.items()}
         for path, given in each_file(wanted):
@@ -87,7 +87,7 @@ class JobKind(ItemKind[JobItem]):
             elif isinstance(given, str) and given:
                 instance.sources[path] = given
             else:
-                raise thrown(
+                raise flow_fault(
                     INVALID_EXPRESSION_VALUE,
                     f"{activity.name}: input {path} is {given!r}; give a stored file or the path of one",
                 )
@@ -100,11 +100,11 @@ class JobKind(ItemKind[JobItem]):
             return
         serial = run.serial()
         instance.serial = serial
-        self.send(run, instance, self.out(run.nodes[instance.node], instance), serial)
+        self.send(run, instance, self.current_order(run.nodes[instance.node], instance), serial)
 
-    def out(self, node: PlanNode, instance: JobItem) -> Order:
+    def current_order(self, node: PlanNode, instance: JobItem) -> Order:
         if not instance.staging:
-            return super().out(node, instance)
+            return super().current_order(node, instance)
         order = node.activity.stage_in
         return StageFiles(serial=instance.serial, item=instance.item, files=instance.sources, order=order)
 
@@ -113,7 +113,11 @@ class JobKind(ItemKind[JobItem]):
         spec = instance.order.spec
         if staged:
             spec = replace(spec, inputs={**spec.inputs, **staged})
-        spec = replace(spec, publish={output: named(spec, output) for output in spec.publish}) if spec.publish else spec
+        spec = (
+            replace(spec, publish={output: named_publication(spec, output) for output in spec.publish})
+            if spec.publish
+            else spec
+        )
         serial = run.serial()
         instance.order = SubmitJob(serial=serial, spec=spec)
         if spec.submission is Submission.FORGET:
@@ -123,18 +127,18 @@ class JobKind(ItemKind[JobItem]):
         else:
             self.send(run, instance, instance.order, serial)
 
-    def finished(self, run: Run, instance: JobItem, outcome: Outcome) -> None:
+    def order_finished(self, run: Run, instance: JobItem, outcome: Outcome) -> None:
         if not instance.staging:
-            super().finished(run, instance, outcome)
+            super().order_finished(run, instance, outcome)
             return
         self.settle(run, instance)
         missing = [path for path in instance.sources if path not in outcome.files]
         if outcome.fault is not None:
-            raise Thrown(outcome.fault)
+            raise FlowFault(outcome.fault)
         instance.staging = False
         if missing:
             message = f"{instance.item}: {', '.join(missing)} did not arrive"
-            raise Thrown(Fault(name=STAGED_FILE_FAULT, category=Category.DATA, message=message))
+            raise FlowFault(Fault(name=STAGED_FILE_FAULT, category=Category.DATA, message=message))
         self.submit(run, instance, outcome.files)
 
     def withdraw(self, run: Run, instance: JobItem) -> None:
@@ -158,7 +162,7 @@ class JobKind(ItemKind[JobItem]):
         return "staging" if instance.staging else "submitted"
 
 
-def prepared(activity: Job) -> Prepared:
+def job_template(activity: JobActivity) -> JobTemplate:
     fixed: dict[str, Any] = {
         "function": activity.function,
         "link_inputs": activity.link_inputs,
@@ -177,18 +181,18 @@ def prepared(activity: Job) -> Prepared:
         if is_template(given):
             open_parts.append(part)
         elif given is not None:
-            fixed[part] = _SHAPES[part](given, activity.name)
-    return Prepared(fixed, tuple(open_parts))
+            fixed[part] = _CONVERTERS[part](given, activity.name)
+    return JobTemplate(fixed, tuple(open_parts))
 
 
-def part_of(activity: Job, part: str) -> Value:
+def part_of(activity: JobActivity, part: str) -> Value:
     given = getattr(activity, part)
     if part == "publish":
         return {name: msgspec.structs.asdict(each) for name, each in given.items()}
-    return msgspec.structs.asdict(given) if isinstance(given, NeededResources) else given
+    return msgspec.structs.asdict(given) if isinstance(given, ResourceTemplates) else given
 
 
-def resolved(run: Run, env: int, activity: Job, part: str) -> Value:
+def resolve_part(run: Run, env: int, activity: JobActivity, part: str) -> Value:
     given, case = part_of(activity, part), run.case
     if part == "command":
         return data.text_of(case, env, given)
@@ -200,7 +204,7 @@ def resolved(run: Run, env: int, activity: Job, part: str) -> Value:
 def as_command(value: Value, name: str) -> str:
     command = as_text(value)
     if "\0" in command:
-        raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: the command holds a NUL character, which no command can")
+        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: the command holds a NUL character, which no command can")
     return command
 
 
@@ -216,36 +220,38 @@ def as_texts(value: Value, name: str) -> dict[str, str]:
     texts = {key: as_text(each) for key, each in value.items()}
     for key, text in texts.items():
         if not key or "\0" in key or "\0" in text:
-            raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {key!r:.80} is no name, or holds a NUL character")
+            raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: {key!r:.80} is no name, or holds a NUL character")
     return texts
 
 
 def as_env(value: Value, name: str) -> dict[str, str]:
     if bad := next((key for key in value if "=" in key), None):
-        raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {bad!r:.80} cannot be the name of an environment variable")
+        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: {bad!r:.80} cannot be the name of an environment variable")
     return as_texts(value, name)
 
 
 def as_resources(value: Value, name: str) -> Resources:
     numbers: dict[str, Any] = {}
     for key, number in value.items():
-        if key not in NAMING:
+        if key not in NAME_HINT:
             if isinstance(number, bool) or not isinstance(number, (int, float)) or number < 0:
-                raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number!r}; it must be a number, 0 or more")
-            if number > data.NUMBER_MAX:
-                raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number}, more than there is anywhere")
+                raise flow_fault(
+                    INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number!r}; it must be a number, 0 or more"
+                )
+            if number > data.COUNT_VALUE_MAX:
+                raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number}, more than there is anywhere")
             numbers[key] = float(number) if key == "cpus" else int(number)
-    hosts = tuple(as_text(each) for each in _as_many(value["hosts"]) if each)
+    hosts = tuple(as_text(each) for each in _as_list_of_values(value["hosts"]) if each)
     site, system, machine = (as_text(value[key]) for key in ("site", "system", "machine"))
     return Resources(site=site, hosts=hosts, system=system, machine=machine, **numbers)
 
 
 def as_places(value: Value, name: str) -> dict[str, tuple[str, ...]]:
     """Where each input can be had: a list of places, or one."""
-    places = {path: tuple(as_text(each) for each in _as_many(given)) for path, given in value.items()}
+    places = {path: tuple(as_text(each) for each in _as_list_of_values(given)) for path, given in value.items()}
     for path, listed in places.items():
         if not listed or not all(listed) or any("\0" in each for each in listed):
-            raise thrown(
+            raise flow_fault(
                 INVALID_EXPRESSION_VALUE, f"{name}: input {path} needs places where it can be had, not {listed}"
             )
     return places
@@ -258,19 +264,19 @@ def as_publications(value: Value, name: str) -> dict[str, Publication]:
     for output, given in value.items():
         if url := as_text(given["url"]):
             if flaw := target_flaw(url):
-                raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {output} cannot be taken to its place: {flaw}")
+                raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: {output} cannot be taken to its place: {flaw}")
             found[output] = Publication(url=url, overwrite=given["overwrite"])
             continue
-        logical = as_text(given["logical"]).removeprefix(LOGICAL)
+        logical = as_text(given["logical"]).removeprefix(LOGICAL_PREFIX)
         if logical and (flaw := name_flaw(logical)):
             message = f"{name}: {output} cannot be published as {logical!r:.200}: {flaw}"
-            raise thrown(INVALID_EXPRESSION_VALUE, message)
+            raise flow_fault(INVALID_EXPRESSION_VALUE, message)
         element, data_set = as_text(given["element"]), as_text(given["data_set"])
         found[output] = Publication(logical=logical, element=element, data_set=data_set)
     return found
 
 
-def named(spec: JobSpec, output: str) -> Publication:
+def named_publication(spec: JobSpec, output: str) -> Publication:
     """The publication of a file with its name: the one that is given, else that of the input which it is a copy of."""
     given = spec.publish[output]
     source = spec.inputs.get(spec.files.get(output, ""))
@@ -278,14 +284,14 @@ def named(spec: JobSpec, output: str) -> Publication:
         return given
     if given.logical or (source is not None and source.logical):
         return given if given.logical or source is None else replace(given, logical=source.logical)
-    raise thrown(INVALID_EXPRESSION_VALUE, f"{spec.item}: {output} has no logical name; say which it gets")
+    raise flow_fault(INVALID_EXPRESSION_VALUE, f"{spec.item}: {output} has no logical name; say which it gets")
 
 
-def _as_many(given: Value) -> list[Value]:
+def _as_list_of_values(given: Value) -> list[Value]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
-_SHAPES: Final = {
+_CONVERTERS: Final = {
     "command": as_command,
     "args": as_list,
     "kwargs": as_map,

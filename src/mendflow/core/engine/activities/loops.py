@@ -2,7 +2,7 @@
 
 from mendflow.core.engine import data
 from mendflow.core.engine.run import ActivityKind, Run, path_of
-from mendflow.core.engine.state import End, Instance, Structure
+from mendflow.core.engine.state import Instance, InstanceEnd, Structure
 
 
 class WhileKind(ActivityKind[Structure]):
@@ -13,7 +13,7 @@ class WhileKind(ActivityKind[Structure]):
         if data.holds(run.case, instance.env, node.activity.condition):
             self.turn(run, instance)
         else:
-            run.end(instance, End.COMPLETED)
+            run.end(instance, InstanceEnd.COMPLETED)
 
     def turn(self, run: Run, instance: Structure) -> None:
         place = instance.next
@@ -25,7 +25,7 @@ class WhileKind(ActivityKind[Structure]):
         self.start(run, instance)
 
     def child_removed(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
-        run.end(instance, End.REMOVED)
+        run.end(instance, InstanceEnd.REMOVED)
 
 
 class UntilKind(WhileKind):
@@ -34,6 +34,6 @@ class UntilKind(WhileKind):
 
     def child_ended(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
         if data.holds(run.case, instance.env, run.nodes[instance.node].activity.condition):
-            run.end(instance, End.COMPLETED)
+            run.end(instance, InstanceEnd.COMPLETED)
         else:
             self.turn(run, instance)

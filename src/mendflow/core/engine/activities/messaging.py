@@ -2,12 +2,12 @@
 
 from msgspec.structs import replace
 
-from mendflow.core.engine import data, mail
-from mendflow.core.engine.activities.events import created, drop_alarms, set_alarm, take_timer
+from mendflow.core.engine import data, message_delivery
+from mendflow.core.engine.activities.events import case_created, drop_alarms, set_alarm, take_timer
 from mendflow.core.engine.activities.items import ItemKind
 from mendflow.core.engine.messages import Deliver, ItemDone, SendReply
 from mendflow.core.engine.run import ActivityKind, Run
-from mendflow.core.engine.state import End, Instance, Picking, ReceiveItem
+from mendflow.core.engine.state import Instance, InstanceEnd, PickInstance, ReceiveItem
 from mendflow.core.engine.xml.correlation import demand_initiated
 from mendflow.core.model.flow import OnMessage, Pick, Receive, Reply
 from mendflow.core.model.jobs import Outcome
@@ -26,32 +26,32 @@ class ReceiveKind(ItemKind[ReceiveItem]):
         activity: Receive = run.nodes[instance.node].activity
         if activity.xml is not None:
             demand_initiated(run.case, instance.env, activity.xml.correlations)
-        mail.listen(run, instance, 0, activity, instance.env, instance.correlation)
-        message = mail.take(run, instance, 0, activity, instance.correlation)
+        message_delivery.listen(run, instance, 0, activity, instance.env, instance.correlation)
+        message = message_delivery.take_waiting(run, instance, 0, activity, instance.correlation)
         if message is not None:
-            self.heard(run, instance, 0, message)
+            self.message_heard(run, instance, 0, message)
 
-    def heard(self, run: Run, instance: ReceiveItem, _place: int, message: Deliver) -> None:
+    def message_heard(self, run: Run, instance: ReceiveItem, _place: int, message: Deliver) -> None:
         activity: Receive = run.nodes[instance.node].activity
-        mail.open_request(run, instance.env, activity, message)
+        message_delivery.open_request(run, instance.env, activity, message)
         if activity.xml is not None:
-            mail.correlated(run, instance.env, activity, message.value)
+            message_delivery.correlate_heard(run, instance.env, activity, message.value)
         self.succeed(run, instance, Outcome(outputs=message.value))
 
     def succeed(self, run: Run, instance: ReceiveItem, outcome: Outcome) -> None:
         activity: Receive = run.nodes[instance.node].activity
         if activity.xml is not None:
-            mail.taken(run, instance.env, activity, outcome.outputs)
+            message_delivery.assign_message(run, instance.env, activity, outcome.outputs)
         elif activity.variable:
             data.assign(run.case, instance.env, activity.variable, outcome.outputs)
         shown = run.nodes[instance.node].shown
         run.orders.append(ItemDone(item=instance.item, name=shown, kind="receive", outputs=outcome.outputs))
-        run.end(instance, End.COMPLETED)
+        run.end(instance, InstanceEnd.COMPLETED)
         if activity.xml is not None and activity.xml.creates:
-            created(run)
+            case_created(run)
 
     def withdraw(self, run: Run, instance: ReceiveItem) -> None:
-        mail.ignore(run, instance)
+        message_delivery.stop_listening(run, instance)
 
     def wake(self, run: Run, instance: ReceiveItem, /) -> None:
         """Messages that came while it was suspended wait in the case; look there now."""
@@ -68,72 +68,72 @@ class ReplyKind(ActivityKind[Instance]):
     def start(self, run: Run, instance: Instance) -> None:
         activity: Reply = run.nodes[instance.node].activity
         if activity.xml is not None:
-            order = mail.replied(run, instance.env, activity, activity.xml)
+            order = message_delivery.build_reply(run, instance.env, activity, activity.xml)
         else:
             value = data.value_of(run.case, instance.env, activity.value)
-            message = mail.close_request(run, instance.env, activity)
+            message = message_delivery.close_request(run, instance.env, activity)
             order = SendReply(serial=0, message=message, channel=activity.channel, value=value, fault=activity.fault)
         serial = run.serial()
         order = replace(order, serial=serial)
         run.case.posted[serial] = order
         run.orders.append(order)
-        run.end(instance, End.COMPLETED)
+        run.end(instance, InstanceEnd.COMPLETED)
 
 
-class PickKind(ActivityKind[Picking]):
+class PickKind(ActivityKind[PickInstance]):
     """Whatever comes first of several messages and alarms; the rest is forgotten."""
 
-    makes = Picking
+    makes = PickInstance
 
-    def start(self, run: Run, instance: Picking) -> None:
+    def start(self, run: Run, instance: PickInstance) -> None:
         activity: Pick = run.nodes[instance.node].activity
         for place, branch in enumerate(activity.messages):
             correlation = data.value_of(run.case, instance.env, branch.correlation)
             if branch.xml is not None:
                 demand_initiated(run.case, instance.env, branch.xml.correlations)
-            mail.listen(run, instance, place, branch, instance.env, correlation)
-            message = mail.take(run, instance, place, branch, correlation)
+            message_delivery.listen(run, instance, place, branch, instance.env, correlation)
+            message = message_delivery.take_waiting(run, instance, place, branch, correlation)
             if message is not None:
-                self.heard(run, instance, place, message)
+                self.message_heard(run, instance, place, message)
                 return
         for place, alarm in enumerate(activity.alarms, start=len(activity.messages)):
             set_alarm(run, instance, place, alarm, instance.env)
 
-    def heard(self, run: Run, instance: Picking, place: int, message: Deliver) -> None:
+    def message_heard(self, run: Run, instance: PickInstance, place: int, message: Deliver) -> None:
         branch: OnMessage = run.nodes[instance.node].activity.messages[place]
         self.forget(run, instance)
-        mail.open_request(run, instance.env, branch, message)
+        message_delivery.open_request(run, instance.env, branch, message)
         if branch.xml is None:
             data.assign(run.case, instance.env, branch.variable, message.value)
         else:
-            mail.correlated(run, instance.env, branch, message.value)
-            mail.taken(run, instance.env, branch, message.value)
+            message_delivery.correlate_heard(run, instance.env, branch, message.value)
+            message_delivery.assign_message(run, instance.env, branch, message.value)
         self.take(run, instance, place)
         if branch.xml is not None and branch.xml.creates:
-            created(run)
+            case_created(run)
 
-    def fired(self, run: Run, instance: Picking, serial: int) -> None:
+    def timer_fired(self, run: Run, instance: PickInstance, serial: int) -> None:
         due = take_timer(run, instance, serial)
         self.forget(run, instance)
         self.take(run, instance, due.place)
 
-    def take(self, run: Run, instance: Picking, chosen: int) -> None:
+    def take(self, run: Run, instance: PickInstance, chosen: int) -> None:
         node = run.nodes[instance.node]
         for place, part in enumerate(node.children):
             if place == chosen:
                 run.begin(part, instance, place, instance.env, instance.scope, instance.path)
             else:
-                run.skip_unborn(part, instance, f"{node.name} picked another way")
+                run.skip_unstarted(part, instance, f"{node.name} picked another way")
 
-    def forget(self, run: Run, instance: Picking) -> None:
+    def forget(self, run: Run, instance: PickInstance) -> None:
         drop_alarms(run, instance)
-        mail.ignore(run, instance)
+        message_delivery.stop_listening(run, instance)
 
-    def child_ended(self, run: Run, instance: Picking, _child: Instance, _place: int, /) -> None:
-        run.end(instance, End.COMPLETED)
+    def child_ended(self, run: Run, instance: PickInstance, _child: Instance, _place: int, /) -> None:
+        run.end(instance, InstanceEnd.COMPLETED)
 
-    def child_removed(self, run: Run, instance: Picking, _child: Instance, _place: int, /) -> None:
-        run.end(instance, End.REMOVED)
+    def child_removed(self, run: Run, instance: PickInstance, _child: Instance, _place: int, /) -> None:
+        run.end(instance, InstanceEnd.REMOVED)
 
-    def close(self, run: Run, instance: Picking) -> None:
+    def close(self, run: Run, instance: PickInstance) -> None:
         self.forget(run, instance)

@@ -6,7 +6,7 @@ fault is thrown when all is over."""
 from typing import Final
 
 from mendflow.core.engine.run import STEP, ActivityKind, Run
-from mendflow.core.engine.state import End, Graph, Instance
+from mendflow.core.engine.state import Graph, Instance, InstanceEnd
 from mendflow.core.model.faults import Fault
 
 BRANCHES_MAX: Final = 100
@@ -38,7 +38,7 @@ class ParallelKind(ActivityKind[Graph]):
         if len(run.nodes[instance.node].children) > 1:
             self.child_ended(run, instance, child, place)
         else:
-            run.end(instance, End.REMOVED)
+            run.end(instance, InstanceEnd.REMOVED)
 
     def child_faulted(self, run: Run, instance: Graph, child: Instance, fault: Fault) -> bool:
         if run.nodes[instance.node].activity.on_fault != "finish":
@@ -49,6 +49,6 @@ class ParallelKind(ActivityKind[Graph]):
 
     def complete(self, run: Run, instance: Graph) -> None:
         if instance.fault is None:
-            run.end(instance, End.COMPLETED)
+            run.end(instance, InstanceEnd.COMPLETED)
         else:
             run.fail(instance, instance.fault)

@@ -10,27 +10,27 @@ other's half-done work on shared variables, whichever these are."""
 
 from typing import ClassVar
 
-from mendflow.core.engine import data, mail
+from mendflow.core.engine import data, message_delivery
 from mendflow.core.engine.activities import basic, compensation, events
 from mendflow.core.engine.faults import (
     JOIN_FAILURE,
     MISSING_REPLY,
     SCOPE_INITIALIZATION_FAILURE,
     STANDARD,
-    Thrown,
-    as_value,
-    thrown,
+    FlowFault,
+    fault_value,
+    flow_fault,
 )
 from mendflow.core.engine.messages import Deliver
 from mendflow.core.engine.plan import ON_MESSAGE
 from mendflow.core.engine.run import ActivityKind, Run
-from mendflow.core.engine.state import End, Instance, Record, ScopeInstance, Stage
-from mendflow.core.engine.xml.assigning import declare
+from mendflow.core.engine.state import CompensationRecord, Instance, InstanceEnd, ScopeInstance, ScopeStage
+from mendflow.core.engine.xml.assignment import declare
 from mendflow.core.engine.xml.handlers import choose
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Catch, Scope
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import Declared
+from mendflow.core.model.xml import ScopeDeclarations
 
 BODY, HANDLER = 0, 1
 """Places of a scope's children: its body, and the handler that runs after it."""
@@ -39,23 +39,25 @@ BODY, HANDLER = 0, 1
 class ScopeKind(ActivityKind[ScopeInstance]):
     makes = ScopeInstance
     home: ClassVar[bool] = False
-    remembered: ClassVar[bool] = True  # completed scopes inside it, or its own handler, can be compensated later
+    is_remembered: ClassVar[bool] = True  # completed scopes inside it, or its own handler, can be compensated later
     shares_results: ClassVar[bool] = True  # what it leaves is known around it when it has ended
 
     def start(self, run: Run, scope: ScopeInstance) -> None:
         if not self.enter_isolation(run, scope):
             return
-        scope.stage = Stage.BODY
+        scope.stage = ScopeStage.BODY
         scope.inner = data.open_env(run.case, scope.env, {}, scope.node, home=self.keeps_requests(run, scope)).id
         try:
             self.initialise(run, scope)
-        except Thrown as problem:
+        except FlowFault as problem:
             cause = problem.fault
-            raise thrown(SCOPE_INITIALIZATION_FAILURE, f"{cause.name}: {cause.message}", as_value(cause)) from None
+            raise flow_fault(
+                SCOPE_INITIALIZATION_FAILURE, f"{cause.name}: {cause.message}", fault_value(cause)
+            ) from None
         self.begin_body(run, scope)
         try:
             events.enable(run, scope)
-        except Thrown as problem:
+        except FlowFault as problem:
             self.catch(run, scope, problem.fault)
 
     def keeps_requests(self, run: Run, scope: ScopeInstance) -> bool:
@@ -70,12 +72,12 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         if not self.is_isolated(run, scope) or case.isolated == scope.id:
             return True
         if case.isolated:
-            scope.stage = Stage.QUEUED
+            scope.stage = ScopeStage.QUEUED
             case.tickets += 1
             scope.ticket = case.tickets
             case.isolated_next[scope.ticket] = scope.id
             return False
-        case.isolated, scope.isolating = scope.id, True
+        case.isolated, scope.is_isolating = scope.id, True
         return True
 
     def is_isolated(self, run: Run, scope: ScopeInstance) -> bool:
@@ -96,46 +98,49 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         for name, template in run.nodes[scope.node].activity.variables.items():
             variables[name] = data.value_of(run.case, scope.inner, template)
 
-    def begin_process(self, run: Run, scope: ScopeInstance, declared: Declared) -> None:
+    def begin_process(self, run: Run, scope: ScopeInstance, declared: ScopeDeclarations) -> None:
         """The variables of a flow with XML are those of its process: they may be known from elsewhere, or written to
         before the start."""
         run.case.envs[scope.inner].variables.update(run.plan.flow.variables)
         for name in declared.types:
-            basic.lay_over(run.case, scope.inner, name)
+            basic.reapply_early_writes(run.case, scope.inner, name)
 
     def begin_body(self, run: Run, scope: ScopeInstance) -> None:
         run.begin(run.nodes[scope.node].children[0], scope, BODY, scope.inner, scope.id, scope.path)
 
     def child_ended(self, run: Run, scope: ScopeInstance, child: Instance, place: int) -> None:
-        if scope.stage is Stage.BODY and place == BODY:
+        if scope.stage is ScopeStage.BODY and place == BODY:
             events.disable(run, scope)
-            scope.stage = Stage.CLOSING
-            scope.failed = child.end is End.FAILED
-        if scope.stage is Stage.HANDLING:
+            scope.stage = ScopeStage.CLOSING
+            scope.is_failed = child.end is InstanceEnd.FAILED
+        if scope.stage is ScopeStage.HANDLING:
             self.handled(run, scope, child)
         elif not scope.children:
-            if scope.stage is Stage.CLOSING and (missing := mail.missing_reply(run, scope)) is not None:
+            if (
+                scope.stage is ScopeStage.CLOSING
+                and (missing := message_delivery.missing_reply(run, scope)) is not None
+            ):
                 self.catch(run, scope, missing)
-            elif scope.stage is Stage.CLOSING:
+            elif scope.stage is ScopeStage.CLOSING:
                 self.complete(run, scope)
-            elif scope.stage is Stage.FAULTING:
+            elif scope.stage is ScopeStage.FAULTING:
                 self.handle(run, scope)
 
     def child_removed(self, run: Run, scope: ScopeInstance, child: Instance, place: int) -> None:
         """Event handlers are paths beside the body; the body and a fault handler are the scope's own path."""
-        scope.removed = scope.removed or place == BODY or scope.stage is Stage.HANDLING
+        scope.is_removed = scope.is_removed or place == BODY or scope.stage is ScopeStage.HANDLING
         self.child_ended(run, scope, child, place)
 
     def child_faulted(self, run: Run, scope: ScopeInstance, _child: Instance, fault: Fault, /) -> bool:
-        if scope.stage in (Stage.BODY, Stage.CLOSING):
+        if scope.stage in (ScopeStage.BODY, ScopeStage.CLOSING):
             self.catch(run, scope, fault)
             return True
-        if scope.stage is Stage.FAULTING:
+        if scope.stage is ScopeStage.FAULTING:
             return True
-        assert scope.stage is Stage.HANDLING, scope.stage
-        if scope.doomed:
+        assert scope.stage is ScopeStage.HANDLING, scope.stage
+        if scope.is_terminating:
             return True
-        run.end(scope, End.FAULTED)
+        run.end(scope, InstanceEnd.FAULTED)
         return False
 
     def catch(self, run: Run, scope: ScopeInstance, fault: Fault) -> None:
@@ -144,7 +149,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         if standard and self.exits(run, scope):
             run.finish("failed", fault=fault)
             return
-        scope.fault, scope.stage = fault, Stage.FAULTING
+        scope.fault, scope.stage = fault, ScopeStage.FAULTING
         events.disable(run, scope)
         for child in list(scope.children):
             run.stop(run.instances[child])
@@ -168,8 +173,8 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         if chosen < 0 and not scope.records:
             self.give_up(run, scope)
             return
-        scope.stage = Stage.HANDLING
-        self.begin_handler(run, scope, chosen).given = given
+        scope.stage = ScopeStage.HANDLING
+        self.begin_handler(run, scope, chosen).handler_arguments = given
 
     def choose(self, run: Run, scope: ScopeInstance) -> tuple[int, dict[str, Value]]:
         """The node of the handler that takes the fault, or -1, and what it is given."""
@@ -182,7 +187,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         for wanted in (fault.name, None):
             for place, handler in enumerate(handlers):
                 if handler.fault == wanted:
-                    return catches[place], {handler.variable: as_value(fault)}
+                    return catches[place], {handler.variable: fault_value(fault)}
         return -1, {}
 
     def begin_handler(self, run: Run, scope: ScopeInstance, node: int) -> ScopeInstance:
@@ -194,20 +199,20 @@ class ScopeKind(ActivityKind[ScopeInstance]):
 
     def handled(self, run: Run, scope: ScopeInstance, handler: Instance) -> None:
         """The handler has ended. The default one throws the fault again."""
-        if scope.doomed:
-            run.end(scope, End.STOPPED)
+        if scope.is_terminating:
+            run.end(scope, InstanceEnd.STOPPED)
         elif handler.node == run.plan.default:
             self.give_up(run, scope)
-        elif (missing := mail.missing_reply(run, scope)) is not None:
+        elif (missing := message_delivery.missing_reply(run, scope)) is not None:
             run.fail(scope, missing)
         else:
             self.share_results(run, scope)
-            run.end(scope, End.REMOVED if scope.removed else End.COMPLETED)
+            run.end(scope, InstanceEnd.REMOVED if scope.is_removed else InstanceEnd.COMPLETED)
 
     def give_up(self, run: Run, scope: ScopeInstance) -> None:
         assert scope.fault is not None
-        if scope.doomed:
-            run.end(scope, End.STOPPED)
+        if scope.is_terminating:
+            run.end(scope, InstanceEnd.STOPPED)
         else:
             run.fail(scope, scope.fault)
 
@@ -216,19 +221,19 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         self.share_results(run, scope)
         self.keep_variables(run, scope)
         node = run.nodes[scope.node]
-        undoable = node.compensation >= 0 and not scope.failed and not scope.removed
-        if self.remembered and (undoable or scope.records):
+        undoable = node.compensation >= 0 and not scope.is_failed and not scope.is_removed
+        if self.is_remembered and (undoable or scope.records):
             outer = run.instances[scope.scope]
             assert isinstance(outer, ScopeInstance)
-            if scope.removed:  # it did not complete, but what did inside it can be undone
+            if scope.is_removed:  # it did not complete, but what did inside it can be undone
                 outer.records.extend(scope.records)
             else:
                 run.case.completions += 1
                 number = run.case.completions
-                outer.records.append(Record(scope.node, scope.path, scope.inner, scope.records, number))
+                outer.records.append(CompensationRecord(scope.node, scope.path, scope.inner, scope.records, number))
                 scope.inner = 0
             scope.records = []
-        run.end(scope, End.REMOVED if scope.removed else End.COMPLETED)
+        run.end(scope, InstanceEnd.REMOVED if scope.is_removed else InstanceEnd.COMPLETED)
 
     def share_results(self, run: Run, scope: ScopeInstance) -> None:
         if self.shares_results:
@@ -240,22 +245,22 @@ class ScopeKind(ActivityKind[ScopeInstance]):
             run.case.variables = data.flow_variables(run.case)
 
     def stop(self, run: Run, scope: ScopeInstance, stack: list[Instance]) -> None:
-        if scope.stage in (Stage.FAULTING, Stage.HANDLING):
-            scope.doomed = True
+        if scope.stage in (ScopeStage.FAULTING, ScopeStage.HANDLING):
+            scope.is_terminating = True
             return
-        if scope.stage is Stage.QUEUED:
-            run.end(scope, End.STOPPED)
+        if scope.stage is ScopeStage.QUEUED:
+            run.end(scope, InstanceEnd.STOPPED)
             return
         events.disable(run, scope)
         super().stop(run, scope, stack)
 
-    def stopped(self, run: Run, scope: ScopeInstance) -> None:
+    def children_stopped(self, run: Run, scope: ScopeInstance) -> None:
         node = run.nodes[scope.node]
-        if scope.stage is not Stage.ENDING and (node.termination >= 0 or scope.records):
-            scope.stage = Stage.ENDING
+        if scope.stage is not ScopeStage.ENDING and (node.termination >= 0 or scope.records):
+            scope.stage = ScopeStage.ENDING
             self.begin_handler(run, scope, node.termination)
         else:
-            run.end(scope, End.STOPPED)
+            run.end(scope, InstanceEnd.STOPPED)
 
     def close(self, run: Run, scope: ScopeInstance) -> None:
         case = run.case
@@ -266,34 +271,34 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         data.release(case, scope.inner)
         data.release(case, scope.held)
         scope.inner = scope.held = 0
-        if scope.isolating:
+        if scope.is_isolating:
             self.pass_isolation_on(run, scope)
-        elif scope.stage is Stage.QUEUED:
+        elif scope.stage is ScopeStage.QUEUED:
             del case.isolated_next[scope.ticket]
 
     def pass_isolation_on(self, run: Run, scope: ScopeInstance) -> None:
         case = run.case
-        scope.isolating, case.isolated = False, 0
+        scope.is_isolating, case.isolated = False, 0
         while case.isolated_next and not case.isolated:
-            case.tickets_called += 1
-            case.isolated = case.isolated_next.pop(case.tickets_called, 0)
+            case.tickets_served += 1
+            case.isolated = case.isolated_next.pop(case.tickets_served, 0)
         if case.isolated:
             following = run.instances[case.isolated]
             assert isinstance(following, ScopeInstance)
-            following.isolating = True
+            following.is_isolating = True
             run.step_later(following)
 
-    def fired(self, run: Run, scope: ScopeInstance, serial: int) -> None:
-        events.alarm(run, scope, serial)
+    def timer_fired(self, run: Run, scope: ScopeInstance, serial: int) -> None:
+        events.alarm_fired(run, scope, serial)
 
-    def heard(self, run: Run, scope: ScopeInstance, place: int, message: Deliver) -> None:
+    def message_heard(self, run: Run, scope: ScopeInstance, place: int, message: Deliver) -> None:
         events.begin(run, scope, place, message)
 
-    def deafened(self, run: Run, scope: ScopeInstance, fault: Fault) -> None:
+    def listening_failed(self, run: Run, scope: ScopeInstance, fault: Fault) -> None:
         """In BPEL what an event handler cannot take is for the handlers of its own scope."""
         if run.plan.flow.xml is None:
             run.fail(scope, fault)
-        elif scope.stage is Stage.BODY:
+        elif scope.stage is ScopeStage.BODY:
             self.catch(run, scope, fault)
 
 
@@ -313,17 +318,17 @@ class FlowKind(ScopeKind):
 
     def complete(self, run: Run, scope: ScopeInstance) -> None:
         case = run.case
-        if scope.removed:
+        if scope.is_removed:
             run.finish("completed", outputs=basic.outputs_so_far(run, scope))
             return
         try:
             unanswered = sorted(case.envs[scope.inner].requests or ())
             if unanswered:
-                raise thrown(MISSING_REPLY, f"the flow ended without a reply on {', '.join(unanswered)}")
+                raise flow_fault(MISSING_REPLY, f"the flow ended without a reply on {', '.join(unanswered)}")
             if run.plan.flow.xml is not None and run.plan.flow.outputs:  # they are of what the process leaves
                 case.envs[scope.inner].variables.update(case.variables)
             outputs: dict[str, Value] = data.value_of(case, scope.inner, run.plan.flow.outputs)
-        except Thrown as problem:
+        except FlowFault as problem:
             run.finish("failed", fault=problem.fault)
             return
         run.finish("completed", outputs=outputs)
@@ -342,8 +347,8 @@ class HandlerKind(ScopeKind):
         env, declared = run.case.envs[scope.inner], run.nodes[scope.node].declared
         if declared is not None:
             declare(run.case, env, declared)
-        env.variables.update(scope.given)
-        scope.given = {}
+        env.variables.update(scope.handler_arguments)
+        scope.handler_arguments = {}
 
 
 class CompensationKind(HandlerKind):
@@ -381,14 +386,14 @@ class DefaultKind(HandlerKind):
 
     def next(self, run: Run, scope: ScopeInstance) -> None:
         if not compensation.begin_last(run, scope):
-            run.end(scope, End.COMPLETED)
+            run.end(scope, InstanceEnd.COMPLETED)
 
     def child_removed(self, run: Run, scope: ScopeInstance, child: Instance, place: int) -> None:
         """What else there is to compensate is another path."""
         self.child_ended(run, scope, child, place)
 
     def child_ended(self, run: Run, scope: ScopeInstance, child: Instance, place: int) -> None:
-        if scope.stage is Stage.BODY:
+        if scope.stage is ScopeStage.BODY:
             self.next(run, scope)
         else:
             super().child_ended(run, scope, child, place)

@@ -1,7 +1,7 @@
 """One after the other."""
 
 from mendflow.core.engine.run import ActivityKind, Run
-from mendflow.core.engine.state import End, Instance, Structure
+from mendflow.core.engine.state import Instance, InstanceEnd, Structure
 
 
 class SequenceKind(ActivityKind[Structure]):
@@ -10,7 +10,7 @@ class SequenceKind(ActivityKind[Structure]):
     def start(self, run: Run, instance: Structure) -> None:
         parts = run.nodes[instance.node].children
         if instance.next == len(parts):
-            run.end(instance, End.COMPLETED)
+            run.end(instance, InstanceEnd.COMPLETED)
             return
         place = instance.next
         instance.next += 1
@@ -21,5 +21,5 @@ class SequenceKind(ActivityKind[Structure]):
 
     def child_removed(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
         for part in run.nodes[instance.node].children[instance.next :]:
-            run.skip_unborn(part, instance, "what comes before it on its path was removed")
-        run.end(instance, End.REMOVED)
+            run.skip_unstarted(part, instance, "what comes before it on its path was removed")
+        run.end(instance, InstanceEnd.REMOVED)

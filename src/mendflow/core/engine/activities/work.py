@@ -2,32 +2,32 @@
 
 from msgspec.structs import replace
 
-from mendflow.core.engine import data, mail
+from mendflow.core.engine import data, message_delivery
 from mendflow.core.engine.activities.events import add_timer, take_timer
 from mendflow.core.engine.activities.items import ItemKind, files_of, leave_result
 from mendflow.core.engine.faults import (
     DEADLINE,
     INVALID_EXPRESSION_VALUE,
     UNSUPPORTED_REFERENCE,
-    Thrown,
-    thrown,
+    FlowFault,
+    flow_fault,
 )
 from mendflow.core.engine.messages import (
     CallPartner,
-    CancelCalled,
-    DoMend,
+    CancelCalledCase,
     ItemDone,
     OfferTask,
+    RunPrimitive,
     StageFiles,
-    StartCalled,
+    StartCalledCase,
     WithdrawTask,
 )
 from mendflow.core.engine.run import Run
-from mendflow.core.engine.state import Alarm, End, Item, TimedItem
-from mendflow.core.engine.xml.declared import link_at, operation_of, partner_at
-from mendflow.core.engine.xml.parts import message_made, message_taken
+from mendflow.core.engine.state import Alarm, InstanceEnd, Item, TimedItem
+from mendflow.core.engine.xml.declarations import link_at, operation_of, partner_at
+from mendflow.core.engine.xml.parts import build_message, store_message
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import DURATION_MS_MAX, Call, Invoke, Mend, Stage, UserTask, Wait
+from mendflow.core.model.flow import DURATION_MS_MAX, Call, Invoke, PrimitiveStep, Stage, UserTask, Wait
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.xml import XmlMessage
@@ -64,11 +64,11 @@ class TaskKind(ItemKind[TimedItem]):
         if deadline:
             add_timer(run, instance, Alarm(0, deadline))
 
-    def fired(self, run: Run, instance: TimedItem, serial: int) -> None:
+    def timer_fired(self, run: Run, instance: TimedItem, serial: int) -> None:
         take_timer(run, instance, serial)
         self.withdraw(run, instance)
         message = f"{instance.item} was not done within {duration(instance.duration_ms)}"
-        raise Thrown(Fault(name=DEADLINE, category=Category.TIME, message=message))
+        raise FlowFault(Fault(name=DEADLINE, category=Category.TIME, message=message))
 
     def phase(self, _instance: Item, /) -> str:
         return "offered"
@@ -86,7 +86,7 @@ class StageKind(ItemKind[Item]):
                 sources[name] = given
             elif file_of(given) is None:
                 message = f"{activity.name}: file {name} is {given!r}; give a path, a URL or a stored file"
-                raise thrown(INVALID_EXPRESSION_VALUE, message)
+                raise flow_fault(INVALID_EXPRESSION_VALUE, message)
         instance.order = StageFiles(serial=0, item=instance.item, files=sources, order=activity.order)
 
     def ask(self, run: Run, instance: Item) -> None:
@@ -103,7 +103,7 @@ class StageKind(ItemKind[Item]):
             if name not in files:
                 files[name] = data.value_of(run.case, instance.env, template)
         leave_result(run, instance, outcome.outputs, files, None)
-        run.end(instance, End.COMPLETED)
+        run.end(instance, InstanceEnd.COMPLETED)
 
     def phase(self, _instance: Item, /) -> str:
         return "staging"
@@ -112,11 +112,11 @@ class StageKind(ItemKind[Item]):
 class CallKind(ItemKind[Item]):
     """Runs another flow as a case of its own."""
 
-    withdrawal = CancelCalled
+    withdrawal = CancelCalledCase
 
     def prepare(self, run: Run, instance: Item) -> None:
         activity: Call = run.nodes[instance.node].activity
-        instance.order = StartCalled(
+        instance.order = StartCalledCase(
             serial=0,
             item=instance.item,
             name=activity.flow,
@@ -134,7 +134,7 @@ class InvokeKind(ItemKind[Item]):
     XML it waits for every call: until the answer came, or until a partner that gives none has taken it. One that is
     given up while it waits takes along what was begun for it here: a job that nobody waits for any more is ended."""
 
-    withdrawal = CancelCalled
+    withdrawal = CancelCalledCase
 
     def prepare(self, run: Run, instance: Item) -> None:
         activity: Invoke = run.nodes[instance.node].activity
@@ -153,13 +153,13 @@ class InvokeKind(ItemKind[Item]):
     def call(self, run: Run, instance: Item, sends: XmlMessage) -> CallPartner:
         case, env = run.case, instance.env
         operation = operation_of(case, env, sends, mine=False)
-        value = message_made(case, env, sends, operation.input)
+        value = build_message(case, env, sends, operation.input)
         _, link = link_at(case, env, sends.partner_link)
         reference = partner_at(case, env, sends.partner_link)
         if not is_callable(address := address_of(reference)):
             said = f"the address {address!r:.200}, where nobody can be called" if address else "no address"
-            raise thrown(UNSUPPORTED_REFERENCE, f"the reference of {sends.partner_link} says {said}")
-        mail.correlate_with(run, env, sends.correlations, operation.input, value)
+            raise flow_fault(UNSUPPORTED_REFERENCE, f"the reference of {sends.partner_link} says {said}")
+        message_delivery.correlate_with(run, env, sends.correlations, operation.input, value)
         return CallPartner(
             serial=0,
             item=instance.item,
@@ -179,14 +179,14 @@ class InvokeKind(ItemKind[Item]):
         order = replace(instance.order, serial=run.serial())
         run.case.posted[order.serial] = order
         run.orders.append(order)
-        run.end(instance, End.COMPLETED)
+        run.end(instance, InstanceEnd.COMPLETED)
 
-    def finished(self, run: Run, instance: Item, outcome: Outcome) -> None:
+    def order_finished(self, run: Run, instance: Item, outcome: Outcome) -> None:
         node = run.nodes[instance.node]
         if node.activity.sends is not None:
             told = ItemDone(item=instance.item, name=node.shown, kind=node.kind)
             run.orders.append(replace(told, outputs=outcome.outputs, fault=outcome.fault))
-        super().finished(run, instance, outcome)
+        super().order_finished(run, instance, outcome)
 
     def succeed(self, run: Run, instance: Item, outcome: Outcome) -> None:
         activity: Invoke = run.nodes[instance.node].activity
@@ -194,12 +194,12 @@ class InvokeKind(ItemKind[Item]):
             self.take(run, instance, activity.gets, outcome.outputs)
         elif activity.variable:
             data.assign(run.case, instance.env, activity.variable, outcome.outputs)
-        run.end(instance, End.COMPLETED)
+        run.end(instance, InstanceEnd.COMPLETED)
 
     def take(self, run: Run, instance: Item, gets: XmlMessage, answer: Value) -> None:
         message = operation_of(run.case, instance.env, gets, mine=False).output
-        message_taken(run.case, instance.env, gets, message, answer)
-        mail.correlate_with(run, instance.env, gets.correlations, message, answer)
+        store_message(run.case, instance.env, gets, message, answer)
+        message_delivery.correlate_with(run, instance.env, gets.correlations, message, answer)
 
     def phase(self, _instance: Item, /) -> str:
         return "invoked"
@@ -209,9 +209,9 @@ class MendKind(ItemKind[Item]):
     """A primitive of an exlet, which is done to the case that it mends. What came of it is `jobs.NAME.outputs`."""
 
     def prepare(self, run: Run, instance: Item) -> None:
-        activity: Mend = run.nodes[instance.node].activity
+        activity: PrimitiveStep = run.nodes[instance.node].activity
         case, env = run.case, instance.env
-        instance.order = DoMend(
+        instance.order = RunPrimitive(
             serial=0,
             item=instance.item,
             do=activity.do,
@@ -240,12 +240,12 @@ class WaitKind(ItemKind[TimedItem]):
         at = run.now + instance.duration_ms if instance.duration_ms >= 0 else instance.until
         add_timer(run, instance, Alarm(0, at))
 
-    def fired(self, run: Run, instance: TimedItem, serial: int) -> None:
+    def timer_fired(self, run: Run, instance: TimedItem, serial: int) -> None:
         take_timer(run, instance, serial)
-        run.end(instance, End.COMPLETED)
+        run.end(instance, InstanceEnd.COMPLETED)
 
     def succeed(self, run: Run, instance: TimedItem, _outcome: Outcome, /) -> None:
-        run.end(instance, End.COMPLETED)
+        run.end(instance, InstanceEnd.COMPLETED)
 
     def phase(self, _instance: Item, /) -> str:
         return "waiting"

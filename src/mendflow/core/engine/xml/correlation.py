@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final
 
-from mendflow.core.engine.faults import CORRELATION_VIOLATION, thrown
+from mendflow.core.engine.faults import CORRELATION_VIOLATION, flow_fault
 from mendflow.core.engine.state import Case, Env
-from mendflow.core.engine.xml.declared import declaring, world_of
+from mendflow.core.engine.xml.declarations import declaring_env, world_of
 from mendflow.core.engine.xml.properties import properties_of
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import Correlation
@@ -30,7 +30,7 @@ class Fit(IntEnum):
 
 def holder_of(case: Case, env: int, name: str) -> tuple[Env, tuple[str, ...]]:
     """The environment that a set belongs to, and the set's properties."""
-    found = declaring(case, env, lambda declared: name in declared.correlation_sets)
+    found = declaring_env(case, env, lambda declared: name in declared.correlation_sets)
     assert found is not None, f"no scope declares the correlation set {name}"
     declared = case.plan.nodes[found.node].declared
     assert declared is not None
@@ -64,7 +64,9 @@ def fit_of(
     return fit
 
 
-def bound_to(case: Case, env: int, correlations: Iterable[Correlation]) -> tuple[tuple[str, ...], Value] | None:
+def correlation_values(
+    case: Case, env: int, correlations: Iterable[Correlation]
+) -> tuple[tuple[str, ...], Value] | None:
     """The properties of a set, and the values that a message must have for them to be taken; None if there is none."""
     for each in correlations:
         home, properties = holder_of(case, env, each.set)
@@ -78,7 +80,7 @@ def demand_initiated(case: Case, env: int, correlations: Iterable[Correlation]) 
     """Whoever only follows a set cannot do so before somebody has initiated it."""
     for each in correlations:
         if each.initiate == "no" and holder_of(case, env, each.set)[0].variables.get(MARK + each.set) is None:
-            raise thrown(CORRELATION_VIOLATION, f"the correlation set {each.set} has not been initiated yet")
+            raise flow_fault(CORRELATION_VIOLATION, f"the correlation set {each.set} has not been initiated yet")
 
 
 def correlate(
@@ -91,16 +93,20 @@ def correlate(
         home, properties = holder_of(case, env, each.set)
         held = home.variables.get(MARK + each.set)
         if held is None and each.initiate == "no":
-            raise thrown(CORRELATION_VIOLATION, f"the correlation set {each.set} has not been initiated yet")
+            raise flow_fault(CORRELATION_VIOLATION, f"the correlation set {each.set} has not been initiated yet")
         if held is not None and each.initiate == "yes":
-            raise thrown(CORRELATION_VIOLATION, f"the correlation set {each.set} is initiated already")
+            raise flow_fault(CORRELATION_VIOLATION, f"the correlation set {each.set} is initiated already")
         values = properties_of(world_of(case), properties, message_type, message)
         if values is None:
-            raise thrown(CORRELATION_VIOLATION, f"the message has not all properties of the correlation set {each.set}")
+            raise flow_fault(
+                CORRELATION_VIOLATION, f"the message has not all properties of the correlation set {each.set}"
+            )
         if held is None:
             begun.append((home, MARK + each.set, values))
         elif values != held:
-            raise thrown(CORRELATION_VIOLATION, f"the message is of another conversation than set {each.set}: {values}")
+            raise flow_fault(
+                CORRELATION_VIOLATION, f"the message is of another conversation than set {each.set}: {values}"
+            )
     for home, name, values in begun:
         home.variables[name] = values
     return tuple(name for _, name, _ in begun)

@@ -2,31 +2,31 @@
 
 An alias says where: in a part, or in the whole; there the element itself, or what a query selects in it."""
 
-from mendflow.core.engine.faults import SELECTION_FAILURE, UNINITIALIZED_VARIABLE, Thrown, thrown
+from mendflow.core.engine.faults import SELECTION_FAILURE, UNINITIALIZED_VARIABLE, FlowFault, flow_fault
 from mendflow.core.expressions import xpath
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import Alias, XmlType, XmlWorld, element_text
+from mendflow.core.model.xml import PropertyAlias, XmlDefinitions, XmlType, element_text
 from mendflow.core.xml.declarations import builtin_of
-from mendflow.core.xml.plain import plain, text_of
-from mendflow.core.xml.reading import shared
+from mendflow.core.xml.reader import read_shared
+from mendflow.core.xml.simple_values import plain_value, text_of
 
 
-def alias_of(world: XmlWorld, name: str, of: XmlType) -> Alias:
+def alias_of(world: XmlDefinitions, name: str, of: XmlType) -> PropertyAlias:
     """Where the property stands in what is of this message, element or type."""
     for alias in world.aliases:
         if alias.property == name and alias.of == of:
             return alias
     holder = of.message or of.element or of.type
-    raise thrown(SELECTION_FAILURE, f"no alias says where the property {name} stands in {holder}")
+    raise flow_fault(SELECTION_FAILURE, f"no alias says where the property {name} stands in {holder}")
 
 
-def property_of(world: XmlWorld, name: str, of: XmlType, value: Value) -> Value:
+def property_of(world: XmlDefinitions, name: str, of: XmlType, value: Value) -> Value:
     """The value of a property in the value of a variable or in a message; plain where the property's type is simple."""
     alias = alias_of(world, name, of)
     if of.message:
         if not isinstance(value, dict) or alias.part not in value:
-            raise thrown(UNINITIALIZED_VARIABLE, f"the part {alias.part} has no value yet")
+            raise flow_fault(UNINITIALIZED_VARIABLE, f"the part {alias.part} has no value yet")
         value = value[alias.part]
     if alias.query is not None:
         value = _selected(alias.query, value, name)
@@ -34,19 +34,21 @@ def property_of(world: XmlWorld, name: str, of: XmlType, value: Value) -> Value:
     text = element_text(value)
     if type.type and builtin_of(world, type) is None:
         return value
-    return plain(world, type, text_of(value) if text is None else shared(text).string())
+    return plain_value(world, type, text_of(value) if text is None else read_shared(text).string())
 
 
 def _selected(query: Expr, value: Value, name: str) -> Value:
     text = element_text(value)
     if text is None:
-        raise thrown(SELECTION_FAILURE, f"the property {name} is selected by a query in what has no elements")
+        raise flow_fault(SELECTION_FAILURE, f"the property {name} is selected by a query in what has no elements")
     try:
-        found = xpath.evaluate(query, xpath.World(_no_variables), shared(text))
+        found = xpath.evaluate(query, xpath.XPathEnvironment(_no_variables), read_shared(text))
     except xpath.XPathError as error:
-        raise thrown(error.fault, f"the property {name}: {error}") from None
+        raise flow_fault(error.fault, f"the property {name}: {error}") from None
     if isinstance(found, list) and len(found) != 1:
-        raise thrown(SELECTION_FAILURE, f"the query of the property {name} selects {len(found)} nodes; it must be one")
+        raise flow_fault(
+            SELECTION_FAILURE, f"the query of the property {name} selects {len(found)} nodes; it must be one"
+        )
     return xpath.value_of(found)
 
 
@@ -60,7 +62,11 @@ def _whole(value: Value) -> Value:
 
 
 def properties_of(
-    world: XmlWorld, names: tuple[str, ...], message_type: str, message: Value, known: dict[str, Value] | None = None
+    world: XmlDefinitions,
+    names: tuple[str, ...],
+    message_type: str,
+    message: Value,
+    known: dict[str, Value] | None = None,
 ) -> list[Value] | None:
     """The values of these properties in a message, in their order; None if it does not have one of them. `known` are
     those that were looked up before."""
@@ -70,7 +76,7 @@ def properties_of(
         if name not in known:
             try:
                 known[name] = _whole(property_of(world, name, XmlType(message=message_type), message))
-            except Thrown:
+            except FlowFault:
                 known[name] = None
         if known[name] is None:
             return None

@@ -1,15 +1,15 @@
 """Whether a value from outside is of the shape that variables with XML have: messages by their parts, elements as
 text that can be read, plain values where the type is simple. What the schema says of them is not looked at here."""
 
-from mendflow.core.engine.faults import INVALID_VARIABLES, thrown
+from mendflow.core.engine.faults import INVALID_VARIABLES, flow_fault
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import XML, XmlType, XmlWorld, element_text
+from mendflow.core.model.xml import XML, XmlDefinitions, XmlType, element_text
 from mendflow.core.xml.declarations import builtin_of
-from mendflow.core.xml.door import BadXml
-from mendflow.core.xml.reading import shared
+from mendflow.core.xml.parser import BadXml
+from mendflow.core.xml.reader import read_shared
 
 
-def flaw(world: XmlWorld, type: XmlType, value: Value) -> str:
+def flaw(world: XmlDefinitions, type: XmlType, value: Value) -> str:
     """Nothing, or why no variable of this type can hold the value."""
     if type.message:
         return _flaw_of_message(world, type.message, value)
@@ -19,13 +19,13 @@ def flaw(world: XmlWorld, type: XmlType, value: Value) -> str:
     if text is None:
         return f'it must be an element, as {{"{XML}": "<name>...</name>"}}'
     try:
-        shared(text)
+        read_shared(text)
     except BadXml as refusal:
         return f"its XML cannot be read: {refusal.message}"
     return ""
 
 
-def _flaw_of_message(world: XmlWorld, message: str, value: Value) -> str:
+def _flaw_of_message(world: XmlDefinitions, message: str, value: Value) -> str:
     parts = world.messages.get(message, ())
     names = [part.name for part in parts]
     if not isinstance(value, dict):
@@ -40,7 +40,7 @@ def _flaw_of_message(world: XmlWorld, message: str, value: Value) -> str:
     return ""
 
 
-def demand_shape(world: XmlWorld, type: XmlType, value: Value, what: str) -> None:
+def demand_shape(world: XmlDefinitions, type: XmlType, value: Value, what: str) -> None:
     """Throw `invalidVariables` if no variable can hold it."""
     if found := flaw(world, type, value):
-        raise thrown(INVALID_VARIABLES, f"{what}: {found}")
+        raise flow_fault(INVALID_VARIABLES, f"{what}: {found}")

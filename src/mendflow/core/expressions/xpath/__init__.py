@@ -1,18 +1,24 @@
 """XPath 1.0, with what BPEL adds to it, on trees of our own.
 
-An expression is parsed once and kept. What it asks of a flow it asks a `World`; that it gives nothing is an
+An expression is parsed once and kept. What it asks of a flow it asks a `XPathEnvironment`; that it gives nothing is an
 `XPathError`, which knows the standard fault that it is in BPEL."""
 
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeVar
 
-from mendflow.core.expressions.xpath.calls import Call
+from mendflow.core.expressions.xpath.calls import CallTerm
+from mendflow.core.expressions.xpath.evaluation import (
+    Evaluation,
+    Focus,
+    UninitializedVariable,
+    XPathEnvironment,
+    XPathError,
+)
 from mendflow.core.expressions.xpath.flow_functions import PROPERTY, node_value, value_of
-from mendflow.core.expressions.xpath.parser import parsed
+from mendflow.core.expressions.xpath.parser import parse
 from mendflow.core.expressions.xpath.paths import nodes_of
-from mendflow.core.expressions.xpath.run import Focus, Run, Uninitialised, World, XPathError
-from mendflow.core.expressions.xpath.terms import Quoted, Term, Variable
+from mendflow.core.expressions.xpath.terms import StringTerm, Term, VariableTerm
 from mendflow.core.expressions.xpath.values import XValue, to_boolean, to_number, to_string
 from mendflow.core.model.expr import Expr
 from mendflow.core.xml.tree import Node
@@ -20,8 +26,8 @@ from mendflow.core.xml.tree import Node
 T = TypeVar("T")
 
 __all__ = [
-    "Uninitialised",
-    "World",
+    "UninitializedVariable",
+    "XPathEnvironment",
     "XPathError",
     "XValue",
     "evaluate",
@@ -36,35 +42,37 @@ __all__ = [
 ]
 
 
-def evaluate(expr: Expr, world: World, context: Node | None = None) -> XValue:
+def evaluate(expr: Expr, world: XPathEnvironment, context: Node | None = None) -> XValue:
     """What it gives: a truth value, a number, a text, or a list of nodes in document order."""
     return _evaluated(expr, world, context, _whole)
 
 
-def select(expr: Expr, world: World, context: Node | None = None) -> list[Node]:
+def select(expr: Expr, world: XPathEnvironment, context: Node | None = None) -> list[Node]:
     """The nodes that it selects, in document order."""
     return nodes_of(evaluate(expr, world, context), f"`{expr.text:.80}` gives")
 
 
-def truth(expr: Expr, world: World, context: Node | None = None) -> bool:
+def truth(expr: Expr, world: XPathEnvironment, context: Node | None = None) -> bool:
     return to_boolean(evaluate(expr, world, context))
 
 
-def text(expr: Expr, world: World, context: Node | None = None) -> str:
+def text(expr: Expr, world: XPathEnvironment, context: Node | None = None) -> str:
     return _evaluated(expr, world, context, to_string)
 
 
-def number(expr: Expr, world: World, context: Node | None = None) -> float:
+def number(expr: Expr, world: XPathEnvironment, context: Node | None = None) -> float:
     return _evaluated(expr, world, context, to_number)
 
 
-def _whole(value: XValue, _: Run) -> XValue:
+def _whole(value: XValue, _: Evaluation) -> XValue:
     """A list of nodes may be the tree's own, so who asked gets another."""
     return list(value) if isinstance(value, list) else value
 
 
-def _evaluated(expr: Expr, world: World, context: Node | None, wanted: Callable[[XValue, Run], T]) -> T:
-    term, run = _term(expr), Run(world)
+def _evaluated(
+    expr: Expr, world: XPathEnvironment, context: Node | None, wanted: Callable[[XValue, Evaluation], T]
+) -> T:
+    term, run = _term(expr), Evaluation(world)
     try:
         return wanted(term.value(Focus(run, context)), run)
     finally:
@@ -93,7 +101,7 @@ def _term(expr: Expr) -> Term:
 @lru_cache(maxsize=4096)
 def _compiled(text: str, namespaces: tuple[tuple[str, str], ...]) -> Term | XPathError:
     try:
-        return parsed(text, dict(namespaces))
+        return parse(text, dict(namespaces))
     except XPathError as error:
         return error
 
@@ -101,8 +109,8 @@ def _compiled(text: str, namespaces: tuple[tuple[str, str], ...]) -> Term | XPat
 def _asked_by(term: Term) -> set[str]:
     found = set()
     for each in term.all_terms():
-        if isinstance(each, Variable):
+        if isinstance(each, VariableTerm):
             found.add(each.name.partition(".")[0])
-        elif isinstance(each, Call) and each.name == PROPERTY and isinstance(each.arguments[0], Quoted):
+        elif isinstance(each, CallTerm) and each.name == PROPERTY and isinstance(each.arguments[0], StringTerm):
             found.add(each.arguments[0].text)
     return found

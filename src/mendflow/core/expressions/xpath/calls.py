@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
+from mendflow.core.expressions.xpath.evaluation import Focus
 from mendflow.core.expressions.xpath.functions import Function
-from mendflow.core.expressions.xpath.run import Focus
-from mendflow.core.expressions.xpath.terms import Focal, Term
+from mendflow.core.expressions.xpath.terms import FocusPart, Term
 from mendflow.core.expressions.xpath.values import XValue
 
 
-class Call(Term, frozen=True):
+class CallTerm(Term, frozen=True):
     name: str
     function: Function
     arguments: tuple[Term, ...]
@@ -16,8 +16,8 @@ class Call(Term, frozen=True):
     def inner(self) -> Iterable[Term]:
         return self.arguments
 
-    def asked_of_focus(self) -> Focal:
-        implied = Focal.NODE if len(self.arguments) < self.function.most == 1 else Focal(0)
+    def asked_of_focus(self) -> FocusPart:
+        implied = FocusPart.NODE if len(self.arguments) < self.function.most == 1 else FocusPart(0)
         return Term.asked_of_focus(self) | self.function.asks | implied
 
     def value(self, focus: Focus) -> XValue:

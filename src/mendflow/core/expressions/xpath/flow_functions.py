@@ -2,15 +2,15 @@
 
 from typing import Final
 
+from mendflow.core.expressions.xpath.evaluation import Focus, XPathError
 from mendflow.core.expressions.xpath.functions import MANY, Arguments, Function
-from mendflow.core.expressions.xpath.run import Focus, XPathError
-from mendflow.core.expressions.xpath.values import XValue, taken, to_string
+from mendflow.core.expressions.xpath.values import XValue, to_string, to_xpath_value
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_value
 from mendflow.core.xml import BadXml
-from mendflow.core.xml.plain import number_text
+from mendflow.core.xml.simple_values import number_text
 from mendflow.core.xml.tree import Element, Node
-from mendflow.core.xml.writing import write
+from mendflow.core.xml.writer import write
 
 EXECUTABLE: Final = "http://docs.oasis-open.org/wsbpel/2.0/process/executable"
 PROPERTY: Final = "getVariableProperty"
@@ -22,7 +22,7 @@ def _property(focus: Focus, arguments: Arguments) -> XValue:
     if ask is None:
         raise XPathError(f"{PROPERTY}() means nothing here: there are no messages")
     variable, name = (to_string(each, focus.run) for each in arguments)
-    return taken(ask(variable, name), f"the property {name:.200} of ${variable:.200}")
+    return to_xpath_value(ask(variable, name), f"the property {name:.200} of ${variable:.200}")
 
 
 def _transform(focus: Focus, arguments: Arguments) -> XValue:
@@ -36,7 +36,7 @@ def _transform(focus: Focus, arguments: Arguments) -> XValue:
         raise XPathError(f"the source of {TRANSFORM}() is not one element", fault="xsltInvalidSource")
     names = [to_string(each, focus.run) for each in rest[::2]]
     params = tuple(zip(names, (value_of(each) for each in rest[1::2]), strict=True))
-    return taken(ask(to_string(sheet, focus.run), _written(source[0]), params), "what the style sheet made")
+    return to_xpath_value(ask(to_string(sheet, focus.run), _written(source[0]), params), "what the style sheet made")
 
 
 def value_of(value: XValue) -> Value:

@@ -6,25 +6,25 @@ from typing import Final, Literal
 
 import msgspec
 
-from mendflow.core.expressions.xpath.run import Focus, Namespace, XPathError
-from mendflow.core.expressions.xpath.terms import Focal
+from mendflow.core.expressions.xpath.evaluation import Focus, NamespaceNode, XPathError
+from mendflow.core.expressions.xpath.terms import FocusPart
 from mendflow.core.expressions.xpath.values import XValue, text_number, to_boolean, to_number, to_string
 from mendflow.core.xml.tree import XML_NAMESPACE, Attribute, Element, Instruction, Node
 
 TEXT_CHARS_MAX: Final = 1 << 20
 MANY: Final = 1 << 10
 
-Gives = Literal["boolean", "number", "string", "nodes", "any"]
+ResultType = Literal["boolean", "number", "string", "nodes", "any"]
 Arguments = list[XValue]
-Work = Callable[[Focus, Arguments], XValue]
+FunctionBody = Callable[[Focus, Arguments], XValue]
 
 
 class Function(msgspec.Struct, frozen=True):
-    work: Work
-    gives: Gives
+    work: FunctionBody
+    gives: ResultType
     least: int = 0
     most: int = 0
-    asks: Focal = Focal(0)
+    asks: FocusPart = FocusPart(0)
     """Of the focus, whatever its arguments are. Where its only argument is left out, it asks for the node too."""
 
 
@@ -57,7 +57,7 @@ def _local_name(focus: Focus, arguments: Arguments) -> XValue:
     node = _subject(focus, arguments, "local-name")
     if isinstance(node, Instruction):
         return node.target
-    return node.local if isinstance(node, Element | Attribute | Namespace) else ""
+    return node.local if isinstance(node, Element | Attribute | NamespaceNode) else ""
 
 
 def _namespace_uri(focus: Focus, arguments: Arguments) -> XValue:
@@ -89,15 +89,15 @@ def _contains(focus: Focus, arguments: Arguments) -> XValue:
 
 
 def _substring_before(focus: Focus, arguments: Arguments) -> XValue:
-    before, mark, _ = _parted(focus, arguments)
+    before, mark, _ = _partition(focus, arguments)
     return before if mark else ""
 
 
 def _substring_after(focus: Focus, arguments: Arguments) -> XValue:
-    return _parted(focus, arguments)[2]
+    return _partition(focus, arguments)[2]
 
 
-def _parted(focus: Focus, arguments: Arguments) -> tuple[str, bool, str]:
+def _partition(focus: Focus, arguments: Arguments) -> tuple[str, bool, str]:
     text, mark = _text(focus, arguments), _text(focus, arguments, 1)
     at = text.find(mark)
     return (text[:at], True, text[at + len(mark) :]) if at >= 0 else ("", False, "")
@@ -106,8 +106,8 @@ def _parted(focus: Focus, arguments: Arguments) -> tuple[str, bool, str]:
 def _substring(focus: Focus, arguments: Arguments) -> XValue:
     """Characters at the positions from the second argument on, as many as the third says, both rounded."""
     text = _text(focus, arguments)
-    first = rounded(to_number(arguments[1], focus.run))
-    end = first + rounded(to_number(arguments[2], focus.run)) if len(arguments) > 2 else math.inf
+    first = round_half_up(to_number(arguments[1], focus.run))
+    end = first + round_half_up(to_number(arguments[2], focus.run)) if len(arguments) > 2 else math.inf
     if math.isnan(first) or math.isnan(end):
         return ""
     start = 0 if first < 1 else len(text) if first > len(text) else int(first) - 1
@@ -156,7 +156,7 @@ def _ceiling(focus: Focus, arguments: Arguments) -> XValue:
     return _whole(math.ceil, to_number(arguments[0], focus.run))
 
 
-def rounded(value: float) -> float:
+def round_half_up(value: float) -> float:
     """To the nearest whole number, and halves upwards."""
     if math.isnan(value) or math.isinf(value) or abs(value) >= 1 << 52:
         return value
@@ -178,8 +178,8 @@ CORE: Final[dict[str, Function]] = {
     "floor": Function(_floor, "number", 1, 1),
     # Nothing says which attributes are ids, since document types are not taken. So nothing has one.
     "id": Function(lambda _, __: [], "nodes", 1, 1),
-    "lang": Function(_lang, "boolean", 1, 1, Focal.NODE),
-    "last": Function(lambda focus, _: float(focus.size), "number", asks=Focal.SIZE),
+    "lang": Function(_lang, "boolean", 1, 1, FocusPart.NODE),
+    "last": Function(lambda focus, _: float(focus.size), "number", asks=FocusPart.SIZE),
     "local-name": Function(_local_name, "string", 0, 1),
     "name": Function(_name, "string", 0, 1),
     "namespace-uri": Function(_namespace_uri, "string", 0, 1),
@@ -193,8 +193,8 @@ CORE: Final[dict[str, Function]] = {
         0,
         1,
     ),
-    "position": Function(lambda focus, _: float(focus.position), "number", asks=Focal.POSITION),
-    "round": Function(lambda focus, arguments: rounded(to_number(arguments[0], focus.run)), "number", 1, 1),
+    "position": Function(lambda focus, _: float(focus.position), "number", asks=FocusPart.POSITION),
+    "round": Function(lambda focus, arguments: round_half_up(to_number(arguments[0], focus.run)), "number", 1, 1),
     "starts-with": Function(_starts_with, "boolean", 2, 2),
     "string": Function(_text, "string", 0, 1),
     "string-length": Function(_string_length, "number", 0, 1),

@@ -6,7 +6,7 @@ from typing import Final, Literal, cast
 
 import msgspec
 
-from mendflow.core.expressions.xpath.run import XPathError
+from mendflow.core.expressions.xpath.evaluation import XPathError
 
 CHARS_MAX: Final = 1 << 15
 NCNAME: Final = r"[^\W\d][\w.\-\u00b7]*"
@@ -23,32 +23,32 @@ NAMED: Final = frozenset({"and", "or", "div", "mod"})
 SIGNS: Final = frozenset({"/", "//", "|", "+", "-", "=", "!=", "<", "<=", ">", ">="})
 BEFORE_OPERAND: Final = frozenset({"@", "::", "(", "[", ","})
 
-Kind = Literal["number", "literal", "variable", "name", "sign", "operator", "end"]
+TokenKind = Literal["number", "literal", "variable", "name", "sign", "operator", "end"]
 
 
-class Token(msgspec.Struct, frozen=True):
-    kind: Kind
+class XPathToken(msgspec.Struct, frozen=True):
+    kind: TokenKind
     text: str
     offset: int
 
 
-def tokens(text: str) -> list[Token]:
+def tokenize(text: str) -> list[XPathToken]:
     """All words, and one that marks the end."""
     if len(text) > CHARS_MAX:
         raise XPathError(f"an expression has at most {CHARS_MAX:,} characters")
-    found: list[Token] = []
+    found: list[XPathToken] = []
     at = _after_blanks(text, 0)
     while at < len(text):
         word = WORD.match(text, at)
         if word is None:
             raise XPathError(_unknown(text[at]), at)
         assert word.lastgroup is not None
-        found.append(Token(_kind(word.lastgroup, word.group(), found, at), word.group(), at))
+        found.append(XPathToken(_kind(word.lastgroup, word.group(), found, at), word.group(), at))
         at = _after_blanks(text, word.end())
-    return [*found, Token("end", "", len(text))]
+    return [*found, XPathToken("end", "", len(text))]
 
 
-def _kind(group: str, text: str, before: list[Token], at: int) -> Kind:
+def _kind(group: str, text: str, before: list[XPathToken], at: int) -> TokenKind:
     follows_operand = bool(before) and before[-1].kind != "operator" and before[-1].text not in BEFORE_OPERAND
     if group == "name" and follows_operand:
         if text != "*" and text not in NAMED:
@@ -56,7 +56,7 @@ def _kind(group: str, text: str, before: list[Token], at: int) -> Kind:
         return "operator"
     if group == "sign" and text in SIGNS:
         return "operator"
-    return cast(Kind, group)
+    return cast(TokenKind, group)
 
 
 def _after_blanks(text: str, at: int) -> int:

@@ -5,23 +5,23 @@ from collections.abc import Mapping
 from typing import Final, NoReturn
 
 from mendflow.core.expressions.xpath.axes import AXES
-from mendflow.core.expressions.xpath.calls import Call
+from mendflow.core.expressions.xpath.calls import CallTerm
+from mendflow.core.expressions.xpath.evaluation import XPathError
 from mendflow.core.expressions.xpath.flow_functions import EXECUTABLE, FUNCTIONS, PROPERTY, TRANSFORM
 from mendflow.core.expressions.xpath.functions import CORE, Function
-from mendflow.core.expressions.xpath.lexer import Token, tokens
-from mendflow.core.expressions.xpath.paths import Filtered, KindTest, NameTest, Path, Step, Union
+from mendflow.core.expressions.xpath.lexer import XPathToken, tokenize
+from mendflow.core.expressions.xpath.paths import FilterTerm, KindTest, LocationPath, LocationStep, NameTest, UnionTerm
 from mendflow.core.expressions.xpath.predicates import Predicate, predicate_of
-from mendflow.core.expressions.xpath.run import XPathError
 from mendflow.core.expressions.xpath.terms import (
-    Arithmetic,
-    Comparison,
-    Focal,
-    Logic,
-    Negative,
-    Number,
-    Quoted,
+    ArithmeticTerm,
+    ComparisonTerm,
+    FocusPart,
+    LogicTerm,
+    NegationTerm,
+    NumberTerm,
+    StringTerm,
     Term,
-    Variable,
+    VariableTerm,
 )
 from mendflow.core.xml.tree import XML_NAMESPACE, name_of
 
@@ -37,16 +37,16 @@ STRENGTH: Final = {
     **dict.fromkeys(("*", "div", "mod"), 5),
 }
 NODE_KINDS: Final = frozenset({"comment", "node", "processing-instruction", "text"})
-ANYTHING: Final = Step("descendant-or-self", KindTest("node"))
+ANYTHING: Final = LocationStep("descendant-or-self", KindTest("node"))
 
 
-def parsed(text: str, namespaces: Mapping[str, str]) -> Term:
+def parse(text: str, namespaces: Mapping[str, str]) -> Term:
     """The expression, or an XPathError with the place of what is wrong in it."""
-    return _Parser(tokens(text), {"xml": XML_NAMESPACE, **namespaces}).whole()
+    return _Parser(tokenize(text), {"xml": XML_NAMESPACE, **namespaces}).whole()
 
 
 class _Parser:
-    def __init__(self, words: list[Token], namespaces: Mapping[str, str]) -> None:
+    def __init__(self, words: list[XPathToken], namespaces: Mapping[str, str]) -> None:
         self._words, self._namespaces = words, namespaces
         self._at = self._nesting = 0
 
@@ -57,14 +57,14 @@ class _Parser:
         return found
 
     @property
-    def _now(self) -> Token:
+    def _now(self) -> XPathToken:
         return self._words[self._at]
 
     @property
-    def _next(self) -> Token:
+    def _next(self) -> XPathToken:
         return self._words[min(self._at + 1, len(self._words) - 1)]
 
-    def _advance(self) -> Token:
+    def _advance(self) -> XPathToken:
         self._at += 1
         return self._words[self._at - 1]
 
@@ -81,7 +81,7 @@ class _Parser:
         if not self._take(text):
             self._wrong(f"`{text}` is missing")
 
-    def _wrong(self, message: str, at: Token | None = None) -> NoReturn:
+    def _wrong(self, message: str, at: XPathToken | None = None) -> NoReturn:
         raise XPathError(message, (at or self._now).offset)
 
     def _expression(self, least: int = 0) -> Term:
@@ -94,7 +94,7 @@ class _Parser:
             rest: list[tuple[str, Term]] = []
             while self._strength() == strength:
                 rest.append((self._advance().text, self._expression(strength + 1)))
-            left = _joined(strength, left, rest)
+            left = _join_operands(strength, left, rest)
         self._nesting -= least == 0
         return left
 
@@ -108,41 +108,41 @@ class _Parser:
         found = self._union()
         if not signs:
             return found
-        return Negative(found) if signs % 2 else Negative(Negative(found))
+        return NegationTerm(found) if signs % 2 else NegationTerm(NegationTerm(found))
 
     def _union(self) -> Term:
         parts = [self._path()]
         while self._take("|"):
             parts.append(self._path())
-        return parts[0] if len(parts) == 1 else Union(tuple(parts))
+        return parts[0] if len(parts) == 1 else UnionTerm(tuple(parts))
 
     def _path(self) -> Term:
         if self._begins_primary():
             return self._from_primary()
         absolute = self._is("/") or self._is("//")
-        steps: list[Step] = []
+        steps: list[LocationStep] = []
         if self._take("/"):
             if not self._begins_step():
-                return Path(None, True, ())
+                return LocationPath(None, True, ())
         elif self._take("//"):
             steps.append(ANYTHING)
         steps.append(self._step())
-        return Path(None, absolute, self._more_steps(steps))
+        return LocationPath(None, absolute, self._more_steps(steps))
 
     def _from_primary(self) -> Term:
         start = self._primary()
         if predicates := self._predicates():
-            start = Filtered(start, predicates)
+            start = FilterTerm(start, predicates)
         if not (self._is("/") or self._is("//")):
             return start
-        return Path(start, False, self._more_steps([]))
+        return LocationPath(start, False, self._more_steps([]))
 
-    def _more_steps(self, steps: list[Step]) -> tuple[Step, ...]:
+    def _more_steps(self, steps: list[LocationStep]) -> tuple[LocationStep, ...]:
         while self._is("/") or self._is("//"):
             if self._advance().text == "//":
                 steps.append(ANYTHING)
             steps.append(self._step())
-        return _shortened(steps)
+        return _shorten_steps(steps)
 
     def _begins_primary(self) -> bool:
         if self._now.kind in ("number", "literal", "variable") or self._is("("):
@@ -153,11 +153,11 @@ class _Parser:
     def _begins_step(self) -> bool:
         return self._now.kind == "name" or any(map(self._is, (".", "..", "@")))
 
-    def _step(self) -> Step:
+    def _step(self) -> LocationStep:
         if self._take("."):
-            return Step("self", KindTest("node"))
+            return LocationStep("self", KindTest("node"))
         if self._take(".."):
-            return Step("parent", KindTest("node"))
+            return LocationStep("parent", KindTest("node"))
         axis = "child"
         if self._take("@"):
             axis = "attribute"
@@ -166,7 +166,7 @@ class _Parser:
                 self._wrong(f"`{self._now.text:.40}` is no axis; there are {', '.join(AXES)}")
             axis = self._advance().text
             self._advance()
-        return Step(axis, self._test(), self._predicates())
+        return LocationStep(axis, self._test(), self._predicates())
 
     def _test(self) -> NameTest | KindTest:
         if self._now.kind != "name":
@@ -181,7 +181,7 @@ class _Parser:
         ns, local = self._name(word) if ":" in word.text else ("", word.text)
         return NameTest(ns, None if local == "*" else local)
 
-    def _kind_test(self, word: Token) -> KindTest:
+    def _kind_test(self, word: XPathToken) -> KindTest:
         self._demand("(")
         target = None
         if word.text == "processing-instruction" and self._now.kind == "literal":
@@ -200,20 +200,20 @@ class _Parser:
         word = self._advance()
         match word.kind:
             case "number":
-                return Number(float(word.text))
+                return NumberTerm(float(word.text))
             case "literal":
-                return Quoted(word.text[1:-1])
+                return StringTerm(word.text[1:-1])
             case "variable":
                 if ":" in word.text:
                     self._wrong("names of variables have no prefix", word)
-                return Variable(word.text[1:].strip())
+                return VariableTerm(word.text[1:].strip())
             case "name":
                 return self._call(word)
         found = self._expression()
         self._demand(")")
         return found
 
-    def _call(self, word: Token) -> Term:
+    def _call(self, word: XPathToken) -> Term:
         function = self._function(word)
         arguments: list[Term] = []
         self._demand("(")
@@ -226,9 +226,9 @@ class _Parser:
         local = word.text.rpartition(":")[2]
         if function is FUNCTIONS.get(local):
             arguments = self._with_names(local, arguments, word)
-        return Call(local, function, tuple(arguments))
+        return CallTerm(local, function, tuple(arguments))
 
-    def _function(self, word: Token) -> Function:
+    def _function(self, word: XPathToken) -> Function:
         if ":" not in word.text:
             found = CORE.get(word.text)
         else:
@@ -238,41 +238,43 @@ class _Parser:
             self._wrong(f"there is no function {word.text:.80}()", word)
         return found
 
-    def _with_names(self, function: str, arguments: list[Term], word: Token) -> list[Term]:
+    def _with_names(self, function: str, arguments: list[Term], word: XPathToken) -> list[Term]:
         """Names that stand in texts get their namespaces, since only here the prefixes are known."""
-        if not isinstance(arguments[0], Quoted) or (function == PROPERTY and not isinstance(arguments[1], Quoted)):
+        if not isinstance(arguments[0], StringTerm) or (
+            function == PROPERTY and not isinstance(arguments[1], StringTerm)
+        ):
             self._wrong(f"{function}() takes names as texts in quotation marks", word)
         names = (1,) if function == PROPERTY else range(2, len(arguments), 2)
         assert function in (PROPERTY, TRANSFORM)
         for at in names:
-            if isinstance(quoted := arguments[at], Quoted):
-                arguments[at] = Quoted(self._expanded(quoted.text.strip(), word))
+            if isinstance(quoted := arguments[at], StringTerm):
+                arguments[at] = StringTerm(self._expanded(quoted.text.strip(), word))
         return arguments
 
-    def _name(self, word: Token) -> tuple[str, str]:
+    def _name(self, word: XPathToken) -> tuple[str, str]:
         prefix, _, local = word.text.partition(":")
         if prefix not in self._namespaces:
             self._wrong(f"the prefix `{prefix:.40}` has no meaning here; declare it with xmlns:{prefix:.40}", word)
         return self._namespaces[prefix], local
 
-    def _expanded(self, name: str, word: Token) -> str:
+    def _expanded(self, name: str, word: XPathToken) -> str:
         if ":" not in name:
             return name
-        return name_of(*self._name(Token("name", name, word.offset)))
+        return name_of(*self._name(XPathToken("name", name, word.offset)))
 
 
-def _joined(strength: int, first: Term, rest: list[tuple[str, Term]]) -> Term:
+def _join_operands(strength: int, first: Term, rest: list[tuple[str, Term]]) -> Term:
     if strength <= STRENGTH["and"]:
-        return Logic(rest[0][0], (first, *(term for _, term in rest)))
-    return Comparison(first, tuple(rest)) if strength < STRENGTH["+"] else Arithmetic(first, tuple(rest))
+        return LogicTerm(rest[0][0], (first, *(term for _, term in rest)))
+    return ComparisonTerm(first, tuple(rest)) if strength < STRENGTH["+"] else ArithmeticTerm(first, tuple(rest))
 
 
-def _shortened(steps: list[Step]) -> tuple[Step, ...]:
+def _shorten_steps(steps: list[LocationStep]) -> tuple[LocationStep, ...]:
     """`//name` as one step down, where no predicate counts: the same nodes without a look at each in between."""
-    found: list[Step] = []
+    found: list[LocationStep] = []
     for step in steps:
         if found and found[-1] is ANYTHING and step.axis == "child" and not any(map(_counts, step.predicates)):
-            found[-1] = Step("descendant", step.test, step.predicates)
+            found[-1] = LocationStep("descendant", step.test, step.predicates)
         else:
             found.append(step)
     return tuple(found)
@@ -281,11 +283,11 @@ def _shortened(steps: list[Step]) -> tuple[Step, ...]:
 def _counts(predicate: Predicate) -> bool:
     """Whether it may ask for a position: by a number, or by position() and last()."""
     asked = predicate.asked
-    if isinstance(asked, Call) and asked.function.gives in ("number", "any"):
+    if isinstance(asked, CallTerm) and asked.function.gives in ("number", "any"):
         return True
-    if isinstance(asked, Number | Negative | Arithmetic | Variable):
+    if isinstance(asked, NumberTerm | NegationTerm | ArithmeticTerm | VariableTerm):
         return True
-    return bool(asked.asks & (Focal.POSITION | Focal.SIZE))
+    return bool(asked.asks & (FocusPart.POSITION | FocusPart.SIZE))
 
 
 def _many(function: Function) -> str:

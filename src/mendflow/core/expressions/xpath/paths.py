@@ -9,15 +9,15 @@ from typing import Final
 import msgspec
 
 from mendflow.core.expressions.xpath.axes import AXES, REVERSE, STAYS_FLAT
+from mendflow.core.expressions.xpath.evaluation import Evaluation, Focus, NamespaceNode, XPathError
 from mendflow.core.expressions.xpath.predicates import Predicate
-from mendflow.core.expressions.xpath.run import Focus, Namespace, Run, XPathError
-from mendflow.core.expressions.xpath.terms import Focal, Term
+from mendflow.core.expressions.xpath.terms import FocusPart, Term
 from mendflow.core.expressions.xpath.values import XValue
-from mendflow.core.xml.tree import Attribute, Comment, Document, Element, Instruction, Node, Text, name_of
+from mendflow.core.xml.tree import Attribute, Comment, Element, Instruction, Node, Text, XmlDocument, name_of
 
-PRINCIPAL: Final[dict[str, type[Node]]] = {"attribute": Attribute, "namespace": Namespace}
-FINDS: Final = frozenset({"child", "attribute"})
-FOUND_AT_ONCE: Final = 100
+PRINCIPAL: Final[dict[str, type[Node]]] = {"attribute": Attribute, "namespace": NamespaceNode}
+SEARCH_AXES: Final = frozenset({"child", "attribute"})
+INDEXED_AXES: Final = 100
 """So many nodes are found by their name with the work of looking at one."""
 
 
@@ -30,7 +30,7 @@ class NameTest(msgspec.Struct, frozen=True):
     def holds(self, node: Node, principal: type[Node]) -> bool:
         if not isinstance(node, principal):
             return False
-        assert isinstance(node, Element | Attribute | Namespace)
+        assert isinstance(node, Element | Attribute | NamespaceNode)
         return (self.local is None or node.local == self.local) and (self.ns is None or node.ns == self.ns)
 
 
@@ -48,7 +48,7 @@ class KindTest(msgspec.Struct, frozen=True):
         return isinstance(node, Instruction) and self.target in (None, node.target)
 
 
-class Step(msgspec.Struct, frozen=True):
+class LocationStep(msgspec.Struct, frozen=True):
     axis: str
     test: NameTest | KindTest
     predicates: tuple[Predicate, ...] = ()
@@ -58,40 +58,40 @@ class Step(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         test = self.test
-        if self.axis in FINDS and isinstance(test, NameTest) and test.ns is not None and test.local is not None:
+        if self.axis in SEARCH_AXES and isinstance(test, NameTest) and test.ns is not None and test.local is not None:
             msgspec.structs.force_setattr(self, "name", (test.ns, test.local))
 
-    def along(self, node: Node, run: Run) -> list[Node]:
+    def along(self, node: Node, run: Evaluation) -> list[Node]:
         """Where it leads from one node, in document order. The list is nobody's to change."""
-        found = self._tested(node, run) if self.name is None else self._found(node, self.name, run)
+        found = self._apply_test(node, run) if self.name is None else self._find_named(node, self.name, run)
         for predicate in self.predicates:
-            found = predicate.kept(found, run)
+            found = predicate.apply(found, run)
         return found[::-1] if self.axis in REVERSE else found
 
-    def along_all(self, nodes: list[Node], run: Run) -> list[Node]:
+    def along_all(self, nodes: list[Node], run: Evaluation) -> list[Node]:
         """Where it leads from each of several, one after the other."""
         if self.name is None or self.axis != "child" or self.predicates:
             return [each for node in nodes for each in self.along(node, run)]
         ns, local = self.name
         found: list[Node] = [
-            each for node in nodes if isinstance(node, Element | Document) for each in node.named(ns, local)
+            each for node in nodes if isinstance(node, Element | XmlDocument) for each in node.named(ns, local)
         ]
-        run.spend(len(nodes) + len(found) // FOUND_AT_ONCE)
+        run.spend(len(nodes) + len(found) // INDEXED_AXES)
         return found
 
-    def _found(self, node: Node, name: tuple[str, str], run: Run) -> list[Node]:
+    def _find_named(self, node: Node, name: tuple[str, str], run: Evaluation) -> list[Node]:
         """What has a name is found by it, and the others are not looked at."""
         run.spend(1)
         if self.axis == "attribute":
             mark = node.attributes.get(name_of(*name)) if isinstance(node, Element) else None
             return [mark] if mark is not None else []
-        if not isinstance(node, Element | Document):
+        if not isinstance(node, Element | XmlDocument):
             return []
         found: list[Node] = node.named(*name)  # type: ignore[assignment]  # nobody puts another kind of node into it
-        run.spend(len(found) // FOUND_AT_ONCE)
+        run.spend(len(found) // INDEXED_AXES)
         return found
 
-    def _tested(self, node: Node, run: Run) -> list[Node]:
+    def _apply_test(self, node: Node, run: Evaluation) -> list[Node]:
         principal = PRINCIPAL.get(self.axis, Element)
         holds = self.test.holds
         every = list(AXES[self.axis](node, run))
@@ -99,12 +99,12 @@ class Step(msgspec.Struct, frozen=True):
         return [each for each in every if holds(each, principal)]
 
 
-class Path(Term, frozen=True):
+class LocationPath(Term, frozen=True):
     """`start` is where it begins: an expression, the root of the context node's tree, or the context node."""
 
     start: Term | None
     absolute: bool
-    steps: tuple[Step, ...]
+    steps: tuple[LocationStep, ...]
 
     def inner(self) -> Iterable[Term]:
         if self.start is not None:
@@ -112,9 +112,9 @@ class Path(Term, frozen=True):
         for step in self.steps:
             yield from (predicate.asked for predicate in step.predicates)
 
-    def asked_of_focus(self) -> Focal:
+    def asked_of_focus(self) -> FocusPart:
         """Only where it begins: predicates of the path have nodes and positions of their own."""
-        return self.start.asks if self.start is not None else Focal.NODE
+        return self.start.asks if self.start is not None else FocusPart.NODE
 
     @property
     def attribute(self) -> str:
@@ -138,12 +138,12 @@ class Path(Term, frozen=True):
         at = focus.node
         while at.parent is not None:
             at = at.parent
-        if not isinstance(at, Document):
+        if not isinstance(at, XmlDocument):
             raise XPathError("the context node stands in no document, so there is no `/` here")
         return [at]
 
 
-def _step(nodes: list[Node], flat: bool, step: Step, run: Run) -> tuple[list[Node], bool]:
+def _step(nodes: list[Node], flat: bool, step: LocationStep, run: Evaluation) -> tuple[list[Node], bool]:
     """The next nodes, and whether none of them holds another."""
     if len(nodes) == 1:
         found = step.along(nodes[0], run)
@@ -153,11 +153,11 @@ def _step(nodes: list[Node], flat: bool, step: Step, run: Run) -> tuple[list[Nod
         return every, True
     if step.axis == "self" or (flat and step.axis.startswith("descendant")):
         return every, False
-    ordered = run.ordered(every)
+    ordered = run.document_order(every)
     return ordered, len(ordered) <= 1
 
 
-class Filtered(Term, frozen=True):
+class FilterTerm(Term, frozen=True):
     """The nodes of an expression for which predicates hold, counted in document order."""
 
     start: Term
@@ -166,17 +166,17 @@ class Filtered(Term, frozen=True):
     def inner(self) -> Iterable[Term]:
         return (self.start, *(predicate.asked for predicate in self.predicates))
 
-    def asked_of_focus(self) -> Focal:
+    def asked_of_focus(self) -> FocusPart:
         return self.start.asks
 
     def value(self, focus: Focus) -> XValue:
         nodes = nodes_of(self.start.value(focus), "a predicate stands behind")
         for predicate in self.predicates:
-            nodes = predicate.kept(nodes, focus.run)
+            nodes = predicate.apply(nodes, focus.run)
         return nodes
 
 
-class Union(Term, frozen=True):
+class UnionTerm(Term, frozen=True):
     parts: tuple[Term, ...]
 
     def inner(self) -> Iterable[Term]:
@@ -184,7 +184,7 @@ class Union(Term, frozen=True):
 
     def value(self, focus: Focus) -> XValue:
         found = [node for part in self.parts for node in nodes_of(part.value(focus), "`|` joins")]
-        return focus.run.ordered(found)
+        return focus.run.document_order(found)
 
 
 def nodes_of(value: XValue, what: str) -> list[Node]:

@@ -10,22 +10,22 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.expressions.xpath.calls import Call
-from mendflow.core.expressions.xpath.run import Focus, Run
+from mendflow.core.expressions.xpath.calls import CallTerm
+from mendflow.core.expressions.xpath.evaluation import Evaluation, Focus
 from mendflow.core.expressions.xpath.terms import (
-    Arithmetic,
-    Comparison,
-    Focal,
-    Logic,
-    Negative,
-    Number,
-    Quoted,
+    ArithmeticTerm,
+    ComparisonTerm,
+    FocusPart,
+    LogicTerm,
+    NegationTerm,
+    NumberTerm,
+    StringTerm,
     Term,
 )
-from mendflow.core.expressions.xpath.values import MIRRORED, XValue, compare, text_number, to_boolean, to_number
+from mendflow.core.expressions.xpath.values import SWAPPED, XValue, compare, text_number, to_boolean, to_number
 from mendflow.core.xml.tree import Attribute, Element, Node
 
-ONE_BY_ONE: Final = Focal.NODE | Focal.POSITION
+ONE_BY_ONE: Final = FocusPart.NODE | FocusPart.POSITION
 
 
 class Predicate(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class Predicate(msgspec.Struct, frozen=True):
     asked: Term
     term: Term
 
-    def kept(self, nodes: list[Node], run: Run) -> list[Node]:
+    def apply(self, nodes: list[Node], run: Evaluation) -> list[Node]:
         """Those that it holds for. A number asks for the position. The list that came in stays as it is."""
         run.spend(len(nodes))
         size, found = len(nodes), []
@@ -46,10 +46,10 @@ class Predicate(msgspec.Struct, frozen=True):
         return found
 
 
-class Same(Predicate, frozen=True):
+class ConstantPredicate(Predicate, frozen=True):
     """One that says the same of all nodes: a number picks one of them, anything else takes all or none."""
 
-    def kept(self, nodes: list[Node], run: Run) -> list[Node]:
+    def apply(self, nodes: list[Node], run: Evaluation) -> list[Node]:
         run.spend(1)
         if not nodes:
             return []
@@ -59,12 +59,12 @@ class Same(Predicate, frozen=True):
         return list(nodes) if to_boolean(value) else []
 
 
-class Placed(Predicate, frozen=True):
+class PositionPredicate(Predicate, frozen=True):
     """`position() = term`, or another comparison with it."""
 
     operator: str
 
-    def kept(self, nodes: list[Node], run: Run) -> list[Node]:
+    def apply(self, nodes: list[Node], run: Evaluation) -> list[Node]:
         run.spend(1)
         if not nodes:
             return []
@@ -75,12 +75,12 @@ class Placed(Predicate, frozen=True):
         return [node for place, node in enumerate(nodes, 1) if compare(self.operator, float(place), value, run)]
 
 
-class Marked(Predicate, frozen=True):
+class AttributePredicate(Predicate, frozen=True):
     """`@name = term`."""
 
     name: str
 
-    def kept(self, nodes: list[Node], run: Run) -> list[Node]:
+    def apply(self, nodes: list[Node], run: Evaluation) -> list[Node]:
         run.spend(2 * len(nodes))
         if not nodes:
             return []
@@ -118,7 +118,7 @@ def _at(nodes: list[Node], operator: str, number: float) -> list[Node]:
     return nodes[below:up_to]
 
 
-class Once(Term, frozen=True):
+class CachedTerm(Term, frozen=True):
     """A term that gives the same at every focus: it is asked once in an evaluation."""
 
     term: Term
@@ -137,32 +137,34 @@ class Once(Term, frozen=True):
 def predicate_of(asked: Term) -> Predicate:
     """The predicate that a term is."""
     if not asked.asks & ONE_BY_ONE:
-        return Same(asked, marked(asked))
-    if isinstance(asked, Comparison) and len(asked.rest) == 1:
+        return ConstantPredicate(asked, cache_constant_terms(asked))
+    if isinstance(asked, ComparisonTerm) and len(asked.rest) == 1:
         ((operator, right),) = asked.rest
-        for one, other, how in ((asked.first, right, operator), (right, asked.first, MIRRORED[operator])):
+        for one, other, how in ((asked.first, right, operator), (right, asked.first, SWAPPED[operator])):
             if other.asks & ONE_BY_ONE:
                 continue
-            if isinstance(one, Call) and one.function.asks == Focal.POSITION and how != "!=":
-                return Placed(asked, marked(other), how)
+            if isinstance(one, CallTerm) and one.function.asks == FocusPart.POSITION and how != "!=":
+                return PositionPredicate(asked, cache_constant_terms(other), how)
             if one.attribute and how == "=":
-                return Marked(asked, marked(other), one.attribute)
-    return Predicate(asked, marked(asked))
+                return AttributePredicate(asked, cache_constant_terms(other), one.attribute)
+    return Predicate(asked, cache_constant_terms(asked))
 
 
-def marked(term: Term) -> Term:
+def cache_constant_terms(term: Term) -> Term:
     """The term, with each largest part that gives the same at every focus made one that is asked once."""
-    if isinstance(term, Number | Quoted):
+    if isinstance(term, NumberTerm | StringTerm):
         return term
     if not term.asks:
-        return Once(term)
+        return CachedTerm(term)
     match term:
-        case Comparison(first, rest) | Arithmetic(first, rest):
-            return type(term)(marked(first), tuple((operator, marked(each)) for operator, each in rest))
-        case Logic(operator, parts):
-            return Logic(operator, tuple(map(marked, parts)))
-        case Negative(inner):
-            return Negative(marked(inner))
-        case Call(name, function, arguments):
-            return Call(name, function, tuple(map(marked, arguments)))
+        case ComparisonTerm(first, rest) | ArithmeticTerm(first, rest):
+            return type(term)(
+                cache_constant_terms(first), tuple((operator, cache_constant_terms(each)) for operator, each in rest)
+            )
+        case LogicTerm(operator, parts):
+            return LogicTerm(operator, tuple(map(cache_constant_terms, parts)))
+        case NegationTerm(inner):
+            return NegationTerm(cache_constant_terms(inner))
+        case CallTerm(name, function, arguments):
+            return CallTerm(name, function, tuple(map(cache_constant_terms, arguments)))
     return term

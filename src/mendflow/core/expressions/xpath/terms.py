@@ -10,11 +10,11 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.expressions.xpath.run import Focus, Uninitialised
-from mendflow.core.expressions.xpath.values import XValue, compare, taken, to_boolean, to_number
+from mendflow.core.expressions.xpath.evaluation import Focus, UninitializedVariable
+from mendflow.core.expressions.xpath.values import XValue, compare, to_boolean, to_number, to_xpath_value
 
 
-class Focal(Flag):
+class FocusPart(Flag):
     """What a focus has: a context node, its position, and how many there are."""
 
     NODE = auto()
@@ -23,7 +23,7 @@ class Focal(Flag):
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True):
-    asks: Focal = Focal(0)
+    asks: FocusPart = FocusPart(0)
     """What it may ask of the focus. What asks nothing gives the same at every focus of an evaluation."""
 
     def __post_init__(self) -> None:
@@ -37,8 +37,8 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
         """The terms that it is made of."""
         return ()
 
-    def asked_of_focus(self) -> Focal:
-        return reduce(or_, (term.asks for term in self.inner()), Focal(0))
+    def asked_of_focus(self) -> FocusPart:
+        return reduce(or_, (term.asks for term in self.inner()), FocusPart(0))
 
     @property
     def attribute(self) -> str:
@@ -52,21 +52,21 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
             yield from term.all_terms()
 
 
-class Quoted(Term, frozen=True):
+class StringTerm(Term, frozen=True):
     text: str
 
     def value(self, focus: Focus) -> XValue:
         return self.text
 
 
-class Number(Term, frozen=True):
+class NumberTerm(Term, frozen=True):
     number: float
 
     def value(self, focus: Focus) -> XValue:
         return self.number
 
 
-class Variable(Term, frozen=True):
+class VariableTerm(Term, frozen=True):
     """`$name`, or `$name.part`. A name with a dot may also be one whole name, as names of links are."""
 
     name: str
@@ -79,12 +79,12 @@ class Variable(Term, frozen=True):
         except KeyError:
             return self._whole(focus, name, part)
         if not part:
-            return taken(held, f"${name}")
+            return to_xpath_value(held, f"${name}")
         if not isinstance(held, dict):
             return self._whole(focus, name, part)
         if part not in held:
-            raise Uninitialised(name, part)
-        return taken(held[part], f"${self.name}")
+            raise UninitializedVariable(name, part)
+        return to_xpath_value(held[part], f"${self.name}")
 
     def _whole(self, focus: Focus, name: str, part: str) -> XValue:
         try:
@@ -92,11 +92,11 @@ class Variable(Term, frozen=True):
         except KeyError:
             held = None
         if held is None:
-            raise Uninitialised(name, part)
-        return taken(held, f"${self.name}")
+            raise UninitializedVariable(name, part)
+        return to_xpath_value(held, f"${self.name}")
 
 
-class Negative(Term, frozen=True):
+class NegationTerm(Term, frozen=True):
     term: Term
 
     def inner(self) -> Iterable[Term]:
@@ -106,7 +106,7 @@ class Negative(Term, frozen=True):
         return -to_number(self.term.value(focus), focus.run)
 
 
-class Logic(Term, frozen=True):
+class LogicTerm(Term, frozen=True):
     """`and` or `or`: what decides ends it, and nothing behind that is looked at."""
 
     operator: str
@@ -120,7 +120,7 @@ class Logic(Term, frozen=True):
         return any(values) if self.operator == "or" else all(values)
 
 
-class Comparison(Term, frozen=True):
+class ComparisonTerm(Term, frozen=True):
     """From left to right: `3 > 2 > 1` compares 1 with what `3 > 2` gave."""
 
     first: Term
@@ -136,7 +136,7 @@ class Comparison(Term, frozen=True):
         return found
 
 
-class Arithmetic(Term, frozen=True):
+class ArithmeticTerm(Term, frozen=True):
     first: Term
     rest: tuple[tuple[str, Term], ...]
 
@@ -146,7 +146,7 @@ class Arithmetic(Term, frozen=True):
     def value(self, focus: Focus) -> XValue:
         found = to_number(self.first.value(focus), focus.run)
         for operator, term in self.rest:
-            found = DOING[operator](found, to_number(term.value(focus), focus.run))
+            found = OPERATORS[operator](found, to_number(term.value(focus), focus.run))
         return found
 
 
@@ -162,7 +162,7 @@ def _mod(a: float, b: float) -> float:
     return math.nan if b == 0 or math.isinf(a) or math.isnan(a) or math.isnan(b) else math.fmod(a, b)
 
 
-DOING: Final[dict[str, Callable[[float, float], float]]] = {
+OPERATORS: Final[dict[str, Callable[[float, float], float]]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,

@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from mendflow.core.expressions.texts import too_large
-from mendflow.core.expressions.xpath.run import Kept, Run, XPathError
+from mendflow.core.expressions.text_values import too_large
+from mendflow.core.expressions.xpath.evaluation import Evaluation, FlowValue, XPathError
 from mendflow.core.model.values import is_spilled
 from mendflow.core.model.xml import element_text
 from mendflow.core.xml import BadXml
-from mendflow.core.xml.plain import number_text
-from mendflow.core.xml.reading import shared
+from mendflow.core.xml.reader import read_shared
+from mendflow.core.xml.simple_values import number_text
 from mendflow.core.xml.tree import Node
 
 XValue = bool | float | str | list[Node]
@@ -27,10 +27,10 @@ ORDERS: Final[dict[str, Callable[[float, float], bool]]] = {
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
 }
-MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+SWAPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
 
-def taken(value: Kept, what: str) -> XValue:
+def to_xpath_value(value: FlowValue, what: str) -> XValue:
     """A value of the flow as XPath sees it. An element is a node-set of it."""
     if isinstance(value, Node):
         return [value]
@@ -49,7 +49,7 @@ def taken(value: Kept, what: str) -> XValue:
 
 def _root(text: str, what: str) -> Node:
     try:
-        return shared(text)
+        return read_shared(text)
     except BadXml as error:
         raise XPathError(f"{what} is no XML that can be read: {error}") from None
 
@@ -61,7 +61,7 @@ def as_float(value: float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def to_string(value: XValue, run: Run) -> str:
+def to_string(value: XValue, run: Evaluation) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -71,7 +71,7 @@ def to_string(value: XValue, run: Run) -> str:
     return number_text(value)
 
 
-def to_number(value: XValue, run: Run) -> float:
+def to_number(value: XValue, run: Evaluation) -> float:
     if isinstance(value, float):
         return value
     if isinstance(value, bool):
@@ -92,13 +92,13 @@ def to_boolean(value: XValue) -> bool:
     return bool(value)
 
 
-def compare(operator: str, left: XValue, right: XValue, run: Run) -> bool:
+def compare(operator: str, left: XValue, right: XValue, run: Evaluation) -> bool:
     if isinstance(left, list):
         if isinstance(right, list):
             return _of_sets(operator, left, right, run)
         return _of_set(operator, left, right, run)
     if isinstance(right, list):
-        return _of_set(MIRRORED[operator], right, left, run)
+        return _of_set(SWAPPED[operator], right, left, run)
     if operator in ORDERS:
         return ORDERS[operator](to_number(left, run), to_number(right, run))
     if isinstance(left, bool) or isinstance(right, bool):
@@ -110,7 +110,7 @@ def compare(operator: str, left: XValue, right: XValue, run: Run) -> bool:
     return equal == (operator == "=")
 
 
-def _of_set(operator: str, nodes: list[Node], other: bool | float | str, run: Run) -> bool:
+def _of_set(operator: str, nodes: list[Node], other: bool | float | str, run: Evaluation) -> bool:
     """Whether any node compares so with a value that is no node-set."""
     if isinstance(other, bool):
         return compare(operator, bool(nodes), other, run)
@@ -120,7 +120,7 @@ def _of_set(operator: str, nodes: list[Node], other: bool | float | str, run: Ru
     return any((run.string(node) == other) == (operator == "=") for node in nodes)
 
 
-def _of_sets(operator: str, left: list[Node], right: list[Node], run: Run) -> bool:
+def _of_sets(operator: str, left: list[Node], right: list[Node], run: Evaluation) -> bool:
     if operator in ORDERS:
         return _some_ordered(operator, _numbers(left, run), _numbers(right, run))
     ours, theirs = {run.string(node) for node in left}, {run.string(node) for node in right}
@@ -129,7 +129,7 @@ def _of_sets(operator: str, left: list[Node], right: list[Node], run: Run) -> bo
     return bool(ours and theirs) and not (len(ours) == len(theirs) == 1 and ours == theirs)
 
 
-def _numbers(nodes: list[Node], run: Run) -> list[float]:
+def _numbers(nodes: list[Node], run: Evaluation) -> list[float]:
     return [number for node in nodes if not math.isnan(number := text_number(run.string(node)))]
 
 

@@ -7,21 +7,21 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.xml import parse
-from mendflow.core.xml.encodings import decoded
+from mendflow.core.xml.encodings import decode
 from mendflow.formats.bpel import parse_bpel, read_bpel
 from mendflow.formats.bpel.adapter.aliases import Aliases
-from mendflow.formats.bpel.adapter.calls import Calls
-from mendflow.formats.bpel.adapter.carrying import carried, serialized
-from mendflow.formats.bpel.adapter.splicing import Splice
-from mendflow.formats.bpel.adapter.weaving import Woven, chosen_calls, weave
+from mendflow.formats.bpel.adapter.calls import InvokeReader
+from mendflow.formats.bpel.adapter.file_copies import copy_files, serialize_document
+from mendflow.formats.bpel.adapter.text_edits import TextEditor
+from mendflow.formats.bpel.adapter.weaving import WeavingReport, select_calls, weave
 from mendflow.formats.bpel.ports import port_wsdl
-from mendflow.formats.bpel.reading import Reading
+from mendflow.formats.bpel.reader import XmlReader
 from mendflow.formats.bpel.vocabulary import SOAP
 from mendflow.formats.files import flow_bytes
 
-__all__ = ["IN_PROCESS", "Adapted", "adapt"]
+__all__ = ["IN_PROCESS", "AdaptedProcess", "adapt"]
 
 IN_PROCESS: Final = "mendflow:proxy"
 """The proxy of whichever server runs the process."""
@@ -30,14 +30,14 @@ IN_PROCESS: Final = "mendflow:proxy"
 PROXY_FILE: Final = "mendflow-proxy.wsdl"
 
 
-class Adapted(msgspec.Struct, frozen=True, kw_only=True):
+class AdaptedProcess(msgspec.Struct, frozen=True, kw_only=True):
     """The files to write, the process first; and what was done."""
 
     files: dict[Path, bytes]
-    woven: Woven
+    woven: WeavingReport
 
 
-def adapt(path: str | Path, out: str | Path, proxy: str = IN_PROCESS, only: Sequence[str] = ()) -> Adapted:
+def adapt(path: str | Path, out: str | Path, proxy: str = IN_PROCESS, only: Sequence[str] = ()) -> AdaptedProcess:
     """The process at `path` as it will stand at `out`. Raises BadFlow if it is broken, or for what in it cannot be
     intercepted."""
     path, out = Path(path), Path(out)
@@ -45,20 +45,20 @@ def adapt(path: str | Path, out: str | Path, proxy: str = IN_PROCESS, only: Sequ
     world = read_bpel(data, path).xml
     assert world is not None, "a process in BPEL knows its WSDL files"
     given = parse_bpel(data, path)
-    root, reading = given.document.root, Reading(str(path), given.problems)
-    folder, aliases, splice = f"{out.stem}.files", Aliases(reading, world), Splice(decoded(data), root)
-    chosen, left = chosen_calls(root, Calls(reading, given.definitions, world), only, reading)
+    root, reading = given.document.root, XmlReader(str(path), given.problems)
+    folder, aliases, splice = f"{out.stem}.files", Aliases(reading, world), TextEditor(decode(data), root)
+    chosen, left = select_calls(root, InvokeReader(reading, given.definitions, world), only, reading)
     weave(splice, root, chosen, aliases, f"{folder}/{PROXY_FILE}")
     if given.problems:
         raise BadFlow(problems=given.problems)
     beside: dict[Path, bytes] = {}
     if path.parent.resolve() != out.parent.resolve():
-        copies = carried(splice, root, given.definitions.documents, folder)
+        copies = copy_files(splice, root, given.definitions.documents, folder)
         beside = {out.parent / name: data for name, data in copies.items()} | _sheets(out, world.sheets)
     if chosen:
         beside[out.parent / folder / PROXY_FILE] = _proxy_wsdl(proxy, aliases)
-    woven = Woven(calls=tuple(call.activity for call in chosen), left=left)
-    return Adapted(files={out: splice.result(), **beside}, woven=woven)
+    woven = WeavingReport(calls=tuple(call.activity for call in chosen), left=left)
+    return AdaptedProcess(files={out: splice.result(), **beside}, woven=woven)
 
 
 def _proxy_wsdl(address: str, aliases: Aliases) -> bytes:
@@ -66,7 +66,7 @@ def _proxy_wsdl(address: str, aliases: Aliases) -> bytes:
     for each in root.iter(f"{{{SOAP}}}address"):
         each.set("location", address)
     aliases.write(root)
-    return serialized(root)
+    return serialize_document(root)
 
 
 def _sheets(out: Path, sheets: dict[str, str]) -> dict[Path, bytes]:
@@ -75,12 +75,12 @@ def _sheets(out: Path, sheets: dict[str, str]) -> dict[Path, bytes]:
     for address, text in sheets.items():
         place = out.parent / address
         if not place.resolve().is_relative_to(out.parent.resolve()):
-            raise _unfit(out, f"the style sheet {address} would stand outside its folder; write it where it stood")
+            raise _bad_target(out, f"the style sheet {address} would stand outside its folder; write it where it stood")
         if place.exists() and place.read_bytes() != text.encode():
-            raise _unfit(out, f"another style sheet {address} stands there already; choose another folder")
+            raise _bad_target(out, f"another style sheet {address} stands there already; choose another folder")
         found[place] = text.encode()
     return found
 
 
-def _unfit(out: Path, message: str) -> BadFlow:
+def _bad_target(out: Path, message: str) -> BadFlow:
     return BadFlow(problems=[Problem(file=str(out), message=message)])

@@ -2,19 +2,19 @@
 
 import msgspec
 
-from mendflow.core.model.xml import Bound, Operation, Part, Port, XmlWorld
-from mendflow.core.xml import Node
+from mendflow.core.model.xml import MessagePart, Operation, ServicePort, SoapBinding, XmlDefinitions
+from mendflow.core.xml import ParsedElement
 from mendflow.formats.bpel.definitions import Definitions
-from mendflow.formats.bpel.names import local, own
-from mendflow.formats.bpel.reading import Reading
+from mendflow.formats.bpel.names import local_name, own_elements
+from mendflow.formats.bpel.reader import XmlReader
 
 MESSAGE, ELEMENT, TYPE = "message", "element", "type"
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class PartVariable(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a message, and where the process keeps it: a variable, or a part of one."""
 
-    part: Part
+    part: MessagePart
     variable: str
     whole: bool
     element: bool
@@ -26,43 +26,43 @@ class DeclaredFault(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     message: str
-    parts: tuple[Part, ...]
+    parts: tuple[MessagePart, ...]
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
-    at: Node
+class InterceptedCall(msgspec.Struct, frozen=True, kw_only=True):
+    at: ParsedElement
     activity: str
     link: str
     port_type: str
     operation: Operation
-    bound: Bound
+    bound: SoapBinding
     address: str
-    sends: tuple[Held, ...]
-    gets: tuple[Held, ...]
-    answer: tuple[Part, ...]
+    sends: tuple[PartVariable, ...]
+    gets: tuple[PartVariable, ...]
+    answer: tuple[MessagePart, ...]
     faults: tuple[DeclaredFault, ...]
 
 
-class Calls:
+class InvokeReader:
     """Reads the invokes of one process, of which the rest is known to be right."""
 
-    def __init__(self, reading: Reading, definitions: Definitions, world: XmlWorld) -> None:
+    def __init__(self, reading: XmlReader, definitions: Definitions, world: XmlDefinitions) -> None:
         self._reading, self._definitions, self._world = reading, definitions, world
 
-    def of(self, at: Node) -> Call:
+    def of(self, at: ParsedElement) -> InterceptedCall:
         link = at.get("partnerLink", "").strip()
         port_type = self._port_type(at, link)
         operation = self._world.port_types[port_type][at.get("operation", "").strip()]
         port = self._port(port_type)
         parts = self._world.messages[operation.input]
         answer = self._world.messages[operation.output] if operation.output else ()
-        return Call(
+        return InterceptedCall(
             at=at,
             activity=at.get("name", "").strip() or operation.name,
             link=link,
             port_type=port_type,
             operation=operation,
-            bound=port.operations.get(operation.name, Bound(style=port.style)),
+            bound=port.operations.get(operation.name, SoapBinding(style=port.style)),
             address=port.address,
             sends=self._held(at, "inputVariable", "toPart", "fromVariable", parts),
             gets=self._held(at, "outputVariable", "fromPart", "toVariable", answer),
@@ -70,25 +70,27 @@ class Calls:
             faults=self._faults(port_type, operation),
         )
 
-    def _port_type(self, at: Node, link: str) -> str:
+    def _port_type(self, at: ParsedElement, link: str) -> str:
         declared = next(
             each
             for around in at.iterancestors()
-            for links in own(around, "partnerLinks")
-            for each in own(links, "partnerLink")
+            for links in own_elements(around, "partnerLinks")
+            for each in own_elements(links, "partnerLink")
             if each.get("name", "").strip() == link
         )
         kind = self._reading.qname(declared, "partnerLinkType")
         return self._definitions.partner_link_types[kind][declared.get("partnerRole", "").strip()]
 
-    def _port(self, port_type: str) -> Port:
+    def _port(self, port_type: str) -> ServicePort:
         """Where the port type is spoken; if nowhere, the address is known only when the process runs."""
         spoken = (port for port in self._world.ports if port.port_type == port_type)
-        return next(spoken, Port(service="", name="", port_type=port_type))
+        return next(spoken, ServicePort(service="", name="", port_type=port_type))
 
-    def _held(self, at: Node, whole: str, one: str, variable: str, parts: tuple[Part, ...]) -> tuple[Held, ...]:
+    def _held(
+        self, at: ParsedElement, whole: str, one: str, variable: str, parts: tuple[MessagePart, ...]
+    ) -> tuple[PartVariable, ...]:
         by_name = {part.name: part for part in parts}
-        singly = [each for around in own(at, f"{one}s") for each in own(around, one)]
+        singly = [each for around in own_elements(at, f"{one}s") for each in own_elements(around, one)]
         if singly:
             return tuple(
                 self._single(at, each.get(variable, "").strip(), by_name[each.get("part", "").strip()])
@@ -98,13 +100,13 @@ class Calls:
         if not name:
             return ()
         if self._kind(at, name) == ELEMENT:
-            return (Held(part=parts[0], variable=name, whole=True, element=True),)
-        return tuple(Held(part=part, variable=name, whole=False, element=bool(part.element)) for part in parts)
+            return (PartVariable(part=parts[0], variable=name, whole=True, element=True),)
+        return tuple(PartVariable(part=part, variable=name, whole=False, element=bool(part.element)) for part in parts)
 
-    def _single(self, at: Node, variable: str, part: Part) -> Held:
-        return Held(part=part, variable=variable, whole=True, element=self._kind(at, variable) == ELEMENT)
+    def _single(self, at: ParsedElement, variable: str, part: MessagePart) -> PartVariable:
+        return PartVariable(part=part, variable=variable, whole=True, element=self._kind(at, variable) == ELEMENT)
 
-    def _kind(self, at: Node, variable: str) -> str:
+    def _kind(self, at: ParsedElement, variable: str) -> str:
         """What a variable is, by the declaration that is the nearest around."""
         for around in at.iterancestors():
             if (declared := _declaration(around, variable)) is not None:
@@ -124,10 +126,12 @@ class Calls:
         )
 
 
-def _declaration(around: Node, variable: str) -> Node | None:
+def _declaration(around: ParsedElement, variable: str) -> ParsedElement | None:
     """The element that declares a variable of this name for what stands inside `around`."""
-    for each in (each for variables in own(around, "variables") for each in own(variables, "variable")):
+    for each in (
+        each for variables in own_elements(around, "variables") for each in own_elements(variables, "variable")
+    ):
         if each.get("name", "").strip() == variable:
             return each
-    implied = {"catch": "faultVariable", "onEvent": "variable"}.get(local(around), "")
+    implied = {"catch": "faultVariable", "onEvent": "variable"}.get(local_name(around), "")
     return around if implied and around.get(implied, "").strip() == variable else None

@@ -11,25 +11,25 @@ from typing import Final
 
 from lxml import etree
 
-from mendflow.core.model.xml import Part
-from mendflow.core.xml import Node
-from mendflow.formats.bpel.adapter.calls import Call, DeclaredFault, Held
-from mendflow.formats.bpel.adapter.fresh import Fresh, Prefixes
-from mendflow.formats.bpel.names import own
+from mendflow.core.model.xml import MessagePart
+from mendflow.core.xml import ParsedElement
+from mendflow.formats.bpel.adapter.calls import DeclaredFault, InterceptedCall, PartVariable
+from mendflow.formats.bpel.adapter.unique_names import PrefixScope, UniqueNames
+from mendflow.formats.bpel.names import own_elements
 from mendflow.formats.bpel.ports import PORTS
-from mendflow.formats.bpel.reading import split
+from mendflow.formats.bpel.reader import split_name
 from mendflow.formats.bpel.vocabulary import BPEL, SERVICE_REF, XPATH_1_0
 
 PROXY: Final = PORTS["proxy"]
-KEEP: Final = {"keepSrcElementName": "yes"}
+KEEP_ELEMENT_NAME: Final = {"keepSrcElementName": "yes"}
 
 
 class Interceptor:
     """Makes the scope for one call."""
 
-    def __init__(self, call: Call, fresh: Fresh, language: str) -> None:
+    def __init__(self, call: InterceptedCall, fresh: UniqueNames, language: str) -> None:
         self._call = call
-        self._prefixes = Prefixes(call.at)
+        self._prefixes = PrefixScope(call.at)
         self._proxy = self._prefixes.of(PROXY, "mendflow")
         self._link = fresh.name("mendflowProxy")
         self._request = fresh.name("mendflowCall")
@@ -38,89 +38,93 @@ class Interceptor:
         self._fault = fresh.name("mendflowFault")
         self._language = {} if language == XPATH_1_0 else {"expressionLanguage": XPATH_1_0}
 
-    def scope(self) -> Node:
+    def scope(self) -> ParsedElement:
         parts = [self._partner_links(), self._variables()]
         if self._call.faults:
-            parts.append(_made("faultHandlers", self._catch()))
+            parts.append(_new_element("faultHandlers", self._catch()))
         steps = [self._wrap(), self._invoke()] + ([self._unwrap()] if self._call.gets else [])
-        made = etree.Element(_bpel("scope"), nsmap={**own_prefixes(self._call.at), **self._prefixes.declared})
-        made.extend([*parts, _made("sequence", *steps)])
+        made = etree.Element(_bpel("scope"), nsmap={**declared_prefixes(self._call.at), **self._prefixes.declared})
+        made.extend([*parts, _new_element("sequence", *steps)])
         return made
 
     # declarations
 
-    def _partner_links(self) -> Node:
-        link = _made("partnerLink", name=self._link, partnerLinkType=f"{self._proxy}:ProxyLink", partnerRole="proxy")
-        return _made("partnerLinks", link)
+    def _partner_links(self) -> ParsedElement:
+        link = _new_element(
+            "partnerLink", name=self._link, partnerLinkType=f"{self._proxy}:ProxyLink", partnerRole="proxy"
+        )
+        return _new_element("partnerLinks", link)
 
-    def _variables(self) -> Node:
+    def _variables(self) -> ParsedElement:
         names = {self._request: f"{self._proxy}:callRequest", self._answer: f"{self._proxy}:callResponse"}
         for number, fault in enumerate(self._call.faults, 1):
             names[f"{self._fault}{number}"] = self._prefixes.written(fault.message)
-        made = (_made("variable", name=name, messageType=message) for name, message in names.items())
-        return _made("variables", *made)
+        made = (_new_element("variable", name=name, messageType=message) for name, message in names.items())
+        return _new_element("variables", *made)
 
     # there
 
-    def _wrap(self) -> Node:
+    def _wrap(self) -> ParsedElement:
         request = f"${self._request}.parameters"
         service_ref = f"{self._prefixes.of(SERVICE_REF, 'sref')}:service-ref"
         copies = [
-            _made("copy", _made("from", _made("literal", self._envelope())), self._whole(self._request)),
+            _new_element(
+                "copy", _new_element("from", _new_element("literal", self._envelope())), self._whole(self._request)
+            ),
             *(self._sent(request, held) for held in self._call.sends),
-            _made(
+            _new_element(
                 "copy",
-                _made("from", partnerLink=self._call.link, endpointReference="partnerRole"),
+                _new_element("from", partnerLink=self._call.link, endpointReference="partnerRole"),
                 self._expression("to", f"{request}/{self._proxy}:address/{service_ref}"),
             ),
         ]
-        return _made("assign", *copies)
+        return _new_element("assign", *copies)
 
-    def _whole(self, variable: str) -> Node:
-        return _made("to", variable=variable, part="parameters")
+    def _whole(self, variable: str) -> ParsedElement:
+        return _new_element("to", variable=variable, part="parameters")
 
-    def _sent(self, request: str, held: Held) -> Node:
+    def _sent(self, request: str, held: PartVariable) -> ParsedElement:
         place = f"{request}/{self._proxy}:message/{self._proxy}:part[@name='{held.part.name}']/*"
         source = {"variable": held.variable} | ({} if held.whole else {"part": held.part.name})
-        keep = KEEP if held.element and held.part.element else {}
-        return _made("copy", _made("from", **source), self._expression("to", place), **keep)
+        keep = KEEP_ELEMENT_NAME if held.element and held.part.element else {}
+        return _new_element("copy", _new_element("from", **source), self._expression("to", place), **keep)
 
-    def _envelope(self) -> Node:
+    def _envelope(self) -> ParsedElement:
         """The call, with an empty element wherever something is put into it."""
         call, operation = self._call, self._call.operation
         made = etree.Element(f"{{{PROXY}}}call", nsmap={self._proxy: PROXY, "sref": SERVICE_REF})
         if not operation.output:
             made.set("oneWay", "true")
-        _say(made, "activity", call.activity)
-        address = _say(made, "address", call.address)
+        _add_text(made, "activity", call.activity)
+        address = _add_text(made, "address", call.address)
         etree.SubElement(address, f"{{{SERVICE_REF}}}service-ref")
-        _say(made, "action", call.bound.action)
-        _say(made, "portType", call.port_type)
-        _say(made, "operation", operation.name)
-        _say(made, "style", call.bound.style)
+        _add_text(made, "action", call.bound.action)
+        _add_text(made, "portType", call.port_type)
+        _add_text(made, "operation", operation.name)
+        _add_text(made, "style", call.bound.style)
         if call.bound.namespace:
-            _say(made, "namespace", call.bound.namespace)
+            _add_text(made, "namespace", call.bound.namespace)
         for part in call.answer:
-            _say(made, "answer", name=part.name, **_kind(part))
+            _add_text(made, "answer", name=part.name, **_kind(part))
         for fault in call.faults:
             for part in fault.parts[:1]:
-                _say(made, "fault", name=split(fault.name)[1], part=part.name, **_kind(part))
-        message = _say(made, "message")
+                _add_text(made, "fault", name=split_name(fault.name)[1], part=part.name, **_kind(part))
+        message = _add_text(made, "message")
         for held in call.sends:
-            self._placeholder(_say(message, "part", name=held.part.name), held.part)
+            self._placeholder(_add_text(message, "part", name=held.part.name), held.part)
         return made
 
-    def _placeholder(self, into: Node, part: Part) -> None:
+    def _placeholder(self, into: ParsedElement, part: MessagePart) -> None:
         """The copy brings the name of an element along, so that one without a namespace needs no place of its own."""
-        space = split(part.element)[0] if part.element else ""
+        space = split_name(part.element)[0] if part.element else ""
         if space:
             etree.SubElement(into, part.element, nsmap={None: space})
         else:
-            _say(into, "value")
+            _add_text(into, "value")
 
-    def _invoke(self) -> Node:
+    def _invoke(self) -> ParsedElement:
         name = self._call.at.get("name")
-        made = _made(
+        made = _new_element(
             "invoke",
             **({"name": name} if name else {}),
             partnerLink=self._link,
@@ -129,34 +133,43 @@ class Interceptor:
             inputVariable=self._request,
             outputVariable=self._answer,
         )
-        for correlations in own(self._call.at, "correlations"):
-            inside = [_made("correlation", **dict(each.attrib)) for each in own(correlations, "correlation")]
+        for correlations in own_elements(self._call.at, "correlations"):
+            inside = [
+                _new_element("correlation", **dict(each.attrib)) for each in own_elements(correlations, "correlation")
+            ]
             for each in inside:
                 # A one-way call has no pattern, and the call of the proxy needs one.
                 each.set("pattern", each.get("pattern") or "request")
-            made.append(_made("correlations", *inside))
+            made.append(_new_element("correlations", *inside))
         return made
 
     # and back
 
-    def _unwrap(self) -> Node:
+    def _unwrap(self) -> ParsedElement:
         answer = f"${self._answer}.parameters/{self._proxy}:message"
-        return _made("assign", *(self._taken(answer, held) for held in self._call.gets))
+        return _new_element("assign", *(self._taken(answer, held) for held in self._call.gets))
 
-    def _taken(self, answer: str, held: Held) -> Node:
+    def _taken(self, answer: str, held: PartVariable) -> ParsedElement:
         target = {"variable": held.variable} | ({} if held.whole else {"part": held.part.name})
-        keep = KEEP if held.element and held.part.element else {}
-        return _made("copy", self._expression("from", self._inside(answer, held.part)), _made("to", **target), **keep)
+        keep = KEEP_ELEMENT_NAME if held.element and held.part.element else {}
+        return _new_element(
+            "copy", self._expression("from", self._inside(answer, held.part)), _new_element("to", **target), **keep
+        )
 
-    def _inside(self, message: str, part: Part) -> str:
+    def _inside(self, message: str, part: MessagePart) -> str:
         content = "*" if part.element else f"{self._proxy}:value"
         return f"{message}/{self._proxy}:part[@name='{part.name}']/{content}"
 
-    def _catch(self) -> Node:
+    def _catch(self) -> ParsedElement:
         """Each declared fault is thrown under its own name; what is none of them goes on as it came."""
         first, *others = (self._thrown(number, fault) for number, fault in enumerate(self._call.faults, 1))
-        choice = _made("if", *first, *(_made("elseif", *each) for each in others), _made("else", _made("rethrow")))
-        return _made(
+        choice = _new_element(
+            "if",
+            *first,
+            *(_new_element("elseif", *each) for each in others),
+            _new_element("else", _new_element("rethrow")),
+        )
+        return _new_element(
             "catch",
             choice,
             faultName=f"{self._proxy}:failed",
@@ -164,26 +177,26 @@ class Interceptor:
             faultMessageType=f"{self._proxy}:failedFault",
         )
 
-    def _thrown(self, number: int, fault: DeclaredFault) -> tuple[Node, Node]:
+    def _thrown(self, number: int, fault: DeclaredFault) -> tuple[ParsedElement, ParsedElement]:
         failed, variable = f"${self._failure}.fault", f"{self._fault}{number}"
-        throw = _made("throw", faultName=self._prefixes.written(fault.name), faultVariable=variable)
+        throw = _new_element("throw", faultName=self._prefixes.written(fault.name), faultVariable=variable)
         copies = [
-            _made(
+            _new_element(
                 "copy",
                 self._expression("from", self._inside(failed, part)),
-                _made("to", variable=variable, part=part.name),
-                **(KEEP if part.element else {}),
+                _new_element("to", variable=variable, part=part.name),
+                **(KEEP_ELEMENT_NAME if part.element else {}),
             )
             for part in fault.parts
         ]
         if not copies:
             del throw.attrib["faultVariable"]
-        steps = ([_made("assign", *copies)] if copies else []) + [throw]
+        steps = ([_new_element("assign", *copies)] if copies else []) + [throw]
         condition = self._expression("condition", f"{failed}/{self._proxy}:name = {_string(fault.name)}")
-        return condition, _made("sequence", *steps)
+        return condition, _new_element("sequence", *steps)
 
-    def _expression(self, tag: str, text: str) -> Node:
-        made = _made(tag, **self._language)
+    def _expression(self, tag: str, text: str) -> ParsedElement:
+        made = _new_element(tag, **self._language)
         made.text = text
         return made
 
@@ -197,24 +210,24 @@ def _bpel(tag: str) -> str:
     return f"{{{BPEL}}}{tag}"
 
 
-def own_prefixes(at: Node) -> dict[str | None, str]:
+def declared_prefixes(at: ParsedElement) -> dict[str | None, str]:
     """The prefixes that an element itself declares, since they go with it; and the one that BPEL has there."""
     parent = at.getparent()
     outside = parent.nsmap if parent is not None else {}
     return {prefix: uri for prefix, uri in at.nsmap.items() if outside.get(prefix) != uri} | {at.prefix: BPEL}
 
 
-def _made(tag: str, *children: Node, **attributes: str) -> Node:
+def _new_element(tag: str, *children: ParsedElement, **attributes: str) -> ParsedElement:
     made = etree.Element(_bpel(tag), attributes)
     made.extend(children)
     return made
 
 
-def _say(into: Node, tag: str, text: str = "", **attributes: str) -> Node:
+def _add_text(into: ParsedElement, tag: str, text: str = "", **attributes: str) -> ParsedElement:
     made = etree.SubElement(into, f"{{{PROXY}}}{tag}", attributes)
     made.text = text or None
     return made
 
 
-def _kind(part: Part) -> dict[str, str]:
+def _kind(part: MessagePart) -> dict[str, str]:
     return {"element": part.element} if part.element else {"type": part.type}

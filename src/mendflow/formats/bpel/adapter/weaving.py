@@ -12,17 +12,17 @@ from typing import Final
 import msgspec
 from lxml import etree
 
-from mendflow.core.xml import Node
+from mendflow.core.xml import ParsedElement
 from mendflow.formats.bpel.adapter.aliases import Aliases
-from mendflow.formats.bpel.adapter.calls import Call, Calls
-from mendflow.formats.bpel.adapter.fresh import Fresh
-from mendflow.formats.bpel.adapter.interceptor import PROXY, Interceptor, own_prefixes
-from mendflow.formats.bpel.adapter.splicing import Splice
-from mendflow.formats.bpel.names import activities_in, local, needs_scope, own
+from mendflow.formats.bpel.adapter.calls import InterceptedCall, InvokeReader
+from mendflow.formats.bpel.adapter.interceptor import PROXY, Interceptor, declared_prefixes
+from mendflow.formats.bpel.adapter.text_edits import TextEditor
+from mendflow.formats.bpel.adapter.unique_names import UniqueNames
+from mendflow.formats.bpel.names import activities_in, local_name, needs_scope, own_elements
 from mendflow.formats.bpel.ports import PORTS
-from mendflow.formats.bpel.reading import Reading
+from mendflow.formats.bpel.reader import XmlReader
 from mendflow.formats.bpel.vocabulary import BPEL, WSDL, XPATH_1_0
-from mendflow.formats.spelling import nearest
+from mendflow.formats.spelling import nearest_word
 
 STANDARD: Final = frozenset(f"{{{BPEL}}}{name}" for name in ("documentation", "targets", "sources"))
 SLICE: Final = "mendflow-slice"
@@ -30,34 +30,34 @@ OWN_ADDRESS: Final = "mendflow:"
 NAMES_MAX: Final = 20
 
 
-class Woven(msgspec.Struct, frozen=True, kw_only=True):
+class WeavingReport(msgspec.Struct, frozen=True, kw_only=True):
     """Which invokes were intercepted; and which were left as they were, each with the reason."""
 
     calls: tuple[str, ...]
     left: tuple[tuple[str, str], ...]
 
 
-def chosen_calls(
-    process: Node, calls: Calls, only: Sequence[str], reading: Reading
-) -> tuple[list[Call], tuple[tuple[str, str], ...]]:
+def select_calls(
+    process: ParsedElement, calls: InvokeReader, only: Sequence[str], reading: XmlReader
+) -> tuple[list[InterceptedCall], tuple[tuple[str, str], ...]]:
     """The invokes to intercept, in the order of the document; and the others, each with the reason."""
-    invokes = [each for each in activities_in(process) if local(each) == "invoke"]
+    invokes = [each for each in activities_in(process) if local_name(each) == "invoke"]
     named = dict.fromkeys(filter(None, (each.get("name", "").strip() for each in invokes)))
     for name in only:
         if name not in named:
-            reading.problem(process, f"there is no invoke named {name}; {_named(named)}", nearest(name, named))
+            reading.problem(process, f"there is no invoke named {name}; {_name_list(named)}", nearest_word(name, named))
     chosen, left = [], []
     for call in map(calls.of, invokes):
         if reason := _reason_to_leave(call, only):
             left.append((call.activity, reason))
         else:
             chosen.append(call)
-    if chosen and any(each.get("namespace", "").strip() == PROXY for each in own(process, "import")):
+    if chosen and any(each.get("namespace", "").strip() == PROXY for each in own_elements(process, "import")):
         reading.problem(process, "it has interceptors already; adapt the process that it was made from")
     return chosen, tuple(left)
 
 
-def _named(names: Collection[str]) -> str:
+def _name_list(names: Collection[str]) -> str:
     """Which there are, as far as anybody reads it."""
     if not names:
         return "no invoke of this process has a name, and --only goes by names"
@@ -65,7 +65,7 @@ def _named(names: Collection[str]) -> str:
     return f"there are {', '.join(islice(names, NAMES_MAX))}" + (f" and {more} more" if more > 0 else "")
 
 
-def _reason_to_leave(call: Call, only: Sequence[str]) -> str:
+def _reason_to_leave(call: InterceptedCall, only: Sequence[str]) -> str:
     name = call.at.get("name", "").strip()
     if call.port_type.startswith(f"{{{PROXY}}}"):
         return "it calls the proxy already"
@@ -75,21 +75,23 @@ def _reason_to_leave(call: Call, only: Sequence[str]) -> str:
     return "what it calls is in the server itself, and mended there" if at_home and not only else ""
 
 
-def weave(splice: Splice, process: Node, chosen: Sequence[Call], aliases: Aliases, location: str) -> None:
+def weave(
+    splice: TextEditor, process: ParsedElement, chosen: Sequence[InterceptedCall], aliases: Aliases, location: str
+) -> None:
     """Change the text. `location` is where the process will find the proxy's WSDL."""
     for call in chosen:
         aliases.add(call)
     if not chosen:
         return
     _import(splice, process, location)
-    fresh, language = Fresh(process), process.get("expressionLanguage", "").strip() or XPATH_1_0
+    fresh, language = UniqueNames(process), process.get("expressionLanguage", "").strip() or XPATH_1_0
     for call in reversed(chosen):  # the inner ones first: handlers of an invoke may have invokes in them
         _replace(splice, call, Interceptor(call, fresh, language).scope())
 
 
-def _import(splice: Splice, process: Node, location: str) -> None:
+def _import(splice: TextEditor, process: ParsedElement, location: str) -> None:
     """The proxy's WSDL, after the imports that are there."""
-    before = list(own(process, "import")) or list(own(process, "extensions", "documentation"))
+    before = list(own_elements(process, "import")) or list(own_elements(process, "extensions", "documentation"))
     tag = f"{process.prefix}:import" if process.prefix else "import"
     made = f'<{tag} namespace="{PROXY}" location="{location}" importType="{WSDL}"/>'
     if before:
@@ -98,7 +100,7 @@ def _import(splice: Splice, process: Node, location: str) -> None:
         splice.put_inside(process, f"\n    {made}")
 
 
-def _replace(splice: Splice, call: Call, scope: Node) -> None:
+def _replace(splice: TextEditor, call: InterceptedCall, scope: ParsedElement) -> None:
     invoke = call.at
     indent = splice.indent_of(invoke)
     parent = invoke.getparent()
@@ -106,18 +108,18 @@ def _replace(splice: Splice, call: Call, scope: Node) -> None:
     around = splice.indent_of(parent)
     step = indent[len(around) :] if indent.startswith(around) and len(indent) > len(around) else "    "
     outer = _with_handlers(invoke, scope) if needs_scope(invoke) else scope
-    _keep(invoke, outer)
+    _keep_standard_elements(invoke, outer)
     etree.indent(outer, space=step)
     text = etree.tostring(outer, encoding="unicode").replace("\n", f"\n{indent}")
     for number, child in enumerate(invoke):
         if isinstance(child.tag, str):
             text = text.replace(f"<?{SLICE} {number}?>", splice.text_of(child))
-    splice.replace(invoke, _without_known(text, parent))
+    splice.replace(invoke, _without_known_prefixes(text, parent))
 
 
-def _with_handlers(invoke: Node, scope: Node) -> Node:
+def _with_handlers(invoke: ParsedElement, scope: ParsedElement) -> ParsedElement:
     """A scope with the handlers of the invoke, and the interceptor in it."""
-    outer = etree.Element(f"{{{BPEL}}}scope", nsmap=own_prefixes(invoke))
+    outer = etree.Element(f"{{{BPEL}}}scope", nsmap=declared_prefixes(invoke))
     if name := invoke.get("name"):
         outer.set("name", name)
     if caught := _slices(invoke, "catch", "catchAll"):
@@ -127,17 +129,17 @@ def _with_handlers(invoke: Node, scope: Node) -> Node:
     return outer
 
 
-def _slices(invoke: Node, *names: str) -> list[Node]:
+def _slices(invoke: ParsedElement, *names: str) -> list[ParsedElement]:
     """Marks for children of an invoke, where their texts will stand as they are."""
     wanted = {f"{{{BPEL}}}{name}" for name in names}
     return [_slice(number) for number, child in enumerate(invoke) if child.tag in wanted]
 
 
-def _slice(number: int) -> Node:
+def _slice(number: int) -> ParsedElement:
     return etree.ProcessingInstruction(SLICE, str(number))
 
 
-def _keep(invoke: Node, outer: Node) -> None:
+def _keep_standard_elements(invoke: ParsedElement, outer: ParsedElement) -> None:
     """What is said of the activity itself: links, documentation, and whatever others have added to it."""
     for name in ("suppressJoinFailure", *(name for name in map(str, invoke.attrib) if name.startswith("{"))):
         if (value := invoke.get(name)) is not None:
@@ -149,7 +151,7 @@ def _keep(invoke: Node, outer: Node) -> None:
             outer.insert(0, _slice(number))
 
 
-def _without_known(text: str, parent: Node) -> str:
+def _without_known_prefixes(text: str, parent: ParsedElement) -> str:
     """The text without what its first tag says of BPEL's own prefix, where that is said around it already."""
     head, end, rest = text.partition(">")
     for prefix in (prefix for prefix, uri in parent.nsmap.items() if uri == BPEL):

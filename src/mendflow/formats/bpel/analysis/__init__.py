@@ -6,37 +6,37 @@ which."""
 
 from typing import Final
 
-from mendflow.core.model.problems import Problem
+from mendflow.core.model.errors import Problem
 from mendflow.formats.bpel.analysis import (
     data,
-    declaring,
+    declarations,
     documents,
     expressions,
     handlers,
     links,
     messages,
     order,
-    starting,
+    start_activities,
 )
-from mendflow.formats.bpel.analysis.rules import Rule
-from mendflow.formats.bpel.analysis.sight import Sight
-from mendflow.formats.bpel.process import Parsed
+from mendflow.formats.bpel.analysis.process_view import ProcessView
+from mendflow.formats.bpel.analysis.rules import AnalysisRule
+from mendflow.formats.bpel.process import ParsedProcess
 
 __all__ = ["RULES", "analyse"]
 
-MODULES: Final = (documents, declaring, data, expressions, messages, starting, links, order, handlers)
-RULES: Final[tuple[Rule, ...]] = tuple(
+MODULES: Final = (documents, declarations, data, expressions, messages, start_activities, links, order, handlers)
+RULES: Final[tuple[AnalysisRule, ...]] = tuple(
     sorted(
-        (each for module in MODULES for each in vars(module).values() if isinstance(each, Rule)),
+        (each for module in MODULES for each in vars(module).values() if isinstance(each, AnalysisRule)),
         key=lambda each: each.number,
     )
 )
 """All that are checked here, by number."""
 
 
-def analyse(given: Parsed) -> list[Problem]:
+def analyse(given: ParsedProcess) -> list[Problem]:
     """All that breaks a rule, in the order of the rules."""
-    sight = Sight(given.document, given.definitions, given.places)
+    sight = ProcessView(given.document, given.definitions, given.places)
     found = []
     for rule in RULES:
         before = f"SA{rule.number:05}: " if rule.number else ""

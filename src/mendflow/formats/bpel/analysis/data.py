@@ -3,83 +3,83 @@
 from collections.abc import Iterator
 
 from mendflow.core.model.xml import XmlType
-from mendflow.core.xml import Node
+from mendflow.core.xml import ParsedElement
 from mendflow.core.xml.schema import builtin_of
-from mendflow.formats.bpel.analysis.rules import Finding, rule
-from mendflow.formats.bpel.analysis.sight import Sight, correlations, word
-from mendflow.formats.bpel.analysis.xpath import property_calls
-from mendflow.formats.bpel.names import elements, local, own
-from mendflow.formats.bpel.reading import text_of
+from mendflow.formats.bpel.analysis.process_view import ProcessView, correlations, word
+from mendflow.formats.bpel.analysis.rules import Violation, rule
+from mendflow.formats.bpel.analysis.xpath_sources import property_calls
+from mendflow.formats.bpel.names import elements, local_name, own_elements
+from mendflow.formats.bpel.reader import text_of
 
 
 @rule(21)
-def properties_have_aliases(sight: Sight) -> Iterator[Finding]:
+def properties_have_aliases(sight: ProcessView) -> Iterator[Violation]:
     """A property is used where an alias says where it stands."""
     for at, type, property in _uses(sight):
         if not any(alias.property == property and alias.of == type for alias in sight.definitions.aliases):
             of = type.message or type.element or type.type
-            yield Finding(at, f"no propertyAlias says where the property {property} stands in {of}")
+            yield Violation(at, f"no propertyAlias says where the property {property} stands in {of}")
 
 
 @rule(34)
-def only_messages_have_parts(sight: Sight) -> Iterator[Finding]:
+def only_messages_have_parts(sight: ProcessView) -> Iterator[Violation]:
     """A part is named of a message variable only."""
     for at in sight.all("from", "to"):
-        type = _held(sight, at)
+        type = _variable_type(sight, at)
         if type is not None and at.get("part") is not None and (type.element or type.type):
-            yield Finding(at, f"{word(at, 'variable')} is no message, so it has no part {word(at, 'part')}")
+            yield Violation(at, f"{word(at, 'variable')} is no message, so it has no part {word(at, 'part')}")
 
 
 @rule(35)
-def own_addresses_have_a_role(sight: Sight) -> Iterator[Finding]:
+def own_addresses_have_a_role(sight: ProcessView) -> Iterator[Violation]:
     """The own address of a partner link is read only if it has a myRole."""
-    yield from _addressed(sight, "from", "myRole")
+    yield from _role_violations(sight, "from", "myRole")
 
 
 @rule(36)
-def partners_addresses_have_a_role(sight: Sight) -> Iterator[Finding]:
+def partners_addresses_have_a_role(sight: ProcessView) -> Iterator[Violation]:
     """The partner's address of a partner link is read only if it has a partnerRole."""
-    yield from _addressed(sight, "from", "partnerRole")
+    yield from _role_violations(sight, "from", "partnerRole")
 
 
 @rule(37)
-def addresses_are_given_to_partners(sight: Sight) -> Iterator[Finding]:
+def addresses_are_given_to_partners(sight: ProcessView) -> Iterator[Violation]:
     """An address is written to a partner link that has a partnerRole."""
-    yield from _addressed(sight, "to", "partnerRole")
+    yield from _role_violations(sight, "to", "partnerRole")
 
 
 @rule(38)
-def literals_are_one_thing(sight: Sight) -> Iterator[Finding]:
+def literals_are_one_thing(sight: ProcessView) -> Iterator[Violation]:
     """A literal is one element, or a text."""
     for at in sight.all("literal"):
         inside = len(list(elements(at)))
         if inside > 1 or (inside == 1 and text_of(at).strip()):
-            yield Finding(at, "a literal is one element or one text; put several things into an element")
+            yield Violation(at, "a literal is one element or one text; put several things into an element")
 
 
 @rule(42)
-def names_are_kept_of_elements(sight: Sight) -> Iterator[Finding]:
+def names_are_kept_of_elements(sight: ProcessView) -> Iterator[Violation]:
     """keepSrcElementName says something where an element is copied to an element, and stands only there."""
     for at in sight.all("copy"):
         if at.get("keepSrcElementName") is not None:
-            plain = next((each for each in own(at, "from", "to") if _no_element(sight, each)), None)
+            plain = next((each for each in own_elements(at, "from", "to") if _is_no_element(sight, each)), None)
             if plain is not None:
-                yield Finding(at, f"<{local(plain)}> is no element here, so keepSrcElementName means nothing")
+                yield Violation(at, f"<{local_name(plain)}> is no element here, so keepSrcElementName means nothing")
 
 
 @rule(43)
-def messages_are_copied_to_messages(sight: Sight) -> Iterator[Finding]:
+def messages_are_copied_to_messages(sight: ProcessView) -> Iterator[Violation]:
     """A whole message is copied to a whole message. That it is one of the same type is seen when it is copied."""
     for at in sight.all("copy"):
-        whole = [_whole_message(sight, each) for each in own(at, "from", "to")]
+        whole = [_is_whole_message(sight, each) for each in own_elements(at, "from", "to")]
         if True in whole and False in whole:
-            yield Finding(at, "a whole message and what is none are copied into each other; copy part by part")
+            yield Violation(at, "a whole message and what is none are copied into each other; copy part by part")
 
 
-def _uses(sight: Sight) -> Iterator[tuple[Node, XmlType, str]]:
+def _uses(sight: ProcessView) -> Iterator[tuple[ParsedElement, XmlType, str]]:
     """Where properties are used: at, of what, which."""
     for at in sight.all("from", "to"):
-        property, type = sight.qname(at, "property"), _held(sight, at)
+        property, type = sight.qname(at, "property"), _variable_type(sight, at)
         if property and type is not None:
             yield at, type, property
     for at, variable, property in property_calls(sight):
@@ -92,41 +92,41 @@ def _uses(sight: Sight) -> Iterator[tuple[Node, XmlType, str]]:
             if known is None:
                 continue
             for name in word(known, "properties").split():
-                for message in _correlated(sight, at, word(each, "pattern")):
+                for message in _correlated_messages(sight, at, word(each, "pattern")):
                     yield each, XmlType(message=message), sight.resolved(known, name)
 
 
-def _correlated(sight: Sight, at: Node, pattern: str) -> Iterator[str]:
+def _correlated_messages(sight: ProcessView, at: ParsedElement, pattern: str) -> Iterator[str]:
     """The messages that a correlation is about."""
     sent = sight.outgoing(at) if pattern in ("", "request", "request-response") else None
-    taken = sight.incoming(at) if local(at) != "invoke" or "response" in pattern else None
+    taken = sight.incoming(at) if local_name(at) != "invoke" or "response" in pattern else None
     return filter(None, (sent, taken))
 
 
-def _held(sight: Sight, at: Node) -> XmlType | None:
+def _variable_type(sight: ProcessView, at: ParsedElement) -> XmlType | None:
     """The type of the variable that a <from> or <to> names; None if nobody can say."""
     found = sight.variable(at, word(at, "variable")) if at.get("variable") is not None else None
     return found.type if found is not None and found.type != XmlType() else None
 
 
-def _addressed(sight: Sight, element: str, role: str) -> Iterator[Finding]:
+def _role_violations(sight: ProcessView, element: str, role: str) -> Iterator[Violation]:
     for at in sight.all(element):
         name = word(at, "partnerLink")
         link = sight.link(at, name) if name else None
         asked = element == "to" or word(at, "endpointReference") == role
         if link is not None and asked and not word(link, role):
-            yield Finding(at, f"the partner link {name} has no {role}, so it has no such address")
+            yield Violation(at, f"the partner link {name} has no {role}, so it has no such address")
 
 
-def _no_element(sight: Sight, at: Node) -> bool:
+def _is_no_element(sight: ProcessView, at: ParsedElement) -> bool:
     """Whether what is copied, or where it goes to, is certainly no element."""
-    type = _held(sight, at)
-    literal = next(own(at, "literal"), None)
+    type = _variable_type(sight, at)
+    literal = next(own_elements(at, "literal"), None)
     if literal is not None:
         return next(elements(literal), None) is None
     if at.get("property") is not None:
         return True
-    if type is None or next(own(at, "query"), None) is not None:
+    if type is None or next(own_elements(at, "query"), None) is not None:
         return False
     if type.message:
         parts = {part.name: part for part in sight.definitions.messages.get(type.message, ())}
@@ -135,13 +135,17 @@ def _no_element(sight: Sight, at: Node) -> bool:
     return builtin_of(sight.world, type) is not None
 
 
-def _whole_message(sight: Sight, at: Node) -> bool | None:
+def _is_whole_message(sight: ProcessView, at: ParsedElement) -> bool | None:
     """Whether it is a whole message; None where nobody can say."""
     if at.get("variable") is None:
-        said = at.get("partnerLink") is not None or next(own(at, "literal"), None) is not None
+        said = at.get("partnerLink") is not None or next(own_elements(at, "literal"), None) is not None
         return False if said else None
-    type = _held(sight, at)
+    type = _variable_type(sight, at)
     if type is None:
         return None
-    partial = at.get("part") is not None or at.get("property") is not None or next(own(at, "query"), None) is not None
+    partial = (
+        at.get("part") is not None
+        or at.get("property") is not None
+        or next(own_elements(at, "query"), None) is not None
+    )
     return type.message != "" and not partial

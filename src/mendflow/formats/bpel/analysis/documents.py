@@ -4,160 +4,160 @@ from collections.abc import Iterator
 from typing import Final
 
 from mendflow.core.model.xml import XmlType
-from mendflow.core.xml import Node
+from mendflow.core.xml import ParsedElement
 from mendflow.core.xml.schema import declares_element, declares_type, schema_problems
-from mendflow.formats.bpel.analysis.rules import Finding, rule
-from mendflow.formats.bpel.analysis.sight import Sight, word
-from mendflow.formats.bpel.names import elements, local, named, namespace, own
-from mendflow.formats.bpel.reading import Document, Reading, split, text_of
+from mendflow.formats.bpel.analysis.process_view import ProcessView, word
+from mendflow.formats.bpel.analysis.rules import Violation, rule
+from mendflow.formats.bpel.names import elements, local_name, namespace, own_elements, qualified_name
+from mendflow.formats.bpel.reader import SourceDocument, XmlReader, split_name, text_of
 from mendflow.formats.bpel.vocabulary import PARTNER_LINKS, PROPERTIES, SCHEMA, WSDL
 
-QUERIED: Final = ("messageType", "type", "element")
+ALIAS_TARGETS: Final = ("messageType", "type", "element")
 
-Shape = tuple[object, ...]
+ContentKey = tuple[object, ...]
 
 
 @rule(1)
-def no_operation_begins_with_its_answer(sight: Sight) -> Iterator[Finding]:
+def no_operation_begins_with_its_answer(sight: ProcessView) -> Iterator[Violation]:
     """The operations of port types that a process uses have an input, and it comes first."""
     used = {port for link in sight.all("partnerLink") for port in _port_types(sight, link)}
-    for document, at in _defined(sight, WSDL, "portType"):
-        if named(document.root.get("targetNamespace", ""), word(at, "name")) not in used:
+    for document, at in _definitions(sight, WSDL, "portType"):
+        if qualified_name(document.root.get("targetNamespace", ""), word(at, "name")) not in used:
             continue
-        for operation in own(at, "operation"):
-            order = [local(each) for each in own(operation, "input", "output")]
+        for operation in own_elements(at, "operation"):
+            order = [local_name(each) for each in own_elements(operation, "input", "output")]
             if order and order[0] != "input":
                 kind = "solicit-response" if len(order) > 1 else "notification"
                 said = f"{word(operation, 'name')} is a {kind} operation; only those that begin with an input are known"
-                yield Finding(operation, said, document.file)
+                yield Violation(operation, said, document.file)
 
 
 @rule(2)
-def operations_are_not_overloaded(sight: Sight) -> Iterator[Finding]:
+def operations_are_not_overloaded(sight: ProcessView) -> Iterator[Violation]:
     """The operations of a port type have names of their own."""
-    for document, at in _defined(sight, WSDL, "portType"):
+    for document, at in _definitions(sight, WSDL, "portType"):
         seen: set[str] = set()
-        for operation in own(at, "operation"):
+        for operation in own_elements(at, "operation"):
             name = word(operation, "name")
             if name in seen:
-                yield Finding(
+                yield Violation(
                     operation, f"the port type has another operation {name}; they need two names", document.file
                 )
             seen.add(name)
 
 
 @rule(10)
-def what_is_used_is_imported(sight: Sight) -> Iterator[Finding]:
+def what_is_used_is_imported(sight: ProcessView) -> Iterator[Violation]:
     """The types, elements, messages, partner link types and properties that a process names are imported."""
     for at in sight.every():
-        for kind, name in _named_at(sight, at):
-            if name and not _known(sight, kind, name):
+        for kind, name in _names_used_at(sight, at):
+            if name and not _is_known(sight, kind, name):
                 advice = sight.definitions.advice_on(name)
-                yield Finding(at, f"nothing that the process imports defines the {kind} {name}{advice}")
+                yield Violation(at, f"nothing that the process imports defines the {kind} {name}{advice}")
 
 
 @rule(10)
-def schemas_can_be_used(sight: Sight) -> Iterator[Finding]:
+def schemas_can_be_used(sight: ProcessView) -> Iterator[Violation]:
     """All that schemas build on is there."""
     for said in schema_problems(sight.world):
         if any(f"{{{space}}}" in said for space in sight.definitions.left_out):
             continue  # what is not read may define it
-        yield Finding(sight.root, f"the schemas that the process imports cannot be used: {said}")
+        yield Violation(sight.root, f"the schemas that the process imports cannot be used: {said}")
 
 
 @rule(11)
-def imports_are_of_their_namespace(sight: Sight) -> Iterator[Finding]:
+def imports_are_of_their_namespace(sight: ProcessView) -> Iterator[Violation]:
     """What is imported for a namespace is of that namespace."""
     for at, given in _imports(sight):
         wanted = at.get("namespace")
         if wanted is not None and given is not None and wanted.strip() != given:
-            yield Finding(at, f"{word(at, 'location')} is of the namespace {given or '(none)'}, not of {wanted}")
+            yield Violation(at, f"{word(at, 'location')} is of the namespace {given or '(none)'}, not of {wanted}")
 
 
 @rule(12)
-def imports_without_a_namespace_have_none(sight: Sight) -> Iterator[Finding]:
+def imports_without_a_namespace_have_none(sight: ProcessView) -> Iterator[Violation]:
     """What is imported for no namespace is of none."""
     for at, given in _imports(sight):
         if at.get("namespace") is None and given:
-            yield Finding(at, f"{word(at, 'location')} is of the namespace {given}; the import has to say so")
+            yield Violation(at, f"{word(at, 'location')} is of the namespace {given}; the import has to say so")
 
 
 @rule(14)
-def definitions_do_not_conflict(sight: Sight) -> Iterator[Finding]:
+def definitions_do_not_conflict(sight: ProcessView) -> Iterator[Violation]:
     """Nothing is defined in two ways."""
-    first: dict[tuple[str, str, str], Shape] = {}
+    first: dict[tuple[str, str, str], ContentKey] = {}
     for document in sight.definitions.documents:
         for kind, space, at in _components(document):
-            key, shape = (kind, space, word(at, "name")), _shape(at)
+            key, shape = (kind, space, word(at, "name")), _content_key(at)
             if first.setdefault(key, shape) != shape:
-                said = f"the {kind} {named(space, word(at, 'name'))} is defined in another way elsewhere"
-                yield Finding(at, f"{said}; import only one of the two", document.file)
+                said = f"the {kind} {qualified_name(space, word(at, 'name'))} is defined in another way elsewhere"
+                yield Violation(at, f"{said}; import only one of the two", document.file)
 
 
 @rule(19)
-def properties_have_one_type(sight: Sight) -> Iterator[Finding]:
+def properties_have_one_type(sight: ProcessView) -> Iterator[Violation]:
     """A property has a type or an element."""
-    for document, at in _defined(sight, PROPERTIES, "property"):
+    for document, at in _definitions(sight, PROPERTIES, "property"):
         if (at.get("type") is None) == (at.get("element") is None):
-            yield Finding(at, "a property has a type or an element, and not both", document.file)
+            yield Violation(at, "a property has a type or an element, and not both", document.file)
 
 
 @rule(20)
-def aliases_are_of_one_thing(sight: Sight) -> Iterator[Finding]:
+def aliases_are_of_one_thing(sight: ProcessView) -> Iterator[Violation]:
     """A property alias is for a message's part, for a type, or for an element."""
-    for document, at in _defined(sight, PROPERTIES, "propertyAlias"):
-        said = {name for name in (*QUERIED, "part") if at.get(name) is not None}
+    for document, at in _definitions(sight, PROPERTIES, "propertyAlias"):
+        said = {name for name in (*ALIAS_TARGETS, "part") if at.get(name) is not None}
         if said not in ({"messageType", "part"}, {"type"}, {"element"}):
-            yield Finding(at, "a propertyAlias has a messageType and a part, or a type, or an element", document.file)
-        message = Reading(document.file, []).qname(at, "messageType")
+            yield Violation(at, "a propertyAlias has a messageType and a part, or a type, or an element", document.file)
+        message = XmlReader(document.file, []).qname(at, "messageType")
         parts = sight.definitions.messages.get(message)
         if parts is not None and word(at, "part") and word(at, "part") not in {part.name for part in parts}:
-            yield Finding(at, f"the message {message} has no part {word(at, 'part')}", document.file)
+            yield Violation(at, f"the message {message} has no part {word(at, 'part')}", document.file)
 
 
 @rule(22)
-def aliases_are_not_ambiguous(sight: Sight) -> Iterator[Finding]:
+def aliases_are_not_ambiguous(sight: ProcessView) -> Iterator[Violation]:
     """A property has one alias for a message type, a type or an element."""
     seen: set[tuple[str, XmlType]] = set()
-    for document, at in _defined(sight, PROPERTIES, "propertyAlias"):
-        reading = Reading(document.file, [])
-        message, type, element = (reading.qname(at, name) for name in QUERIED)
+    for document, at in _definitions(sight, PROPERTIES, "propertyAlias"):
+        reading = XmlReader(document.file, [])
+        message, type, element = (reading.qname(at, name) for name in ALIAS_TARGETS)
         key = (reading.qname(at, "propertyName"), XmlType(message=message, element=element, type=type))
         if key in seen:
             said = f"the property {key[0]} has another alias for {message or element or type}; leave only one"
-            yield Finding(at, said, document.file)
+            yield Violation(at, said, document.file)
         seen.add(key)
 
 
-def _port_types(sight: Sight, link: Node) -> Iterator[str]:
+def _port_types(sight: ProcessView, link: ParsedElement) -> Iterator[str]:
     return iter(sight.definitions.partner_link_types.get(sight.qname(link, "partnerLinkType"), {}).values())
 
 
-def _defined(sight: Sight, space: str, name: str) -> Iterator[tuple[Document, Node]]:
+def _definitions(sight: ProcessView, space: str, name: str) -> Iterator[tuple[SourceDocument, ParsedElement]]:
     """What WSDL documents define of a kind."""
     for document in sight.definitions.documents:
         for at in document.root.iterchildren(f"{{{space}}}{name}"):
             yield document, at
 
 
-def _named_at(sight: Sight, at: Node) -> Iterator[tuple[str, str]]:
+def _names_used_at(sight: ProcessView, at: ParsedElement) -> Iterator[tuple[str, str]]:
     """What an element of a process names of the things that documents define."""
-    if local(at) in ("variable", "onEvent"):
+    if local_name(at) in ("variable", "onEvent"):
         yield from _of_message(sight, sight.qname(at, "messageType"))
         yield "element", sight.qname(at, "element")
         yield "type", sight.qname(at, "type")
-    elif local(at) == "catch":
+    elif local_name(at) == "catch":
         yield from _of_message(sight, sight.qname(at, "faultMessageType"))
         yield "element", sight.qname(at, "faultElement")
-    elif local(at) == "partnerLink":
+    elif local_name(at) == "partnerLink":
         yield "partner link type", sight.qname(at, "partnerLinkType")
-    elif local(at) in ("from", "to"):
+    elif local_name(at) in ("from", "to"):
         yield "property", sight.qname(at, "property")
-    elif local(at) == "correlationSet":
+    elif local_name(at) == "correlationSet":
         yield from (("property", sight.resolved(at, name)) for name in word(at, "properties").split())
 
 
-def _of_message(sight: Sight, message: str) -> Iterator[tuple[str, str]]:
+def _of_message(sight: ProcessView, message: str) -> Iterator[tuple[str, str]]:
     """A message, and what its parts are made of."""
     yield "message", message
     for part in sight.definitions.messages.get(message, ()):
@@ -165,10 +165,10 @@ def _of_message(sight: Sight, message: str) -> Iterator[tuple[str, str]]:
         yield "type", part.type
 
 
-def _known(sight: Sight, kind: str, name: str) -> bool:
+def _is_known(sight: ProcessView, kind: str, name: str) -> bool:
     """Whether it is defined, or would be in a document that is not read."""
     given = sight.definitions
-    if split(name)[0] in given.left_out:
+    if split_name(name)[0] in given.left_out:
         return True
     if kind == "element":
         return declares_element(sight.world, name)
@@ -179,16 +179,16 @@ def _known(sight: Sight, kind: str, name: str) -> bool:
     return name in (given.messages if kind == "message" else given.properties)
 
 
-def _imports(sight: Sight) -> Iterator[tuple[Node, str | None]]:
+def _imports(sight: ProcessView) -> Iterator[tuple[ParsedElement, str | None]]:
     """Each import of the process, and the namespace of what is there; None if nobody can say."""
-    for at in own(sight.root, "import"):
+    for at in own_elements(sight.root, "import"):
         found = sight.imported(at)
         given = found.get("targetNamespace", "") if found is not None else None
         readable = found is not None and namespace(found) == word(at, "importType")
         yield at, given if readable else None
 
 
-def _components(document: Document) -> Iterator[tuple[str, str, Node]]:
+def _components(document: SourceDocument) -> Iterator[tuple[str, str, ParsedElement]]:
     """What a document defines, with its namespace: of WSDL and BPEL, and of the schemas in it."""
     space = document.root.get("targetNamespace", "")
     if namespace(document.root) == SCHEMA:
@@ -202,22 +202,24 @@ def _components(document: Document) -> Iterator[tuple[str, str, Node]]:
         yield from _of_schema(schema)
 
 
-def _shape(at: Node) -> Shape:
+def _content_key(at: ParsedElement) -> ContentKey:
     """What an element says, however it is laid out. Documentation says nothing."""
-    inside = tuple(_shape(each) for each in elements(at) if local(each) not in ("documentation", "annotation"))
-    said = tuple(sorted((name, _meant(at, value)) for name, value in at.items()))
+    inside = tuple(
+        _content_key(each) for each in elements(at) if local_name(each) not in ("documentation", "annotation")
+    )
+    said = tuple(sorted((name, _expanded_name(at, value)) for name, value in at.items()))
     return (at.tag, said, text_of(at).strip(), inside)
 
 
-def _meant(at: Node, value: str) -> str:
+def _expanded_name(at: ParsedElement, value: str) -> str:
     """A name with a prefix by its namespace: two documents may call that otherwise."""
     prefix, colon, rest = value.partition(":")
-    return named(str(at.nsmap[prefix]), rest) if colon and prefix in at.nsmap else value
+    return qualified_name(str(at.nsmap[prefix]), rest) if colon and prefix in at.nsmap else value
 
 
-def _of_schema(schema: Node) -> Iterator[tuple[str, str, Node]]:
+def _of_schema(schema: ParsedElement) -> Iterator[tuple[str, str, ParsedElement]]:
     space = schema.get("targetNamespace", "")
-    for at in own(schema, "element", "simpleType", "complexType"):
-        kind = "element" if local(at) == "element" else "type"
+    for at in own_elements(schema, "element", "simpleType", "complexType"):
+        kind = "element" if local_name(at) == "element" else "type"
         if space:  # what has no namespace takes that of whoever includes it
             yield kind, space, at

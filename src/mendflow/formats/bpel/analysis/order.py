@@ -8,30 +8,30 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal
 
-from mendflow.core.xml import Node
-from mendflow.formats.bpel.analysis.rules import Finding, rule
-from mendflow.formats.bpel.analysis.sight import Sight, scopes_around, word
-from mendflow.formats.bpel.names import ACTIVITIES, local
+from mendflow.core.xml import ParsedElement
+from mendflow.formats.bpel.analysis.process_view import ProcessView, scopes_around, word
+from mendflow.formats.bpel.analysis.rules import Violation, rule
+from mendflow.formats.bpel.names import ACTIVITIES, local_name
 from mendflow.formats.bpel.vocabulary import BPEL
 
-Moment = tuple[Node, Literal["start", "end"]]
+Moment = tuple[ParsedElement, Literal["start", "end"]]
 
 
 @rule(72)
-def links_close_no_circle(sight: Sight) -> Iterator[Finding]:
+def links_close_no_circle(sight: ProcessView) -> Iterator[Violation]:
     """No activity comes, by way of links, before itself."""
-    circle = circling(moments(sight)) if sight.links else set()
+    circle = moments_in_cycles(moments(sight)) if sight.links else set()
     for ends in sight.links:
         for source, target in ends.pairs():
             if (source, "end") in circle and (target, "start") in circle:
-                yield Finding(ends.link, f"with the link {word(ends.link, 'name')} an activity comes before itself")
+                yield Violation(ends.link, f"with the link {word(ends.link, 'name')} an activity comes before itself")
 
 
 @rule(82)
-def scopes_depend_one_way(sight: Sight) -> Iterator[Finding]:
+def scopes_depend_one_way(sight: ProcessView) -> Iterator[Violation]:
     """Of two scopes side by side, not each has something in it that waits for something in the other."""
     after = moments(sight)
-    peers: dict[Node, list[Node]] = {}
+    peers: dict[ParsedElement, list[ParsedElement]] = {}
     for scope in sight.all("scope"):
         if next(scope.iter(f"{{{BPEL}}}source", f"{{{BPEL}}}target"), None) is not None:
             peers.setdefault(next(scopes_around(scope)), []).append(scope)
@@ -41,15 +41,17 @@ def scopes_depend_one_way(sight: Sight) -> Iterator[Finding]:
             for second in side_by_side[at + 1 :]:
                 if first in waited[second] and second in waited[first]:
                     named = word(second, "name") or "this scope"
-                    yield Finding(second, f"{named} and {word(first, 'name') or 'another'} wait for each other's parts")
+                    yield Violation(
+                        second, f"{named} and {word(first, 'name') or 'another'} wait for each other's parts"
+                    )
 
 
-def moments(sight: Sight) -> dict[Moment, set[Moment]]:
+def moments(sight: ProcessView) -> dict[Moment, set[Moment]]:
     """What follows on each moment."""
     after: dict[Moment, set[Moment]] = {}
     for activity in sight.all(*ACTIVITIES):
         after.setdefault((activity, "start"), set()).add((activity, "end"))
-        around = next((each for each in activity.iterancestors() if local(each) in ACTIVITIES), None)
+        around = next((each for each in activity.iterancestors() if local_name(each) in ACTIVITIES), None)
         if around is not None:
             after.setdefault((around, "start"), set()).add((activity, "start"))
             after.setdefault((activity, "end"), set()).add((around, "end"))
@@ -61,13 +63,13 @@ def moments(sight: Sight) -> dict[Moment, set[Moment]]:
     return after
 
 
-def _neighbours(sight: Sight) -> Iterator[tuple[Node, Node]]:
+def _neighbours(sight: ProcessView) -> Iterator[tuple[ParsedElement, ParsedElement]]:
     for sequence in sight.all("sequence"):
-        inside = [each for each in sequence if isinstance(each.tag, str) and local(each) in ACTIVITIES]
+        inside = [each for each in sequence if isinstance(each.tag, str) and local_name(each) in ACTIVITIES]
         yield from pairwise(inside)
 
 
-def _waiting_for(scope: Node, after: dict[Moment, set[Moment]]) -> set[Node]:
+def _waiting_for(scope: ParsedElement, after: dict[Moment, set[Moment]]) -> set[ParsedElement]:
     """What waits for something in this scope, and all that it stands in."""
     inside = set(scope.iter("*"))
     later: set[Moment] = set()
@@ -80,7 +82,7 @@ def _waiting_for(scope: Node, after: dict[Moment, set[Moment]]) -> set[Node]:
     return {around for activity in outside for around in (activity, *activity.iterancestors())}
 
 
-def circling(after: dict[Moment, set[Moment]]) -> set[Moment]:
+def moments_in_cycles(after: dict[Moment, set[Moment]]) -> set[Moment]:
     """The moments on a circle, or between two: those that are left when all before circles is taken away, step by step,
     and then all behind them."""
     before: dict[Moment, set[Moment]] = {}

@@ -4,22 +4,22 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from mendflow.core.xml import Node
-from mendflow.formats.bpel.analysis.sight import Sight
+from mendflow.core.xml import ParsedElement
+from mendflow.formats.bpel.analysis.process_view import ProcessView
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Violation(msgspec.Struct, frozen=True):
     """Something that breaks a rule, and where. `file` is empty for the process itself."""
 
-    at: Node
+    at: ParsedElement
     message: str
     file: str = ""
 
 
-Check = Callable[[Sight], Iterator[Finding]]
+Check = Callable[[ProcessView], Iterator[Violation]]
 
 
-class Rule(msgspec.Struct, frozen=True):
+class AnalysisRule(msgspec.Struct, frozen=True):
     """What has no number in the specification, as a variable that is not declared, has the number 0. `sentence` is the
     rule in our own words."""
 
@@ -28,6 +28,6 @@ class Rule(msgspec.Struct, frozen=True):
     check: Check
 
 
-def rule(number: int) -> Callable[[Check], Rule]:
+def rule(number: int) -> Callable[[Check], AnalysisRule]:
     """Make a function the check of a rule, or one of several. Its docstring is the rule's sentence."""
-    return lambda check: Rule(number, " ".join((check.__doc__ or "").split()), check)
+    return lambda check: AnalysisRule(number, " ".join((check.__doc__ or "").split()), check)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mendflow.core.model.flow import (
+    ActivityNode,
     Assign,
     Choose,
     Compensate,
@@ -14,7 +15,6 @@ from mendflow.core.model.flow import (
     Exit,
     ForEach,
     Invoke,
-    Node,
     OnAlarm,
     OnMessage,
     Parallel,
@@ -32,65 +32,65 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.xml import XmlMessage
 from mendflow.formats.bpel.writing import scopes
-from mendflow.formats.bpel.writing.around import Around, Writer, written_name
-from mendflow.formats.bpel.writing.tags import Tag, tag
+from mendflow.formats.bpel.writing.activity_writer import InheritedAttributes, ProcessWriter, written_name
+from mendflow.formats.bpel.writing.tags import XmlTag, new_tag
 
 
-def empty(_writer: Writer, _at: Empty, _around: Around) -> Tag:
-    return tag("bpel:empty")
+def empty(_writer: ProcessWriter, _at: Empty, _around: InheritedAttributes) -> XmlTag:
+    return new_tag("bpel:empty")
 
 
-def exit_(_writer: Writer, _at: Exit, _around: Around) -> Tag:
-    return tag("bpel:exit")
+def exit_(_writer: ProcessWriter, _at: Exit, _around: InheritedAttributes) -> XmlTag:
+    return new_tag("bpel:exit")
 
 
-def rethrow(_writer: Writer, _at: Rethrow, _around: Around) -> Tag:
-    return tag("bpel:rethrow")
+def rethrow(_writer: ProcessWriter, _at: Rethrow, _around: InheritedAttributes) -> XmlTag:
+    return new_tag("bpel:rethrow")
 
 
-def throw(writer: Writer, at: Throw, _around: Around) -> Tag:
-    return tag("bpel:throw", {"faultName": writer.fault(at.fault), "faultVariable": at.variable})
+def throw(writer: ProcessWriter, at: Throw, _around: InheritedAttributes) -> XmlTag:
+    return new_tag("bpel:throw", {"faultName": writer.fault(at.fault), "faultVariable": at.variable})
 
 
-def wait(writer: Writer, at: Wait, _around: Around) -> Tag:
-    return tag("bpel:wait", {}, *writer.when(at.duration, at.until))
+def wait(writer: ProcessWriter, at: Wait, _around: InheritedAttributes) -> XmlTag:
+    return new_tag("bpel:wait", {}, *writer.when(at.duration, at.until))
 
 
-def assign(writer: Writer, at: Assign, _around: Around) -> Tag:
+def assign(writer: ProcessWriter, at: Assign, _around: InheritedAttributes) -> XmlTag:
     validated = "yes" if at.validate else ""
-    return tag("bpel:assign", {"validate": validated}, *(writer.parts.copy(copy) for copy in at.xml))
+    return new_tag("bpel:assign", {"validate": validated}, *(writer.parts.copy(copy) for copy in at.xml))
 
 
-def validate(_writer: Writer, at: Validate, _around: Around) -> Tag:
-    return tag("bpel:validate", {"variables": " ".join(at.variables)})
+def validate(_writer: ProcessWriter, at: Validate, _around: InheritedAttributes) -> XmlTag:
+    return new_tag("bpel:validate", {"variables": " ".join(at.variables)})
 
 
-def compensate(_writer: Writer, at: Compensate, _around: Around) -> Tag:
+def compensate(_writer: ProcessWriter, at: Compensate, _around: InheritedAttributes) -> XmlTag:
     if at.scope is None:
-        return tag("bpel:compensate")
-    return tag("bpel:compensateScope", {"target": written_name(at.scope)})
+        return new_tag("bpel:compensate")
+    return new_tag("bpel:compensateScope", {"target": written_name(at.scope)})
 
 
-def sequence(writer: Writer, at: Sequence, around: Around) -> Tag:
-    return tag("bpel:sequence", {}, *(writer.activity(each, around) for each in at.body))
+def sequence(writer: ProcessWriter, at: Sequence, around: InheritedAttributes) -> XmlTag:
+    return new_tag("bpel:sequence", {}, *(writer.activity(each, around) for each in at.body))
 
 
-def flow(writer: Writer, at: Parallel, around: Around) -> Tag:
-    links = [tag("bpel:link", {"name": written_name(name)}) for name in at.links]
-    group = tag("bpel:links", {}, *links) if links else None
-    return tag("bpel:flow", {}, group, *(writer.activity(each, around) for each in at.branches))
+def flow(writer: ProcessWriter, at: Parallel, around: InheritedAttributes) -> XmlTag:
+    links = [new_tag("bpel:link", {"name": written_name(name)}) for name in at.links]
+    group = new_tag("bpel:links", {}, *links) if links else None
+    return new_tag("bpel:flow", {}, group, *(writer.activity(each, around) for each in at.branches))
 
 
-def if_(writer: Writer, at: Choose, around: Around) -> Tag:
+def if_(writer: ProcessWriter, at: Choose, around: InheritedAttributes) -> XmlTag:
     first, *others = at.branches
-    otherwise = tag("bpel:else", {}, writer.activity(at.otherwise, around)) if at.otherwise is not None else None
-    return tag(
+    otherwise = new_tag("bpel:else", {}, writer.activity(at.otherwise, around)) if at.otherwise is not None else None
+    return new_tag(
         "bpel:if",
         {},
         writer.parts.expression("condition", first.when),
         writer.activity(first.body, around),
         *(
-            tag(
+            new_tag(
                 "bpel:elseif",
                 {},
                 writer.parts.expression("condition", each.when),
@@ -102,23 +102,23 @@ def if_(writer: Writer, at: Choose, around: Around) -> Tag:
     )
 
 
-def while_(writer: Writer, at: While, around: Around) -> Tag:
+def while_(writer: ProcessWriter, at: While, around: InheritedAttributes) -> XmlTag:
     condition = writer.parts.expression("condition", at.condition)
-    return tag("bpel:while", {}, condition, writer.activity(at.body, around))
+    return new_tag("bpel:while", {}, condition, writer.activity(at.body, around))
 
 
-def repeat_until(writer: Writer, at: Until, around: Around) -> Tag:
+def repeat_until(writer: ProcessWriter, at: Until, around: InheritedAttributes) -> XmlTag:
     condition = writer.parts.expression("condition", at.condition)
-    return tag("bpel:repeatUntil", {}, writer.activity(at.body, around), condition)
+    return new_tag("bpel:repeatUntil", {}, writer.activity(at.body, around), condition)
 
 
-def for_each(writer: Writer, at: ForEach, around: Around) -> Tag:
+def for_each(writer: ProcessWriter, at: ForEach, around: InheritedAttributes) -> XmlTag:
     condition, wanted = None, at.min_ended if at.min_success is None else at.min_success
     if wanted is not None:
         successful = {"successfulBranchesOnly": "" if at.min_success is None else "yes"}
         branches = writer.parts.expression("branches", writer.number(wanted), successful)
-        condition = tag("bpel:completionCondition", {}, branches)
-    return tag(
+        condition = new_tag("bpel:completionCondition", {}, branches)
+    return new_tag(
         "bpel:forEach",
         {"counterName": at.variable, "parallel": "yes" if at.parallel else "no"},
         writer.parts.expression("startCounterValue", writer.number(at.first)),
@@ -128,28 +128,32 @@ def for_each(writer: Writer, at: ForEach, around: Around) -> Tag:
     )
 
 
-def receive(writer: Writer, at: Receive, _around: Around) -> Tag:
+def receive(writer: ProcessWriter, at: Receive, _around: InheritedAttributes) -> XmlTag:
     xml = writer.message(at)
     creates = "yes" if xml.creates else ""
-    return tag("bpel:receive", {**taken(xml, at.exchange), "createInstance": creates}, *_inside(writer, xml))
+    return new_tag(
+        "bpel:receive",
+        {**inbound_attributes(xml, at.exchange), "createInstance": creates},
+        *_message_parts(writer, xml),
+    )
 
 
-def reply(writer: Writer, at: Reply, _around: Around) -> Tag:
+def reply(writer: ProcessWriter, at: Reply, _around: InheritedAttributes) -> XmlTag:
     xml = writer.message(at)
-    return tag(
+    return new_tag(
         "bpel:reply",
-        {**taken(xml, at.exchange), "faultName": writer.fault(at.fault)},
+        {**inbound_attributes(xml, at.exchange), "faultName": writer.fault(at.fault)},
         writer.parts.correlations(xml.correlations),
         writer.parts.to_parts(xml),
     )
 
 
-def invoke(writer: Writer, at: Invoke, _around: Around) -> Tag:
+def invoke(writer: ProcessWriter, at: Invoke, _around: InheritedAttributes) -> XmlTag:
     sends, gets = at.sends, at.gets
     assert sends is not None, "what is no call of a partner link was refused before"
     said = list(sends.correlations)
     said += [each for each in (gets.correlations if gets is not None else ()) if each not in said]
-    return tag(
+    return new_tag(
         "bpel:invoke",
         {
             "partnerLink": sends.partner_link,
@@ -163,9 +167,9 @@ def invoke(writer: Writer, at: Invoke, _around: Around) -> Tag:
     )
 
 
-def pick(writer: Writer, at: Pick, around: Around) -> Tag:
+def pick(writer: ProcessWriter, at: Pick, around: InheritedAttributes) -> XmlTag:
     creates = any(each.xml is not None and each.xml.creates for each in at.messages)
-    return tag(
+    return new_tag(
         "bpel:pick",
         {"createInstance": "yes" if creates else ""},
         *(_on_message(writer, each, around) for each in at.messages),
@@ -173,17 +177,17 @@ def pick(writer: Writer, at: Pick, around: Around) -> Tag:
     )
 
 
-def _on_message(writer: Writer, at: OnMessage, around: Around) -> Tag:
+def _on_message(writer: ProcessWriter, at: OnMessage, around: InheritedAttributes) -> XmlTag:
     xml = writer.message(at)
     body = writer.activity(at.body, around)
-    return tag("bpel:onMessage", taken(xml, at.exchange), *_inside(writer, xml), body)
+    return new_tag("bpel:onMessage", inbound_attributes(xml, at.exchange), *_message_parts(writer, xml), body)
 
 
-def _on_alarm(writer: Writer, at: OnAlarm, around: Around) -> Tag:
-    return tag("bpel:onAlarm", {}, *writer.when(at.duration, at.until), writer.activity(at.body, around))
+def _on_alarm(writer: ProcessWriter, at: OnAlarm, around: InheritedAttributes) -> XmlTag:
+    return new_tag("bpel:onAlarm", {}, *writer.when(at.duration, at.until), writer.activity(at.body, around))
 
 
-def taken(xml: XmlMessage, exchange: str) -> dict[str, str]:
+def inbound_attributes(xml: XmlMessage, exchange: str) -> dict[str, str]:
     return {
         "partnerLink": xml.partner_link,
         "operation": xml.operation,
@@ -192,11 +196,11 @@ def taken(xml: XmlMessage, exchange: str) -> dict[str, str]:
     }
 
 
-def _inside(writer: Writer, xml: XmlMessage) -> list[Tag | None]:
+def _message_parts(writer: ProcessWriter, xml: XmlMessage) -> list[XmlTag | None]:
     return [writer.parts.correlations(xml.correlations), writer.parts.from_parts(xml)]
 
 
-WRITERS: Final[dict[type[Node], Callable[[Writer, Any, Around], Tag]]] = {
+WRITERS: Final[dict[type[ActivityNode], Callable[[ProcessWriter, Any, InheritedAttributes], XmlTag]]] = {
     Empty: empty,
     Exit: exit_,
     Rethrow: rethrow,

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.expressions import is_template, references
+from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.expr import CEL, XPATH, Expr
 from mendflow.core.model.flow import (
     Activity,
@@ -22,14 +23,14 @@ from mendflow.core.model.flow import (
     Flow,
     ForEach,
     Invoke,
-    Job,
+    JobActivity,
+    LinkSource,
     OnAlarm,
     Parallel,
     Receive,
     Reply,
     Scope,
     Sequence,
-    Source,
     Template,
     Throw,
     Until,
@@ -37,26 +38,25 @@ from mendflow.core.model.flow import (
     While,
 )
 from mendflow.core.model.jobs import Submission
-from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.core.model.xml import (
-    Bound,
-    Declared,
+    MessagePart,
     Operation,
-    Part,
     PartnerLink,
-    Port,
+    ScopeDeclarations,
+    ServicePort,
+    SoapBinding,
     XmlCopy,
+    XmlDefinitions,
     XmlMessage,
-    XmlPlace,
     XmlSource,
+    XmlTarget,
     XmlType,
-    XmlWorld,
 )
 from mendflow.formats.bpel.imports import port_definitions
 from mendflow.formats.bpel.ports import PORTS
 from mendflow.formats.bpel.vocabulary import SCHEMA
-from mendflow.formats.bpel.writing.descriptions import Described, described
-from mendflow.formats.bpel.writing.walking import all_of
+from mendflow.formats.bpel.writing.job_descriptions import JsdlTemplate, jsdl_template
+from mendflow.formats.bpel.writing.traversal import all_of
 
 JOBS: Final = PORTS["jobs"]
 CLIENT, QUEUE, INPUTS, BEGIN = "client", "queue", "inputs", "begin"
@@ -67,10 +67,10 @@ CONSTANTS: Final[dict[type, str]] = {bool: "boolean", int: "long", float: "doubl
 
 def process_of(flow: Flow) -> Flow:
     """The process. Raises BadFlow for what is ours alone."""
-    return _Native(flow).process()
+    return _NativeConverter(flow).process()
 
 
-class _Native:
+class _NativeConverter:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self.space = f"urn:mendflow:flow:{flow.name}"
@@ -106,10 +106,10 @@ class _Native:
             if not each.required and each.default is not None:
                 self.problems.append(f"{name}: parts of messages have no defaults; let it be required")
 
-    def _declared(self) -> Declared:
+    def _declared(self) -> ScopeDeclarations:
         own, jobs = f"{{{self.space}}}", f"{{{JOBS}}}"
         types = {INPUTS: XmlType(message=f"{own}begin")} if self.flow.inputs else {}
-        return Declared(
+        return ScopeDeclarations(
             types=types | self._variables(),
             partner_links={
                 CLIENT: PartnerLink(type=f"{own}FlowLink", mine=f"{own}Flow", my_role="flow"),
@@ -135,18 +135,18 @@ class _Native:
             )
         return XmlType(type=_xsd(CONSTANTS.get(type(value), "string")))
 
-    def _world(self) -> XmlWorld:
+    def _world(self) -> XmlDefinitions:
         own = f"{{{self.space}}}"
         parts = tuple(
-            Part(name=name, type=_xsd(TYPES.get(each.type, "string"))) for name, each in self.flow.inputs.items()
+            MessagePart(name=name, type=_xsd(TYPES.get(each.type, "string"))) for name, each in self.flow.inputs.items()
         )
         operation = Operation(name=BEGIN, input=f"{own}begin", output=f"{own}done")
-        port = Port(
+        port = ServicePort(
             service=f"{own}FlowService",
             name="FlowPort",
             port_type=f"{own}Flow",
             style="rpc",
-            operations={BEGIN: Bound(style="rpc", namespace=self.space)},
+            operations={BEGIN: SoapBinding(style="rpc", namespace=self.space)},
         )
         jobs = port_definitions("jobs").world(self.space, {})
         return replace(
@@ -166,7 +166,7 @@ class _Native:
 
     def _plain(self, at: Activity) -> Activity:
         match at:
-            case Job():
+            case JobActivity():
                 return self._job(at)
             case Sequence():
                 return replace(at, body=tuple(map(self.activity, at.body)))
@@ -196,9 +196,9 @@ class _Native:
         join: Any = at.join if at.join != "all" else Expr(" and ".join(f"${name}" for name in targets), XPATH)
         if isinstance(at.join, Expr):
             self.problems.append(f"{at.name}: its join condition is in CEL, and BPEL's speak of links by their names")
-        sources = tuple(Source(self._link(each.link), self._when(at, each.when)) for each in at.sources)
+        sources = tuple(LinkSource(self._link(each.link), self._when(at, each.when)) for each in at.sources)
         given = {each.link: each.when for each in made.sources}
-        kept = tuple(Source(each.link, _both(given.get(each.link), each.when)) for each in sources)
+        kept = tuple(LinkSource(each.link, _conjunction(given.get(each.link), each.when)) for each in sources)
         return replace(made, targets=targets, join=join if targets else "any", sources=kept)
 
     def _link(self, name: str) -> str:
@@ -207,29 +207,29 @@ class _Native:
     def _when(self, at: Activity, when: Expr | None) -> Expr | None:
         return self._said(at, when) if when is not None else None
 
-    def _job(self, at: Job) -> Activity:
+    def _job(self, at: JobActivity) -> Activity:
         """Its description is a literal; the queue answers when the job has ended, or at once if nobody waits for it."""
         forgotten = at.submission is Submission.FORGET
         operation = OPERATIONS[forgotten]
         try:
-            description = described(at, self.flow.folder)
+            description = jsdl_template(at, self.flow.folder)
         except BadFlow as refused:
             told, name = f"{at.label or at.name}: ", at.name.replace(".", "-")
             self.problems += [told + each.message.removeprefix(f"{name}: ") for each in refused.problems]
-            description = Described("", ())
+            description = JsdlTemplate("", ())
         literal = f'<literal><{operation} xmlns="{JOBS}">{description.text}</{operation}></literal>'
         jobs = f"{{{JOBS}}}"
         types = {"run": XmlType(message=f"{jobs}{operation}Request")}
         types |= {} if forgotten else {"ran": XmlType(message=f"{jobs}runResponse")}
-        copies = [XmlCopy(source=XmlSource(literal=literal), target=XmlPlace(variable="run", part="parameters"))]
+        copies = [XmlCopy(source=XmlSource(literal=literal), target=XmlTarget(variable="run", part="parameters"))]
         for path, expr in description.filled:
-            place = XmlPlace(expression=Expr(f"$run.parameters/*[1]{path}", XPATH))
+            place = XmlTarget(expression=Expr(f"$run.parameters/*[1]{path}", XPATH))
             copies.append(XmlCopy(source=XmlSource(expression=self._said(at, expr)), target=place))
         sends = XmlMessage(partner_link=QUEUE, operation=operation, variable="run")
         gets = None if forgotten else XmlMessage(partner_link=QUEUE, operation=operation, variable="ran")
         call = Invoke(name=at.name, partner=QUEUE, operation=operation, sends=sends, gets=gets)
         steps = (Assign(name="assign", xml=tuple(copies)), call)
-        return Scope(name="scope", body=Sequence(name="sequence", body=steps), declared=Declared(types=types))
+        return Scope(name="scope", body=Sequence(name="sequence", body=steps), declared=ScopeDeclarations(types=types))
 
     def _parallel(self, at: Parallel) -> Activity:
         if at.on_fault == "stop":
@@ -243,8 +243,8 @@ class _Native:
     def _noting(self, at: Activity, flag: str) -> Activity:
         """A scope that ends well though its activity failed, and whose links are false then."""
         bare = replace(at, targets=(), sources=(), join="any")
-        scope = Scope(name="scope", body=self.activity(bare), catches=(Catch(_noted(flag), variable=""),))
-        sources = tuple(Source(self._link(each.link), Expr(f"!{flag}", CEL)) for each in at.sources)
+        scope = Scope(name="scope", body=self.activity(bare), catches=(Catch(_set_flag(flag), variable=""),))
+        sources = tuple(LinkSource(self._link(each.link), Expr(f"!{flag}", CEL)) for each in at.sources)
         return self._linked(replace(scope, sources=sources), at)
 
     def _thrown_behind(self, at: Activity, inside: Activity, flags: list[str]) -> Activity:
@@ -252,9 +252,9 @@ class _Native:
         throw = Throw(name="throw", fault=f"{{{self.space}}}branchFailed")
         behind = Choose(name="if", branches=(Branch(any_failed, throw),))
         no = XmlSource(expression=Expr("false", CEL))
-        declared = Declared(
+        declared = ScopeDeclarations(
             types={flag: XmlType(type=_xsd("boolean")) for flag in flags},
-            first=tuple(XmlCopy(source=no, target=XmlPlace(variable=flag)) for flag in flags),
+            first=tuple(XmlCopy(source=no, target=XmlTarget(variable=flag)) for flag in flags),
         )
         return Scope(name="scope", body=Sequence(name="sequence", body=(inside, behind)), declared=declared)
 
@@ -264,7 +264,7 @@ class _Native:
         counted = replace(at, first=first, last=last, collect=None, on_fault="stop", targets=(), sources=(), join="any")
         if at.on_fault == "stop":
             return replace(counted, body=Scope(name="scope", body=self.activity(at.body)))
-        turn = Scope(name="scope", body=self.activity(at.body), catches=(Catch(_noted("failed"), variable=""),))
+        turn = Scope(name="scope", body=self.activity(at.body), catches=(Catch(_set_flag("failed"), variable=""),))
         return self._thrown_behind(at, replace(counted, body=turn), ["failed"])
 
     def _number(self, at: Activity, value: Expr | int | None) -> Expr | int | None:
@@ -275,7 +275,7 @@ class _Native:
         types, first = {}, []
         for name, value in at.variables.items():
             types[name] = self._type(name, value)
-            first.append(XmlCopy(source=self._source(at, name, value), target=XmlPlace(variable=name)))
+            first.append(XmlCopy(source=self._source(at, name, value), target=XmlTarget(variable=name)))
         alarms = tuple(
             OnAlarm(
                 self.activity(each.body), self._duration(at, each.duration), each.until, self._duration(at, each.every)
@@ -286,7 +286,7 @@ class _Native:
             at,
             body=self.activity(at.body),
             variables={},
-            declared=Declared(types=types, first=tuple(first)) if types else None,
+            declared=ScopeDeclarations(types=types, first=tuple(first)) if types else None,
             catches=catches,
             compensation=self._maybe(at.compensation),
             termination=self._maybe(at.termination),
@@ -306,7 +306,7 @@ class _Native:
     def _copy(self, at: Assign, copy: Copy) -> XmlCopy:
         if not copy.to.isidentifier():
             self.problems.append(f"{at.name}: {copy.to} is a place in a variable; only whole ones are written")
-        return XmlCopy(source=self._source(at, copy.to, copy.value), target=XmlPlace(variable=copy.to))
+        return XmlCopy(source=self._source(at, copy.to, copy.value), target=XmlTarget(variable=copy.to))
 
     def _source(self, at: Activity, name: str, value: Template) -> XmlSource:
         text = value.strip() if isinstance(value, str) and is_template(value) else None
@@ -331,15 +331,15 @@ class _Native:
         return Expr(f'"PT" + string(double({self._said(at, value).text}) / 1000.0) + "S"', CEL)
 
 
-def _both(one: Expr | None, other: Expr | None) -> Expr | None:
+def _conjunction(one: Expr | None, other: Expr | None) -> Expr | None:
     if one is None or other is None or one == other:
         return one or other
     return Expr(f"({one.text}) && ({other.text})", CEL)
 
 
-def _noted(flag: str) -> Activity:
+def _set_flag(flag: str) -> Activity:
     yes = XmlSource(expression=Expr("true", CEL))
-    return Assign(name="assign", xml=(XmlCopy(source=yes, target=XmlPlace(variable=flag)),))
+    return Assign(name="assign", xml=(XmlCopy(source=yes, target=XmlTarget(variable=flag)),))
 
 
 def _xsd(name: str) -> str:

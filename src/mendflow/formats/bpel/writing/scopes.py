@@ -3,35 +3,35 @@
 import msgspec
 
 from mendflow.core.model.flow import Catch, Invoke, OnAlarm, OnMessage, Scope
-from mendflow.core.model.xml import Declared, XmlType
-from mendflow.formats.bpel.writing.around import Around, Writer, written_name
-from mendflow.formats.bpel.writing.tags import Tag, tag
+from mendflow.core.model.xml import ScopeDeclarations, XmlType
+from mendflow.formats.bpel.writing.activity_writer import InheritedAttributes, ProcessWriter, written_name
+from mendflow.formats.bpel.writing.tags import XmlTag, new_tag
 
 
-def scope(writer: Writer, at: Scope, around: Around) -> Tag:
+def scope(writer: ProcessWriter, at: Scope, around: InheritedAttributes) -> XmlTag:
     """An invoke in a scope of its own name, with handlers and nothing else, is an invoke with handlers."""
     if _is_invoke_with_handlers(at) and at.exit_on_standard_fault == around.exit_on_standard_fault:
         return _invoke_with_handlers(writer, at, around)
     return _scope(writer, at, around, [])
 
 
-def _scope(writer: Writer, at: Scope, around: Around, declared: list[Tag]) -> Tag:
-    made = tag("bpel:scope", {"isolated": "yes" if at.isolated else ""})
+def _scope(writer: ProcessWriter, at: Scope, around: InheritedAttributes, declared: list[XmlTag]) -> XmlTag:
+    made = new_tag("bpel:scope", {"isolated": "yes" if at.isolated else ""})
     inside = exits(made, at, around)
     declared = declared or (writer.parts.declared(at.declared) if at.declared is not None else [])
     return made.put(
         *declared,
         _faults(writer, at, inside),
-        tag("bpel:compensationHandler", {}, writer.activity(at.compensation, inside)) if at.compensation else None,
-        tag("bpel:terminationHandler", {}, writer.activity(at.termination, inside)) if at.termination else None,
+        new_tag("bpel:compensationHandler", {}, writer.activity(at.compensation, inside)) if at.compensation else None,
+        new_tag("bpel:terminationHandler", {}, writer.activity(at.termination, inside)) if at.termination else None,
         _events(writer, at, inside),
         writer.activity(at.body, inside),
     )
 
 
-def process(writer: Writer, at: Scope, around: Around, imports: list[Tag]) -> Tag:
+def process(writer: ProcessWriter, at: Scope, around: InheritedAttributes, imports: list[XmlTag]) -> XmlTag:
     """The outermost scope."""
-    made = tag("bpel:process", {"suppressJoinFailure": "yes" if at.suppress_join_failure else ""})
+    made = new_tag("bpel:process", {"suppressJoinFailure": "yes" if at.suppress_join_failure else ""})
     inside = exits(made, at, around)
     declared = writer.parts.declared(at.declared) if at.declared is not None else []
     return made.put(
@@ -39,25 +39,25 @@ def process(writer: Writer, at: Scope, around: Around, imports: list[Tag]) -> Ta
     )
 
 
-def exits(made: Tag, at: Scope, around: Around) -> Around:
+def exits(made: XmlTag, at: Scope, around: InheritedAttributes) -> InheritedAttributes:
     """What holds inside a scope, with what has to be said for that."""
     if at.exit_on_standard_fault != around.exit_on_standard_fault:
         made.attributes["exitOnStandardFault"] = "yes" if at.exit_on_standard_fault else "no"
     return msgspec.structs.replace(around, exit_on_standard_fault=at.exit_on_standard_fault)
 
 
-def _faults(writer: Writer, at: Scope, inside: Around) -> Tag | None:
-    return tag("bpel:faultHandlers", {}, *_catches(writer, at, inside)) if at.catches else None
+def _faults(writer: ProcessWriter, at: Scope, inside: InheritedAttributes) -> XmlTag | None:
+    return new_tag("bpel:faultHandlers", {}, *_catches(writer, at, inside)) if at.catches else None
 
 
-def _catches(writer: Writer, at: Scope, inside: Around) -> list[Tag]:
+def _catches(writer: ProcessWriter, at: Scope, inside: InheritedAttributes) -> list[XmlTag]:
     return [_catch(writer, each, inside) for each in at.catches]
 
 
-def _catch(writer: Writer, at: Catch, inside: Around) -> Tag:
+def _catch(writer: ProcessWriter, at: Catch, inside: InheritedAttributes) -> XmlTag:
     body = writer.activity(at.body, inside)
     if at.fault is None and at.holds is None:
-        return tag("bpel:catchAll", {}, body)
+        return new_tag("bpel:catchAll", {}, body)
     holds = at.holds or XmlType()
     attributes = {
         "faultName": writer.fault(at.fault or ""),
@@ -65,20 +65,20 @@ def _catch(writer: Writer, at: Catch, inside: Around) -> Tag:
         "faultMessageType": writer.spaces.name(holds.message),
         "faultElement": writer.spaces.name(holds.element),
     }
-    return tag("bpel:catch", attributes, body)
+    return new_tag("bpel:catch", attributes, body)
 
 
-def _events(writer: Writer, at: Scope, inside: Around) -> Tag | None:
+def _events(writer: ProcessWriter, at: Scope, inside: InheritedAttributes) -> XmlTag | None:
     handlers = [
         *(_on_event(writer, each, inside) for each in at.messages),
         *(_on_alarm(writer, each, inside) for each in at.alarms),
     ]
-    return tag("bpel:eventHandlers", {}, *handlers) if handlers else None
+    return new_tag("bpel:eventHandlers", {}, *handlers) if handlers else None
 
 
-def _on_event(writer: Writer, at: OnMessage, around: Around) -> Tag:
+def _on_event(writer: ProcessWriter, at: OnMessage, around: InheritedAttributes) -> XmlTag:
     """What its scope declares is held by the handler, with the variables that the handler implies."""
-    xml, declared = writer.message(at), at.declared or Declared()
+    xml, declared = writer.message(at), at.declared or ScopeDeclarations()
     implied = frozenset({xml.variable, *(each.variable for each in xml.parts)} - {""})
     body = at.body
     assert isinstance(body, Scope), "an event handler for a message has a scope"
@@ -91,7 +91,7 @@ def _on_event(writer: Writer, at: OnMessage, around: Around) -> Tag:
         "messageExchange": at.exchange,
         **(writer.parts.type(declared.types[xml.variable]) if xml.variable in declared.types else {}),
     }
-    return tag(
+    return new_tag(
         "bpel:onEvent",
         attributes,
         writer.parts.correlations(xml.correlations),
@@ -100,9 +100,9 @@ def _on_event(writer: Writer, at: OnMessage, around: Around) -> Tag:
     )
 
 
-def _on_alarm(writer: Writer, at: OnAlarm, inside: Around) -> Tag:
+def _on_alarm(writer: ProcessWriter, at: OnAlarm, inside: InheritedAttributes) -> XmlTag:
     every = writer.parts.expression("repeatEvery", writer.duration(at.every)) if at.every is not None else None
-    return tag("bpel:onAlarm", {}, *writer.when(at.duration, at.until), every, writer.activity(at.body, inside))
+    return new_tag("bpel:onAlarm", {}, *writer.when(at.duration, at.until), every, writer.activity(at.body, inside))
 
 
 def _is_invoke_with_handlers(at: Scope) -> bool:
@@ -117,12 +117,12 @@ def _is_invoke_with_handlers(at: Scope) -> bool:
     )
 
 
-def _invoke_with_handlers(writer: Writer, at: Scope, around: Around) -> Tag:
+def _invoke_with_handlers(writer: ProcessWriter, at: Scope, around: InheritedAttributes) -> XmlTag:
     made = writer.activity(at.body, around)
     made.put(*_catches(writer, at, around))
     if at.compensation is not None:
-        made.put(tag("bpel:compensationHandler", {}, writer.activity(at.compensation, around)))
+        made.put(new_tag("bpel:compensationHandler", {}, writer.activity(at.compensation, around)))
     # Correlations, handlers and parts come in this order.
     order = ("correlations", "catch", "catchAll", "compensationHandler", "toParts", "fromParts")
-    made.children.sort(key=lambda child: order.index(child.name.partition(":")[2]) if isinstance(child, Tag) else 0)
+    made.children.sort(key=lambda child: order.index(child.name.partition(":")[2]) if isinstance(child, XmlTag) else 0)
     return made

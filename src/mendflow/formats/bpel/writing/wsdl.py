@@ -3,13 +3,21 @@
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
-from mendflow.core.model.xml import Alias, Bound, Operation, Part, PartnerLink, Port, XmlWorld
+from mendflow.core.model.xml import (
+    MessagePart,
+    Operation,
+    PartnerLink,
+    PropertyAlias,
+    ServicePort,
+    SoapBinding,
+    XmlDefinitions,
+)
 from mendflow.core.xml.declarations import declares_type
-from mendflow.formats.bpel.reading import split
+from mendflow.formats.bpel.reader import split_name
 from mendflow.formats.bpel.vocabulary import PARTNER_LINKS, PROPERTIES, SCHEMA, SOAP, WSDL
-from mendflow.formats.bpel.writing.parts import Parts
-from mendflow.formats.bpel.writing.spaces import Spaces
-from mendflow.formats.bpel.writing.tags import Tag, document, tag
+from mendflow.formats.bpel.writing.element_writer import ElementWriter
+from mendflow.formats.bpel.writing.namespaces import NamespacePrefixes
+from mendflow.formats.bpel.writing.tags import XmlTag, document, new_tag
 
 FIXED: Final = {
     "wsdl": WSDL,
@@ -22,21 +30,23 @@ T = TypeVar("T")
 HTTP: Final = "http://schemas.xmlsoap.org/soap/http"
 
 
-def namespaces(world: XmlWorld, links: Iterable[PartnerLink]) -> list[str]:
+def namespaces(world: XmlDefinitions, links: Iterable[PartnerLink]) -> list[str]:
     """Those that a WSDL file is needed for. Ports come first and in their order: of several ports of one port type, the
     first is called."""
     names = [port.service for port in world.ports]
     names += [*world.messages, *world.port_types, *world.properties, *(link.type for link in links)]
-    names += [home(alias) for alias in world.aliases]
-    return list(dict.fromkeys(split(name)[0] for name in names))
+    names += [alias_home(alias) for alias in world.aliases]
+    return list(dict.fromkeys(split_name(name)[0] for name in names))
 
 
-def unordered(world: XmlWorld) -> Iterator[str]:
+def misordered_port_types(world: XmlDefinitions) -> Iterator[str]:
     """Port types whose ports would be read in another order, since a file has all services of a namespace, and each
     service has all its ports together."""
-    spaces = list(dict.fromkeys(split(port.service)[0] for port in world.ports))
+    spaces = list(dict.fromkeys(split_name(port.service)[0] for port in world.ports))
     services = list(dict.fromkeys(port.service for port in world.ports))
-    read = sorted(world.ports, key=lambda port: (spaces.index(split(port.service)[0]), services.index(port.service)))
+    read = sorted(
+        world.ports, key=lambda port: (spaces.index(split_name(port.service)[0]), services.index(port.service))
+    )
     for name in dict.fromkeys(port.port_type for port in world.ports):
         before, after = ([port for port in ports if port.port_type == name] for ports in (world.ports, read))
         if before != after:
@@ -49,23 +59,23 @@ def roles_of(link: PartnerLink) -> dict[str, str]:
     return {role: port_type for role, port_type in both if role}
 
 
-def home(alias: Alias) -> str:
+def alias_home(alias: PropertyAlias) -> str:
     """The name whose namespace an alias is written with."""
     return alias.of.message or alias.of.element or alias.property
 
 
-def written(world: XmlWorld, links: Iterable[PartnerLink], namespace: str) -> str:
+def wsdl_text(world: XmlDefinitions, links: Iterable[PartnerLink], namespace: str) -> str:
     """The WSDL file of a namespace."""
     return _Wsdl(world, namespace).document(links)
 
 
 class _Wsdl:
-    def __init__(self, world: XmlWorld, namespace: str) -> None:
+    def __init__(self, world: XmlDefinitions, namespace: str) -> None:
         self.world, self.namespace = world, namespace
-        self.aliases = [alias for alias in world.aliases if split(home(alias))[0] == namespace]
+        self.aliases = [alias for alias in world.aliases if split_name(alias_home(alias))[0] == namespace]
         queries = [alias.query for alias in self.aliases if alias.query is not None]
-        self.spaces = Spaces(FIXED, queries)
-        self.parts = Parts(self.spaces)
+        self.spaces = NamespacePrefixes(FIXED, queries)
+        self.parts = ElementWriter(self.spaces)
 
     def document(self, links: Iterable[PartnerLink]) -> str:
         inside = [
@@ -76,15 +86,15 @@ class _Wsdl:
             *self.properties(),
             *(self.alias(alias) for alias in self.aliases),
         ]
-        root = tag("wsdl:definitions", {**self.spaces.attributes(), "targetNamespace": self.namespace}, *inside)
+        root = new_tag("wsdl:definitions", {**self.spaces.attributes(), "targetNamespace": self.namespace}, *inside)
         return document(root)
 
     def mine(self, named: dict[str, T]) -> Iterator[tuple[str, T]]:
-        return ((split(name)[1], each) for name, each in named.items() if split(name)[0] == self.namespace)
+        return ((split_name(name)[1], each) for name, each in named.items() if split_name(name)[0] == self.namespace)
 
-    def message(self, name: str, parts: tuple[Part, ...]) -> Tag:
+    def message(self, name: str, parts: tuple[MessagePart, ...]) -> XmlTag:
         inside = [
-            tag(
+            new_tag(
                 "wsdl:part",
                 {
                     "name": part.name,
@@ -94,88 +104,88 @@ class _Wsdl:
             )
             for part in parts
         ]
-        return tag("wsdl:message", {"name": name}, *inside)
+        return new_tag("wsdl:message", {"name": name}, *inside)
 
-    def port_type(self, name: str, operations: dict[str, Operation]) -> Tag:
-        return tag("wsdl:portType", {"name": name}, *map(self.operation, operations.values()))
+    def port_type(self, name: str, operations: dict[str, Operation]) -> XmlTag:
+        return new_tag("wsdl:portType", {"name": name}, *map(self.operation, operations.values()))
 
-    def operation(self, operation: Operation) -> Tag:
+    def operation(self, operation: Operation) -> XmlTag:
         ways = {"wsdl:input": operation.input, "wsdl:output": operation.output}
-        return tag(
+        return new_tag(
             "wsdl:operation",
             {"name": operation.name},
-            *(tag(way, {"message": self.spaces.name(message)}) for way, message in ways.items() if message),
+            *(new_tag(way, {"message": self.spaces.name(message)}) for way, message in ways.items() if message),
             *(
-                tag("wsdl:fault", {"name": name, "message": self.spaces.name(message)})
+                new_tag("wsdl:fault", {"name": name, "message": self.spaces.name(message)})
                 for name, message in operation.faults.items()
             ),
         )
 
     # ports
 
-    def services(self) -> list[Tag]:
+    def services(self) -> list[XmlTag]:
         """A binding for each port, and each service with its ports."""
-        bindings: list[Tag] = []
-        services: dict[str, Tag] = {}
-        for port in (port for port in self.world.ports if split(port.service)[0] == self.namespace):
-            name = f"{split(port.service)[1]}{port.name}"
+        bindings: list[XmlTag] = []
+        services: dict[str, XmlTag] = {}
+        for port in (port for port in self.world.ports if split_name(port.service)[0] == self.namespace):
+            name = f"{split_name(port.service)[1]}{port.name}"
             if any(each.attributes["name"] == name for each in bindings):
                 name = f"{name}{len(bindings) + 1}"
             bindings.append(self.binding(name, port))
-            services.setdefault(port.service, tag("wsdl:service", {"name": split(port.service)[1]})).put(
-                tag(
+            services.setdefault(port.service, new_tag("wsdl:service", {"name": split_name(port.service)[1]})).put(
+                new_tag(
                     "wsdl:port",
                     {"name": port.name, "binding": self.spaces.name(f"{{{self.namespace}}}{name}")},
-                    tag("soap:address", {"location": port.address}) if port.address else None,
+                    new_tag("soap:address", {"location": port.address}) if port.address else None,
                 )
             )
         return [*bindings, *services.values()]
 
-    def binding(self, name: str, port: Port) -> Tag:
+    def binding(self, name: str, port: ServicePort) -> XmlTag:
         known = self.world.port_types.get(port.port_type, {})
-        return tag(
+        return new_tag(
             "wsdl:binding",
             {"name": name, "type": self.spaces.name(port.port_type)},
-            tag("soap:binding", {"style": port.style, "transport": HTTP}),
+            new_tag("soap:binding", {"style": port.style, "transport": HTTP}),
             *(self.bound(each, bound, known.get(each)) for each, bound in port.operations.items()),
         )
 
-    def bound(self, name: str, bound: Bound, operation: Operation | None) -> Tag:
-        body = tag("soap:body", {"use": "literal", "namespace": bound.namespace})
+    def bound(self, name: str, bound: SoapBinding, operation: Operation | None) -> XmlTag:
+        body = new_tag("soap:body", {"use": "literal", "namespace": bound.namespace})
         ways = ["wsdl:input"] + (["wsdl:output"] if operation is not None and operation.output else [])
-        return tag(
+        return new_tag(
             "wsdl:operation",
             {"name": name},
-            tag("soap:operation", {"soapAction": bound.action, "style": bound.style}),
-            *(tag(way, {}, body) for way in ways),
+            new_tag("soap:operation", {"soapAction": bound.action, "style": bound.style}),
+            *(new_tag(way, {}, body) for way in ways),
             *(
-                tag("wsdl:fault", {"name": fault}, tag("soap:fault", {"name": fault, "use": "literal"}))
+                new_tag("wsdl:fault", {"name": fault}, new_tag("soap:fault", {"name": fault, "use": "literal"}))
                 for fault in (operation.faults if operation is not None else ())
             ),
         )
 
     # what BPEL adds
 
-    def link_types(self, links: Iterable[PartnerLink]) -> list[Tag]:
+    def link_types(self, links: Iterable[PartnerLink]) -> list[XmlTag]:
         """As far as the process speaks of their roles."""
         found: dict[str, dict[str, str]] = {}
         for link in links:
             found.setdefault(link.type, {}).update(roles_of(link))
         return [
-            tag(
+            new_tag(
                 "plnk:partnerLinkType",
                 {"name": name},
                 *(
-                    tag("plnk:role", {"name": role, "portType": self.spaces.name(port_type)})
+                    new_tag("plnk:role", {"name": role, "portType": self.spaces.name(port_type)})
                     for role, port_type in roles.items()
                 ),
             )
             for name, roles in self.mine(found)
         ]
 
-    def properties(self) -> list[Tag]:
+    def properties(self) -> list[XmlTag]:
         return [
-            tag("vprop:property", {"name": name, self.kind(full): self.spaces.name(full)})
+            new_tag("vprop:property", {"name": name, self.kind(full): self.spaces.name(full)})
             for name, full in self.mine(self.world.properties)
         ]
 
@@ -183,9 +193,9 @@ class _Wsdl:
         """A property is of an element, unless there is a type of that name."""
         return "type" if declares_type(self.world, full) else "element"
 
-    def alias(self, alias: Alias) -> Tag:
+    def alias(self, alias: PropertyAlias) -> XmlTag:
         query = self.parts.expression("query", alias.query) if alias.query is not None else None
         if query is not None:
             query.name = "vprop:query"
         attributes = {"propertyName": self.spaces.name(alias.property), **self.parts.type(alias.of), "part": alias.part}
-        return tag("vprop:propertyAlias", attributes, query)
+        return new_tag("vprop:propertyAlias", attributes, query)

@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
 
+from mendflow.core.model.errors import Unreachable
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import Unreachable
-from mendflow.services.api.archive.records import AnyRecord, BadArchive, Head, Tree, Unpacker
-from mendflow.services.base.cluster import NeighbourAway, Neighbours, ServerDocument
+from mendflow.services.api.archive.records import AnyRecord, BadArchive, HeadRecord, TreeRecord, Unpacker
+from mendflow.services.base.cluster import Peers, PeerUnavailable, ServerDocument
 from mendflow.services.base.contracts import Clock
 
 PATIENCE_MS: Final = 15_000
@@ -21,7 +21,7 @@ AGAIN_MS: Final = 500
 AT_ONCE: Final = 20
 
 
-class Homes(Protocol):
+class TreeLocator(Protocol):
     """Where trees are."""
 
     async def home(self, root: CaseId) -> ServerDocument | None:
@@ -29,16 +29,16 @@ class Homes(Protocol):
         ...
 
 
-class Abroad:
+class RemoteTrees:
     """`folder` is empty, and is removed by whoever gave it. `left_out` are the trees that nobody could be asked for."""
 
-    def __init__(self, homes: Homes, neighbours: Neighbours, clock: Clock, folder: Path) -> None:
+    def __init__(self, homes: TreeLocator, peers: Peers, clock: Clock, folder: Path) -> None:
         self._homes = homes
-        self._neighbours = neighbours
+        self._peers = peers
         self._clock = clock
         self._folder = folder
         self._files: dict[CaseId, Path] = {}
-        self._silent: set[str] = set()
+        self._unreachable_servers: set[str] = set()
         self.left_out: list[CaseId] = []
 
     async def gather(self, roots: Sequence[CaseId], *, leave_out: bool) -> None:
@@ -60,31 +60,31 @@ class Abroad:
             if server is None:
                 return False
             try:
-                self._files[root] = await self._fetched(server, root)
-            except NeighbourAway as away:
-                if server.id in self._silent or self._clock.now() >= give_up_at:
-                    self._silent.add(server.id)
+                self._files[root] = await self._fetch(server, root)
+            except PeerUnavailable as away:
+                if server.id in self._unreachable_servers or self._clock.now() >= give_up_at:
+                    self._unreachable_servers.add(server.id)
                     raise _unreachable(root, server, away) from away
                 await self._clock.sleep(AGAIN_MS)
         return True
 
-    async def _fetched(self, server: ServerDocument, root: CaseId) -> Path:
+    async def _fetch(self, server: ServerDocument, root: CaseId) -> Path:
         path = self._folder / str(len(self._files))
         with path.open("wb") as out:
-            async for chunk in self._neighbours.archive(server, root):
+            async for chunk in self._peers.archive(server, root):
                 await asyncio.to_thread(out.write, chunk)
         try:
             roots = await asyncio.to_thread(_trees_in, path)
         except BadArchive as error:
-            raise NeighbourAway(f"what came of server {server.id} is not whole: {error.message}") from error
+            raise PeerUnavailable(f"what came of server {server.id} is not whole: {error.message}") from error
         if roots != [root]:
-            raise NeighbourAway(f"server {server.id} sent something else than case {root}")
+            raise PeerUnavailable(f"server {server.id} sent something else than case {root}")
         return path
 
     async def records(self, root: CaseId) -> AsyncIterator[AnyRecord]:
         """What came of a tree."""
         with self._files[root].open("rb") as source:
-            records = (record for record in Unpacker(source).records() if not isinstance(record, Head))
+            records = (record for record in Unpacker(source).records() if not isinstance(record, HeadRecord))
             while some := await asyncio.to_thread(lambda: list(islice(records, AT_ONCE))):
                 for record in some:
                     yield record
@@ -93,10 +93,10 @@ class Abroad:
 def _trees_in(path: Path) -> list[CaseId]:
     """Read to the end, so that the digest is looked at."""
     with path.open("rb") as source:
-        return [record.root for record in Unpacker(source).records() if isinstance(record, Tree)]
+        return [record.root for record in Unpacker(source).records() if isinstance(record, TreeRecord)]
 
 
-def _unreachable(root: CaseId, server: ServerDocument, away: NeighbourAway) -> Unreachable:
+def _unreachable(root: CaseId, server: ServerDocument, away: PeerUnavailable) -> Unreachable:
     return Unreachable(
         f"case {root} lives on server {server.id} at {server.url or 'no known address'}, which cannot be asked for it"
         f" ({away}); look after that server, or leave out what cannot be had: --leave-out-unreachable",

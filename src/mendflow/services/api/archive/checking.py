@@ -17,12 +17,12 @@ from mendflow.services.api.archive.kinds import ID, ROOT, SHA256, SHARED_KINDS, 
 from mendflow.services.api.archive.records import (
     AnyRecord,
     BadArchive,
-    File,
-    Head,
-    Journal,
-    Kept,
-    Piece,
-    Tree,
+    DocumentRecord,
+    FileRecord,
+    HeadRecord,
+    JournalRecord,
+    PieceRecord,
+    TreeRecord,
     Unpacker,
 )
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, root_of
@@ -37,7 +37,7 @@ _decode_job = msgspec.json.Decoder(Job).decode
 _decode_map = msgspec.json.Decoder(dict[str, object]).decode
 
 
-class TreeFound:
+class TreeContents:
     """A tree in an archive. `journal` is the digest of the journal of its root."""
 
     def __init__(self, root: CaseId, live: list[CaseId]) -> None:
@@ -72,14 +72,14 @@ class Inventory:
 
     def __init__(self) -> None:
         self.digest = ""
-        self.trees: list[TreeFound] = []
+        self.trees: list[TreeContents] = []
         self.files = 0
         self.left_out: list[CaseId] = []
 
 
-def checked(source: BinaryIO) -> Inventory:
+def check_archive(source: BinaryIO) -> Inventory:
     """What is in an archive. Raises BadArchive with the place and the reason."""
-    unpacker, check = Unpacker(source), _Check()
+    unpacker, check = Unpacker(source), _Checker()
     for number, record in enumerate(unpacker.records(), 1):
         try:
             check.take(record)
@@ -94,28 +94,28 @@ def checked(source: BinaryIO) -> Inventory:
     return check.found
 
 
-class _Check:
+class _Checker:
     def __init__(self) -> None:
         self.found = Inventory()
-        self._tree: TreeFound | None = None
+        self._tree: TreeContents | None = None
         self._ids: set[tuple[str, str]] = set()
-        self._file: File | None = None
+        self._file: FileRecord | None = None
         self._content = hashlib.sha256()
         self._size = 0
 
     def take(self, record: AnyRecord) -> None:
         match record:
-            case Tree():
+            case TreeRecord():
                 self._begin(record)
-            case Kept():
+            case DocumentRecord():
                 self._document(record)
-            case Journal():
+            case JournalRecord():
                 self._journal(record)
-            case File():
+            case FileRecord():
                 self._begin_file(record)
-            case Piece():
+            case PieceRecord():
                 self._piece(record)
-            case Head():
+            case HeadRecord():
                 self.found.left_out = record.left_out or []
 
     def end(self) -> None:
@@ -124,7 +124,7 @@ class _Check:
 
     # Trees
 
-    def _begin(self, record: Tree) -> None:
+    def _begin(self, record: TreeRecord) -> None:
         self._end_tree()
         if self._file is not None:
             _refuse("a case comes after files")
@@ -132,7 +132,7 @@ class _Check:
             _refuse(f"{record.root[:80]!r} is no case's id")
         if any(each.root == record.root for each in self.found.trees):
             _refuse(f"case {record.root} comes a second time")
-        self._tree = TreeFound(record.root, record.live)
+        self._tree = TreeContents(record.root, record.live)
         self.found.trees.append(self._tree)
 
     def _end_tree(self) -> None:
@@ -150,7 +150,7 @@ class _Check:
                 decide(case, Suspend(), 0)  # which is what is done to it, unless it is to go on
         tree.replayed.clear()
 
-    def _document(self, record: Kept) -> None:
+    def _document(self, record: DocumentRecord) -> None:
         body = bytes(record.body)
         if not ID.fullmatch(record.id) or (record.kind, record.id) in self._ids:
             _refuse(f"{record.id[:80]!r} is no id, or comes a second time")
@@ -166,7 +166,7 @@ class _Check:
             _refuse(f"{record.kind[:80]} {record.id[:80]!r} does not belong to case {self._tree.root}")
         self._read(record.kind, record.id, body, self._tree)
 
-    def _read(self, kind: str, id: str, body: bytes, tree: TreeFound) -> None:
+    def _read(self, kind: str, id: str, body: bytes, tree: TreeContents) -> None:
         if kind == CASE_KIND:
             case = _decode_case(body)
             if case.id != id or case.live != (id in tree.live):
@@ -183,7 +183,7 @@ class _Check:
             _decode_map(body)
             tree.endpoint |= kind == ENDPOINT_KIND and id == tree.root
 
-    def _journal(self, record: Journal) -> None:
+    def _journal(self, record: JournalRecord) -> None:
         tree, case = self._tree, record.case
         if tree is None or root_of(case) != tree.root or not ID.fullmatch(case):
             _refuse(f"a journal of {case[:80]!r} does not belong here")
@@ -199,7 +199,7 @@ class _Check:
 
     # Files
 
-    def _begin_file(self, record: File) -> None:
+    def _begin_file(self, record: FileRecord) -> None:
         self._end_tree()
         self._end_file()
         if not SHA256.fullmatch(record.sha256) or record.size < 0:
@@ -207,7 +207,7 @@ class _Check:
         self._file, self._content, self._size = record, hashlib.sha256(), 0
         self.found.files += 1
 
-    def _piece(self, record: Piece) -> None:
+    def _piece(self, record: PieceRecord) -> None:
         content = record.content()
         self._size += len(content)
         self._content.update(content)

@@ -6,18 +6,18 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from mendflow.core.model.errors import Conflict, TemporarilyUnavailable, WrongServer
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.problems import Conflict, Elsewhere, NotNow
 from mendflow.core.model.views import ImportReport
-from mendflow.services.api.archive.checking import checked
-from mendflow.services.api.archive.exporting import Export
-from mendflow.services.api.archive.importing import Import
+from mendflow.services.api.archive.checking import check_archive
+from mendflow.services.api.archive.exporting import Exporter
+from mendflow.services.api.archive.importing import Importer
 from mendflow.services.base.cluster import CASE_KIND, HOME_KIND, ServerDocument, root_of
-from mendflow.services.base.homes import Tree
+from mendflow.services.base.homes import CaseTree
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
-from mendflow.services.recovery.decisions import OPEN_KIND
+from mendflow.services.recovery.decisions import OPEN_DECISION_KIND
 from mendflow.services.recovery.levels import LEVEL_KIND
-from mendflow.services.runtime.server import House
+from mendflow.services.runtime.server import Server
 
 IMPORTING = "import"
 MOVING_MS: Final = 15_000
@@ -26,24 +26,24 @@ LOOK_EVERY_MS: Final = 250
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 
-class ArchiveDesk:
-    def __init__(self, house: House) -> None:
-        self._house = house
-        self.store = house.store
-        self.keeper = house.keeper
-        self.ledger = house.services.ledger
-        self.clock = house.clock
-        self.neighbours = house.neighbours
+class ArchiveService:
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.store = server.store
+        self.file_store = server.file_store
+        self.ledger = server.runtime.ledger
+        self.clock = server.clock
+        self.peers = server.peers
 
     def living(self) -> dict[CaseId, LiveCase]:
-        return self._house.services.manager.live
+        return self._server.runtime.manager.live
 
     async def home(self, root: CaseId) -> ServerDocument | None:
         """The other server that is to be asked for a tree; None: it is here, or over, and lies in the store. One that
         is just moving is waited for."""
-        membership, give_up_at = self._house.membership, self._now() + MOVING_MS
+        membership, give_up_at = self._server.membership, self._now() + MOVING_MS
         while membership.shared:
-            homes = self._house.services.homes
+            homes = self._server.runtime.homes
             if homes.mine(root):
                 return None
             server = await homes.home_of(root, afresh=True)
@@ -53,7 +53,9 @@ class ArchiveDesk:
             if found is not None and server != homes.server:
                 return found
             if self._now() >= give_up_at:
-                raise NotNow(f"case {root} is being taken over from server {server}; ask again in a moment")
+                raise TemporarilyUnavailable(
+                    f"case {root} is being taken over from server {server}; ask again in a moment"
+                )
             await self.clock.sleep(LOOK_EVERY_MS)
         return None
 
@@ -65,7 +67,7 @@ class ArchiveDesk:
                 case = _decode_case(found.body)
                 if case.live or case.posted:
                     return False
-        for kind in (OPEN_KIND, LEVEL_KIND):
+        for kind in (OPEN_DECISION_KIND, LEVEL_KIND):
             async for found in self.store.scan(kind, root):
                 if root_of(found.id) == root:
                     return False
@@ -75,24 +77,24 @@ class ArchiveDesk:
         self, cases: Sequence[CaseId], *, files: bool, everything: bool, leave_out: bool, by: str
     ) -> AsyncIterator[bytes]:
         """An archive of these cases, each with the whole tree that it belongs to."""
-        roots, by = list(dict.fromkeys(map(root_of, cases))), f"mendflow {self._house.health().version}, {by}"
-        return Export(self, roots, files=files, everything=everything, leave_out=leave_out, by=by).packed()
+        roots, by = list(dict.fromkeys(map(root_of, cases))), f"mendflow {self._server.health().version}, {by}"
+        return Exporter(self, roots, files=files, everything=everything, leave_out=leave_out, by=by).pack()
 
     async def give(self, root: CaseId) -> AsyncIterator[bytes]:
         """A tree for another server that asks, because it lives here."""
         if (server := await self.home(root)) is not None:
-            raise Elsewhere(f"case {root} lives on server {server.id}", server=server.id)
-        async for chunk in Export(self, [root], files=False, everything=False, by="", bare=True).packed():
+            raise WrongServer(f"case {root} lives on server {server.id}", server=server.id)
+        async for chunk in Exporter(self, [root], files=False, everything=False, by="", bare=True).pack():
             yield chunk
 
     async def take(self, source: BinaryIO, *, as_new: bool, skip_existing: bool, resume: bool, by: str) -> ImportReport:
         """Everything in an archive, or nothing and why."""
-        inventory = await asyncio.to_thread(checked, source)
-        work = Import(self.store, self.keeper, source, inventory)
+        inventory = await asyncio.to_thread(check_archive, source)
+        work = Importer(self.store, self.file_store, source, inventory)
         plans = await work.plan(as_new=as_new, skip_existing=skip_existing)
         await work.take_files()
         await work.take_shared()
-        await self._house.services.read_shared()
+        await self._server.runtime.read_shared()
         await work.take_trees(plans, self, resume=resume, now=self._now(), by=by)
         await self.ledger.settled()
         if inventory.left_out:
@@ -102,15 +104,15 @@ class ArchiveDesk:
     # For imports
 
     async def expect(self, root: CaseId, title: str) -> None:
-        if not self._house.services.homes.knows(root) and await self.store.get(HOME_KIND, root) is not None:
+        if not self._server.runtime.homes.knows(root) and await self.store.get(HOME_KIND, root) is not None:
             raise Conflict(f"{title} is on another server already; look at it there")
 
     async def go_on(self, root: CaseId) -> None:
         """Without a home nobody would: so it has none before all of it is here."""
         if not any(root_of(id) == root for id in self.living()):
-            self._house.services.homes.hold(root, IMPORTING)
+            self._server.runtime.homes.hold(root, IMPORTING)
             await self.ledger.settled()
-            await self._house.services.take_up([Tree(root)])
+            await self._server.runtime.take_up([CaseTree(root)])
 
     def _now(self) -> Instant:
-        return self._house.clock.now()
+        return self._server.clock.now()

@@ -13,13 +13,23 @@ from typing import Final, Protocol
 
 import msgspec
 
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import NotFound
-from mendflow.services.api.archive.abroad import Abroad
-from mendflow.services.api.archive.kinds import HOUSE_KINDS, NAMED_KINDS, TREE_KINDS, files_in
-from mendflow.services.api.archive.records import PIECE_BYTES, AnyRecord, File, Head, Journal, Kept, Packer, Piece, Tree
-from mendflow.services.base.cluster import CASE_KIND, Neighbours, ServerDocument, root_of
-from mendflow.services.base.contracts import Clock, Keeper
+from mendflow.services.api.archive.abroad import RemoteTrees
+from mendflow.services.api.archive.kinds import NAMED_KINDS, SHARED_DOMAIN_KINDS, TREE_KINDS, files_in
+from mendflow.services.api.archive.records import (
+    PIECE_BYTES,
+    AnyRecord,
+    DocumentRecord,
+    FileRecord,
+    HeadRecord,
+    JournalRecord,
+    Packer,
+    PieceRecord,
+    TreeRecord,
+)
+from mendflow.services.base.cluster import CASE_KIND, Peers, ServerDocument, root_of
+from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.live_case import CaseDocument, LiveCase, journal_of
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
@@ -34,14 +44,14 @@ _decode_case = msgspec.json.Decoder(CaseDocument).decode
 _Key = tuple[str, str]
 
 
-class Around(Protocol):
+class ExportContext(Protocol):
     """What an export needs to know of the services around it."""
 
     store: Store
     ledger: Ledger
-    keeper: Keeper
+    file_store: FileStore
     clock: Clock
-    neighbours: Neighbours
+    peers: Peers
 
     def living(self) -> dict[CaseId, LiveCase]: ...
     async def home(self, root: CaseId) -> ServerDocument | None:
@@ -49,14 +59,14 @@ class Around(Protocol):
         ...
 
 
-class Export:
+class Exporter:
     """One archive. `roots` are the cases, in the order in which they come; `everything` adds what no case refers to.
     `leave_out`: without those whose server cannot be asked. `bare`: trees and nothing else, as other servers want
     them."""
 
     def __init__(
         self,
-        around: Around,
+        around: ExportContext,
         roots: Sequence[CaseId],
         *,
         files: bool,
@@ -65,40 +75,40 @@ class Export:
         leave_out: bool = False,
         bare: bool = False,
     ) -> None:
-        self._around = around
+        self._context = around
         self._roots = roots
         self._files = files
         self._everything = everything
         self._by = by
         self._leave_out = leave_out
-        self._bare = bare
+        self._tree_only = bare
         self._packer = Packer()
         self._seen_files: dict[str, None] = {}
 
-    async def packed(self) -> AsyncIterator[bytes]:
+    async def pack(self) -> AsyncIterator[bytes]:
         """The bytes of the file. What can be refused is refused before the first."""
-        around = self._around
+        around = self._context
         with tempfile.TemporaryDirectory(prefix="mendflow-archive-") as folder:
-            abroad = Abroad(around, around.neighbours, around.clock, Path(folder))
-            if not self._bare:
+            abroad = RemoteTrees(around, around.peers, around.clock, Path(folder))
+            if not self._tree_only:
                 await abroad.gather(self._roots, leave_out=self._leave_out)
             async for record in self._records(abroad):
-                if packed := self._packer.pack(record):
-                    yield packed
+                if pack := self._packer.pack(record):
+                    yield pack
             yield self._packer.end()
 
-    def _head(self, left_out: list[CaseId]) -> Head:
-        now = self._around.clock.now()
-        return Head(made_at=now, made_by=self._by, files=self._files, left_out=left_out or msgspec.UNSET)
+    def _make_head(self, left_out: list[CaseId]) -> HeadRecord:
+        now = self._context.clock.now()
+        return HeadRecord(made_at=now, made_by=self._by, files=self._files, left_out=left_out or msgspec.UNSET)
 
-    async def _records(self, abroad: Abroad) -> AsyncIterator[AnyRecord]:
-        yield self._head(abroad.left_out)
-        if not self._bare:
+    async def _records(self, abroad: RemoteTrees) -> AsyncIterator[AnyRecord]:
+        yield self._make_head(abroad.left_out)
+        if not self._tree_only:
             async for kept in self._shared():
                 yield kept
         for root in self._roots:
             if root not in abroad.left_out:
-                async for record in self._told(root, abroad):
+                async for record in self._records_of_tree(root, abroad):
                     yield record
         if self._files:
             for sha256 in list(self._seen_files):
@@ -107,66 +117,72 @@ class Export:
 
     # What is everybody's
 
-    async def _shared(self) -> AsyncIterator[Kept]:
-        await self._around.ledger.settled()
-        store, names = self._around.store, await self._names()
+    async def _shared(self) -> AsyncIterator[DocumentRecord]:
+        await self._context.ledger.settled()
+        store, names = self._context.store, await self._names()
         for kind, versions in NAMED_KINDS.items():
             async for found in store.scan(kind):
                 if self._everything or found.id in names:
                     for mark in ("@", "/"):
                         async for version in store.scan(versions, f"{found.id}{mark}"):
-                            yield self._kept(versions, version.id, version.body)
-                    yield self._kept(kind, found.id, found.body)
-        for kind in HOUSE_KINDS if self._everything else ():
+                            yield self._document_record(versions, version.id, version.body)
+                    yield self._document_record(kind, found.id, found.body)
+        for kind in SHARED_DOMAIN_KINDS if self._everything else ():
             async for found in store.scan(kind):
-                yield self._kept(kind, found.id, found.body)
+                yield self._document_record(kind, found.id, found.body)
 
     async def _names(self) -> set[str]:
         """The flows of all cases of the trees. The default rules belong to every case."""
         names = {HOUSE_NAME}
         for root in self._roots:
-            async for found in self._around.store.scan(CASE_KIND, root):
+            async for found in self._context.store.scan(CASE_KIND, root):
                 if root_of(found.id) == root:
                     names.add(_decode_case(found.body).flow)
         return names
 
-    def _kept(self, kind: str, id: str, body: bytes) -> Kept:
-        kept = Kept(kind, id, msgspec.Raw(body))
-        self._refer(kept)
+    def _document_record(self, kind: str, id: str, body: bytes) -> DocumentRecord:
+        kept = DocumentRecord(kind, id, msgspec.Raw(body))
+        self._note_files(kept)
         return kept
 
     # A tree of cases
 
-    async def _told(self, root: CaseId, abroad: Abroad) -> AsyncIterator[AnyRecord]:
+    async def _records_of_tree(self, root: CaseId, abroad: RemoteTrees) -> AsyncIterator[AnyRecord]:
         """A tree, by whoever it lives with by now."""
-        if self._bare or not await abroad.asked(root):
+        if self._tree_only or not await abroad.asked(root):
             async for record in self._tree(root):
                 yield record
             return
         async for record in abroad.records(root):
-            self._refer(record)
+            self._note_files(record)
             yield record
 
-    def _refer(self, record: AnyRecord) -> None:
+    def _note_files(self, record: AnyRecord) -> None:
         """Its files are wanted, too."""
-        bodies = [record.body] if isinstance(record, Kept) else record.entries if isinstance(record, Journal) else []
+        bodies = (
+            [record.body]
+            if isinstance(record, DocumentRecord)
+            else record.entries
+            if isinstance(record, JournalRecord)
+            else []
+        )
         for body in bodies:
             self._seen_files.update(dict.fromkeys(sorted(files_in(bytes(body)))))
 
     async def _tree(self, root: CaseId) -> AsyncIterator[AnyRecord]:
-        ledger = self._around.ledger
+        ledger = self._context.ledger
         with tempfile.TemporaryFile() as spool:
             places: dict[_Key, tuple[int, int]] = {}
             with ledger.watch(root) as changed:
                 await ledger.settled()
                 for kind in TREE_KINDS:
-                    async for found in self._around.store.scan(kind, root):
+                    async for found in self._context.store.scan(kind, root):
                         if root_of(found.id) == root:
                             places[kind, found.id] = (spool.tell(), len(found.body))
                             spool.write(found.body)
                 # From here to the end of the block nothing is waited for: this is the moment.
-                lengths = {id: live.position for id, live in self._around.living().items() if root_of(id) == root}
-                live = [id for id, each in self._around.living().items() if id in lengths and each.document.live]
+                lengths = {id: live.position for id, live in self._context.living().items() if root_of(id) == root}
+                live = [id for id, each in self._context.living().items() if id in lengths and each.document.live]
                 for key, document in changed.items():
                     if key[0] in TREE_KINDS:
                         places.pop(key, None)
@@ -175,7 +191,7 @@ class Export:
                             places[key] = (spool.seek(0, 2), len(body))
                             spool.write(body)
             await ledger.settled()
-            yield Tree(root, sorted(live))
+            yield TreeRecord(root, sorted(live))
             ids = sorted(id for kind, id in places if kind == CASE_KIND)
             if root not in ids and (ENDPOINT_KIND, root) not in places:
                 raise NotFound(f"there is no case {root!r}; `mendflow cases` lists them")
@@ -184,18 +200,18 @@ class Export:
                     yield journal
             for kind, id in sorted(places, key=lambda key: (TREE_KINDS.index(key[0]), key[1])):
                 spool.seek(places[kind, id][0])
-                yield self._kept(kind, id, spool.read(places[kind, id][1]))
+                yield self._document_record(kind, id, spool.read(places[kind, id][1]))
 
-    async def _journal(self, case: CaseId, length: int | None) -> AsyncIterator[Journal]:
+    async def _journal(self, case: CaseId, length: int | None) -> AsyncIterator[JournalRecord]:
         """A case that is over has the journal that it has."""
         stream, position = journal_of(case), 0
-        end = await self._around.store.length(stream) if length is None else length
+        end = await self._context.store.length(stream) if length is None else length
         while position < end:
-            entries = await self._around.store.read(stream, position, min(ENTRIES, end - position))
+            entries = await self._context.store.read(stream, position, min(ENTRIES, end - position))
             assert entries, f"{stream} is shorter than {end}"
-            for part in _parts(entries):
-                journal = Journal(case, position, [msgspec.Raw(entry) for entry in part])
-                self._refer(journal)
+            for part in _split_entries(entries):
+                journal = JournalRecord(case, position, [msgspec.Raw(entry) for entry in part])
+                self._note_files(journal)
                 yield journal
                 position += len(part)
 
@@ -203,21 +219,21 @@ class Export:
 
     async def _file(self, sha256: str) -> AsyncIterator[AnyRecord]:
         """A file that is not kept any more is not in the archive either."""
-        size = await self._around.keeper.size(sha256)
+        size = await self._context.file_store.size(sha256)
         if size is None:
             return
-        yield File(sha256, size)
+        yield FileRecord(sha256, size)
         gathered = b""
-        async for chunk in self._around.keeper.kept(sha256):
+        async for chunk in self._context.file_store.kept(sha256):
             gathered += chunk
             while len(gathered) >= PIECE_BYTES:
-                yield Piece.of(gathered[:PIECE_BYTES])
+                yield PieceRecord.of(gathered[:PIECE_BYTES])
                 gathered = gathered[PIECE_BYTES:]
         if gathered:
-            yield Piece.of(gathered)
+            yield PieceRecord.of(gathered)
 
 
-def _parts(entries: list[bytes]) -> list[list[bytes]]:
+def _split_entries(entries: list[bytes]) -> list[list[bytes]]:
     """Entries in parts that are not too large for one line."""
     parts: list[list[bytes]] = [[]]
     size = 0

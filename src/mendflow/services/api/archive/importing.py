@@ -2,7 +2,7 @@
 
 A tree is announced before its first document and marked as here after its last; its cases are written last. So what a
 killed import left is seen by nobody, and the next goes on with it. A case that was not over comes suspended, because
-the one that it was made from may still run somewhere: whoever lets it go on says that it does not. What ran when the
+the one that it was made from may still run somewhere: whoever resumes it says that it does not. What ran when the
 archive was made is taken as lost."""
 
 from collections.abc import AsyncIterator, Iterator
@@ -12,23 +12,31 @@ import msgspec
 
 from mendflow.core.engine import Case, decide, evolve
 from mendflow.core.engine.messages import Event, Suspend
+from mendflow.core.model.errors import Conflict
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Job
-from mendflow.core.model.problems import Conflict
 from mendflow.core.model.views import ImportReport
 from mendflow.core.scheduling import jobs as life
-from mendflow.services.api.archive.checking import Inventory, TreeFound
+from mendflow.services.api.archive.checking import Inventory, TreeContents
 from mendflow.services.api.archive.kinds import IMPORTED_KIND, NAMED_KINDS, name_of_version, renamed
-from mendflow.services.api.archive.records import AnyRecord, File, Journal, Kept, Piece, Tree, Unpacker
+from mendflow.services.api.archive.records import (
+    AnyRecord,
+    DocumentRecord,
+    FileRecord,
+    JournalRecord,
+    PieceRecord,
+    TreeRecord,
+    Unpacker,
+)
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
-from mendflow.services.base.contracts import Keeper
+from mendflow.services.base.contracts import FileStore
 from mendflow.services.cases.live_case import CaseDocument, journal_of
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
-from mendflow.stores.contract import Append, Put, Store, Taken, Write
+from mendflow.stores.contract import Append, Put, Store, Write, WriteConflict
 
 BATCH: Final = 200
-LOST: Final = life.Policy(losses_max=2**31, loss_wait_ms=0)
-WHY_LOST: Final = "it ran when the archive was made that this case was restored from"
+LOST: Final = life.RetryPolicy(losses_max=2**31, loss_wait_ms=0)
+LOSS_REASON: Final = "it ran when the archive was made that this case was restored from"
 
 _encode = msgspec.json.Encoder().encode
 _decode_event = msgspec.json.Decoder(Event).decode
@@ -36,7 +44,7 @@ _decode_case = msgspec.json.Decoder(CaseDocument).decode
 _decode_job = msgspec.json.Decoder(Job).decode
 
 
-class Imported(msgspec.Struct, kw_only=True):
+class ImportRecord(msgspec.Struct, kw_only=True):
     """Where a tree came from. `done`: all of it is here."""
 
     root: CaseId
@@ -48,7 +56,7 @@ class Imported(msgspec.Struct, kw_only=True):
     done: bool = False
 
 
-class Host(Protocol):
+class ImportHost(Protocol):
     """Whoever lets live cases go on that were imported."""
 
     async def expect(self, root: CaseId, title: str) -> None:
@@ -63,7 +71,7 @@ class Host(Protocol):
 class TreePlan(msgspec.Struct, kw_only=True):
     """What becomes of a tree of the archive: under which id it comes, if at all."""
 
-    found: TreeFound
+    found: TreeContents
     root: CaseId
     skip: bool = False
     mark: int = 0  # the version of its document, if it has one
@@ -74,10 +82,10 @@ class TreePlan(msgspec.Struct, kw_only=True):
         return [CaseId(self.root + each.removeprefix(self.found.root)) for each in self.found.begun]
 
 
-class Import:
-    def __init__(self, store: Store, keeper: Keeper, source: BinaryIO, inventory: Inventory) -> None:
+class Importer:
+    def __init__(self, store: Store, file_store: FileStore, source: BinaryIO, inventory: Inventory) -> None:
         self._store = store
-        self._keeper = keeper
+        self._file_store = file_store
         self._source = source
         self._inventory = inventory
         self.report = ImportReport()
@@ -91,17 +99,17 @@ class Import:
             for tree in self._inventory.trees
         ]
         for plan in plans:
-            await self._look(plan, skip_existing)
+            await self._plan_tree(plan, skip_existing)
         return plans
 
     def _new_root(self, root: CaseId) -> CaseId:
         """The same for the same archive, so that an import that is begun again makes no third."""
         return CaseId(f"{root}-{self._inventory.digest[:8]}")
 
-    async def _look(self, plan: TreePlan, skip_existing: bool) -> None:
+    async def _plan_tree(self, plan: TreePlan, skip_existing: bool) -> None:
         mark = await self._store.get(IMPORTED_KIND, plan.root)
         if mark is not None:
-            before = msgspec.json.decode(mark.body, type=Imported)
+            before = msgspec.json.decode(mark.body, type=ImportRecord)
             plan.mark, plan.skip = mark.version, before.done
             if before.archive == self._inventory.digest:
                 self.report.present += plan.begun if plan.skip else []
@@ -111,7 +119,7 @@ class Import:
                 raise Conflict(f"there is a journal of case {plan.root} here already; import it --as-new")
             return
         plan.skip = True
-        if await self._same(plan):
+        if await self._has_same_journal(plan):
             self.report.present += plan.begun
         elif skip_existing:
             self.report.skipped += plan.begun
@@ -121,11 +129,11 @@ class Import:
                 " by --skip-existing, or take all of them under new ids by --as-new"
             )
 
-    async def _same(self, plan: TreePlan) -> bool:
+    async def _has_same_journal(self, plan: TreePlan) -> bool:
         """Whether the journal here is the one in the archive. Where messages come in there is none of all."""
         if plan.found.endpoint:
             return False
-        digest, position, stream = TreeFound(plan.root, []).journal, 0, journal_of(plan.root)
+        digest, position, stream = TreeContents(plan.root, []).journal, 0, journal_of(plan.root)
         while entries := await self._store.read(stream, position):
             position += len(entries)
             for entry in entries:
@@ -139,12 +147,12 @@ class Import:
         records = Unpacker(self._source).records()
         pieces: list[AnyRecord] = []
         for record in records:
-            if isinstance(record, File):
+            if isinstance(record, FileRecord):
                 pieces = [record]
                 break
-        while pieces and isinstance(first := pieces.pop(), File):
-            if await self._keeper.size(first.sha256) is None:
-                await self._keeper.keep(first.sha256, _content(records, pieces), sha256=first.sha256)
+        while pieces and isinstance(first := pieces.pop(), FileRecord):
+            if await self._file_store.size(first.sha256) is None:
+                await self._file_store.keep(first.sha256, _content(records, pieces), sha256=first.sha256)
                 self.report.files += 1
             else:
                 async for _ in _content(records, pieces):
@@ -154,12 +162,12 @@ class Import:
         """What is not known here by its name, whole; what is known stays as it is."""
         known: dict[tuple[str, str], bool] = {}
         for record in Unpacker(self._source).records():
-            if isinstance(record, Tree | File):
+            if isinstance(record, TreeRecord | FileRecord):
                 return
-            if isinstance(record, Kept):
+            if isinstance(record, DocumentRecord):
                 await self._take_shared(record, known)
 
-    async def _take_shared(self, record: Kept, known: dict[tuple[str, str], bool]) -> None:
+    async def _take_shared(self, record: DocumentRecord, known: dict[tuple[str, str], bool]) -> None:
         kind = next((kind for kind, versions in NAMED_KINDS.items() if versions == record.kind), record.kind)
         name = name_of_version(record.id) if kind != record.kind else record.id
         if (kind, name) not in known:
@@ -170,15 +178,17 @@ class Import:
         elif here is None and not known[kind, name]:
             await self._store.write([Put(record.kind, record.id, bytes(record.body), 0)])
 
-    async def take_trees(self, plans: list[TreePlan], host: "Host", *, resume: bool, now: Instant, by: str) -> None:
+    async def take_trees(
+        self, plans: list[TreePlan], host: "ImportHost", *, resume: bool, now: Instant, by: str
+    ) -> None:
         """Tree by tree, in one go through the archive. What is there already from an import that was killed is left as
         it is."""
         wanted = {plan.found.root: plan for plan in plans if not plan.skip}
         writer: _TreeWriter | None = None
         for record in Unpacker(self._source).records():
-            if isinstance(record, Tree | File):
+            if isinstance(record, TreeRecord | FileRecord):
                 await self._end(writer, host, resume=resume, now=now, by=by)
-                writer, plan = None, wanted.get(record.root) if isinstance(record, Tree) else None
+                writer, plan = None, wanted.get(record.root) if isinstance(record, TreeRecord) else None
                 if plan is not None:
                     await host.expect(plan.root, plan.found.title)
                     await self._mark(plan, done=False, resume=resume, now=now, by=by)
@@ -187,7 +197,9 @@ class Import:
                 await writer.take(record)
         await self._end(writer, host, resume=resume, now=now, by=by)
 
-    async def _end(self, writer: "_TreeWriter | None", host: "Host", *, resume: bool, now: Instant, by: str) -> None:
+    async def _end(
+        self, writer: "_TreeWriter | None", host: "ImportHost", *, resume: bool, now: Instant, by: str
+    ) -> None:
         if writer is None:
             return
         await writer.end()
@@ -199,7 +211,7 @@ class Import:
         self.report.suspended += writer.suspended
 
     async def _mark(self, plan: TreePlan, *, done: bool, resume: bool, now: Instant, by: str) -> None:
-        mark = Imported(
+        mark = ImportRecord(
             root=plan.root,
             archive=self._inventory.digest,
             name=plan.found.root,
@@ -209,7 +221,7 @@ class Import:
             done=done,
         )
         [result] = await self._store.write([Put(IMPORTED_KIND, plan.root, _encode(mark), plan.mark)])
-        if isinstance(result, Taken):
+        if isinstance(result, WriteConflict):
             raise Conflict(f"{plan.found.title} is just being imported by somebody else; look again when he is done")
         plan.mark = result.version
 
@@ -230,9 +242,9 @@ class _TreeWriter:
         self.suspended: list[CaseId] = []
 
     async def take(self, record: AnyRecord) -> None:
-        if isinstance(record, Journal):
+        if isinstance(record, JournalRecord):
             await self._journal(record)
-        elif isinstance(record, Kept):
+        elif isinstance(record, DocumentRecord):
             await self._document(record)
 
     async def end(self) -> None:
@@ -241,9 +253,9 @@ class _TreeWriter:
         for put in last:
             await self._store.write([put])
 
-    async def _journal(self, record: Journal) -> None:
-        case = CaseId(self._named(record.case.encode()).decode())
-        entries = [self._renamed(bytes(raw)) for raw in record.entries]
+    async def _journal(self, record: JournalRecord) -> None:
+        case = CaseId(self._rename_id(record.case.encode()).decode())
+        entries = [self._rename(bytes(raw)) for raw in record.entries]
         await self._append(case, record.position, entries)
         if record.case in self.plan.found.live and not self._resume:
             state = self._replayed.setdefault(case, Case.blank())
@@ -258,12 +270,12 @@ class _TreeWriter:
             await self._store.write([Append(journal_of(case), missing, max(there, position))])
         self._lengths[case] = position + len(entries)
 
-    async def _document(self, record: Kept) -> None:
-        id, body = self._named(record.id.encode()).decode(), self._renamed(bytes(record.body))
+    async def _document(self, record: DocumentRecord) -> None:
+        id, body = self._rename_id(record.id.encode()).decode(), self._rename(bytes(record.body))
         if record.kind == JOB_KIND and self.plan.found.live:
-            body = self._held_job(body)
+            body = self._suspended_job(body)
         if record.kind == CASE_KIND:
-            self._cases.append(Put(CASE_KIND, id, await self._held_case(body), 0))
+            self._cases.append(Put(CASE_KIND, id, await self._suspended_case(body), 0))
             return
         self._batch.append(Put(record.kind, id, body, 0))
         if len(self._batch) >= BATCH:
@@ -274,18 +286,18 @@ class _TreeWriter:
             await self._store.write(self._batch)
         self._batch = []
 
-    def _held_job(self, body: bytes) -> bytes:
+    def _suspended_job(self, body: bytes) -> bytes:
         job = _decode_job(body)
         if job.finished:
             return body
-        for event in life.lose(job, now=self._now, policy=LOST, why=WHY_LOST):
+        for event in life.lose(job, now=self._now, policy=LOST, why=LOSS_REASON):
             life.evolve(job, event)
         if not self._resume:
             for event in life.suspend(job):
                 life.evolve(job, event)
         return _encode(job)
 
-    async def _held_case(self, body: bytes) -> bytes:
+    async def _suspended_case(self, body: bytes) -> bytes:
         document = _decode_case(body)
         state = self._replayed.pop(document.id, None)
         if state is None:
@@ -297,12 +309,12 @@ class _TreeWriter:
             document.status = "suspended"
         return _encode(document)
 
-    def _renamed(self, body: bytes) -> bytes:
+    def _rename(self, body: bytes) -> bytes:
         if self.plan.root == self.plan.found.root:
             return body
         return renamed(body, self.plan.found.root, self.plan.root)
 
-    def _named(self, id: bytes) -> bytes:
+    def _rename_id(self, id: bytes) -> bytes:
         """An id is a text that begins with the tree's name."""
         return self.plan.root.encode() + id[len(self.plan.found.root.encode()) :]
 
@@ -310,7 +322,7 @@ class _TreeWriter:
 async def _content(records: Iterator[AnyRecord], left: list[AnyRecord]) -> AsyncIterator[bytes]:
     """The pieces of a file; the record after them is put into `left`."""
     for record in records:
-        if not isinstance(record, Piece):
+        if not isinstance(record, PieceRecord):
             left.append(record)
             return
         yield record.content()

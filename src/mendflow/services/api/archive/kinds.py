@@ -13,8 +13,8 @@ from mendflow.services.data.catalogue.elements import STORAGE_KIND
 from mendflow.services.data.catalogue.files import FILE_KIND
 from mendflow.services.data.catalogue.holds import PLACE_KIND
 from mendflow.services.messaging.callbacks import CALLBACK_KIND
-from mendflow.services.messaging.message_store import ANSWER_KIND, ENDPOINT_KIND, MAIL_KIND
-from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_KIND
+from mendflow.services.messaging.message_store import ENDPOINT_KIND, MESSAGE_KIND, MESSAGE_REPLY_KIND
+from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_DECISION_KIND
 from mendflow.services.recovery.levels import LEVEL_KIND
 from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
 from mendflow.services.recovery.proxy.patterns import PATTERN_KIND
@@ -29,11 +29,11 @@ TREE_KINDS: Final = (
     REPLY_KIND,
     CONVERSATION_KIND,
     DECISION_KIND,
-    OPEN_KIND,
+    OPEN_DECISION_KIND,
     LEVEL_KIND,
     ENDPOINT_KIND,
-    MAIL_KIND,
-    ANSWER_KIND,
+    MESSAGE_KIND,
+    MESSAGE_REPLY_KIND,
     CALLBACK_KIND,
     CASE_KIND,
 )
@@ -44,10 +44,10 @@ FLOW_VERSION_KIND: Final = "flow-version"
 NAMED_KINDS: Final = {FLOW_KIND: FLOW_VERSION_KIND, RULES_KIND: VERSION_KIND}
 """What cases refer to by name, and the kind that has all its versions: `NAME@1`, `NAME/00000001`."""
 
-HOUSE_KINDS: Final = (PATTERN_KIND, COMPENSATION_KIND, STORAGE_KIND, PLACE_KIND, FILE_KIND)
+SHARED_DOMAIN_KINDS: Final = (PATTERN_KIND, COMPENSATION_KIND, STORAGE_KIND, PLACE_KIND, FILE_KIND)
 """Only in an archive of everything."""
 
-SHARED_KINDS: Final = (*NAMED_KINDS, *NAMED_KINDS.values(), *HOUSE_KINDS)
+SHARED_KINDS: Final = (*NAMED_KINDS, *NAMED_KINDS.values(), *SHARED_DOMAIN_KINDS)
 
 IMPORTED_KIND: Final = "imported"
 """A document for each tree that came out of an archive: which archive, and whether all of it is here."""

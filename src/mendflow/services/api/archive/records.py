@@ -13,8 +13,8 @@ from typing import BinaryIO, ClassVar, Final, Literal, NoReturn, Self, Union
 
 import msgspec
 
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.problems import Mistake
 
 VERSION: Final = 1
 LINE_BYTES_MAX: Final = 64 << 20
@@ -24,18 +24,18 @@ CHUNK_BYTES: Final = 1 << 18
 _GZIP: Final = 31
 
 
-class BadArchive(Mistake):
+class BadArchive(RequestError):
     """A file that is no archive, or not what it was when it was written. Nothing of it is taken."""
 
     code: ClassVar[str] = "bad-archive"
     status: ClassVar[int] = 422
 
 
-class Record(msgspec.Struct, frozen=True, tag_field="record", forbid_unknown_fields=True):
+class ArchiveRecord(msgspec.Struct, frozen=True, tag_field="record", forbid_unknown_fields=True):
     """A line."""
 
 
-class Head(Record, frozen=True, tag="head"):
+class HeadRecord(ArchiveRecord, frozen=True, tag="head"):
     """The first. `files` says whether stored files are in it. `left_out` are trees that should be in it, and whose
     server could not be asked."""
 
@@ -47,7 +47,7 @@ class Head(Record, frozen=True, tag="head"):
     left_out: list[CaseId] | msgspec.UnsetType = msgspec.UNSET
 
 
-class Tree(Record, frozen=True, tag="tree"):
+class TreeRecord(ArchiveRecord, frozen=True, tag="tree"):
     """A case begins here, with the cases that it called and those that mended it. `live` are those that were not over
     when it was written."""
 
@@ -55,7 +55,7 @@ class Tree(Record, frozen=True, tag="tree"):
     live: list[CaseId]
 
 
-class Kept(Record, frozen=True, tag="document"):
+class DocumentRecord(ArchiveRecord, frozen=True, tag="document"):
     """A document as the store had it: of the tree before it, or before the first tree, of all."""
 
     kind: str
@@ -63,7 +63,7 @@ class Kept(Record, frozen=True, tag="document"):
     body: msgspec.Raw
 
 
-class Journal(Record, frozen=True, tag="journal"):
+class JournalRecord(ArchiveRecord, frozen=True, tag="journal"):
     """Entries of a case's journal, from a position on."""
 
     case: CaseId
@@ -71,14 +71,14 @@ class Journal(Record, frozen=True, tag="journal"):
     entries: list[msgspec.Raw]
 
 
-class File(Record, frozen=True, tag="file"):
+class FileRecord(ArchiveRecord, frozen=True, tag="file"):
     """A stored file; its pieces follow."""
 
     sha256: str
     size: int
 
 
-class Piece(Record, frozen=True, tag="piece"):
+class PieceRecord(ArchiveRecord, frozen=True, tag="piece"):
     base64: str
 
     @classmethod
@@ -92,14 +92,14 @@ class Piece(Record, frozen=True, tag="piece"):
             raise BadArchive("a piece of a file in it is not base64; it is damaged") from None
 
 
-class End(Record, frozen=True, tag="end"):
+class EndRecord(ArchiveRecord, frozen=True, tag="end"):
     """The last. The digest is of all lines before."""
 
     records: int
     sha256: str
 
 
-AnyRecord = Union[Head, Tree, Kept, Journal, File, Piece, End]
+AnyRecord = Union[HeadRecord, TreeRecord, DocumentRecord, JournalRecord, FileRecord, PieceRecord, EndRecord]
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AnyRecord).decode
@@ -122,7 +122,7 @@ class Packer:
         return self._gzip.compress(line)
 
     def end(self) -> bytes:
-        last = _encode(End(records=self._records, sha256=self._digest.hexdigest())) + b"\n"
+        last = _encode(EndRecord(records=self._records, sha256=self._digest.hexdigest())) + b"\n"
         return self._gzip.compress(last) + self._gzip.flush()
 
 
@@ -139,14 +139,14 @@ class Unpacker:
         digest, number = hashlib.sha256(), 0
         last: AnyRecord | None = None
         for line in self._lines():
-            if isinstance(last, End):
+            if isinstance(last, EndRecord):
                 _refuse(number, "something comes after its last record")
             last = _record(line, number + 1)
             if number == 0:
                 _demand_known(last)
-            elif isinstance(last, Head):
+            elif isinstance(last, HeadRecord):
                 _refuse(number + 1, "it begins a second time")
-            if isinstance(last, End):
+            if isinstance(last, EndRecord):
                 if (last.records, last.sha256) != (number, digest.hexdigest()):
                     _refuse(number + 1, "the digest does not fit what comes before; it is damaged")
                 self.digest = last.sha256
@@ -154,7 +154,7 @@ class Unpacker:
             digest.update(line)
             number += 1
             yield last
-        if not isinstance(last, End):
+        if not isinstance(last, EndRecord):
             _refuse(number, "it ends too early: its last record is missing; make it again, or copy it again")
 
     def _lines(self) -> Iterator[bytes]:
@@ -201,7 +201,7 @@ def _record(line: bytes, number: int) -> AnyRecord:
 
 
 def _demand_known(first: AnyRecord) -> None:
-    if not isinstance(first, Head):
+    if not isinstance(first, HeadRecord):
         raise BadArchive("this is no archive of mendflow: it does not begin as one")
     if first.version != VERSION:
         raise BadArchive(f"the archive has version {first.version}; this mendflow reads {VERSION}: use a newer one")

@@ -5,13 +5,13 @@ import asyncio
 from typing import Protocol
 
 from mendflow.core.model.stats import StatsView
-from mendflow.services.api.metrics.snapshot import Census
-from mendflow.services.base.cluster import NeighbourAway, ServerDocument
+from mendflow.services.api.metrics.snapshot import StatsCollector
+from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
 from mendflow.services.cluster.overview import PATIENCE_S
-from mendflow.services.runtime.server import House
+from mendflow.services.runtime.server import Server
 
 
-class Elsewhere(Protocol):
+class PeerStats(Protocol):
     """The way to other servers' numbers."""
 
     async def stats(self, server: ServerDocument, running: int) -> StatsView:
@@ -19,18 +19,18 @@ class Elsewhere(Protocol):
         ...
 
 
-async def look_everywhere(house: House, elsewhere: Elsewhere | None, *, running: int) -> list[StatsView]:
+async def collect_all_stats(server: Server, elsewhere: PeerStats | None, *, running: int) -> list[StatsView]:
     """This server first."""
-    own = await Census(house).look(running=running)
+    own = await StatsCollector(server).look(running=running)
     if elsewhere is None:
         return [own]
-    others = await asyncio.gather(*(_of(elsewhere, server, running) for server in house.membership.living()))
+    others = await asyncio.gather(*(_of(elsewhere, each, running) for each in server.membership.living()))
     return [own, *(each for each in others if each is not None)]
 
 
-async def _of(elsewhere: Elsewhere, server: ServerDocument, running: int) -> StatsView | None:
+async def _of(elsewhere: PeerStats, server: ServerDocument, running: int) -> StatsView | None:
     try:
         async with asyncio.timeout(PATIENCE_S):
             return await elsewhere.stats(server, running)
-    except (NeighbourAway, TimeoutError):
+    except (PeerUnavailable, TimeoutError):
         return None

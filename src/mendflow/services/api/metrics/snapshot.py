@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.stats import (
-    REST,
+    OTHER,
     CaseCount,
     EndCount,
     JobsCount,
@@ -24,44 +24,44 @@ from mendflow.core.model.stats import (
     StatsView,
     StoreCount,
 )
-from mendflow.services.base.counters import Counts
+from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.cluster.membership import ServerMembership
-from mendflow.services.runtime.server import House, Services
+from mendflow.services.runtime.server import Runtime, Server
 from mendflow.services.scheduling.pilot_records import PilotRecord
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
-from mendflow.stores.contract import RETRIED
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
+from mendflow.stores.contract import RETRIES
 
 FLOWS_MAX: Final = 50
 """So many flows have a number of their own, those with the most live cases; the others have one together."""
 
 
-class Census:
-    def __init__(self, house: House) -> None:
-        self._house = house
+class StatsCollector:
+    def __init__(self, server: Server) -> None:
+        self._server = server
 
     async def look(self, *, running: int = 0) -> StatsView:
         """`running`: so many of the running jobs are named, those that run longest."""
-        house, services = self._house, self._house.present
-        view = _counted(house)
-        if services is None:
+        server, runtime = self._server, self._server.present
+        view = _counted(server)
+        if runtime is None:
             return view
-        longest = heapq.nlargest(running, _running(services, view.at), key=lambda job: job.ran_ms) if running else []
-        return _with_state(view, services, [await _expecting(services, job) for job in longest])
+        longest = heapq.nlargest(running, _running(runtime, view.at), key=lambda job: job.ran_ms) if running else []
+        return _add_state(view, runtime, [await _with_estimate(runtime, job) for job in longest])
 
 
-def _counted(house: House) -> StatsView:
-    counts, now, membership = house.counts, house.clock.now(), house.membership
-    jobs, health = counts.jobs, house.health()
+def _counted(server: Server) -> StatsView:
+    counts, now, membership = server.counts, server.clock.now(), server.membership
+    jobs, health = counts.jobs, server.health()
     return StatsView(
         server=membership.id,
         version=health.version,
         store=health.store,
         at=now,
         uptime_ms=health.uptime_ms,
-        store_up=house.present is not None,
-        store_away_s=counts.away_ms(house.meter()) / 1000,
+        store_up=server.present is not None,
+        store_away_s=counts.away_ms(server.meter()) / 1000,
         servers_alive=len(membership.living()) + 1,
-        servers_closed=membership.found_dead if isinstance(membership, ServerMembership) else 0,
+        servers_closed=membership.on_found_dead if isinstance(membership, ServerMembership) else 0,
         trees_taken=counts.trees_taken,
         jobs_submitted=jobs.submitted,
         jobs_ended=dict(jobs.ended),
@@ -86,7 +86,7 @@ def _counted(house: House) -> StatsView:
         ledger_s=counts.ledger.seconds.view(),
         store_calls=_store_calls(counts),
         store_conflicts=counts.store.conflicts.flat(),
-        store_retries=RETRIED.times,
+        store_retries=RETRIES.times,
         spans=dict(counts.spans),
         messages=[
             MessageCount(flow=flow, result=result, messages=count) for (flow, result), count in counts.messages.items()
@@ -96,22 +96,22 @@ def _counted(house: House) -> StatsView:
     )
 
 
-def _with_state(view: StatsView, services: Services, running: list[RunningJob]) -> StatsView:
+def _add_state(view: StatsView, runtime: Runtime, running: list[RunningJob]) -> StatsView:
     live = Counter[tuple[str, str]](
-        (case.document.flow, case.document.status) for case in services.manager.live.values()
+        (case.document.flow, case.document.status) for case in runtime.manager.live.values()
     )
     return replace(
         view,
-        jobs=_jobs(services),
-        levels=services.levels.counts(),
-        pilots=_pilots(services.meta),
+        jobs=_jobs(runtime),
+        levels=runtime.levels.counts(),
+        pilots=_pilots(runtime.meta),
         cases=_cases(_greatest(live)),
-        alerts=dict(Counter(known.alert.kind for known in services.monitor.alerts.open.values())),
+        alerts=dict(Counter(known.alert.kind for known in runtime.monitor.alerts.open.values())),
         running=running,
     )
 
 
-def _store_calls(counts: Counts) -> list[StoreCount]:
+def _store_calls(counts: ServerMetrics) -> list[StoreCount]:
     store = counts.store
     return [
         StoreCount(operation=operation, seconds=seconds.view(), errors=store.errors.get(operation, 0))
@@ -119,8 +119,8 @@ def _store_calls(counts: Counts) -> list[StoreCount]:
     ]
 
 
-def _jobs(services: Services) -> list[JobsCount]:
-    meta, found = services.meta, Counter[tuple[str, str]]()
+def _jobs(runtime: Runtime) -> list[JobsCount]:
+    meta, found = runtime.meta, Counter[tuple[str, str]]()
     for site, count in meta.queue.depths().items():
         found["waiting", site] += count
     for site, count in meta.queue.depths_later().items():
@@ -136,9 +136,9 @@ def _jobs(services: Services) -> list[JobsCount]:
     return [JobsCount(state=state, site=site, jobs=jobs) for (state, site), jobs in {**always, **found}.items()]
 
 
-def _pilots(meta: QueueAndPilots) -> list[SiteCount]:
+def _pilots(meta: PilotScheduler) -> list[SiteCount]:
     sites: dict[str, list[PilotRecord]] = {}
-    for pilot in meta.pilots_here():
+    for pilot in meta.own_pilots():
         sites.setdefault(pilot.site, []).append(pilot)
     caches = {site: [meta.caches.size(pilot.id) for pilot in here] for site, here in sites.items()}
     return [
@@ -162,7 +162,7 @@ def _greatest(live: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]
     kept = {flow for flow, _ in flows.most_common(FLOWS_MAX)}
     found = Counter[tuple[str, str]]()
     for (flow, status), count in live.items():
-        found[flow if flow in kept else REST, status] += count
+        found[flow if flow in kept else OTHER, status] += count
     return dict(found)
 
 
@@ -170,9 +170,9 @@ def _cases(counts: Mapping[tuple[str, str], int]) -> list[CaseCount]:
     return [CaseCount(flow=flow, status=status, cases=count) for (flow, status), count in sorted(counts.items())]
 
 
-def _running(services: Services, now: Instant) -> Iterator[RunningJob]:
+def _running(runtime: Runtime, now: Instant) -> Iterator[RunningJob]:
     """How long a job runs is what its pilot last measured, and until it tells, the time since it was given to it."""
-    meta = services.meta
+    meta = runtime.meta
     for pilot in meta.pilots.values():
         for id, held in pilot.held.items():
             job = meta.jobs.get(id)
@@ -197,10 +197,10 @@ def _running_job(job: Job, pilot: PilotRecord, ran_ms: int) -> RunningJob:
     )
 
 
-async def _expecting(services: Services, running: RunningJob) -> RunningJob:
+async def _with_estimate(runtime: Runtime, running: RunningJob) -> RunningJob:
     """With what is known from earlier ones, where nobody said how long it should take."""
-    job, live = services.meta.jobs.get(running.job), services.manager.live.get(running.case)
+    job, live = runtime.meta.jobs.get(running.job), runtime.manager.live.get(running.case)
     if running.expected_ms or job is None or live is None:
         return running
-    learned_ms = await services.monitor.runtimes.expected_ms(live.document.flow, job.name)
+    learned_ms = await runtime.monitor.runtimes.expected_ms(live.document.flow, job.name)
     return replace(running, expected_ms=learned_ms)

@@ -14,40 +14,40 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
-from mendflow.core.data.elements import can_be_written
-from mendflow.core.data.names import place_of, replica_place
+from mendflow.core.data.elements import is_writable
+from mendflow.core.data.name_mapping import place_of, replica_place
 from mendflow.core.data.paths import logical_name, name_flaw
 from mendflow.core.model.data import (
     LocateAnswer,
-    Located,
     LocateRequest,
     LogicalFile,
+    OutputPlacement,
     PlaceAnswer,
     PlaceRequest,
-    Placing,
     Publication,
     Replica,
+    ReplicaLocation,
     StorageElement,
 )
-from mendflow.core.model.faults import Category, Fault, Stage
+from mendflow.core.model.errors import Conflict, Forbidden, InvalidRequest, NotFound, RequestError
+from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Conflict, Forbidden, Invalid, Mistake, NotFound
 from mendflow.core.model.values import FileRef
-from mendflow.core.recovery.ids import known_id
+from mendflow.core.recovery.ids import flow_job_id
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.data.catalogue.elements import ElementBook
-from mendflow.services.data.catalogue.files import FileBook
-from mendflow.services.data.catalogue.holds import PlaceBook
-from mendflow.services.data.catalogue.writers import Writers
+from mendflow.services.data.catalogue.elements import StorageElementRegistry
+from mendflow.services.data.catalogue.files import LogicalFileStore
+from mendflow.services.data.catalogue.holds import PlaceStore
+from mendflow.services.data.catalogue.writers import WritingJobs
 from mendflow.stores.contract import Store
 
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
 REPLICAS_MAX: Final = 1_000
-ASKED_MAX: Final = 10_000
-LEFT_MAX: Final = 16
+NAMES_MAX: Final = 10_000
+LEFT_OVER_MAX: Final = 16
 NO_CONTENT: Final = "a file has a SHA-256, in small hexadecimal digits, and a size"
 NOT_PUBLISHED: Final = "notPublished"
 """The fault of a job that did its work, and whose file could not get its name."""
@@ -62,10 +62,10 @@ class NewFiles(Protocol):
 
 class Catalogue:
     def __init__(self, store: Store, ledger: Ledger, clock: Clock, hub: Hub) -> None:
-        self.elements = ElementBook(store, ledger)
-        self.files = FileBook(store, ledger)
-        self._holds = PlaceBook(store, ledger, self.files, self.elements)
-        self._writers = Writers(store)
+        self.elements = StorageElementRegistry(store, ledger)
+        self.files = LogicalFileStore(store, ledger)
+        self._holds = PlaceStore(store, ledger, self.files, self.elements)
+        self._writers = WritingJobs(store)
         self._clock = clock
         self._hub = hub
 
@@ -81,7 +81,7 @@ class Catalogue:
 
         def merged(before: LogicalFile | None) -> LogicalFile:
             old = blank if before is None or before == free else before
-            if (taken := _taken(old, given.ref())) is not None:
+            if (taken := _conflict_text(old, given.ref())) is not None:
                 raise Conflict(taken, name=name)
             return replace(
                 old,
@@ -91,19 +91,19 @@ class Catalogue:
                 meta={**old.meta, **given.meta},
             )
 
-        return await self._taken_in(name, merged, given.replicas)
+        return await self._apply_change(name, merged, given.replicas)
 
     async def _check(self, given: LogicalFile) -> None:
         logical_name(given.name)
         if given.name.startswith("lfn:"):
-            raise Invalid("a name in the catalogue has no `lfn:` before it", field="name")
+            raise InvalidRequest("a name in the catalogue has no `lfn:` before it", field="name")
         if not SHA256.fullmatch(given.sha256) or given.bytes < 0:
-            raise Invalid(NO_CONTENT, field="sha256")
+            raise InvalidRequest(NO_CONTENT, field="sha256")
         if not 0 < len(given.replicas) <= REPLICAS_MAX:
-            raise Invalid(f"say where the file lies: it has {len(given.replicas)} replicas", field="replicas")
+            raise InvalidRequest(f"say where the file lies: it has {len(given.replicas)} replicas", field="replicas")
         texts = [given.data_set, *given.meta.keys(), *given.meta.values()]
         if len(texts) > 200 or any(len(text) > 1000 or not text.isprintable() for text in texts):
-            raise Invalid("what is said of a file are at most 100 short texts", field="meta")
+            raise InvalidRequest("what is said of a file are at most 100 short texts", field="meta")
         for replica in given.replicas:
             replica_place(await self.elements.get(replica.element), given.name, replica)
 
@@ -140,7 +140,7 @@ class Catalogue:
         """The file by this logical name, with `lfn:` or without. Raises NotFound."""
         found = await self.files.get(logical_name(name))
         if not found.replicas:
-            raise NotFound(f"{found.name} lies nowhere yet: {self._awaited(found)}")
+            raise NotFound(f"{found.name} lies nowhere yet: {self._awaited_text(found)}")
         return found.ref()
 
     async def has(self, ref: FileRef) -> bool:
@@ -159,13 +159,13 @@ class Catalogue:
             return outcome
         for name, ref in refs.items():
             try:
-                await self._publish(known_id(job), ref)
-            except (Conflict, Invalid) as mistake:
+                await self._publish(flow_job_id(job), ref)
+            except (Conflict, InvalidRequest) as mistake:
                 fault = Fault(
                     name=NOT_PUBLISHED,
                     category=Category.OUTPUT,
                     message=f"{name}: {mistake.message}",
-                    stage=Stage.STAGE_OUT,
+                    stage=AttemptStage.STAGE_OUT,
                     file=name,
                     data={"logical": ref.logical, "element": "", "reason": mistake.message},
                 )
@@ -178,7 +178,7 @@ class Catalogue:
         def accepted(before: LogicalFile | None) -> LogicalFile:
             if before is None:
                 raise Conflict(f"job {job} reports {ref.logical}, for which it asked no place")
-            if (taken := _taken(before, ref)) is not None:
+            if (taken := _conflict_text(before, ref)) is not None:
                 raise Conflict(taken)
             target = before.writing.get(job)
             if target is None:
@@ -193,9 +193,9 @@ class Catalogue:
                 writing={each: where for each, where in before.writing.items() if each != job},
             )
 
-        await self._taken_in(logical_name(ref.logical), accepted)
+        await self._apply_change(logical_name(ref.logical), accepted)
 
-    async def _taken_in(
+    async def _apply_change(
         self, name: str, change: Callable[[LogicalFile | None], LogicalFile], listed: Sequence[Replica] = ()
     ) -> LogicalFile:
         """Change what is known of a file that lies at the places `listed`, or else at all that it then has; told to
@@ -213,7 +213,7 @@ class Catalogue:
             await self._holds.claim(name, await self._holds.of(name, listed or changed.replicas), changed.ref())
         except Conflict:
             fresh = {each for each in changed.replicas if each not in before}
-            await self.files.change(name, lambda now: now and _without(now, replicas=fresh))
+            await self.files.change(name, lambda now: now and _without_replicas(now, replicas=fresh))
             raise
         listener = self._hub.provider(NewFiles)
         if listener is not None:
@@ -223,16 +223,16 @@ class Catalogue:
     # For pilots
 
     async def locate(self, request: LocateRequest) -> LocateAnswer:
-        _demand_few(request.names)
+        _demand_not_too_many(request.names)
         if not request.names:
             return LocateAnswer(near=await self.elements.find(request.storage) if request.storage else None)
         known = await self.files.many([name for name in request.names if not name_flaw(name)])
-        files: dict[str, list[Located]] = {}
+        files: dict[str, list[ReplicaLocation]] = {}
         wrong: dict[str, str] = {}
         for name in request.names:
             file = known.get(name)
             if file is None or not file.replicas:
-                why = self._awaited(file) if file is not None else "the catalogue does not know it"
+                why = self._awaited_text(file) if file is not None else "the catalogue does not know it"
                 wrong[name] = f"{name:.200} can be had nowhere: {why}"
                 continue
             places, flaws = await self._places(file, request)
@@ -242,8 +242,8 @@ class Catalogue:
                 wrong[name] = f"{name:.200} can be had nowhere: {'; '.join(flaws)}"
         return LocateAnswer(files=files, wrong=wrong)
 
-    async def _places(self, file: LogicalFile, request: LocateRequest) -> tuple[list[Located], list[str]]:
-        places: list[tuple[int, Located]] = []
+    async def _places(self, file: LogicalFile, request: LocateRequest) -> tuple[list[ReplicaLocation], list[str]]:
+        places: list[tuple[int, ReplicaLocation]] = []
         flaws: list[str] = []
         for replica in file.replicas:
             element = await self.elements.find(replica.element)
@@ -252,13 +252,15 @@ class Catalogue:
                 continue
             try:
                 url = replica_place(element, file.name, replica, request.site)
-            except Mistake as mistake:
+            except RequestError as mistake:
                 flaws.append(mistake.message)
                 continue
-            places.append((_distance(element, request.site, request.storage), Located(element=element, url=url)))
+            places.append(
+                (_distance(element, request.site, request.storage), ReplicaLocation(element=element, url=url))
+            )
         return [place for _, place in sorted(places, key=lambda each: each[0])], flaws
 
-    async def places(self, name: str, *, site: str = "", storage: str = "") -> list[Located]:
+    async def places(self, name: str, *, site: str = "", storage: str = "") -> list[ReplicaLocation]:
         """Where a pilot would read a file, the nearest first. Raises NotFound."""
         name = logical_name(name)
         answer = await self.locate(LocateRequest(pilot=PilotId(""), names=[name], site=site, storage=storage))
@@ -268,9 +270,9 @@ class Catalogue:
 
     async def place(self, request: PlaceRequest, *, who: str = "") -> PlaceAnswer:
         """Where the outputs of a running job go, each kept for this job and this content from now on."""
-        _demand_few(request.files)
+        _demand_not_too_many(request.files)
         spec = await self._writers.running(request.job, request.pilot, who)
-        files: dict[str, Located] = {}
+        files: dict[str, ReplicaLocation] = {}
         wrong: dict[str, str] = {}
         replaces: dict[str, tuple[str, ...]] = {}
         for output, placing in request.files.items():
@@ -278,17 +280,17 @@ class Catalogue:
                 raise Forbidden(f"job {request.job} is to publish no {output!r:.80} like this")
             try:
                 files[output], replaces[output] = await self._place(placing, request)
-            except Mistake as mistake:
+            except RequestError as mistake:
                 wrong[output] = mistake.message
         return PlaceAnswer(files=files, wrong=wrong, replaces={name: left for name, left in replaces.items() if left})
 
-    async def _place(self, placing: Placing, request: PlaceRequest) -> tuple[Located, tuple[str, ...]]:
+    async def _place(self, placing: OutputPlacement, request: PlaceRequest) -> tuple[ReplicaLocation, tuple[str, ...]]:
         """A place, and the digests of what may be replaced there."""
-        wanted, job = placing.publication, known_id(request.job)
+        wanted, job = placing.publication, flow_job_id(request.job)
         if not SHA256.fullmatch(placing.file.sha256) or placing.file.bytes < 0:
-            raise Invalid(NO_CONTENT, field="sha256")
+            raise InvalidRequest(NO_CONTENT, field="sha256")
         element = await self._target(wanted, request)
-        located = Located(element=element, url=place_of(element, wanted.logical, request.site))
+        located = ReplicaLocation(element=element, url=place_of(element, wanted.logical, request.site))
         target = Replica(element=element.name)
         spots = await self._holds.of(wanted.logical, [target], request.site)
         await self._holds.look(wanted.logical, spots)
@@ -298,8 +300,8 @@ class Catalogue:
         )
 
         def kept(before: LogicalFile | None) -> LogicalFile:
-            old = _anew(before, fresh) if before is None or before == free else before
-            if (taken := _taken(old, placing.file)) is not None:
+            old = _replacement(before, fresh) if before is None or before == free else before
+            if (taken := _conflict_text(old, placing.file)) is not None:
                 raise Conflict(taken, name=old.name)
             data_set = old.data_set or wanted.data_set
             return replace(old, data_set=data_set, writing={**old.writing, job: target})
@@ -309,7 +311,7 @@ class Catalogue:
         try:
             await self._holds.claim(wanted.logical, spots)
         except Conflict:
-            await self.files.change(wanted.logical, lambda now: now and _without(now, writing={job}))
+            await self.files.change(wanted.logical, lambda now: now and _without_replicas(now, writing={job}))
             raise
         return located, changed.left
 
@@ -319,13 +321,13 @@ class Catalogue:
             element = await self.elements.find(name)
             if element is None:
                 raise NotFound(f"{wanted.logical} is to go to the storage element {name!r:.100}, which is not known")
-            if not can_be_written(element):
+            if not is_writable(element):
                 raise Conflict(f"{wanted.logical} is to go to the storage element {name}, which is only read from")
             return element
-        near = self._near(request)
-        if not near or min(near, key=lambda each: each[0])[0] > NEAR:
+        near = self._reachable(request)
+        if not near or min(near, key=lambda each: each[0])[0] > SAME_SITE:
             await self.elements.start()  # another server may have added a nearer one a moment ago
-            near = self._near(request)
+            near = self._reachable(request)
         if not near:
             at = f"the site {request.site!r}" if request.site else "a pilot without a site"
             raise NotFound(
@@ -334,38 +336,38 @@ class Catalogue:
             )
         return min(near, key=lambda each: each[0])[1]
 
-    def _near(self, request: PlaceRequest) -> list[tuple[int, StorageElement]]:
-        writable = [each for each in self.elements.known() if can_be_written(each) and each.name not in request.avoid]
+    def _reachable(self, request: PlaceRequest) -> list[tuple[int, StorageElement]]:
+        writable = [each for each in self.elements.known() if is_writable(each) and each.name not in request.avoid]
         known = [(_distance(each, request.site, request.storage), each) for each in writable]
-        return [each for each in known if each[0] < FAR]
+        return [each for each in known if each[0] < UNREACHABLE]
 
-    def _awaited(self, file: LogicalFile) -> str:
+    def _awaited_text(self, file: LogicalFile) -> str:
         if not file.writing:
             return "it has no replica"
         return f"job {', '.join(sorted(file.writing))} has not ended yet that writes it, or never published it"
 
 
-OWN, NEAR, SHARED, FAR = range(4)
+OWN_STORAGE, SAME_SITE, SHARED, UNREACHABLE = range(4)
 
 
 def _distance(element: StorageElement, site: str, storage: str) -> int:
     """How far an element is from a pilot; one that names no sites is everybody's."""
     if element.name == storage:
-        return OWN
+        return OWN_STORAGE
     if site and site in element.sites:
-        return NEAR
-    return FAR if element.sites else SHARED
+        return SAME_SITE
+    return UNREACHABLE if element.sites else SHARED
 
 
-def _anew(given_up: LogicalFile | None, fresh: LogicalFile) -> LogicalFile:
+def _replacement(given_up: LogicalFile | None, fresh: LogicalFile) -> LogicalFile:
     """A file under a name that was kept for other content. That may still lie there, and is nobody's."""
     if given_up is None:
         return fresh
     left = dict.fromkeys((*given_up.left, given_up.sha256))
-    return replace(fresh, left=tuple(each for each in left if each != fresh.sha256)[-LEFT_MAX:])
+    return replace(fresh, left=tuple(each for each in left if each != fresh.sha256)[-LEFT_OVER_MAX:])
 
 
-def _without(
+def _without_replicas(
     file: LogicalFile, replicas: Set[Replica] = frozenset(), writing: Set[str] = frozenset()
 ) -> LogicalFile | None:
     """The file without what it was refused; nothing, if that was all."""
@@ -377,7 +379,7 @@ def _without(
     return rest if rest.replicas or rest.writing else None
 
 
-def _taken(known: LogicalFile, ref: FileRef) -> str | None:
+def _conflict_text(known: LogicalFile, ref: FileRef) -> str | None:
     """What to say to whoever comes with other content."""
     if (known.sha256, known.bytes) == (ref.sha256, ref.bytes):
         return None
@@ -387,6 +389,6 @@ def _taken(known: LogicalFile, ref: FileRef) -> str | None:
     )
 
 
-def _demand_few(asked: Sequence[str] | dict[str, Placing]) -> None:
-    if len(asked) > ASKED_MAX:
-        raise Invalid(f"{len(asked)} files are too many for one question; ask for {ASKED_MAX} at most")
+def _demand_not_too_many(asked: Sequence[str] | dict[str, OutputPlacement]) -> None:
+    if len(asked) > NAMES_MAX:
+        raise InvalidRequest(f"{len(asked)} files are too many for one question; ask for {NAMES_MAX} at most")

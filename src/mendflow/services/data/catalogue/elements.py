@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.data.elements import checked_element, overlap
+from mendflow.core.data.elements import elements_overlap, normalize_element
 from mendflow.core.model.data import StorageElement
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Store
@@ -21,7 +21,7 @@ ELEMENTS_MAX: Final = 10_000
 _decode = msgspec.json.Decoder(StorageElement).decode
 
 
-class ElementBook:
+class StorageElementRegistry:
     def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store
         self._ledger = ledger
@@ -34,7 +34,10 @@ class ElementBook:
             try:
                 known[each.id] = _decode(each.body)
             except msgspec.MsgspecError:
-                log.exception("the storage element %s cannot be read; put it again", each.id)
+                log.exception(
+                    "the settings of storage element %s cannot be read; add it again: mendflow data storage add",
+                    each.id,
+                )
         self._known = known
 
     async def all(self) -> list[StorageElement]:
@@ -63,12 +66,12 @@ class ElementBook:
     async def put(self, given: StorageElement, *, replace: bool) -> StorageElement:
         """Add an element, or change one. Refused whole if it cannot be one, or lies within another: what is written
         through either would be in the way of the other, and a place is known by its element."""
-        element = checked_element(given)
+        element = normalize_element(given)
         others = [each for each in await self.all() if each.name != element.name]
         if (known := self._known.get(element.name)) is None or known.url != element.url or known.read_only:
-            _demand_apart(element, others)
+            _demand_no_overlap(element, others)
         if len(self._known) >= ELEMENTS_MAX:
-            raise Invalid(f"there are {ELEMENTS_MAX} storage elements already; remove some")
+            raise InvalidRequest(f"there are {ELEMENTS_MAX} storage elements already; remove some")
         for _ in range(TRIES):
             found = await self._store.get(STORAGE_KIND, element.name)
             if found is not None and _decode(found.body) != element and not replace:
@@ -76,7 +79,7 @@ class ElementBook:
             if await self._ledger.put_now(STORAGE_KIND, element.name, element, found.version if found else 0):
                 self._known[element.name] = element
                 return element
-        raise _contended(element.name)
+        raise _conflict(element.name)
 
     async def remove(self, name: str) -> StorageElement:
         """Files keep the replicas that they have there; nobody finds them any more."""
@@ -85,12 +88,12 @@ class ElementBook:
             if found is None or await self._ledger.put_now(STORAGE_KIND, name, None, found.version) is not None:
                 self._known.pop(name, None)
                 return element
-        raise _contended(name)
+        raise _conflict(name)
 
 
-def _demand_apart(element: StorageElement, others: Iterable[StorageElement]) -> None:
+def _demand_no_overlap(element: StorageElement, others: Iterable[StorageElement]) -> None:
     for other in others:
-        if overlap(element, other):
+        if elements_overlap(element, other):
             raise Conflict(
                 f"storage element {element.name} at {element.url} overlaps with {other.name} at {other.url}, and both"
                 " may be written to: files of different names could come to lie at one place. Give it a folder of its"
@@ -98,5 +101,5 @@ def _demand_apart(element: StorageElement, others: Iterable[StorageElement]) -> 
             )
 
 
-def _contended(name: str) -> Conflict:
+def _conflict(name: str) -> Conflict:
     return Conflict(f"storage element {name} is changed by several at once, again and again; try once more")

@@ -4,17 +4,17 @@ from typing import Protocol
 
 from mendflow.core.model.data import (
     LocateAnswer,
-    Located,
     LocateRequest,
     LogicalFile,
     PlaceAnswer,
     PlaceRequest,
     Replica,
+    ReplicaLocation,
     StorageElement,
 )
 
 
-class DataFace(Protocol):
+class DataOperations(Protocol):
     """A file's name may be given with `lfn:` or without."""
 
     async def data(
@@ -35,7 +35,7 @@ class DataFace(Protocol):
 
     async def add_replica(self, name: str, replica: Replica, *, who: str) -> LogicalFile: ...
     async def remove_replica(self, name: str, replica: Replica, *, who: str) -> LogicalFile: ...
-    async def places(self, name: str, *, site: str = "", storage: str = "") -> list[Located]:
+    async def places(self, name: str, *, site: str = "", storage: str = "") -> list[ReplicaLocation]:
         """Where a pilot of that site would read a file, the nearest first."""
         ...
 

@@ -8,22 +8,22 @@ import msgspec
 
 from mendflow.core.data.paths import logical_name
 from mendflow.core.model.data import LogicalFile
+from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
-from mendflow.stores.contract import Document, Store, Where
+from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 FILE_KIND: Final = "file"
 PAGE: Final = 1_000
-BEYOND: Final = "\U0010ffff"
+LAST_CODE_POINT: Final = "\U0010ffff"
 
 _decode = msgspec.json.Decoder(LogicalFile).decode
 Change = Callable[[LogicalFile | None], LogicalFile | None]
 """What becomes of a document; None is none. It may be asked several times, and raises what is wrong."""
 
 
-class FileBook:
+class LogicalFileStore:
     def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store
         self._ledger = ledger
@@ -46,11 +46,14 @@ class FileBook:
     ) -> list[LogicalFile]:
         """By name, from a name on. Names that are only kept for a job that writes are left out, unless `every`."""
         await self._store.refresh()
-        where = [Where("name", max(prefix, after), "ge"), Where("name", prefix + BEYOND, "lt")]
-        where += [Where("name", after, "gt")] if after else []
-        where += [Where("data_set", data_set)] if data_set else []
+        where = [
+            FieldCondition("name", max(prefix, after), "ge"),
+            FieldCondition("name", prefix + LAST_CODE_POINT, "lt"),
+        ]
+        where += [FieldCondition("name", after, "gt")] if after else []
+        where += [FieldCondition("data_set", data_set)] if data_set else []
         found: list[LogicalFile] = []
-        last: Document | None = None
+        last: StoredDocument | None = None
         while len(found) < limit:
             page = await self._store.search(FILE_KIND, where, order_by="name", limit=PAGE, after=last)
             found += [file for each in page if (file := _decode(each.body)).replicas or every]
@@ -61,8 +64,8 @@ class FileBook:
 
     async def of_set(self, data_set: str, since: Instant) -> AsyncIterator[LogicalFile]:
         """The files that were said to be in a set and were added since then. It may lag."""
-        where = [Where("data_set", data_set), Where("added_at", since, "ge")]
-        last: Document | None = None
+        where = [FieldCondition("data_set", data_set), FieldCondition("added_at", since, "ge")]
+        last: StoredDocument | None = None
         while page := await self._store.search(FILE_KIND, where, order_by="added_at", limit=PAGE, after=last):
             for each in page:
                 if (file := _decode(each.body)).replicas:

@@ -11,28 +11,28 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from mendflow.core.data.names import replica_place
-from mendflow.core.data.paths import inside
+from mendflow.core.data.name_mapping import replica_place
+from mendflow.core.data.paths import path_inside
 from mendflow.core.model.data import LogicalFile, Replica, StorageElement
+from mendflow.core.model.errors import Conflict, RequestError
 from mendflow.core.model.ids import JobId
-from mendflow.core.model.problems import Conflict, Mistake
 from mendflow.core.model.values import FileRef
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.data.catalogue.elements import ElementBook
-from mendflow.services.data.catalogue.files import FileBook
-from mendflow.services.data.catalogue.writers import Writers
-from mendflow.stores.contract import Document, Store
+from mendflow.services.data.catalogue.elements import StorageElementRegistry
+from mendflow.services.data.catalogue.files import LogicalFileStore
+from mendflow.services.data.catalogue.writers import WritingJobs
+from mendflow.stores.contract import Store, StoredDocument
 
 PLACE_KIND: Final = "place"
-ALL_KIND: Final = "places"
+PLACES_COMPLETE_KIND: Final = "places"
 ALL: Final = "all"
 """The document that says that every file has its places: those of files that are older than places were added."""
 
-AT_ONCE: Final = 200
+BATCH: Final = 200
 
 
-class Spot(NamedTuple):
+class StoragePlace(NamedTuple):
     element: str
     path: str  # below its URL
 
@@ -42,75 +42,75 @@ class Spot(NamedTuple):
         return hashlib.sha256(f"{self.element}:{self.path}".encode()).hexdigest()
 
 
-class Hold(msgspec.Struct, frozen=True, kw_only=True):
+class PlaceDocument(msgspec.Struct, frozen=True, kw_only=True):
     element: str
     path: str
     name: str  # of the logical file
 
 
-_decode = msgspec.json.Decoder(Hold).decode
+_decode = msgspec.json.Decoder(PlaceDocument).decode
 
 
-def spots(element: StorageElement, name: str, replica: Replica, site: str = "") -> list[Spot]:
+def spots(element: StorageElement, name: str, replica: Replica, site: str = "") -> list[StoragePlace]:
     """The places of a replica. Rules may give one for each site, of which none may be anybody else's."""
-    found: dict[Spot, None] = {}
+    found: dict[StoragePlace, None] = {}
     for each in dict.fromkeys((site, "", *element.sites)):
         try:
             place = replica_place(element, name, replica, each)
-            found[Spot(element.name, inside(element.url, place))] = None
-        except Mistake:
+            found[StoragePlace(element.name, path_inside(element.url, place))] = None
+        except RequestError:
             continue  # nobody at that site reads or writes it
         if replica.path or element.rules is None:
             break
     return list(found)
 
 
-class PlaceBook:
-    def __init__(self, store: Store, ledger: Ledger, files: FileBook, elements: ElementBook) -> None:
+class PlaceStore:
+    def __init__(self, store: Store, ledger: Ledger, files: LogicalFileStore, elements: StorageElementRegistry) -> None:
         self._store = store
         self._ledger = ledger
         self._files = files
         self._elements = elements
-        self._writers = Writers(store)
+        self._writers = WritingJobs(store)
         self._complete = False
 
-    async def of(self, name: str, replicas: Iterable[Replica], site: str = "") -> list[Spot]:
-        found: list[Spot] = []
+    async def of(self, name: str, replicas: Iterable[Replica], site: str = "") -> list[StoragePlace]:
+        found: list[StoragePlace] = []
         for replica in replicas:
             element = await self._elements.find(replica.element)
             found += spots(element, name, replica, site) if element is not None else []
         return found
 
-    async def look(self, name: str, wanted: Iterable[Spot], ref: FileRef | None = None) -> None:
+    async def look(self, name: str, wanted: Iterable[StoragePlace], ref: FileRef | None = None) -> None:
         """Raise Conflict if another file has one of these places. With `ref`, one of the same content that can be read
         there is no other: nobody writes there any more."""
-        await self._find_all()
+        await self._index_all()
         for spot in wanted:
-            await self._open(name, spot, await self._store.get(PLACE_KIND, spot.id), ref)
+            await self._is_free(name, spot, await self._store.get(PLACE_KIND, spot.id), ref)
 
-    async def claim(self, name: str, wanted: Iterable[Spot], ref: FileRef | None = None) -> None:
+    async def claim(self, name: str, wanted: Iterable[StoragePlace], ref: FileRef | None = None) -> None:
         """Take places for a file whose document has them already. Raises Conflict as `look` does."""
         for spot in wanted:
             await self._claim(name, spot, ref)
 
-    async def _claim(self, name: str, spot: Spot, ref: FileRef | None) -> None:
+    async def _claim(self, name: str, spot: StoragePlace, ref: FileRef | None) -> None:
         for _ in range(TRIES):
             found = await self._store.get(PLACE_KIND, spot.id)
-            if not await self._open(name, spot, found, ref):
+            if not await self._is_free(name, spot, found, ref):
                 return
-            hold = Hold(element=spot.element, path=spot.path, name=name)
+            hold = PlaceDocument(element=spot.element, path=spot.path, name=name)
             if await self._ledger.put_now(PLACE_KIND, spot.id, hold, found.version if found is not None else 0):
                 return
         raise Conflict(f"{spot.path} on {spot.element} is wanted by several at once, again and again; try once more")
 
-    async def release(self, name: str, held: Iterable[Spot]) -> None:
+    async def release(self, name: str, held: Iterable[StoragePlace]) -> None:
         """Forget that a file had these places, where its document does not say so any more."""
         for spot in held:
             found = await self._store.get(PLACE_KIND, spot.id)
             if found is not None and _decode(found.body).name == name and await self._holder(name, spot) is None:
                 await self._ledger.put_now(PLACE_KIND, spot.id, None, found.version)
 
-    async def _open(self, name: str, spot: Spot, found: Document | None, ref: FileRef | None) -> bool:
+    async def _is_free(self, name: str, spot: StoragePlace, found: StoredDocument | None, ref: FileRef | None) -> bool:
         """Whether the place is to be taken; it is not where it is shared. Raises Conflict if it is another's."""
         if found is None or (other := _decode(found.body).name) == name:
             return True
@@ -125,40 +125,40 @@ class PlaceBook:
             name=name,
         )
 
-    async def _holder(self, name: str, spot: Spot) -> LogicalFile | None:
+    async def _holder(self, name: str, spot: StoragePlace) -> LogicalFile | None:
         """The file of that name, if its document says that it lies there or that a job writes it there which is not
         over."""
         file = await self._files.find(name)
         if file is None:
             return None
-        if any(_may_be(each, spot) for each in file.replicas):
+        if any(_may_lie_at(each, spot) for each in file.replicas):
             return file
         for job, each in file.writing.items():
-            if _may_be(each, spot) and await self._writers.lives(JobId(job)):
+            if _may_lie_at(each, spot) and await self._writers.lives(JobId(job)):
                 return file
         return None
 
-    async def _find_all(self) -> None:
+    async def _index_all(self) -> None:
         """Give the files that are older than this their places, once."""
         if self._complete:
             return
-        if await self._store.get(ALL_KIND, ALL) is None:
+        if await self._store.get(PLACES_COMPLETE_KIND, ALL) is None:
             some: list[LogicalFile] = []
             async for file in self._files.all():
                 some.append(file)
-                if len(some) == AT_ONCE:
-                    await asyncio.gather(*map(self._note, some))
+                if len(some) == BATCH:
+                    await asyncio.gather(*map(self._index_file, some))
                     some.clear()
-            await asyncio.gather(*map(self._note, some))
-            await self._ledger.put_now(ALL_KIND, ALL, {}, 0)
+            await asyncio.gather(*map(self._index_file, some))
+            await self._ledger.put_now(PLACES_COMPLETE_KIND, ALL, {}, 0)
         self._complete = True
 
-    async def _note(self, file: LogicalFile) -> None:
+    async def _index_file(self, file: LogicalFile) -> None:
         for spot in await self.of(file.name, (*file.replicas, *file.writing.values())):
-            hold = Hold(element=spot.element, path=spot.path, name=file.name)
+            hold = PlaceDocument(element=spot.element, path=spot.path, name=file.name)
             await self._ledger.put_now(PLACE_KIND, spot.id, hold, 0)
 
 
-def _may_be(replica: Replica, spot: Spot) -> bool:
+def _may_lie_at(replica: Replica, spot: StoragePlace) -> bool:
     """Rules may have changed since: what has no path of its own may lie anywhere on its element."""
     return replica.element == spot.element and replica.path in ("", spot.path)

@@ -3,18 +3,18 @@
 import msgspec
 
 from mendflow.core.model.data import LogicalFile
+from mendflow.core.model.errors import Conflict, Forbidden, NotFound
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState
-from mendflow.core.model.problems import Conflict, Forbidden, NotFound
 from mendflow.core.model.values import FileRef
-from mendflow.core.recovery.ids import known_id
+from mendflow.core.recovery.ids import flow_job_id
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.stores.contract import Store
 
 _decode = msgspec.json.Decoder(Job).decode
 
 
-class Writers:
+class WritingJobs:
     def __init__(self, store: Store) -> None:
         self._store = store
 
@@ -44,6 +44,6 @@ class Writers:
     async def lives(self, job: JobId) -> bool:
         """Whether the job, or what it was submitted again as, is not over."""
         async for found in self._store.scan(JOB_KIND, job):
-            if known_id(JobId(found.id)) == job and not _decode(found.body).finished:
+            if flow_job_id(JobId(found.id)) == job and not _decode(found.body).finished:
                 return True
         return False

@@ -7,16 +7,16 @@ file that is told by both ways is the same file."""
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, Protocol
 
-from mendflow.core.data.gathering import DataSet, came
-from mendflow.core.data.set_wishes import check_name
+from mendflow.core.data.data_set import DataSet, add_files
+from mendflow.core.data.set_specs import check_name
 from mendflow.core.model.data import LogicalFile
-from mendflow.core.model.data_sets import Late, SetFact
+from mendflow.core.model.data_sets import LateFilesAdded, SetFact
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.values import FileRef
-from mendflow.services.base.contracts import Clock, Keeper
+from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.notices import Notices
-from mendflow.services.data.sets.store import SetBook
+from mendflow.services.data.sets.store import DataSetStore
 
 OVERLAP_MS: Final = 600_000
 """So far behind what it has seen does a look at the catalogue begin: clocks of servers differ, and searches lag."""
@@ -25,7 +25,7 @@ SWEEP_MS: Final = 60_000
 CHUNK: Final = 1000
 
 
-class Catalogue(Protocol):
+class FileResolver(Protocol):
     """What data sets want of the catalogue."""
 
     async def resolve(self, name: str) -> FileRef:
@@ -38,53 +38,55 @@ class Catalogue(Protocol):
 
 
 class Arrivals:
-    def __init__(self, *, book: SetBook, catalogue: Catalogue, keeper: Keeper, clock: Clock, notices: Notices) -> None:
-        self._book = book
+    def __init__(
+        self, *, set_store: DataSetStore, catalogue: FileResolver, file_store: FileStore, clock: Clock, notices: Notices
+    ) -> None:
+        self._set_store = set_store
         self._catalogue = catalogue
-        self._keeper = keeper
+        self._file_store = file_store
         self._clock = clock
         self._notices = notices
-        self._swept: dict[str, Instant] = {}
+        self._swept_at: dict[str, Instant] = {}
 
     async def told(self, name: str, files: Sequence[FileRef]) -> DataSet:
         """These belong to a set, which is made if there is none. Those that come after its end are counted, and
         nothing follows from them."""
         check_name(name, "data set")
-        await self._book.make(name)
+        await self._set_store.make(name)
         late: list[FileRef] = []
 
         def decide(state: DataSet) -> list[SetFact]:
-            facts = came(state, files)
-            late[:] = [file for fact in facts if isinstance(fact, Late) for file in fact.files]
+            facts = add_files(state, files)
+            late[:] = [file for fact in facts if isinstance(fact, LateFilesAdded) for file in fact.files]
             return facts
 
-        state = await self._book.change(name, decide)
+        state = await self._set_store.change(name, decide)
         if late:
             first = late[0].logical or late[0].name
             self._notices.post(f"data set {name} is closed, and {len(late)} more files came: {first}; nothing follows")
         return state
 
-    async def told_by_somebody(self, name: str, files: Sequence[str | FileRef]) -> DataSet:
+    async def add_reported_files(self, name: str, files: Sequence[str | FileRef]) -> DataSet:
         """The same, refused if the set is closed: whoever calls can be told."""
         check_name(name, "data set")
-        refs = [await self._found(each) for each in files]
-        known = await self._book.find(name)
-        if known is not None and known.closed and came(known, refs):
+        refs = [await self._resolve(each) for each in files]
+        known = await self._set_store.find(name)
+        if known is not None and known.closed and add_files(known, refs):
             raise Conflict(f"data set {name} is closed: nothing can be added to it; take another")
         return await self.told(name, refs)
 
-    async def _found(self, file: str | FileRef) -> FileRef:
+    async def _resolve(self, file: str | FileRef) -> FileRef:
         if isinstance(file, str):
             return await self._catalogue.resolve(file)
         if file.logical:
             return await self._catalogue.resolve(file.logical)
-        if await self._keeper.size(file.sha256) != file.bytes:
+        if await self._file_store.size(file.sha256) != file.bytes:
             raise NotFound(f"no file {file.name} with the digest {file.sha256} is kept here; upload it first")
         return file
 
     async def sweep(self, name: str, *, whole: bool = False) -> None:
         """Take in what the catalogue has of a set and nobody told."""
-        now, last = self._clock.now(), self._swept.get(name)
+        now, last = self._clock.now(), self._swept_at.get(name)
         if last is not None and now - last < SWEEP_MS and not whole:
             return
         since = 0 if last is None or whole else max(0, last - OVERLAP_MS)
@@ -96,7 +98,7 @@ class Arrivals:
                 files = []
         if files:
             await self.told(name, files)
-        self._swept[name] = now
+        self._swept_at[name] = now
 
     async def added(self, file: LogicalFile) -> str:
         """The catalogue has taken in a file; the set that it is in now, if it is in one."""
@@ -104,7 +106,7 @@ class Arrivals:
             return ""
         try:
             check_name(file.data_set, "data set")
-        except Invalid as invalid:
+        except InvalidRequest as invalid:
             self._notices.post(f"file {file.name}: {invalid.message}; it is in no set")
             return ""
         await self.told(file.data_set, [file.ref()])

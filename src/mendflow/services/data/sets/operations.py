@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from mendflow.core.model.data_sets import BatchView, DataSetView, DataSetWish, Watch, WatchView
+from mendflow.core.model.data_sets import BatchView, DataSetSpec, DataSetView, FolderWatch, WatchView
 from mendflow.core.model.values import FileRef
 
 
-class DataSetsFace(Protocol):
+class DataSetOperations(Protocol):
     async def data_sets(self, *, every: bool = False) -> list[DataSetView]:
         """By name; `every`: those that are over too."""
         ...
 
     async def data_set(self, name: str) -> DataSetView: ...
-    async def put_data_set(self, wish: DataSetWish, *, who: str) -> DataSetView:
+    async def put_data_set(self, wish: DataSetSpec, *, who: str) -> DataSetView:
         """Make a set, or change what follows from its files from now on. `who` owns the cases that it starts."""
         ...
 
@@ -39,7 +39,7 @@ class DataSetsFace(Protocol):
         ...
 
     async def watches(self) -> list[WatchView]: ...
-    async def put_watch(self, watch: Watch, *, who: str) -> WatchView: ...
+    async def put_watch(self, watch: FolderWatch, *, who: str) -> WatchView: ...
     async def remove_watch(self, name: str, *, who: str) -> WatchView:
         """Look there no more; what was found stays in its set."""
         ...

@@ -8,7 +8,7 @@ import hashlib
 from mendflow.services.base.membership import OwnMembership
 
 
-class Turns:
+class Responsibility:
     def __init__(self, membership: OwnMembership) -> None:
         self._membership = membership
 

@@ -2,112 +2,114 @@
 
 from collections.abc import Sequence
 
-from mendflow.core.data.gathering import DataSet, again, closing, defined, key_of, wished_inputs
-from mendflow.core.data.set_wishes import check_wish, circle_flaw
+from mendflow.core.data.data_set import DataSet, batch_key, close_set, define_set, requested_inputs, retry_batch
+from mendflow.core.data.set_specs import check_set_spec, cycle_flaw
 from mendflow.core.model.data import LogicalFile
-from mendflow.core.model.data_sets import BatchView, DataSetView, DataSetWish, Gathering
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.data_sets import BatchView, DataSetSpec, DataSetView, Gathering
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.values import FileRef
 from mendflow.services.cases.flows import Flows
 from mendflow.services.data.sets.arrivals import Arrivals
-from mendflow.services.data.sets.batches import Tending
-from mendflow.services.data.sets.store import Decide, SetBook
+from mendflow.services.data.sets.batches import DataSetController
+from mendflow.services.data.sets.store import DataSetStore, Decide
 from mendflow.services.data.sets.views import batch_view, set_view
 
 
 class DataSets:
-    def __init__(self, *, book: SetBook, arrivals: Arrivals, tending: Tending, flows: Flows) -> None:
-        self._book = book
+    def __init__(
+        self, *, set_store: DataSetStore, arrivals: Arrivals, controller: DataSetController, flows: Flows
+    ) -> None:
+        self._set_store = set_store
         self._arrivals = arrivals
         self._flows = flows
-        self.tending = tending
+        self.controller = controller
 
     async def all(self, *, every: bool) -> list[DataSetView]:
         """Those that are over only if wanted."""
-        views = [await self.view(each.name) for each in await self._book.all() if every or not each.over]
+        views = [await self.view(each.name) for each in await self._set_store.all() if every or not each.over]
         return [view for view in views if every or view.state != "over"]
 
     async def view(self, name: str) -> DataSetView:
-        state = await self._book.get(name)
-        before = {each: await self._book.find(each) for each in state.after}
+        state = await self._set_store.get(name)
+        before = {each: await self._set_store.find(each) for each in state.after}
         return set_view(state, before.get)
 
     async def batches(self, name: str, *, status: str = "", limit: int = 1000) -> list[BatchView]:
         """The newest first."""
-        state = await self._book.get(name)
-        problems = self.tending.problems
-        views = [batch_view(each, problems, key_of(state, each)) for each in state.batches()]
+        state = await self._set_store.get(name)
+        problems = self.controller.problems
+        views = [batch_view(each, problems, batch_key(state, each)) for each in state.batches()]
         wanted = [each for each in views if not status or each.status == status]
         return sorted(wanted, key=lambda each: (-each.made_at, each.gathering, -each.number))[:limit]
 
     async def files(self, name: str, *, limit: int = 1000, offset: int = 0) -> list[FileRef]:
         """In the order in which they came."""
-        state = await self._book.get(name)
+        state = await self._set_store.get(name)
         return [each.file for each in list(state.files.values())[offset : offset + limit]]
 
-    async def define(self, wish: DataSetWish, *, who: str) -> DataSetView:
+    async def define(self, wish: DataSetSpec, *, who: str) -> DataSetView:
         """Make a set, or change what follows from its files from now on."""
-        check_wish(wish)
+        check_set_spec(wish)
         await self._refuse_circle(wish)
         for rule in wish.gatherings:
             await self._check_flow(wish.name, rule)
-        await self._book.make(wish.name)
-        await self._change(wish.name, lambda state: defined(state, wish, by=who))
+        await self._set_store.make(wish.name)
+        await self._change(wish.name, lambda state: define_set(state, wish, by=who))
         return await self.view(wish.name)
 
-    async def _refuse_circle(self, wish: DataSetWish) -> None:
+    async def _refuse_circle(self, wish: DataSetSpec) -> None:
         after, ahead = {wish.name: wish.after}, list(wish.after)
         while ahead:
-            if (name := ahead.pop()) not in after and (before := await self._book.find(name)) is not None:
+            if (name := ahead.pop()) not in after and (before := await self._set_store.find(name)) is not None:
                 after[name] = before.after
                 ahead.extend(before.after)
-        if flaw := circle_flaw(wish.name, after):
-            raise Invalid(flaw)
+        if flaw := cycle_flaw(wish.name, after):
+            raise InvalidRequest(flaw)
 
     async def _check_flow(self, data_set: str, rule: Gathering) -> None:
         await self._flows.look_again(rule.flow)
-        known, given = self._flows.newest(rule.flow).flow.inputs, wished_inputs(rule)
+        known, given = self._flows.newest(rule.flow).flow.inputs, requested_inputs(rule)
         where = f"gathering {rule.name} of data set {data_set}"
         if strange := sorted(given.keys() - known.keys()):
             there = ", ".join(known) or "none"
-            raise Invalid(f"{where}: flow {rule.flow} has no input {strange[0]!r}; it has {there}; see `inputs`")
+            raise InvalidRequest(f"{where}: flow {rule.flow} has no input {strange[0]!r}; it has {there}; see `inputs`")
         if missing := [name for name, each in known.items() if each.required and name not in given]:
-            raise Invalid(f"{where}: flow {rule.flow} wants the input {missing[0]!r}; give it in `inputs`")
+            raise InvalidRequest(f"{where}: flow {rule.flow} wants the input {missing[0]!r}; give it in `inputs`")
 
     async def arrived(self, name: str, files: Sequence[str | FileRef]) -> DataSetView:
         """Files belong to a set: by logical names that the catalogue knows, or files stored on the server."""
-        await self._arrivals.told_by_somebody(name, files)
-        self.tending.wake(name)
+        await self._arrivals.add_reported_files(name, files)
+        self.controller.wake(name)
         return await self.view(name)
 
     async def find(self, name: str) -> DataSet | None:
-        return await self._book.find(name)
+        return await self._set_store.find(name)
 
     async def came(self, name: str, files: Sequence[FileRef]) -> None:
         """Somebody has found files that belong to a set. When this returns, they are in it whatever happens."""
         await self._arrivals.told(name, files)
-        self.tending.wake(name)
+        self.controller.wake(name)
 
     async def added(self, file: LogicalFile) -> None:
         """The catalogue has taken in a file. When this returns, the file is in its set whatever happens."""
         if name := await self._arrivals.added(file):
-            self.tending.wake(name)
+            self.controller.wake(name)
 
     async def close(self, name: str, *, who: str) -> DataSetView:
         """Nothing more comes: what waits becomes batches as it is."""
-        await self._book.get(name)
+        await self._set_store.get(name)
         await self._arrivals.sweep(name, whole=True)
-        await self._change(name, lambda state: closing(state, by=who))
+        await self._change(name, lambda state: close_set(state, by=who))
         return await self.view(name)
 
     async def retry(self, name: str, gathering: str, number: int, *, who: str) -> BatchView:
         """Start another case for a batch whose case did not complete. The jobs that had are taken over."""
-        await self._book.get(name)
-        state = await self._change(name, lambda state: again(state, gathering, number, by=who))
+        await self._set_store.get(name)
+        state = await self._change(name, lambda state: retry_batch(state, gathering, number, by=who))
         batch = state.batch(gathering, number)
-        return batch_view(batch, {}, key_of(state, batch))
+        return batch_view(batch, {}, batch_key(state, batch))
 
     async def _change(self, name: str, decide: Decide) -> DataSet:
-        state = await self._book.change(name, decide)
-        self.tending.wake(name)
+        state = await self._set_store.change(name, decide)
+        self.controller.wake(name)
         return state

@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from mendflow.core.data.gathering import DataSet, due, evolve
+from mendflow.core.data.data_set import DataSet, batches_due, evolve
 from mendflow.core.model.data_sets import SetEvent, SetFact
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.problems import NotFound
 from mendflow.services.base.contracts import Clock
-from mendflow.stores.contract import Append, Document, Done, Put, Store, Where
+from mendflow.stores.contract import Append, FieldCondition, Put, Store, StoredDocument, WriteDone
 
 SET_KIND = "data-set"
 OPEN_MAX = 10_000
@@ -24,7 +24,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(SetEvent).decode
 
 
-class SetDocument(msgspec.Struct, frozen=True, kw_only=True):
+class DataSetDocument(msgspec.Struct, frozen=True, kw_only=True):
     """`over`: it is closed, and all that it started has completed."""
 
     name: str
@@ -32,14 +32,14 @@ class SetDocument(msgspec.Struct, frozen=True, kw_only=True):
     over: bool = False
 
 
-_decode_document = msgspec.json.Decoder(SetDocument).decode
+_decode_document = msgspec.json.Decoder(DataSetDocument).decode
 
 
 def journal_of(name: str) -> str:
     return f"data-set/{name}"
 
 
-class _Read:
+class _LoadedSet:
     """A set as far as its journal was read."""
 
     def __init__(self, name: str) -> None:
@@ -48,28 +48,28 @@ class _Read:
         self.lock = asyncio.Lock()
 
 
-class SetBook:
+class DataSetStore:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._read: dict[str, _Read] = {}
+        self._read: dict[str, _LoadedSet] = {}
 
-    async def all(self) -> list[SetDocument]:
+    async def all(self) -> list[DataSetDocument]:
         return [_decode_document(found.body) async for found in self._store.scan(SET_KIND)]
 
     async def going_on(self) -> list[str]:
         """The sets that are not over. A search, so one that was just made may be missing."""
-        found = await self._store.search(SET_KIND, [Where("over", False)], limit=OPEN_MAX)
+        found = await self._store.search(SET_KIND, [FieldCondition("over", False)], limit=OPEN_MAX)
         return [each.id for each in found]
 
     async def find(self, name: str) -> DataSet | None:
         """A set as it is now, if there is one."""
         if name not in self._read and await self._store.get(SET_KIND, name) is None:
             return None
-        read = self._of(name)
+        read = self._loaded(name)
         async with read.lock:
             await self._catch_up(read)
-        if read.state.drained:
+        if read.state.is_drained:
             self._read.pop(name, None)  # there may be many of these, and large ones
         return read.state
 
@@ -87,29 +87,29 @@ class SetBook:
     async def make(self, name: str) -> None:
         """See to it that there is a set by this name."""
         if name not in self._read:
-            document = SetDocument(name=name, made_at=self._clock.now())
+            document = DataSetDocument(name=name, made_at=self._clock.now())
             await self._store.write([Put(SET_KIND, name, _encode(document), 0)])
-            self._of(name)
+            self._loaded(name)
 
     async def change(self, name: str, decide: Decide) -> DataSet:
         """Let happen what is decided, and make the batches that are due by that."""
-        read = self._of(name)
+        read = self._loaded(name)
         async with read.lock:
             await self._append(read, decide)
-            await self._append(read, self._due)
+            await self._append(read, self._due_batches)
         return read.state
 
     async def over(self, name: str) -> None:
         """Nothing follows from this set any more: it is not looked at again."""
-        while (found := await self._store.get(SET_KIND, name)) is not None and not _over(found):
+        while (found := await self._store.get(SET_KIND, name)) is not None and not _is_over(found):
             told = msgspec.structs.replace(_decode_document(found.body), over=True)
             await self._store.write([Put(SET_KIND, name, _encode(told), found.version)])
         self._read.pop(name, None)
 
-    def _due(self, state: DataSet) -> list[SetFact]:
-        return due(state, self._clock.now())
+    def _due_batches(self, state: DataSet) -> list[SetFact]:
+        return batches_due(state, self._clock.now())
 
-    async def _append(self, read: _Read, decide: Decide) -> None:
+    async def _append(self, read: _LoadedSet, decide: Decide) -> None:
         while True:
             await self._catch_up(read)
             now = self._clock.now()
@@ -118,21 +118,21 @@ class SetBook:
                 return
             entries = [_encode(event) for event in events]
             [result] = await self._store.write([Append(journal_of(read.state.name), entries, read.position)])
-            if isinstance(result, Done):
+            if isinstance(result, WriteDone):
                 for event in events:
                     evolve(read.state, event)
                 read.position += len(events)
                 return
 
-    async def _catch_up(self, read: _Read) -> None:
+    async def _catch_up(self, read: _LoadedSet) -> None:
         while entries := await self._store.read(journal_of(read.state.name), read.position):
             for entry in entries:
                 evolve(read.state, _decode(entry))
             read.position += len(entries)
 
-    def _of(self, name: str) -> _Read:
-        return self._read.setdefault(name, _Read(name))
+    def _loaded(self, name: str) -> _LoadedSet:
+        return self._read.setdefault(name, _LoadedSet(name))
 
 
-def _over(found: Document) -> bool:
+def _is_over(found: StoredDocument) -> bool:
     return _decode_document(found.body).over

@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from mendflow.core.data.gathering import Batch, DataSet, Pool, due_at, waits_for
-from mendflow.core.data.set_wishes import in_words
+from mendflow.core.data.data_set import DataSet, FileBatch, GatheringState, due_at, waits_for
+from mendflow.core.data.set_specs import describe_gathering
 from mendflow.core.model.data_sets import BatchView, DataSetView, GatheringView
 
 
 def set_view(state: DataSet, find: Callable[[str], DataSet | None]) -> DataSetView:
     return DataSetView(
         name=state.name,
-        state="over" if state.drained else "closed" if state.closed else "open",
+        state="over" if state.is_drained else "closed" if state.closed else "open",
         files=len(state.files),
         bytes=state.bytes,
         late=state.late,
@@ -23,11 +23,11 @@ def set_view(state: DataSet, find: Callable[[str], DataSet | None]) -> DataSetVi
     )
 
 
-def _gathering(pool: Pool) -> GatheringView:
+def _gathering(pool: GatheringState) -> GatheringView:
     return GatheringView(
         name=pool.rule.name,
         flow=pool.rule.flow,
-        rule="taken away" if pool.removed else in_words(pool.rule),
+        rule="taken away" if pool.removed else describe_gathering(pool.rule),
         wish=pool.rule,
         waiting_files=len(pool.waiting),
         waiting_bytes=pool.waiting_bytes(),
@@ -36,7 +36,7 @@ def _gathering(pool: Pool) -> GatheringView:
     )
 
 
-def batch_view(batch: Batch, problems: Mapping[str, str], key: str) -> BatchView:
+def batch_view(batch: FileBatch, problems: Mapping[str, str], key: str) -> BatchView:
     return BatchView(
         gathering=batch.rule.name,
         number=batch.number,

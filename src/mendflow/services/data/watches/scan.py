@@ -8,29 +8,29 @@ import fnmatch
 from collections.abc import Collection, Iterable
 from typing import Final, Protocol
 
-from mendflow.core.data.gathering import DataSet
-from mendflow.core.data.names import name_at
+from mendflow.core.data.data_set import DataSet
+from mendflow.core.data.name_mapping import name_at
 from mendflow.core.model.data import LogicalFile, Replica, StorageElement
-from mendflow.core.model.data_sets import Watch, WatchView
+from mendflow.core.model.data_sets import FolderWatch, WatchView
+from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.values import FileRef
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.notices import Notices
 from mendflow.services.data.sets.service import DataSets
-from mendflow.services.data.watches.storage import Elements, NotSeen, Seen
+from mendflow.services.data.watches.storage import ListedFile, StorageReader, StorageUnavailable
 
-TOLD_MAX: Final = 3
+SENTENCES_MAX: Final = 3
 """Of so many files at once it is told what is wrong with them; the others are counted."""
 
 
-class Catalogue(Protocol):
+class FileAdder(Protocol):
     """What watches want of the catalogue."""
 
     async def add(self, given: LogicalFile) -> LogicalFile: ...
 
 
-class Memory:
+class ScanState:
     """What is remembered of the files of a watch, by their paths."""
 
     def __init__(self) -> None:
@@ -45,28 +45,28 @@ class Memory:
             for path in kept.keys() - paths:
                 del kept[path]
 
-    def refuses(self, seen: Seen) -> bool:
+    def refuses(self, seen: ListedFile) -> bool:
         refused = self.refused.get(seen.path)
         return refused is not None and refused[0] == seen.identity
 
-    def settled(self, seen: Seen, now: Instant, stable_ms: int) -> bool:
+    def settled(self, seen: ListedFile, now: Instant, stable_ms: int) -> bool:
         """Whether the file has looked the same for long enough."""
         looks, since = self.since.get(seen.path, ("", now))
         if looks != seen.identity:
             self.since[seen.path] = (seen.identity, since := now)
         return now - since >= stable_ms
 
-    def same(self, seen: Seen, known: FileRef) -> bool:
+    def same(self, seen: ListedFile, known: FileRef) -> bool:
         """Whether a file of the set still looks as it did."""
         return seen.bytes == known.bytes and self.taken.setdefault(seen.path, seen.identity) == seen.identity
 
     def problem(self) -> str:
-        return few([*(why for _, why in self.refused.values()), *self.unread.values()])
+        return join_few([*(why for _, why in self.refused.values()), *self.unread.values()])
 
 
-class Looker:
+class FolderScanner:
     def __init__(
-        self, *, clock: Clock, sets: DataSets, catalogue: Catalogue, elements: Elements, notices: Notices
+        self, *, clock: Clock, sets: DataSets, catalogue: FileAdder, elements: StorageReader, notices: Notices
     ) -> None:
         self._clock = clock
         self._sets = sets
@@ -74,7 +74,7 @@ class Looker:
         self._elements = elements
         self._notices = notices
 
-    async def look(self, watch: Watch, element: StorageElement, memory: Memory) -> WatchView:
+    async def look(self, watch: FolderWatch, element: StorageElement, memory: ScanState) -> WatchView:
         """What was seen. Raises NotSeen if the element does not answer."""
         found = await self._elements.list(element, watch.prefix)
         state = await self._sets.find(watch.data_set) or DataSet(name=watch.data_set)
@@ -83,18 +83,18 @@ class Looker:
         earlier = set(memory.refused.values())
         known = unsettled = 0
         for seen in wanted.values():
-            if await self._taken_in(watch, element, memory, seen, state):
+            if await self._is_in_set(watch, element, memory, seen, state):
                 known += 1
             elif not memory.refuses(seen):
                 unsettled += 1
         if news := [why for each in memory.refused.values() if each not in earlier for why in each[1:]]:
-            self._notices.post(f"watch {watch.name} leaves out what it found: {few(news)}")
+            self._notices.post(f"watch {watch.name} leaves out what it found: {join_few(news)}")
         return WatchView(
             watch=watch, known=known, unsettled=unsettled, left_out=len(memory.refused), problem=memory.problem()
         )
 
-    async def _taken_in(
-        self, watch: Watch, element: StorageElement, memory: Memory, seen: Seen, state: DataSet
+    async def _is_in_set(
+        self, watch: FolderWatch, element: StorageElement, memory: ScanState, seen: ListedFile, state: DataSet
     ) -> bool:
         """Whether the file is in the set, as it is or as it was once; it is read if that has to be found out."""
         known = False
@@ -106,14 +106,14 @@ class Looker:
                 return True
             if memory.refuses(seen) or not memory.settled(seen, self._clock.now(), watch.stable_ms):
                 return known
-            await self._take_in(watch, element, seen, name)
-        except NotSeen as error:
+            await self._add_to_set(watch, element, seen, name)
+        except StorageUnavailable as error:
             memory.unread[seen.path] = str(error)
             memory.since.pop(seen.path, None)
             return known
         except StoreUnavailable:
             raise
-        except Mistake as mistake:
+        except RequestError as mistake:
             memory.refused[seen.path] = (seen.identity, f"{seen.path!r:.200} on {element.name}: {mistake.message}")
             return known
         memory.taken[seen.path] = seen.identity
@@ -121,10 +121,10 @@ class Looker:
         memory.unread.pop(seen.path, None)
         return True
 
-    async def _take_in(self, watch: Watch, element: StorageElement, seen: Seen, name: str) -> None:
+    async def _add_to_set(self, watch: FolderWatch, element: StorageElement, seen: ListedFile, name: str) -> None:
         read, digest = await self._elements.read(element, seen.path)
         if read.identity != seen.identity:
-            raise NotSeen(f"{seen.path} on {element.name} has changed while it was read")
+            raise StorageUnavailable(f"{seen.path} on {element.name} has changed while it was read")
         file = LogicalFile(
             name=name,
             sha256=digest,
@@ -136,14 +136,14 @@ class Looker:
         await self._sets.came(watch.data_set, [added.ref()])
 
 
-def few(sentences: Iterable[str]) -> str:
+def join_few(sentences: Iterable[str]) -> str:
     """The first of them, and how many more there are."""
     every = list(sentences)
-    more = [f"and {len(every) - TOLD_MAX} more"] if len(every) > TOLD_MAX else []
-    return "; ".join([*every[:TOLD_MAX], *more])
+    more = [f"and {len(every) - SENTENCES_MAX} more"] if len(every) > SENTENCES_MAX else []
+    return "; ".join([*every[:SENTENCES_MAX], *more])
 
 
-def matches(watch: Watch, path: str) -> bool:
+def matches(watch: FolderWatch, path: str) -> bool:
     """Names that begin with a dot are for whoever writes the file, who renames it when it is whole: they count only
     where the pattern says so itself, as in a shell."""
     below = path.removeprefix(watch.prefix.strip("/")).lstrip("/")

@@ -12,16 +12,16 @@ from typing import Final
 import msgspec
 
 from mendflow.core.data.paths import path_flaw
-from mendflow.core.data.set_wishes import check_name
+from mendflow.core.data.set_specs import check_name
 from mendflow.core.model.data import StorageElement
-from mendflow.core.model.data_sets import Watch, WatchView
+from mendflow.core.model.data_sets import FolderWatch, WatchView
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.problems import Conflict, Invalid, Mistake, NotFound, StoreUnavailable
 from mendflow.services.base.contracts import Clock
-from mendflow.services.data.sets.responsibility import Turns
-from mendflow.services.data.watches.scan import Looker, Memory
-from mendflow.services.data.watches.storage import NotSeen
-from mendflow.stores.contract import Delete, Done, Put, Store
+from mendflow.services.data.sets.responsibility import Responsibility
+from mendflow.services.data.watches.scan import FolderScanner, ScanState
+from mendflow.services.data.watches.storage import StorageUnavailable
+from mendflow.stores.contract import Delete, Put, Store, WriteDone
 
 log = logging.getLogger("mendflow.watches")
 
@@ -32,7 +32,7 @@ LIST_MS: Final = 5_000
 EVERY_MS_MIN: Final = 100
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Watch).decode
+_decode = msgspec.json.Decoder(FolderWatch).decode
 _decode_report = msgspec.json.Decoder(WatchView).decode
 
 
@@ -40,11 +40,11 @@ Find = Callable[[str], Awaitable[StorageElement]]
 """The element by a name. Raises NotFound."""
 
 
-class _Looking:
+class _WatchState:
     """A watch as this server looks at it."""
 
     def __init__(self) -> None:
-        self.memory = Memory()
+        self.memory = ScanState()
         self.due_at: Instant = 0
         self.broken = ""
         self.task: asyncio.Task[None] | None = None
@@ -54,24 +54,24 @@ class _Looking:
         return self.task is not None and not self.task.done()
 
 
-class Watches:
+class WatchService:
     def __init__(
         self,
         *,
         store: Store,
         clock: Clock,
-        turns: Turns,
-        looker: Looker,
+        turns: Responsibility,
+        looker: FolderScanner,
         find: Find,
     ) -> None:
         self._store = store
         self._clock = clock
-        self._turns = turns
-        self._looker = looker
+        self._responsibility = turns
+        self._scanner = looker
         self._find = find
-        self._known: dict[str, Watch] = {}
+        self._known: dict[str, FolderWatch] = {}
         self._listed_at: Instant = 0
-        self._looking: dict[str, _Looking] = {}
+        self._states: dict[str, _WatchState] = {}
         self._task: asyncio.Task[None] | None = None
 
     # What people ask
@@ -82,20 +82,22 @@ class Watches:
         told = {each.watch.name: each for each in reports.values()}
         return [msgspec.structs.replace(told.get(each.name, WatchView(watch=each)), watch=each) for each in watches]
 
-    async def add(self, watch: Watch, *, who: str) -> WatchView:
+    async def add(self, watch: FolderWatch, *, who: str) -> WatchView:
         """Watch a folder of an element; one that is watched by this name already is watched like this from now on."""
         check_name(watch.name, "watch")
         check_name(watch.data_set, "data set")
         if watch.prefix and (flaw := path_flaw(watch.prefix)):
-            raise Invalid(f"{watch.prefix!r:.200} is no path below a storage element: {flaw}", field="prefix")
+            raise InvalidRequest(f"{watch.prefix!r:.200} is no path below a storage element: {flaw}", field="prefix")
         if watch.every_ms < EVERY_MS_MIN or watch.stable_ms < 0:
-            raise Invalid(f"a watch looks every {EVERY_MS_MIN} ms at most, and waits no time below 0", field="every_ms")
+            raise InvalidRequest(
+                f"a watch looks every {EVERY_MS_MIN} ms at most, and waits no time below 0", field="every_ms"
+            )
         await self._find(watch.element)
         kept = msgspec.structs.replace(watch, owner=who)
         found = await self._store.get(WATCH_KIND, watch.name)
         version = found.version if found is not None else 0
         [result] = await self._store.write([Put(WATCH_KIND, watch.name, _encode(kept), version)])
-        if not isinstance(result, Done):
+        if not isinstance(result, WriteDone):
             raise Conflict(f"watch {watch.name} is just being changed by somebody else; try again")
         self._listed_at = 0
         return WatchView(watch=kept)
@@ -118,7 +120,7 @@ class Watches:
         self._task = asyncio.create_task(self._run(), name="watches")
 
     async def stop(self) -> None:
-        tasks = [each.task for each in self._looking.values() if each.task is not None]
+        tasks = [each.task for each in self._states.values() if each.task is not None]
         tasks += [self._task] if self._task is not None else []
         for task in tasks:
             task.cancel()
@@ -127,7 +129,7 @@ class Watches:
     async def _run(self) -> None:
         while True:
             try:
-                await self._send_out()
+                await self._start_scans()
             except StoreUnavailable as error:
                 log.warning("watches could not be read: %s", error.message)
             except Exception:  # whatever is wrong with one round, the next may go well
@@ -135,40 +137,40 @@ class Watches:
             shortest = min((watch.every_ms for watch in self._known.values()), default=LOOK_MS)
             await self._clock.sleep(min(shortest, LOOK_MS))
 
-    async def _send_out(self) -> None:
+    async def _start_scans(self) -> None:
         """Begin a look at each watch whose turn it is. One that hangs holds up no other."""
         now = self._clock.now()
         if now - self._listed_at >= LIST_MS:
             self._known = {found.id: _decode(found.body) async for found in self._store.scan(WATCH_KIND)}
             self._listed_at = now
-            self._looking = {name: each for name, each in self._looking.items() if name in self._known or each.busy}
+            self._states = {name: each for name, each in self._states.items() if name in self._known or each.busy}
         for watch in self._known.values():
-            looking = self._looking.setdefault(watch.name, _Looking())
-            if not looking.busy and now >= looking.due_at and self._turns.mine(f"watch {watch.name}"):
+            looking = self._states.setdefault(watch.name, _WatchState())
+            if not looking.busy and now >= looking.due_at and self._responsibility.mine(f"watch {watch.name}"):
                 looking.due_at = now + watch.every_ms
-                looking.task = asyncio.create_task(self._look_safely(watch, looking))
+                looking.task = asyncio.create_task(self._scan_safely(watch, looking))
 
-    async def _look_safely(self, watch: Watch, looking: _Looking) -> None:
+    async def _scan_safely(self, watch: FolderWatch, looking: _WatchState) -> None:
         try:
-            await self._report(await self._seen(watch, looking))
+            await self._report(await self._scan(watch, looking))
         except StoreUnavailable as error:
             log.warning("watch %s: %s", watch.name, error.message)
         except Exception:  # the next look may go well
-            log.exception("watch %s could not tell what it saw", watch.name)
+            log.exception("watch %s could not report the files that it found", watch.name)
 
-    async def _seen(self, watch: Watch, looking: _Looking) -> WatchView:
+    async def _scan(self, watch: FolderWatch, looking: _WatchState) -> WatchView:
         """What a look has seen, or what came in its way."""
         try:
             element = await self._find(watch.element)
-            view = await self._looker.look(watch, element, looking.memory)
+            view = await self._scanner.look(watch, element, looking.memory)
         except StoreUnavailable:
             raise
-        except (NotSeen, Mistake) as error:
+        except (StorageUnavailable, RequestError) as error:
             return WatchView(watch=watch, problem=str(error))
         except Exception as error:  # whatever it is, whoever waits for files is to see it
             problem = f"the look broke off: {error!r:.300}"
             if problem != looking.broken:
-                log.exception("watch %s could not look", watch.name)
+                log.exception("watch %s could not list its folder", watch.name)
             looking.broken = problem
             return WatchView(watch=watch, problem=problem)
         looking.broken = ""

@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from mendflow.core.engine import Stale
+from mendflow.core.engine import StaleAnswer
 from mendflow.core.engine.messages import Cancel
+from mendflow.core.model.errors import Conflict, NotFound, StoreUnavailable
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import Conflict, NotFound, StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
-from mendflow.services.cases.starting import Beginning
-from mendflow.services.messaging.contracts import OWN_ONLY, Reach
+from mendflow.services.cases.starting import CaseStarter
+from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
 
 LOOK_EVERY_MS: Final = 1_000
 """How often is looked for the end of a case that lives on another server."""
 
 
-class Asker(NamedTuple):
+class Requester(NamedTuple):
     """Whoever asks a port for something: `who` over a line, or an order of a case, which is known by its serial and
     calls by a partner link. A key is the asker's own: the same means the same. `reach` is what it may do with cases
     of others; a case may do nothing with them, whoever wrote its flow."""
@@ -38,7 +38,7 @@ class Asker(NamedTuple):
     serial: int = 0
     link: str = ""
     port: str = ""
-    reach: Reach = OWN_ONLY
+    reach: CaseAccess = OWN_ONLY
 
     @property
     def owner(self) -> str:
@@ -49,7 +49,7 @@ class Asker(NamedTuple):
         """Where files are looked for that it names without saying where."""
         return Path(self.live.flow.folder) if self.live is not None and self.live.flow.folder else None
 
-    def keyed(self, port: str, key: str) -> "Asker":
+    def with_key(self, port: str, key: str) -> "Requester":
         """The same with the key by which the case is found again. Keys of one port, and of one asker, do not meet those
         of others."""
         key = key or self.key
@@ -61,7 +61,9 @@ class Asker(NamedTuple):
 
 
 class PortCases:
-    def __init__(self, manager: FlowManager, flows: Flows, beginning: Beginning, ledger: Ledger, clock: Clock) -> None:
+    def __init__(
+        self, manager: FlowManager, flows: Flows, beginning: CaseStarter, ledger: Ledger, clock: Clock
+    ) -> None:
         self._manager = manager
         self._flows = flows
         self._beginning = beginning
@@ -78,7 +80,7 @@ class PortCases:
 
     # Beginning
 
-    async def begin(self, flow: Flow, inputs: dict[str, Value], by: Asker) -> CaseDocument:
+    async def begin(self, flow: Flow, inputs: dict[str, Value], by: Requester) -> CaseDocument:
         """A case that does what was asked; if it was asked before, the one that does it. It is on disk then."""
         digest = self._flows.digest(flow)
         wanted = CaseDocument(
@@ -89,7 +91,7 @@ class PortCases:
             if earlier is not None:
                 return _same(earlier, wanted)
             return _same(await self._beginning.begin(wanted, flow), wanted)
-        if by.key and (earlier := await self._keyed(by.live.id, by.key)) is not None:
+        if by.key and (earlier := await self._find_by_key(by.live.id, by.key)) is not None:
             return _same(earlier, wanted)
         wanted.id, wanted.parent = CaseId(f"{by.live.id}.{by.serial}"), by.live.id
         if (earlier := await self._manager.document(wanted.id)) is not None:
@@ -98,8 +100,8 @@ class PortCases:
         await self._ledger.settled()
         return begun.document
 
-    async def _keyed(self, caller: CaseId, key: str) -> CaseDocument | None:
-        found = [each for each in await self._manager.begun_by(caller) if each.key == key]
+    async def _find_by_key(self, caller: CaseId, key: str) -> CaseDocument | None:
+        found = [each for each in await self._manager.cases_begun_by(caller) if each.key == key]
         return found[0] if found else None
 
     # Looking, and waiting
@@ -111,11 +113,11 @@ class PortCases:
             return self._manager.live[case].document
         return await self._manager.document(case)
 
-    async def over(self, document: CaseDocument) -> CaseDocument:
+    async def wait_for_end(self, document: CaseDocument) -> CaseDocument:
         """The case when it is over, and its end on disk."""
         while document.live:
             if document.id in self._manager.live:
-                document = await self._ended(document.id)
+                document = await self._wait_for_case(document.id)
             else:
                 await self._clock.sleep(LOOK_EVERY_MS)
                 found = await self.find(document.id)
@@ -125,7 +127,7 @@ class PortCases:
         await self._ledger.settled()
         return document
 
-    async def _ended(self, id: CaseId) -> CaseDocument:
+    async def _wait_for_case(self, id: CaseId) -> CaseDocument:
         future = self._waiting.get(id)
         if future is None:
             future = self._waiting[id] = asyncio.get_running_loop().create_future()
@@ -141,7 +143,7 @@ class PortCases:
         """End it; one that is over stays as it is."""
         try:
             await self._manager.command(id, Cancel(reason=reason))
-        except (NotFound, Stale):
+        except (NotFound, StaleAnswer):
             pass
         await self._ledger.settled()
 

@@ -4,15 +4,23 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.jobs import Submission
-from mendflow.core.model.problems import Invalid
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.xml import element_value
 from mendflow.core.soap.references import headers_of
 from mendflow.core.xml.tree import Element
-from mendflow.core.xml.writing import write
+from mendflow.core.xml.writer import write
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.messaging.ports.messages import PortFault, address_in, child, made, refused, text_in, texted
+from mendflow.services.messaging.ports.messages import (
+    PortFault,
+    address_in,
+    child,
+    new_element,
+    refusal,
+    text_element,
+    text_in,
+)
 
 JOBS: Final = "urn:mendflow:jobs:1"
 JSDL: Final = "http://schemas.ggf.org/jsdl/2005/11/jsdl"
@@ -30,7 +38,7 @@ NOTIFY_ACTION: Final = f"{JOBS}/{NOTIFY}"
 _encode = msgspec.json.Encoder().encode
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A job that somebody wants: its description as text. `callback` is where its end is told; empty text: on the
     partner link that it came by; None: nowhere."""
 
@@ -38,24 +46,24 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     key: str = ""
     callback: str | None = None
-    along: tuple[str, ...] = ()  # what is sent along with the callback
+    soap_headers: tuple[str, ...] = ()  # what is sent along with the callback
 
 
-def wanted_in(element: Element) -> Wanted:
+def job_request_in(element: Element) -> JobRequest:
     """What a request to take a job says. Raises PortFault."""
     described = [each for each in element.elements() if each.ns == JSDL]
     if len(described) != 1:
-        raise refused(JOBS, [f"<{element.local}> holds one <JobDefinition> of {JSDL}; this one has {len(described)}"])
+        raise refusal(JOBS, [f"<{element.local}> holds one <JobDefinition> of {JSDL}; this one has {len(described)}"])
     key = text_in(element, "key")
     if len(key) > KEY_CHARS_MAX:
-        raise refused(JOBS, [f"a key has at most {KEY_CHARS_MAX} characters; this one has {len(key)}"])
+        raise refusal(JOBS, [f"a key has at most {KEY_CHARS_MAX} characters; this one has {len(key)}"])
     told = child(element, "callback")
-    return Wanted(
+    return JobRequest(
         operation=element.local,
         description=write(described[0]),
         key=key,
         callback=address_in(told) if told is not None else None,
-        along=along_in(element),
+        soap_headers=headers_in(element),
     )
 
 
@@ -63,7 +71,7 @@ def job_in(element: Element) -> str:
     """Which job a request is about. Raises PortFault."""
     job = text_in(element, "jobId")
     if not job:
-        raise refused(JOBS, [f"<{element.local}> has no <jobId>: say which job"])
+        raise refusal(JOBS, [f"<{element.local}> has no <jobId>: say which job"])
     return job
 
 
@@ -72,53 +80,55 @@ def callback_in(element: Element) -> str:
     return address_in(told) if told is not None else ""
 
 
-def along_in(element: Element) -> tuple[str, ...]:
+def headers_in(element: Element) -> tuple[str, ...]:
     """What the reference of a callback wants to be sent along."""
     told = child(element, "callback")
     return tuple(headers_of(element_value(write(told)))) if told is not None else ()
 
 
-def of_job(name: str, job: str) -> str:
+def job_element(name: str, job: str) -> str:
     """An element that names a job and says nothing else."""
-    return write(made(JOBS, name, texted(JOBS, "jobId", job)))
+    return write(new_element(JOBS, name, text_element(JOBS, "jobId", job)))
 
 
-def unknown(job: str) -> PortFault:
-    return PortFault(f"{{{JOBS}}}{UNKNOWN}", f"there is no job {job!r:.200} here", of_job(UNKNOWN, job))
+def unknown_job(job: str) -> PortFault:
+    return PortFault(f"{{{JOBS}}}{UNKNOWN}", f"there is no job {job!r:.200} here", job_element(UNKNOWN, job))
 
 
-def outcome(name: str, document: CaseDocument, *, own: bool = True) -> str:
+def outcome_element(name: str, document: CaseDocument, *, own: bool = True) -> str:
     """How a job stands, or what came of it. Its key is told to whoever gave it, and to nobody else."""
     fault = document.fault
-    inner = [texted(JOBS, "jobId", document.id)]
-    inner += [texted(JOBS, "key", document.key.split(" ", 2)[-1])] if document.key and own else []
-    inner.append(texted(JOBS, "state", document.status))
+    inner = [text_element(JOBS, "jobId", document.id)]
+    inner += [text_element(JOBS, "key", document.key.split(" ", 2)[-1])] if document.key and own else []
+    inner.append(text_element(JOBS, "state", document.status))
     code = 0 if document.status == "completed" else fault.exit_code if fault is not None else None
-    inner += [texted(JOBS, "exitCode", str(code))] if code is not None else []
+    inner += [text_element(JOBS, "exitCode", str(code))] if code is not None else []
     if fault is not None:
         said = {"name": fault.name, "category": fault.category.value, "message": fault.message}
         told = Element(JOBS, "fault")
         for local, text in said.items():
-            told.append(texted(JOBS, local, text))
+            told.append(text_element(JOBS, local, text))
         inner.append(told)
     inner += [_output(each, value) for each, value in document.outputs.items()]
-    return write(made(JOBS, name, *inner))
+    return write(new_element(JOBS, name, *inner))
 
 
 def _output(name: str, value: Value) -> Element:
     file = file_of(value)
     if file is not None:
-        return texted(JOBS, "output", file.name, name=name, sha256=file.sha256, bytes=str(file.bytes))
-    return texted(JOBS, "output", value if isinstance(value, str) else _encode(value).decode(), name=name)
+        return text_element(JOBS, "output", file.name, name=name, sha256=file.sha256, bytes=str(file.bytes))
+    return text_element(JOBS, "output", value if isinstance(value, str) else _encode(value).decode(), name=name)
 
 
-def failed(document: CaseDocument) -> PortFault:
+def job_failed(document: CaseDocument) -> PortFault:
     """The fault of a job that somebody waited for."""
     why = document.fault.message if document.fault is not None else f"job {document.id} was {document.status}"
-    return PortFault(f"{{{JOBS}}}{FAILED}", why, outcome(FAILED, document))
+    return PortFault(f"{{{JOBS}}}{FAILED}", why, outcome_element(FAILED, document))
 
 
-def demand_known(address: str) -> None:
+def demand_address(address: str) -> None:
     """Raise for a callback that leads nowhere."""
     if not address:
-        raise Invalid("<callback> is empty: give an address, or an endpoint reference that has one", field="callback")
+        raise InvalidRequest(
+            "<callback> is empty: give an address, or an endpoint reference that has one", field="callback"
+        )

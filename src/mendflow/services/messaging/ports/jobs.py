@@ -12,15 +12,15 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from mendflow.core.engine.messages import CallPartner
-from mendflow.core.model.flow import Flow, Job
+from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.xml.tree import Element
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
-from mendflow.services.messaging.callbacks import ADMINISTRATOR, Callbacks, Target
-from mendflow.services.messaging.contracts import OWN_ONLY, Reach
+from mendflow.services.messaging.callbacks import ADMINISTRATOR, Callbacks, CallbackTarget
+from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
 from mendflow.services.messaging.ports import job_messages as words
-from mendflow.services.messaging.ports.cases import Asker, PortCases
-from mendflow.services.messaging.ports.job_messages import JOBS, OPERATIONS, SUBMISSIONS, Wanted
-from mendflow.services.messaging.ports.messages import request, told_by
+from mendflow.services.messaging.ports.cases import PortCases, Requester
+from mendflow.services.messaging.ports.job_messages import JOBS, OPERATIONS, SUBMISSIONS, JobRequest
+from mendflow.services.messaging.ports.messages import raising_port_faults, request
 
 JobReader = Callable[[str, Path | None], Flow]
 """Makes a flow of one job from a job description in JSDL, which stands in this folder or in none. Raises BadFlow."""
@@ -32,71 +32,73 @@ class JobsPort:
         self._callbacks = callbacks
         self._read = read
 
-    async def asked(self, text: str, *, who: str, message_id: str = "", reach: Reach = OWN_ONLY) -> str | None:
+    async def handle_request(
+        self, text: str, *, who: str, message_id: str = "", reach: CaseAccess = OWN_ONLY
+    ) -> str | None:
         """Do what somebody asks over a line, and answer. A `message_id` is the key of what has none."""
-        return await self._do(text, Asker(who=who, key=message_id, reach=reach))
+        return await self._handle(text, Requester(who=who, key=message_id, reach=reach))
 
-    async def called(self, text: str, live: LiveCase, order: CallPartner) -> str | None:
+    async def handle_call(self, text: str, live: LiveCase, order: CallPartner) -> str | None:
         """The same for an order of a case."""
-        return await self._do(text, Asker(live=live, serial=order.serial, link=order.partner))
+        return await self._handle(text, Requester(live=live, serial=order.serial, link=order.partner))
 
-    async def _do(self, text: str, by: Asker) -> str | None:
+    async def _handle(self, text: str, by: Requester) -> str | None:
         asked = request(JOBS, text, OPERATIONS)
-        with told_by(JOBS):
+        with raising_port_faults(JOBS):
             if asked.local in SUBMISSIONS:
-                return await self._submit(words.wanted_in(asked), by)
-            return await self._about(asked, by)
+                return await self._submit(words.job_request_in(asked), by)
+            return await self._answer_query(asked, by)
 
-    async def _submit(self, wanted: Wanted, by: Asker) -> str | None:
-        target = self._target(wanted.callback, wanted.along, by) if wanted.callback is not None else None
+    async def _submit(self, wanted: JobRequest, by: Requester) -> str | None:
+        target = self._target(wanted.callback, wanted.soap_headers, by) if wanted.callback is not None else None
         if wanted.operation == words.FORGET:
             target = ADMINISTRATOR
-        document = await self._cases.begin(self._flow(wanted, by.folder), {}, by.keyed(JOBS, wanted.key))
+        document = await self._cases.begin(self._flow(wanted, by.folder), {}, by.with_key(JOBS, wanted.key))
         if target is not None:
             await self._callbacks.add(document, target)
-        return await self._taken(wanted, document)
+        return await self._submit_response(wanted, document)
 
-    def _flow(self, wanted: Wanted, folder: Path | None) -> Flow:
+    def _flow(self, wanted: JobRequest, folder: Path | None) -> Flow:
         flow = self._read(wanted.description, folder)
-        assert isinstance(flow.body, Job), "a job description is one job"
+        assert isinstance(flow.body, JobActivity), "a job description is one job"
         return replace(flow, body=replace(flow.body, submission=SUBMISSIONS[wanted.operation]))
 
-    async def _taken(self, wanted: Wanted, document: CaseDocument) -> str | None:
+    async def _submit_response(self, wanted: JobRequest, document: CaseDocument) -> str | None:
         if wanted.operation == words.FORGET:
             return None
         if wanted.operation == "submit":
-            return words.of_job("submitResponse", document.id)
-        document = await self._cases.over(document)
+            return words.job_element("submitResponse", document.id)
+        document = await self._cases.wait_for_end(document)
         if document.status != "completed":
-            raise words.failed(document)
-        return words.outcome("runResponse", document)
+            raise words.job_failed(document)
+        return words.outcome_element("runResponse", document)
 
-    async def _about(self, asked: Element, by: Asker) -> str:
+    async def _answer_query(self, asked: Element, by: Requester) -> str:
         """What is asked about a job that there is."""
-        allowed = by.reach.ends if asked.local == "cancel" else by.reach.looks
-        document = await self._found(words.job_in(asked), by, allowed=allowed)
+        allowed = by.reach.can_end if asked.local == "cancel" else by.reach.can_view
+        document = await self._find_job(words.job_in(asked), by, allowed=allowed)
         own = by.owns(document, JOBS)
         match asked.local:
             case "subscribe":
-                target = self._target(words.callback_in(asked), words.along_in(asked), by)
+                target = self._target(words.callback_in(asked), words.headers_in(asked), by)
                 await self._callbacks.add(document, replace(target, own=own))
-                return words.of_job("subscribeResponse", document.id)
+                return words.job_element("subscribeResponse", document.id)
             case "cancel":
                 if document.live:
                     await self._cases.cancel(document.id, "cancelled over the port of jobs")
-                    document = await self._found(document.id, by, allowed=allowed)
-                return words.outcome("cancelResponse", document, own=own)
-        return words.outcome("statusResponse", document, own=own)
+                    document = await self._find_job(document.id, by, allowed=allowed)
+                return words.outcome_element("cancelResponse", document, own=own)
+        return words.outcome_element("statusResponse", document, own=own)
 
-    async def _found(self, job: str, by: Asker, *, allowed: bool) -> CaseDocument:
+    async def _find_job(self, job: str, by: Requester, *, allowed: bool) -> CaseDocument:
         """A job that it may ask about: its own, or any case if it is `allowed` to."""
         document = await self._cases.find(job)
         if document is None or document.void or not (allowed or by.owns(document, JOBS)):
-            raise words.unknown(job)
+            raise words.unknown_job(job)
         return document
 
-    def _target(self, address: str, along: tuple[str, ...], by: Asker) -> Target:
+    def _target(self, address: str, soap_headers: tuple[str, ...], by: Requester) -> CallbackTarget:
         """Where a callback goes. A case that calls in process need not say it."""
         if not address and by.live is not None:
-            return Target(flow=by.live.flow.name, channel=f"{by.link}.{words.NOTIFY}")
-        return self._callbacks.check(address, along)
+            return CallbackTarget(flow=by.live.flow.name, channel=f"{by.link}.{words.NOTIFY}")
+        return self._callbacks.check(address, soap_headers)

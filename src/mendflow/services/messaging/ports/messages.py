@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from mendflow.core.model.errors import BadFlow, RequestError, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.problems import BadFlow, Mistake, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_value
-from mendflow.core.xml.door import BadXml
-from mendflow.core.xml.reading import shared
+from mendflow.core.xml.parser import BadXml
+from mendflow.core.xml.reader import read_shared
 from mendflow.core.xml.tree import Element, Text
-from mendflow.core.xml.writing import NEVER, write
+from mendflow.core.xml.writer import NEVER, write
 
 PART: Final = "parameters"
 FAULT_PART: Final = "fault"
@@ -36,39 +36,39 @@ class PortFault(Exception):
         self.partner = partner
 
 
-def refused(namespace: str, problems: Iterable[object]) -> PortFault:
+def refusal(namespace: str, problems: Iterable[object]) -> PortFault:
     """What was asked cannot be done, for these reasons."""
     told = [str(each) for each in problems]
-    children = [texted(namespace, "problem", each) for each in told]
-    return PortFault(f"{{{namespace}}}{REFUSED}", "; ".join(told), write(made(namespace, REFUSED, *children)))
+    children = [text_element(namespace, "problem", each) for each in told]
+    return PortFault(f"{{{namespace}}}{REFUSED}", "; ".join(told), write(new_element(namespace, REFUSED, *children)))
 
 
-def refused_as(namespace: str, mistake: Mistake) -> PortFault:
+def refusal_of(namespace: str, mistake: RequestError) -> PortFault:
     problems = mistake.problems if isinstance(mistake, BadFlow) and mistake.problems else [mistake.message]
-    return refused(namespace, problems)
+    return refusal(namespace, problems)
 
 
 @contextmanager
-def told_by(namespace: str) -> Iterator[None]:
+def raising_port_faults(namespace: str) -> Iterator[None]:
     """Mistakes of whoever asks become the port's fault; what is nobody's mistake stays what it is."""
     try:
         yield
-    except (StoreUnavailable, NotNow):
+    except (StoreUnavailable, TemporarilyUnavailable):
         raise
-    except Mistake as mistake:
-        raise refused_as(namespace, mistake) from mistake
+    except RequestError as mistake:
+        raise refusal_of(namespace, mistake) from mistake
 
 
 def request(namespace: str, text: str, operations: Iterable[str]) -> Element:
     """The element of a request, which is named after its operation."""
     try:
-        element = shared(text)
+        element = read_shared(text)
     except BadXml as mistake:
-        raise refused_as(namespace, mistake) from mistake
+        raise refusal_of(namespace, mistake) from mistake
     if element.ns != namespace or element.local not in operations:
         known = ", ".join(operations)
         told = f"{{{element.ns}}}{element.local}"[:SHOWN_CHARS]
-        raise refused(
+        raise refusal(
             namespace, [f"{told} is nothing that can be asked of this port; there are {known} of {namespace}"]
         )
     return element
@@ -99,32 +99,32 @@ def address_in(element: Element) -> str:
     return "".join(each.value for each in element.children if type(each) is Text).strip()
 
 
-def made(namespace: str, local: str, *inner: Element) -> Element:
+def new_element(namespace: str, local: str, *inner: Element) -> Element:
     element = Element(namespace, local, "", {"": namespace})
     for each in inner:
         element.append(each)
     return element
 
 
-def texted(namespace: str, local: str, text: str, **attributes: str) -> Element:
+def text_element(namespace: str, local: str, text: str, **attributes: str) -> Element:
     element = Element(namespace, local)
     for name, value in attributes.items():
         element.set("", name, value)
-    element.set_text(readable(text))
+    element.set_text(xml_safe(text))
     return element
 
 
-def readable(text: str) -> str:
+def xml_safe(text: str) -> str:
     """A text with no character that XML cannot hold: what jobs say of themselves may have any."""
     return NEVER.sub("\ufffd", text)
 
 
-def answered(text: str) -> dict[str, Value]:
+def as_message(text: str) -> dict[str, Value]:
     """An element as the message that a case gets."""
     return {PART: element_value(text)}
 
 
-def thrown(fault: PortFault, message: str) -> Fault:
+def invoke_fault(fault: PortFault, message: str) -> Fault:
     """A port's fault as the fault of an invoke. `message` is the name of the message that WSDL gives to it."""
     if fault.partner is not None:
         return fault.partner

@@ -6,10 +6,10 @@ crash on either side."""
 from mendflow.core.engine.messages import CallPartner
 from mendflow.core.model.faults import Category, Fault
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
-from mendflow.services.messaging.contracts import OWN_ONLY, Reach
+from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
 from mendflow.services.messaging.ports import proxy_messages as words
-from mendflow.services.messaging.ports.cases import Asker, PortCases
-from mendflow.services.messaging.ports.messages import request, told_by
+from mendflow.services.messaging.ports.cases import PortCases, Requester
+from mendflow.services.messaging.ports.messages import raising_port_faults, request
 from mendflow.services.messaging.ports.proxy_messages import OPERATIONS, PROXY, PartnerCall
 
 
@@ -17,28 +17,30 @@ class ProxyPort:
     def __init__(self, cases: PortCases) -> None:
         self._cases = cases
 
-    async def asked(self, text: str, *, who: str, message_id: str = "", reach: Reach = OWN_ONLY) -> str | None:
+    async def handle_request(
+        self, text: str, *, who: str, message_id: str = "", reach: CaseAccess = OWN_ONLY
+    ) -> str | None:
         """Make a call that somebody asks for over a line, and answer with what comes of it. Nothing can be asked here
         about what others have asked for."""
-        return await self._do(text, Asker(who=who, key=message_id))
+        return await self._handle(text, Requester(who=who, key=message_id))
 
-    async def called(self, text: str, live: LiveCase, order: CallPartner) -> str | None:
+    async def handle_call(self, text: str, live: LiveCase, order: CallPartner) -> str | None:
         """The same for an order of a case."""
-        return await self._do(text, Asker(live=live, serial=order.serial, link=order.partner))
+        return await self._handle(text, Requester(live=live, serial=order.serial, link=order.partner))
 
-    async def _do(self, text: str, by: Asker) -> str | None:
+    async def _handle(self, text: str, by: Requester) -> str | None:
         asked = request(PROXY, text, OPERATIONS)
-        with told_by(PROXY):
+        with raising_port_faults(PROXY):
             call = words.call_in(asked)
             inputs = {"message": call.message}
-            document = await self._cases.begin(words.flow_of(call), inputs, by.keyed(PROXY, call.key))
+            document = await self._cases.begin(words.flow_of(call), inputs, by.with_key(PROXY, call.key))
             if asked.local == "post":
                 return None
-            return self._told(call, await self._cases.over(document))
+            return self._response(call, await self._cases.wait_for_end(document))
 
-    def _told(self, call: PartnerCall, document: CaseDocument) -> str:
+    def _response(self, call: PartnerCall, document: CaseDocument) -> str:
         if document.status == "completed":
-            return words.answer(document.id, call.answer, document.outputs.get("answer"))
+            return words.answer_element(document.id, call.answer, document.outputs.get("answer"))
         fault = document.fault
         if fault is None:
             message = f"the call {document.id} was {document.status}"

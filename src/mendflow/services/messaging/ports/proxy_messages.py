@@ -13,32 +13,32 @@ from mendflow.core.model.flow import Flow, Input, Invoke, Scope
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import (
-    Bound,
-    Declared,
+    MessagePart,
     Operation,
-    Part,
     PartnerLink,
-    Port,
+    ScopeDeclarations,
+    ServicePort,
+    SoapBinding,
+    XmlDefinitions,
     XmlMessage,
     XmlType,
-    XmlWorld,
     element_text,
     element_value,
 )
-from mendflow.core.soap import joined, split
-from mendflow.core.xml.plain import text_of
-from mendflow.core.xml.reading import read
+from mendflow.core.soap import qualified_name, split_name
+from mendflow.core.xml.reader import read
+from mendflow.core.xml.simple_values import text_of
 from mendflow.core.xml.tree import Element, Text, cut
-from mendflow.core.xml.writing import copied, write
+from mendflow.core.xml.writer import copy_element, write
 from mendflow.services.messaging.ports.messages import (
     PortFault,
     address_in,
     child,
     children,
-    made,
-    refused,
+    new_element,
+    refusal,
+    text_element,
     text_in,
-    texted,
 )
 
 PROXY: Final = "urn:mendflow:proxy:1"
@@ -48,7 +48,7 @@ CALL_FLOW: Final = "partner-call"
 LINK: Final = "partner"
 FAILED: Final = "failed"
 NAME_CHARS_MAX: Final = 80
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9_]+")
+_UNSAFE_CHARS: Final = re.compile(r"[^A-Za-z0-9_]+")
 _TRUE: Final = ("true", "1")
 
 Style = Literal["document", "rpc"]
@@ -61,12 +61,12 @@ class PartnerCall(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     port_type: str
     operation: str
-    bound: Bound
+    bound: SoapBinding
     one_way: bool
     message: dict[str, Value]
-    parts: tuple[Part, ...]
-    answer: tuple[Part, ...]
-    faults: dict[str, Part]
+    parts: tuple[MessagePart, ...]
+    answer: tuple[MessagePart, ...]
+    faults: dict[str, MessagePart]
     key: str = ""
 
 
@@ -85,48 +85,50 @@ def call_in(element: Element) -> PartnerCall:
         *(["<message> is missing: give its parts, or none"] if said is None else []),
     ]
     if problems or said is None:
-        raise refused(namespace, problems)
+        raise refusal(namespace, problems)
     given = [_part(each) for each in children(said, "part")]
     bound_style: Style = "rpc" if style == "rpc" else "document"
     return PartnerCall(
         key=text_in(element, "key"),
-        activity=_named(text_in(element, "activity") or operation),
+        activity=_activity_name(text_in(element, "activity") or operation),
         address=address,
         port_type=port_type,
         operation=operation,
-        bound=Bound(action=text_in(element, "action"), style=bound_style, namespace=text_in(element, "namespace")),
+        bound=SoapBinding(
+            action=text_in(element, "action"), style=bound_style, namespace=text_in(element, "namespace")
+        ),
         one_way=element.local == "post" or element.get("oneWay") in _TRUE,
         message={part.name: value for part, value in given},
         parts=tuple(part for part, _ in given),
-        answer=tuple(_declared(each, each.get("name") or "") for each in children(element, "answer")),
+        answer=tuple(_part_of(each, each.get("name") or "") for each in children(element, "answer")),
         faults={
-            each.get("name") or "": _declared(each, each.get("part") or FAILED) for each in children(element, "fault")
+            each.get("name") or "": _part_of(each, each.get("part") or FAILED) for each in children(element, "fault")
         },
     )
 
 
-def _named(text: str) -> str:
-    return _UNFIT.sub("-", text)[:NAME_CHARS_MAX].strip("-") or "call"
+def _activity_name(text: str) -> str:
+    return _UNSAFE_CHARS.sub("-", text)[:NAME_CHARS_MAX].strip("-") or "call"
 
 
-def _declared(element: Element, name: str) -> Part:
-    return Part(name=name, element=element.get("element") or "", type=element.get("type") or "")
+def _part_of(element: Element, name: str) -> MessagePart:
+    return MessagePart(name=name, element=element.get("element") or "", type=element.get("type") or "")
 
 
-def _part(element: Element) -> tuple[Part, Value]:
+def _part(element: Element) -> tuple[MessagePart, Value]:
     name = element.get("name") or ""
     inner = next(element.elements(), None)
     if not name or inner is None:
-        raise refused(PROXY, [f"<part> {name!r:.80} has a name, and holds an element or a <value>"])
+        raise refusal(PROXY, [f"<part> {name!r:.80} has a name, and holds an element or a <value>"])
     if (inner.ns, inner.local) != (PROXY, "value"):
-        return Part(name=name, element=inner.name), element_value(write(inner))
+        return MessagePart(name=name, element=inner.name), element_value(write(inner))
     plain = not inner.attributes and all(isinstance(each, Text) for each in inner.children)
-    return Part(name=name, type="any"), inner.string() if plain else element_value(_bare(inner))
+    return MessagePart(name=name, type="any"), inner.string() if plain else element_value(_without_namespace(inner))
 
 
-def _bare(element: Element) -> str:
+def _without_namespace(element: Element) -> str:
     """A value of a type, under a name that belongs to nobody."""
-    found = copied(element)
+    found = copy_element(element)
     found.ns = found.prefix = ""
     found.nsmap = {prefix: uri for prefix, uri in found.nsmap.items() if prefix}
     return write(found)
@@ -134,21 +136,21 @@ def _bare(element: Element) -> str:
 
 def flow_of(call: PartnerCall) -> Flow:
     """One invoke, with what it says as an input and what it hears as an output."""
-    space = split(call.port_type)[0]
-    asked, answered = joined(space, "request"), joined(space, "answer")
-    faults = {name: joined(space, f"fault-{name}") for name in call.faults}
+    space = split_name(call.port_type)[0]
+    asked, answered = qualified_name(space, "request"), qualified_name(space, "answer")
+    faults = {name: qualified_name(space, f"fault-{name}") for name in call.faults}
     messages = {asked: call.parts, **({} if call.one_way else {answered: call.answer})}
     messages |= {faults[name]: (part,) for name, part in call.faults.items()}
     operation = Operation(name=call.operation, input=asked, output="" if call.one_way else answered, faults=faults)
-    port = Port(
-        service=joined(space, "partner"),
+    port = ServicePort(
+        service=qualified_name(space, "partner"),
         name="partner",
         port_type=call.port_type,
         address=call.address,
         style=call.bound.style,
         operations={call.operation: call.bound},
     )
-    world = XmlWorld(
+    world = XmlDefinitions(
         namespace=space,
         messages=messages,
         port_types={call.port_type: {call.operation: operation}},
@@ -165,44 +167,46 @@ def flow_of(call: PartnerCall) -> Flow:
 
 
 def _body(call: PartnerCall, asked: str, answered: str) -> Scope:
-    def said(variable: str) -> XmlMessage:
+    def xml_message(variable: str) -> XmlMessage:
         return XmlMessage(partner_link=LINK, operation=call.operation, variable=variable)
 
     invoke = Invoke(
         name=call.activity,
         partner=LINK,
         operation=call.operation,
-        sends=said("request"),
-        gets=None if call.one_way else said("answer"),
+        sends=xml_message("request"),
+        gets=None if call.one_way else xml_message("answer"),
     )
     return Scope(
         name="partner.called",
         body=invoke,
         variables={"request": "${{ inputs.message }}"},
-        declared=Declared(
+        declared=ScopeDeclarations(
             types={"request": XmlType(message=asked), "answer": XmlType(message=answered)},
-            partner_links={LINK: PartnerLink(type=joined(split(call.port_type)[0], LINK), partner=call.port_type)},
+            partner_links={
+                LINK: PartnerLink(type=qualified_name(split_name(call.port_type)[0], LINK), partner=call.port_type)
+            },
         ),
     )
 
 
-def answer(id: str, parts: tuple[Part, ...], message: Value) -> str:
+def answer_element(id: str, parts: tuple[MessagePart, ...], message: Value) -> str:
     """What the partner answered, as the answer of the proxy."""
     held = message if isinstance(message, dict) else {}
-    told = [_said(part, held[part.name]) for part in parts if part.name in held]
+    told = [_part_element(part, held[part.name]) for part in parts if part.name in held]
     inner = Element(PROXY, "message")
     for each in told:
         inner.append(each)
-    return write(made(PROXY, "callResponse", texted(PROXY, "callId", id), inner))
+    return write(new_element(PROXY, "callResponse", text_element(PROXY, "callId", id), inner))
 
 
-def _said(part: Part, value: Value) -> Element:
+def _part_element(part: MessagePart, value: Value) -> Element:
     """A part of a message as an element: what is of a type stands in a <value>."""
     holder = Element(PROXY, "part")
     holder.set("", "name", part.name)
     text = element_text(value)
     if text is None:
-        holder.append(texted(PROXY, "value", text_of(value)))
+        holder.append(text_element(PROXY, "value", text_of(value)))
         return holder
     inner = read(text)
     cut(inner)
@@ -214,11 +218,15 @@ def _said(part: Part, value: Value) -> Element:
 
 def failure(call: PartnerCall, fault: Fault) -> PortFault:
     """What came of a call that failed: a fault that it declares, or the fault as it came."""
-    space, local = split(fault.name)
+    space, local = split_name(fault.name)
     part = call.faults.get(local)
     data = fault.data if isinstance(fault.data, dict) else {}
     value = data.get("value")
-    if part is None or space != split(call.port_type)[0] or not isinstance(value, dict) or part.name not in value:
+    if part is None or space != split_name(call.port_type)[0] or not isinstance(value, dict) or part.name not in value:
         return PortFault(fault.name, fault.message, partner=fault)
-    told = [texted(PROXY, "name", fault.name), texted(PROXY, "text", fault.message), _said(part, value[part.name])]
-    return PortFault(joined(PROXY, FAILED), fault.message, write(made(PROXY, FAILED, *told)))
+    told = [
+        text_element(PROXY, "name", fault.name),
+        text_element(PROXY, "text", fault.message),
+        _part_element(part, value[part.name]),
+    ]
+    return PortFault(qualified_name(PROXY, FAILED), fault.message, write(new_element(PROXY, FAILED, *told)))

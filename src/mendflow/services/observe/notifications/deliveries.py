@@ -6,29 +6,29 @@ import msgspec
 
 from mendflow.core.model.alerts import Notification
 from mendflow.services.base.contracts import Clock
-from mendflow.services.base.delivery import PATIENCE_MS, Carrier
+from mendflow.services.base.delivery import PATIENCE_MS, RetryingSender
 from mendflow.services.base.poster import Poster
-from mendflow.services.observe.notifications.signing import EVENT, KIND, SIGNATURE, signature
+from mendflow.services.observe.notifications.signing import EVENT_HEADER, KIND_HEADER, SIGNATURE_HEADER, signature
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Deliveries:
+class WebhookSender:
     def __init__(self, *, clock: Clock, poster: Poster, chance: Callable[[], float]) -> None:
         self._clock = clock
         self._poster = poster
-        self._carrier = Carrier(clock, chance)
+        self._sender = RetryingSender(clock, chance)
         self.patience_ms = PATIENCE_MS
 
-    async def once(self, url: str, secret: str, told: Notification) -> str:
+    async def try_once(self, url: str, secret: str, told: Notification) -> str:
         """One try; empty if it was taken."""
         body = _encode(told)
-        headers = {"Content-Type": "application/json", EVENT: told.id, KIND: told.kind}
+        headers = {"Content-Type": "application/json", EVENT_HEADER: told.id, KIND_HEADER: told.kind}
         if secret:
-            headers[SIGNATURE] = signature(secret, body, self._clock.now())
+            headers[SIGNATURE_HEADER] = signature(secret, body, self._clock.now())
         return await self._poster.post(url, body, headers)
 
-    async def bring(
+    async def deliver(
         self,
         url: str,
         told: Notification,
@@ -42,7 +42,7 @@ class Deliveries:
 
         async def attempt() -> str | None:
             known = secret()
-            return None if known is None else await self.once(url, known, told)
+            return None if known is None else await self.try_once(url, known, told)
 
         until = told.at + self.patience_ms
-        return await self._carrier.bring(url, attempt, tries=tries, until=until, failed=failed)
+        return await self._sender.deliver(url, attempt, tries=tries, until=until, failed=failed)

@@ -7,14 +7,14 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.alerts import Notification
-from mendflow.stores.contract import Append, Done, Store
+from mendflow.stores.contract import Append, Store, WriteDone
 
-FEED: Final = "notifications"
+NOTIFICATION_STREAM: Final = "notifications"
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Notification).decode
 
 
-class Feed:
+class NotificationLog:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._length = 0
@@ -24,13 +24,13 @@ class Feed:
         the same id."""
         entries = [_encode(each) for each in told]
         while True:
-            [result] = await self._store.write([Append(FEED, entries, self._length)])
-            self._length = result.version if isinstance(result, Done) else result.actual
-            if isinstance(result, Done):
+            [result] = await self._store.write([Append(NOTIFICATION_STREAM, entries, self._length)])
+            self._length = result.version if isinstance(result, WriteDone) else result.actual
+            if isinstance(result, WriteDone):
                 return self._length - len(entries) + 1
 
     async def after(self, serial: int | None, limit: int) -> list[Notification]:
         """Those after a serial, the oldest first; without one, the newest."""
-        start = max(0, await self._store.length(FEED) - limit) if serial is None else serial
-        entries = await self._store.read(FEED, start, limit)
+        start = max(0, await self._store.length(NOTIFICATION_STREAM) - limit) if serial is None else serial
+        entries = await self._store.read(NOTIFICATION_STREAM, start, limit)
         return [msgspec.structs.replace(_decode(entry), serial=place) for place, entry in enumerate(entries, start + 1)]

@@ -13,31 +13,31 @@ from typing import Final, Protocol
 import msgspec
 
 from mendflow.core.engine.state import Item
-from mendflow.core.model.alerts import Delivered, Notification, NotificationKind
+from mendflow.core.model.alerts import DeliveryResult, Notification, NotificationKind
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import StoreUnavailable
 from mendflow.services.base.alerts import AlertDocument, AlertRaised
 from mendflow.services.base.cluster import CASE_KIND, only, root_of
 from mendflow.services.base.contracts import Clock
-from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.poster import Poster
 from mendflow.services.cases.facts import CaseEnded, JobFailed
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
-from mendflow.services.observe.notifications.deliveries import Deliveries
-from mendflow.services.observe.notifications.feed import Feed
-from mendflow.services.observe.notifications.webhooks import WebhookBook
+from mendflow.services.observe.notifications.deliveries import WebhookSender
+from mendflow.services.observe.notifications.feed import NotificationLog
+from mendflow.services.observe.notifications.webhooks import WebhookStore
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.notifications")
 
-LETTER_KIND: Final = "letter"
+PENDING_KIND: Final = "letter"
 FEED_RETRY_MS: Final = 1_000
 
 
-class Address(msgspec.Struct, kw_only=True, omit_defaults=True):
+class Recipient(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One of those who are to get a letter. `hook` is the webhook; none: the address was given with the case."""
 
     url: str
@@ -45,19 +45,19 @@ class Address(msgspec.Struct, kw_only=True, omit_defaults=True):
     tries: int = 0
 
 
-class Letter(msgspec.Struct, kw_only=True):
+class PendingNotification(msgspec.Struct, kw_only=True):
     id: str
-    told: Notification
+    notification: Notification
     published: bool = False
-    addresses: list[Address] = []
+    recipients: list[Recipient] = []
 
 
-NotDelivered = Callable[[str, Notification, str], Awaitable[None]]
-_decode = msgspec.json.Decoder(Letter).decode
+DeliveryFailed = Callable[[str, Notification, str], Awaitable[None]]
+_decode = msgspec.json.Decoder(PendingNotification).decode
 
 
 class DeliveryFailures(Protocol):
-    async def not_delivered(self, to: str, told: Notification, why: str) -> None:
+    async def delivery_failed(self, to: str, told: Notification, why: str) -> None:
         """A notification could not be delivered to somebody in all the time that it may take."""
         ...
 
@@ -69,9 +69,9 @@ class Notifier:
         store: Store,
         ledger: Ledger,
         clock: Clock,
-        homes: HomeBook,
+        homes: HomeRegistry,
         poster: Poster,
-        hooks: WebhookBook,
+        webhooks: WebhookStore,
         chance: Callable[[], float],
         hub: Hub,
     ) -> None:
@@ -83,28 +83,28 @@ class Notifier:
         self._ledger = ledger
         self._clock = clock
         self._homes = homes
-        self.hooks = hooks
+        self.webhooks = webhooks
         self.poster = poster
-        self.feed = Feed(store)
-        self._deliveries = Deliveries(clock=clock, poster=poster, chance=chance)
-        self._letters: dict[str, Letter] = {}
-        self._unpublished: dict[str, Letter] = {}
-        self._news = asyncio.Event()
+        self.feed = NotificationLog(store)
+        self._deliveries = WebhookSender(clock=clock, poster=poster, chance=chance)
+        self._pending: dict[str, PendingNotification] = {}
+        self._to_publish: dict[str, PendingNotification] = {}
+        self._has_news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._bringing: set[asyncio.Task[None]] = set()
+        self._delivery_tasks: set[asyncio.Task[None]] = set()
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Go on with the letters of these trees. Before their cases: one that is told to end again must be known."""
-        async for found in self._store.scan(LETTER_KIND, only(roots)):
-            if root_of(found.id) in roots and found.id not in self._letters:
-                self._ledger.known(LETTER_KIND, found.id, found.version)
-                self._take(_decode(found.body))
+        async for found in self._store.scan(PENDING_KIND, only(roots)):
+            if root_of(found.id) in roots and found.id not in self._pending:
+                self._ledger.known(PENDING_KIND, found.id, found.version)
+                self._hold(_decode(found.body))
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="notifications")
 
     async def stop(self) -> None:
-        tasks = [*self._bringing, *([self._task] if self._task is not None else [])]
+        tasks = [*self._delivery_tasks, *([self._task] if self._task is not None else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -121,19 +121,19 @@ class Notifier:
             return
         message = document.fault.message if document.fault is not None else f"case {document.id} {status}"
         told = self._about(document, status, f"{document.id}:end", document.ended_at, message)
-        extra = [Address(url=document.notify)] if document.notify else []
+        extra = [Recipient(url=document.notify)] if document.notify else []
         self._note(f"{document.id}:end", told, extra)
         self._ledger.defer(CASE_KIND, document.id)
 
     def item_failed(self, live: LiveCase, serial: int, outcome: Outcome) -> None:
         """To be called before the flow hears of it."""
-        if outcome.fault is None or not self.hooks.anybody_wants("item-failed"):
+        if outcome.fault is None or not self.webhooks.has_subscriber("item-failed"):
             return
         instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
         item = instance.item if isinstance(instance, Item) else None
         id = f"{live.id}:item-{serial}"
         told = self._about(live.document, "item-failed", id, self._clock.now(), outcome.fault.message, item)
-        if self.hooks.wanting(told):
+        if self.webhooks.subscribers_of(told):
             self._note(id, told, [])
 
     def _alert_raised(self, alert: AlertDocument) -> None:
@@ -161,91 +161,93 @@ class Notifier:
             id=id, kind=kind, at=at, message=message, case=document.id, flow=flow, owner=owner, item=item
         )
 
-    def _note(self, id: str, told: Notification, extra: list[Address], *, but: str = "") -> None:
-        if id in self._letters:
+    def _note(self, id: str, told: Notification, extra: list[Recipient], *, but: str = "") -> None:
+        if id in self._pending:
             return
-        hooks = [Address(url=hook.url, hook=hook.id) for hook in self.hooks.wanting(told) if hook.id != but]
-        letter = Letter(id=id, told=told, addresses=[*hooks, *extra])
-        self._take(letter)
-        self._ledger.touch(LETTER_KIND, id, letter)
+        webhooks = [
+            Recipient(url=hook.url, hook=hook.id) for hook in self.webhooks.subscribers_of(told) if hook.id != but
+        ]
+        pending = PendingNotification(id=id, notification=told, recipients=[*webhooks, *extra])
+        self._hold(pending)
+        self._ledger.touch(PENDING_KIND, id, pending)
 
-    def _take(self, letter: Letter) -> None:
-        self._homes.hold(letter.id, f"letter {letter.id}")
-        self._letters[letter.id] = letter
-        if letter.published:
-            self._bring_all(letter)
+    def _hold(self, pending: PendingNotification) -> None:
+        self._homes.hold(pending.id, f"letter {pending.id}")
+        self._pending[pending.id] = pending
+        if pending.published:
+            self._deliver_all(pending)
         else:
-            self._unpublished[letter.id] = letter
-            self._news.set()
+            self._to_publish[pending.id] = pending
+            self._has_news.set()
 
     # Into the feed
 
     async def _run(self) -> None:
         while True:
-            await self._news.wait()
-            self._news.clear()
-            letters, self._unpublished = list(self._unpublished.values()), {}
+            await self._has_news.wait()
+            self._has_news.clear()
+            batch, self._to_publish = list(self._to_publish.values()), {}
             try:
                 await self._ledger.settled()
-                first = await self.feed.add([letter.told for letter in letters])
+                first = await self.feed.add([pending.notification for pending in batch])
             except StoreUnavailable as error:
-                log.warning("notifications wait for the store: %s", error.message)
-                self._unpublished = {letter.id: letter for letter in letters} | self._unpublished
-                self._news.set()
+                log.warning("notifications wait until the store is reachable: %s", error.message)
+                self._to_publish = {pending.id: pending for pending in batch} | self._to_publish
+                self._has_news.set()
                 await self._clock.sleep(FEED_RETRY_MS)
                 continue
-            for serial, letter in enumerate(letters, first):
-                self._published(letter, serial)
+            for serial, pending in enumerate(batch, first):
+                self._published(pending, serial)
 
-    def _published(self, letter: Letter, serial: int) -> None:
-        letter.told, letter.published = msgspec.structs.replace(letter.told, serial=serial), True
-        if letter.addresses:
-            self._ledger.touch(LETTER_KIND, letter.id, letter)
-            self._bring_all(letter)
+    def _published(self, pending: PendingNotification, serial: int) -> None:
+        pending.notification, pending.published = msgspec.structs.replace(pending.notification, serial=serial), True
+        if pending.recipients:
+            self._ledger.touch(PENDING_KIND, pending.id, pending)
+            self._deliver_all(pending)
         else:
-            self._done(letter)
+            self._done(pending)
 
     # To those who want it
 
-    def _bring_all(self, letter: Letter) -> None:
-        for address in list(letter.addresses):
-            task = asyncio.create_task(self._bring(letter, address), name=f"letter {letter.id}")
-            self._bringing.add(task)
-            task.add_done_callback(self._bringing.discard)
+    def _deliver_all(self, pending: PendingNotification) -> None:
+        for address in list(pending.recipients):
+            task = asyncio.create_task(self._deliver(pending, address), name=f"letter {pending.id}")
+            self._delivery_tasks.add(task)
+            task.add_done_callback(self._delivery_tasks.discard)
 
-    async def _bring(self, letter: Letter, address: Address) -> None:
+    async def _deliver(self, pending: PendingNotification, address: Recipient) -> None:
         async def failed(tries: int) -> None:
             address.tries = tries
-            self._ledger.touch(LETTER_KIND, letter.id, letter)
+            self._ledger.touch(PENDING_KIND, pending.id, pending)
 
         def secret() -> str | None:
-            hook = self.hooks.find(address.hook)
+            hook = self.webhooks.find(address.hook)
             return "" if not address.hook else hook.secret if hook is not None else None
 
         try:
             await self._ledger.settled()
-            why = await self._deliveries.bring(
-                address.url, letter.told, tries=address.tries, secret=secret, failed=failed
+            why = await self._deliveries.deliver(
+                address.url, pending.notification, tries=address.tries, secret=secret, failed=failed
             )
             alarm = self._hub.provider(DeliveryFailures)
             if why and alarm is not None:
-                await alarm.not_delivered(address.hook or address.url.partition("?")[0], letter.told, why)
+                await alarm.delivery_failed(address.hook or address.url.partition("?")[0], pending.notification, why)
         except StoreUnavailable:
             return  # everything is read again, and with it this letter
-        letter.addresses.remove(address)
-        if letter.addresses:
-            self._ledger.touch(LETTER_KIND, letter.id, letter)
+        pending.recipients.remove(address)
+        if pending.recipients:
+            self._ledger.touch(PENDING_KIND, pending.id, pending)
         else:
-            self._done(letter)
+            self._done(pending)
 
-    def _done(self, letter: Letter) -> None:
-        del self._letters[letter.id]
-        self._ledger.drop(LETTER_KIND, letter.id)
-        self._homes.let_go(letter.id, f"letter {letter.id}")
+    def _done(self, pending: PendingNotification) -> None:
+        del self._pending[pending.id]
+        self._ledger.drop(PENDING_KIND, pending.id)
+        self._homes.release(pending.id, f"letter {pending.id}")
 
-    async def attempt(self, id: str) -> Delivered:
+    async def send_test(self, id: str) -> DeliveryResult:
         """Bring something to a webhook now, once, to see whether that works."""
-        hook, now = await self.hooks.get(id), self._clock.now()
+        hook, now = await self.webhooks.get(id), self._clock.now()
         told = Notification(id=f"test@{hook.id}-{now}", kind="test", at=now, message=f"this is a test of webhook {id}")
-        why = await self._deliveries.once(hook.url, hook.secret, told)
-        return Delivered(ok=not why, message=why or f"{hook.url} has taken it")
+        why = await self._deliveries.try_once(hook.url, hook.secret, told)
+        return DeliveryResult(ok=not why, message=why or f"{hook.url} has taken it")

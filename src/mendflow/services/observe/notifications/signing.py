@@ -9,9 +9,9 @@ from typing import Final
 
 from mendflow.core.model.ids import Instant
 
-SIGNATURE: Final = "Mendflow-Signature"
-EVENT: Final = "Mendflow-Event"
-KIND: Final = "Mendflow-Event-Kind"
+SIGNATURE_HEADER: Final = "Mendflow-Signature"
+EVENT_HEADER: Final = "Mendflow-Event"
+KIND_HEADER: Final = "Mendflow-Event-Kind"
 
 
 def signature(secret: str, body: bytes, at: Instant) -> str:

@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.model.alerts import Notification, NotificationKind, WebhookView, WebhookWish
+from mendflow.core.model.alerts import Notification, NotificationKind, WebhookSpec, WebhookView
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Store
@@ -51,31 +51,31 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 _decode = msgspec.json.Decoder(Webhook).decode
 
 
-class WebhookBook:
+class WebhookStore:
     def __init__(self, store: Store, ledger: Ledger, clock: Clock, chance: Callable[[int], str]) -> None:
         self._store = store
         self._ledger = ledger
         self._clock = clock
         self._chance = chance
-        self._hooks: dict[str, Webhook] = {}
-        self._wanted: frozenset[str] = frozenset()
+        self._webhooks: dict[str, Webhook] = {}
+        self._kinds: frozenset[str] = frozenset()
 
     async def start(self) -> None:
         """Read what there is; others may have added and removed some."""
         self._set({each.id: _decode(each.body) async for each in self._store.scan(WEBHOOK_KIND)})
 
-    def _set(self, hooks: dict[str, Webhook]) -> None:
-        self._hooks = hooks
-        self._wanted = frozenset(kind for hook in hooks.values() for kind in hook.on)
+    def _set(self, webhooks: dict[str, Webhook]) -> None:
+        self._webhooks = webhooks
+        self._kinds = frozenset(kind for hook in webhooks.values() for kind in hook.on)
 
-    def anybody_wants(self, kind: NotificationKind) -> bool:
-        return kind in self._wanted
+    def has_subscriber(self, kind: NotificationKind) -> bool:
+        return kind in self._kinds
 
-    def wanting(self, told: Notification) -> list[Webhook]:
-        return [hook for hook in self._hooks.values() if hook.wants(told)] if told.kind in self._wanted else []
+    def subscribers_of(self, told: Notification) -> list[Webhook]:
+        return [hook for hook in self._webhooks.values() if hook.wants(told)] if told.kind in self._kinds else []
 
     def find(self, id: str) -> Webhook | None:
-        return self._hooks.get(id)
+        return self._webhooks.get(id)
 
     async def get(self, id: str) -> Webhook:
         """As the store has it: another server may have added it just now."""
@@ -86,15 +86,15 @@ class WebhookBook:
 
     async def all(self) -> list[WebhookView]:
         await self.start()
-        return [hook.view() for hook in sorted(self._hooks.values(), key=lambda hook: (hook.made_at, hook.id))]
+        return [hook.view() for hook in sorted(self._webhooks.values(), key=lambda hook: (hook.made_at, hook.id))]
 
-    async def add(self, wish: WebhookWish, *, who: str) -> WebhookView:
+    async def add(self, wish: WebhookSpec, *, who: str) -> WebhookView:
         if not wish.on:
-            raise Invalid("a webhook is told of something; say of what with `on`", field="on")
+            raise InvalidRequest("a webhook is told of something; say of what with `on`", field="on")
         if len(wish.secret) > SECRET_CHARS_MAX:
-            raise Invalid(f"a secret has at most {SECRET_CHARS_MAX} characters", field="secret")
-        if len(self._hooks) >= HOOKS_MAX:
-            raise Invalid(f"there are {HOOKS_MAX} webhooks already; remove some")
+            raise InvalidRequest(f"a secret has at most {SECRET_CHARS_MAX} characters", field="secret")
+        if len(self._webhooks) >= HOOKS_MAX:
+            raise InvalidRequest(f"there are {HOOKS_MAX} webhooks already; remove some")
         hook = Webhook(
             id=f"hook-{self._chance(4)}",
             url=wish.url,
@@ -107,12 +107,12 @@ class WebhookBook:
         )
         if await self._ledger.put_now(WEBHOOK_KIND, hook.id, hook, 0) is None:
             raise Conflict("another webhook got this very name; add it once more")
-        self._set({**self._hooks, hook.id: hook})
+        self._set({**self._webhooks, hook.id: hook})
         return hook.view()
 
     async def remove(self, id: str) -> WebhookView:
         hook, found = await self.get(id), await self._store.get(WEBHOOK_KIND, id)
         if found is not None:
             await self._ledger.put_now(WEBHOOK_KIND, id, None, found.version)
-        self._set({each: known for each, known in self._hooks.items() if each != id})
+        self._set({each: known for each, known in self._webhooks.items() if each != id})
         return hook.view()

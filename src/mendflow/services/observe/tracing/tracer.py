@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from mendflow.core.engine.messages import OfferTask, Order, StartCalled, SubmitJob
+from mendflow.core.engine.messages import OfferTask, Order, StartCalledCase, SubmitJob
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobSpec, JobState, Measures, Outcome
-from mendflow.core.model.mending import Decision, ExceptionType
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Measurements, Outcome
+from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.core.recovery.ids import serial_of
 from mendflow.core.scheduling import jobs as life
 from mendflow.services.base.contracts import Clock
@@ -19,13 +19,13 @@ from mendflow.services.cases.facts import CaseEnded, ItemFinished, OrdersGiven
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.observe.tracing import ids
 from mendflow.services.observe.tracing.spans import Span, fault_attributes
+from mendflow.services.scheduling.facts import AttemptEnding
 from mendflow.services.scheduling.pilot_records import PilotRecord
-from mendflow.services.scheduling.pilot_scheduler import AttemptEnding
 
-Offer = Callable[[Span], None]
+SpanSink = Callable[[Span], None]
 
 
-class Begun:
+class OpenItem:
     """An item that is under way."""
 
     __slots__ = ("at", "item", "kind")
@@ -40,48 +40,48 @@ class Tracer:
     """`offer` must return at once, whatever becomes of the span. It outlives the services: what was under way when they
     were built anew began when it did."""
 
-    def __init__(self, offer: Offer, clock: Clock) -> None:
+    def __init__(self, offer: SpanSink, clock: Clock) -> None:
         self._offer = offer
         self._clock = clock
-        self._items: dict[CaseId, dict[int, Begun]] = {}
+        self._items: dict[CaseId, dict[int, OpenItem]] = {}
 
     def listen(self, hub: Hub, live: Mapping[CaseId, LiveCase], pilots: Mapping[PilotId, PilotRecord]) -> None:
         """Hear of what happens in services that were just built."""
 
         def ending(fact: AttemptEnding) -> None:
             case = live.get(fact.job.case)
-            self.ending(fact.job, fact.event, pilots, case.document.flow if case is not None else "")
+            self.attempt_ending(fact.job, fact.event, pilots, case.document.flow if case is not None else "")
 
-        hub.subscribe(OrdersGiven, lambda given: self.ordered(given.live, given.orders))
-        hub.subscribe(ItemFinished, lambda finished: self.item_over(finished.live, finished.serial, finished.outcome))
+        hub.subscribe(OrdersGiven, lambda given: self.orders_given(given.live, given.orders))
+        hub.subscribe(ItemFinished, lambda finished: self.item_ended(finished.live, finished.serial, finished.outcome))
         hub.subscribe(AttemptEnding, ending)
-        hub.subscribe(CaseEnded, lambda end: self.case_over(end.document))
+        hub.subscribe(CaseEnded, lambda end: self.case_ended(end.document))
 
     # Items
 
-    def ordered(self, live: LiveCase, orders: Sequence[Order]) -> None:
+    def orders_given(self, live: LiveCase, orders: Sequence[Order]) -> None:
         """A case wants these done; perhaps it wanted them before."""
         for order in orders:
             if isinstance(order, SubmitJob):
                 self._begin(live.id, order.serial, order.spec.item, "job")
             elif isinstance(order, OfferTask):
                 self._begin(live.id, order.serial, order.item, "user-task")
-            elif isinstance(order, StartCalled):
+            elif isinstance(order, StartCalledCase):
                 self._begin(live.id, order.serial, order.item, "call")
 
     def _begin(self, case: CaseId, serial: int, item: ItemId, kind: str) -> None:
-        self._items.setdefault(case, {}).setdefault(serial, Begun(item, kind, self._clock.now()))
+        self._items.setdefault(case, {}).setdefault(serial, OpenItem(item, kind, self._clock.now()))
 
-    def item_over(self, live: LiveCase, serial: int, outcome: Outcome) -> None:
+    def item_ended(self, live: LiveCase, serial: int, outcome: Outcome) -> None:
         begun = self._items.get(live.id, {}).pop(serial, None)
         if begun is not None:
             self._offer(_item(live.document, serial, begun, self._clock.now(), outcome))
 
     # Attempts
 
-    def ending(self, job: Job, event: life.Event, pilots: Mapping[PilotId, PilotRecord], flow: str) -> None:
+    def attempt_ending(self, job: Job, event: life.JobEvent, pilots: Mapping[PilotId, PilotRecord], flow: str) -> None:
         """An attempt is about to be over as the event says; the job is still as it was."""
-        if job.state is not JobState.RUNNING or not isinstance(event, (life.Ended, life.PutBack)):
+        if job.state is not JobState.RUNNING or not isinstance(event, (life.JobFinished, life.AttemptRequeued)):
             return
         serial = serial_of(job.id)
         begun = self._items.get(job.case, {}).get(serial)
@@ -99,11 +99,11 @@ class Tracer:
 
     # Repairs and cases
 
-    def repaired(self, decision: Decision) -> None:
+    def decision_closed(self, decision: Decision) -> None:
         if decision.exlet:
             self._offer(_repair(decision, decision.ended_at or self._clock.now()))
 
-    def case_over(self, document: CaseDocument) -> None:
+    def case_ended(self, document: CaseDocument) -> None:
         """Items that nobody waits for any more are over with it."""
         for serial, begun in self._items.pop(document.id, {}).items():
             self._offer(_item(document, serial, begun, document.ended_at, None))
@@ -133,7 +133,7 @@ def _case(document: CaseDocument) -> Span:
     )
 
 
-def _item(document: CaseDocument, serial: int, begun: Begun, now: Instant, outcome: Outcome | None) -> Span:
+def _item(document: CaseDocument, serial: int, begun: OpenItem, now: Instant, outcome: Outcome | None) -> Span:
     """Without an outcome its case was over first."""
     fault = outcome.fault if outcome is not None else None
     return Span(
@@ -155,10 +155,12 @@ def _item(document: CaseDocument, serial: int, begun: Begun, now: Instant, outco
     )
 
 
-def _attempt(job: Job, serial: int, event: life.Event, pilot: PilotRecord | None, flow: str) -> list[Span]:
+def _attempt(job: Job, serial: int, event: life.JobEvent, pilot: PilotRecord | None, flow: str) -> list[Span]:
     """The attempt, and its parts one after the other."""
-    assert isinstance(event, (life.Ended, life.PutBack)) and job.history
-    outcome = event.outcome if isinstance(event, life.Ended) else Outcome(fault=event.fault, measures=event.measures)
+    assert isinstance(event, (life.JobFinished, life.AttemptRequeued)) and job.history
+    outcome = (
+        event.outcome if isinstance(event, life.JobFinished) else Outcome(fault=event.fault, measures=event.measures)
+    )
     held, trace, own = job.history[-1], ids.trace_of_case(job.case), ids.attempt_span(job.id, job.fence)
     began = min(job.available_at, held.granted_at)
     attributes = {
@@ -192,7 +194,7 @@ def _part(job: Job, trace: bytes, parent: bytes, name: str, start: Instant, end:
 
 
 def _run(
-    measures: Measures, pilot: PilotRecord | None, granted_at: Instant, at: Instant
+    measures: Measurements, pilot: PilotRecord | None, granted_at: Instant, at: Instant
 ) -> list[tuple[str, Instant, Instant]]:
     """Getting ready, running, and bringing home what came out; nothing of an attempt that its pilot did not report."""
     if pilot is None or not pilot.sent_at or not measures.started_at or not measures.ended_at:

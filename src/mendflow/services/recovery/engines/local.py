@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mendflow.core.engine import Case, case_data, find_item, item_data, undoable
-from mendflow.core.engine.catching import caught_around
+from mendflow.core.engine.caught_faults import faults_caught_around
 from mendflow.core.engine.messages import (
     Cancel,
     Command,
@@ -19,19 +19,19 @@ from mendflow.core.engine.messages import (
     Suspend,
     WriteData,
 )
+from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
-from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import Hold
+from mendflow.core.model.views import CaseHold
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.engine_interfaces import CaseFacts, ItemFacts
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.interception_points import Checkpoints, standing
-from mendflow.services.cases.live_case import Ending, LiveCase, name_of
+from mendflow.services.cases.interception_points import InterceptionPoints, standing
+from mendflow.services.cases.live_case import EndAmendments, LiveCase, name_of
 from mendflow.services.cases.suspensions import holds_of
 
 ITEMS_MAX: Final = 500
@@ -40,11 +40,13 @@ ENVIRONMENTS_MAX: Final = 200
 
 
 class LocalEngine:
-    def __init__(self, *, manager: FlowManager, flows: Flows, ledger: Ledger, checkpoints: Checkpoints) -> None:
+    def __init__(
+        self, *, manager: FlowManager, flows: Flows, ledger: Ledger, interception_points: InterceptionPoints
+    ) -> None:
         self._manager = manager
         self._flows = flows
         self._ledger = ledger
-        self._checkpoints = checkpoints
+        self._interception_points = interception_points
 
     # A
 
@@ -76,7 +78,7 @@ class LocalEngine:
     async def resume(self, case: CaseId, item: ItemId | None, *, holder: str, by: str) -> bool:
         if (ending := self._ending(case, by)) is not None:
             ending.holders = [each for each in ending.holders if each != holder]
-            await self._checkpoints.recheck(self._manager.live[case])
+            await self._interception_points.recheck(self._manager.live[case])
             return True
         return await self._do(case, Resume(item=item, holder=holder, by=by))
 
@@ -104,9 +106,9 @@ class LocalEngine:
         if (ending := self._ending(case, by)) is not None:
             ending.outputs = {**ending.outputs, **values}
             return True
-        return await self._do(case, WriteData(values=values, item=item, held=self._has_not_gone_out(case, item), by=by))
+        return await self._do(case, WriteData(values=values, item=item, held=self._is_held_back(case, item), by=by))
 
-    def _has_not_gone_out(self, case: CaseId, item: ItemId | None) -> bool:
+    def _is_held_back(self, case: CaseId, item: ItemId | None) -> bool:
         live = self._manager.live.get(case)
         return (
             live is not None
@@ -115,7 +117,7 @@ class LocalEngine:
         )
 
     async def release(self, event: str) -> None:
-        await self._checkpoints.release(event)
+        await self._interception_points.release(event)
 
     async def _do(self, case: CaseId, command: Command) -> bool:
         try:
@@ -124,35 +126,35 @@ class LocalEngine:
             return False  # it is over, or so already
         return True
 
-    async def held_by(self, holder: str, case: CaseId) -> list[Hold]:
+    async def held_by(self, holder: str, case: CaseId) -> list[CaseHold]:
         live = self._manager.live.get(case)
         by = f"exlet {holder}"
         return [each for each in holds_of(live, self._manager.live) if each.by == by] if live is not None else []
 
-    def at_its_end(self, case: CaseId) -> LiveCase | None:
+    def ending_case(self, case: CaseId) -> LiveCase | None:
         """The case, if it has ended in the engine and that is not told yet."""
         live = self._manager.live.get(case)
         return live if live is not None and live.case.over and live.document.live else None
 
-    async def let_go_of_end(self, live: LiveCase) -> None:
+    async def release_end(self, live: LiveCase) -> None:
         """Whoever held the end of the case holds it no longer."""
         if live.document.ending is not None and live.document.ending.holders:
             live.document.ending.holders = []
             self._ledger.touch(CASE_KIND, live.id, live.document)
-        await self._checkpoints.recheck(live)
+        await self._interception_points.recheck(live)
 
-    def _ending(self, case: CaseId, by: str) -> Ending | None:
+    def _ending(self, case: CaseId, by: str) -> EndAmendments | None:
         """What is kept of a case that is over in the engine and not told to be; None for all others, and for what was
         done before by the same step."""
-        live = self.at_its_end(case)
+        live = self.ending_case(case)
         if live is None:
             return None
         if live.document.ending is None:
-            live.document.ending = Ending()
+            live.document.ending = EndAmendments()
         ending = live.document.ending
         self._ledger.touch(CASE_KIND, case, live.document)
         if by and by in ending.done:
-            return Ending()
+            return EndAmendments()
         ending.done = [*ending.done, by] if by else ending.done
         return ending
 
@@ -177,8 +179,8 @@ def facts_of(live: LiveCase, item: ItemId | None = None) -> CaseFacts:
         statuses=live.tally.statuses(),
         jobs=results,
         undoable=undoable(case),
-        begun_here=live.begun_here,
-        catches=caught_around(case, item) if item is not None else [],
+        is_started_here=live.is_started_here,
+        catches=faults_caught_around(case, item) if item is not None else [],
     )
 
 

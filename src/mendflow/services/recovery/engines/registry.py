@@ -9,21 +9,21 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, TemporarilyUnavailable, Unreachable
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.mending import XEvent
-from mendflow.core.model.problems import Forbidden, Invalid, NotFound, NotNow, Unreachable
+from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.repair_views import EngineOrder, EngineView
 from mendflow.core.model.values import Value
 from mendflow.services.base.cluster import ENGINE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import CaseFacts
-from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.recovery.engines.remote import EngineDocument, RemoteEngine
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.stores.contract import Store
 
-FACTS: Final = "case"
+CASE_FACTS: Final = "case"
 """Under this name an event brings what its engine knows of the case, as CaseFacts has it."""
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -31,7 +31,9 @@ _decode = msgspec.json.Decoder(EngineDocument).decode
 
 
 class ForeignEngines:
-    def __init__(self, service: ExceptionService, store: Store, ledger: Ledger, clock: Clock, homes: HomeBook) -> None:
+    def __init__(
+        self, service: ExceptionService, store: Store, ledger: Ledger, clock: Clock, homes: HomeRegistry
+    ) -> None:
         self._homes = homes
         self._service = service
         self._store = store
@@ -64,22 +66,22 @@ class ForeignEngines:
     async def register(self, name: str, *, who: str = "") -> EngineView:
         """Registered again, it is the same engine."""
         if not _NAME.fullmatch(name):
-            raise Invalid(f"{name!r:.80} is no name for an engine: use letters, digits, _ and -", field="name")
+            raise InvalidRequest(f"{name!r:.80} is no name for an engine: use letters, digits, _ and -", field="name")
         if name in self._engines:
             return self._engine(name, who).view()
         if not await self._homes.claim(name, ENGINE_KIND):
-            raise NotNow(f"engine {name} is just being registered; ask again in a moment")
+            raise TemporarilyUnavailable(f"engine {name} is just being registered; ask again in a moment")
         document = EngineDocument(name=name, owner=who, registered_at=self._clock.now())
         engine = self._add(document)
         self._ledger.touch(ENGINE_KIND, name, document)
         return engine.view()
 
-    async def tell(self, name: str, event: XEvent, *, who: str = "") -> bool:
+    async def tell(self, name: str, event: ExceptionEvent, *, who: str = "") -> bool:
         """An event of that engine: whether it is to hold what it was about to do."""
         engine = self._engine(name, who)
         if not event.id or len(event.id) > 500 or "!" in event.id:
-            raise Invalid("an event needs an id of its own, without `!`", field="id")
-        engine.hear(facts_of(event))
+            raise InvalidRequest("an event needs an id of its own, without `!`", field="id")
+        engine.update_case(case_facts_in(event))
         # Jobs are ours alone: what it calls a job must not name one of them.
         ours = msgspec.structs.replace(event, id=f"{name}:{event.id}", engine=name, job=None)
         return await self._service.tell(ours)
@@ -102,13 +104,15 @@ class ForeignEngines:
         return engine
 
 
-def facts_of(event: XEvent) -> CaseFacts:
+def case_facts_in(event: ExceptionEvent) -> CaseFacts:
     """What the event says of its case."""
-    said = event.facts.get(FACTS, {})
+    said = event.facts.get(CASE_FACTS, {})
     if not isinstance(said, dict):
-        raise Invalid(f"the fact `{FACTS}` of an event is a map", field=f"facts.{FACTS}")
+        raise InvalidRequest(f"the fact `{CASE_FACTS}` of an event is a map", field=f"facts.{CASE_FACTS}")
     known = {"version": "", "status": "running", "started_at": 0, **said, "case": event.case, "flow": event.flow}
     try:
         return msgspec.convert(known, CaseFacts)
     except msgspec.ValidationError as error:
-        raise Invalid(f"the event does not say rightly what its case is: {error}", field=f"facts.{FACTS}") from error
+        raise InvalidRequest(
+            f"the event does not say rightly what its case is: {error}", field=f"facts.{CASE_FACTS}"
+        ) from error

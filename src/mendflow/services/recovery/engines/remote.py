@@ -9,22 +9,22 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.model.repair_views import EngineOrder, EngineView
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import Hold
+from mendflow.core.model.views import CaseHold
 from mendflow.services.base.cluster import ENGINE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import CaseFacts
 from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Store
 
-ORDER_KIND: Final = "engine-order"
+ENGINE_ORDER_KIND: Final = "engine-order"
 CASE_KIND: Final = "engine-case"
-OVER: Final = frozenset({"completed", "failed", "cancelled"})
+ENDED_STATUSES: Final = frozenset({"completed", "failed", "cancelled"})
 
 
 NUMBER_DIGITS_MAX = 18
@@ -59,15 +59,15 @@ class RemoteEngine:
         self._orders: dict[str, EngineOrder] = {}
         self._cases: dict[CaseId, EngineCase] = {}
         self._answers: dict[str, asyncio.Future[Value]] = {}
-        self._more = asyncio.Event()
+        self._orders_arrived = asyncio.Event()
 
     @property
     def name(self) -> str:
         return self.document.name
 
     async def start(self) -> None:
-        async for found in self._store.scan(ORDER_KIND, f"{self.name}/"):
-            self._ledger.known(ORDER_KIND, found.id, found.version)
+        async for found in self._store.scan(ENGINE_ORDER_KIND, f"{self.name}/"):
+            self._ledger.known(ENGINE_ORDER_KIND, found.id, found.version)
             order = _decode_order(found.body)
             self._orders[order.id] = order
         async for found in self._store.scan(CASE_KIND, f"{self.name}/"):
@@ -87,10 +87,10 @@ class RemoteEngine:
 
     # What the engine says
 
-    def hear(self, facts: CaseFacts) -> None:
+    def update_case(self, facts: CaseFacts) -> None:
         """What it knows of a case by now. One that is over is forgotten."""
         id = f"{self.name}/{facts.case}"
-        if facts.status in OVER:
+        if facts.status in ENDED_STATUSES:
             if self._cases.pop(facts.case, None) is not None:
                 self._ledger.drop(CASE_KIND, id)
             return
@@ -104,9 +104,9 @@ class RemoteEngine:
         """What it is to do, oldest first; held back until there is something, or the time is over."""
         self.seen_at = self._clock.now()
         if not self._orders and wait_ms > 0:
-            self._more.clear()
+            self._orders_arrived.clear()
             try:
-                await asyncio.wait_for(self._more.wait(), wait_ms / 1000)
+                await asyncio.wait_for(self._orders_arrived.wait(), wait_ms / 1000)
             except TimeoutError:
                 pass
         await self._ledger.settled()
@@ -117,7 +117,7 @@ class RemoteEngine:
         if not order.isdecimal() or len(order) > NUMBER_DIGITS_MAX or int(order) > self.document.orders:
             raise NotFound(f"engine {self.name} was never given an order {order!r:.40}")
         if self._orders.pop(order, None) is not None:
-            self._ledger.drop(ORDER_KIND, f"{self.name}/{int(order):010}")
+            self._ledger.drop(ENGINE_ORDER_KIND, f"{self.name}/{int(order):010}")
         waiter = self._answers.pop(order, None)
         if waiter is not None and not waiter.done():
             waiter.set_result(answer)
@@ -125,7 +125,7 @@ class RemoteEngine:
     # A
 
     async def put_flow(self, flow: Flow) -> None:
-        raise Invalid(f"engine {self.name} runs flows of its own; worklets for it run here")
+        raise InvalidRequest(f"engine {self.name} runs flows of its own; worklets for it run here")
 
     async def flows(self) -> list[str]:
         return sorted({kept.facts.flow for kept in self._cases.values()})
@@ -179,11 +179,11 @@ class RemoteEngine:
     async def write(self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str) -> bool:
         return await self._ask("write", case, item, by, {"values": values})
 
-    async def held_by(self, holder: str, case: CaseId) -> list[Hold]:
+    async def held_by(self, holder: str, case: CaseId) -> list[CaseHold]:
         kept = self._cases.get(case)
         held = kept.holders.items() if kept is not None else ()
         return [
-            Hold(item=ItemId(item) if item else None, by=f"exlet {holder}", over=True)
+            CaseHold(item=ItemId(item) if item else None, by=f"exlet {holder}", over=True)
             for item, holders in held
             if holder in holders
         ]
@@ -192,7 +192,7 @@ class RemoteEngine:
         """Nobody waits for the engine to go on."""
         event = event.removeprefix(f"{self.name}:")
         if all(order.call != "release" or order.with_.get("event") != event for order in self._orders.values()):
-            self._give("release", CaseId(""), None, {"event": event})
+            self._add_order("release", CaseId(""), None, {"event": event})
 
     async def _ask(self, call: str, case: CaseId, item: ItemId | None, by: str, given: dict[str, Value]) -> bool:
         """Give an order and wait until it is done. The same order by the same step is one."""
@@ -201,20 +201,20 @@ class RemoteEngine:
             for order in self._orders.values()
             if (order.call, order.case, order.item, order.with_.get("by")) == (call, case, item, by)
         )
-        id = next(known, "") or self._give(call, case, item, {"by": by, **given})
+        id = next(known, "") or self._add_order(call, case, item, {"by": by, **given})
         waiter = self._answers.get(id)
         if waiter is None:
             waiter = self._answers[id] = asyncio.get_running_loop().create_future()
         return await asyncio.shield(waiter) is not False
 
-    def _give(self, call: str, case: CaseId, item: ItemId | None, given: dict[str, Value]) -> str:
+    def _add_order(self, call: str, case: CaseId, item: ItemId | None, given: dict[str, Value]) -> str:
         document = self.document
         document.orders += 1
         order = EngineOrder(id=str(document.orders), call=call, case=case, item=item, with_=given)
         self._ledger.touch(ENGINE_KIND, document.name, document)
-        self._ledger.touch(ORDER_KIND, f"{self.name}/{document.orders:010}", order)
+        self._ledger.touch(ENGINE_ORDER_KIND, f"{self.name}/{document.orders:010}", order)
         self._orders[order.id] = order
-        self._more.set()
+        self._orders_arrived.set()
         return order.id
 
     def _holders(self, case: CaseId, item: ItemId | None) -> list[str]:

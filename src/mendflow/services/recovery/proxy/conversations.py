@@ -17,7 +17,7 @@ CONVERSATION_KIND = "conversation"
 _decode = msgspec.json.Decoder(Conversation).decode
 
 
-class Talks:
+class ConversationStore:
     def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store
         self._ledger = ledger

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.model.problems import Conflict, Invalid
+from mendflow.core.model.errors import Conflict, InvalidRequest
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
@@ -24,15 +24,15 @@ class StoredPattern(msgspec.Struct, kw_only=True, omit_defaults=True):
 _decode = msgspec.json.Decoder(StoredPattern).decode
 
 
-class PatternBook:
-    """`patterns` is what holds now; `told` hears of every change, so what is added holds at once."""
+class PatternStore:
+    """`patterns` is what holds now; `on_change` hears of every change, so what is added holds at once."""
 
     def __init__(
-        self, store: Store, ledger: Ledger, shipped: Patterns, told: Callable[[Patterns], None] | None = None
+        self, store: Store, ledger: Ledger, shipped: Patterns, on_change: Callable[[Patterns], None] | None = None
     ) -> None:
         self._store = store
         self._ledger = ledger
-        self._told = told
+        self._on_change = on_change
         self.patterns = shipped
 
     async def start(self) -> None:
@@ -42,10 +42,10 @@ class PatternBook:
     async def add(self, pattern: JobPattern | FaultPattern) -> None:
         """Add a pattern, or put it in the place of one by the same name."""
         if not pattern.name:
-            raise Invalid("a pattern needs a name", field="name")
+            raise InvalidRequest("a pattern needs a name", field="name")
         if isinstance(pattern, JobPattern):
             if problem := check_pattern(pattern.messages):
-                raise Invalid(problem, field="messages")
+                raise InvalidRequest(problem, field="messages")
             stored = StoredPattern(conversation=pattern)
         else:
             stored = StoredPattern(repair=pattern)
@@ -64,5 +64,5 @@ class PatternBook:
         conversations = (stored.conversation,) if stored.conversation is not None else ()
         repairs = (stored.repair,) if stored.repair is not None else ()
         self.patterns = self.patterns.with_more(Patterns(conversations, repairs))
-        if self._told is not None:
-            self._told(self.patterns)
+        if self._on_change is not None:
+            self._on_change(self.patterns)

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, JobState, Outcome
-from mendflow.core.model.problems import NotFound
-from mendflow.core.recovery.conversation import Conversation, Held, Message
-from mendflow.core.recovery.decided import Decided
-from mendflow.core.recovery.ids import known_id
+from mendflow.core.recovery.conversation import Conversation, ConversationMessage, HeldFailure
+from mendflow.core.recovery.decision_subject import DecisionSubject
+from mendflow.core.recovery.ids import flow_job_id
 from mendflow.core.recovery.patterns import NO_PATTERNS, Patterns
-from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import (
     Callback,
     CapacityReport,
@@ -30,9 +30,9 @@ from mendflow.services.base.contracts import (
 )
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.recovery.proxy.conversations import Talks
+from mendflow.services.recovery.proxy.conversations import ConversationStore
 from mendflow.services.recovery.proxy.resubmission import Recovery
-from mendflow.services.recovery.proxy.watched_job import Watched
+from mendflow.services.recovery.proxy.watched_job import TrackedJob
 from mendflow.stores.contract import Store
 
 
@@ -53,43 +53,43 @@ class Proxy:
         self.inner = inner
         self._queue = inner[""]
         self._ledger = ledger
-        self._watched: dict[JobId, Watched] = {}
-        self._talks = Talks(store, ledger)
-        self._troubled = self._talks.open
-        self._soon = Soon(ledger)
-        self._listener = self._heard
+        self._tracked: dict[JobId, TrackedJob] = {}
+        self._conversations = ConversationStore(store, ledger)
+        self._failed_jobs = self._conversations.open
+        self._background = BackgroundTasks(ledger)
+        self._listener = self._on_outcome
         self.recovery = Recovery(
             inner=inner,
             ledger=ledger,
             clock=clock,
-            talks=self._talks,
-            watched=self._watched,
+            conversations=self._conversations,
+            watched=self._tracked,
             patterns=patterns,
             hub=hub,
-            heard=self._listener,
+            on_outcome=self._listener,
         )
 
-    def use(self, patterns: Patterns) -> None:
+    def use_patterns(self, patterns: Patterns) -> None:
         """Recognise conversations by these from now on."""
-        self.recovery.use(patterns)
+        self.recovery.use_patterns(patterns)
 
     async def stop(self) -> None:
-        await self._soon.stop()
+        await self._background.stop()
 
     # The meta-scheduler's face
 
     async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
-        watched = self._watched
+        watched = self._tracked
         for new in jobs:
             if new.id not in watched:
-                watched[new.id] = Watched(new)
+                watched[new.id] = TrackedJob(new)
         if again:
             jobs = [new for new in jobs if not await self._take_up(new)]
         if jobs:
             try:
                 await self._queue.submit(jobs, again=again)
             except SubmissionFailed as failed:
-                await self._not_taken(jobs, failed)
+                await self._submission_failed(jobs, failed)
 
     async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
         """The call is held open here, not there: the job that it waits for may be another than the one it began
@@ -100,73 +100,73 @@ class Proxy:
             if not over.done():
                 over.set_result(outcome)
 
-        watched = self._watched[job.id] = Watched(job)
+        watched = self._tracked[job.id] = TrackedJob(job)
         watched.waiter = over
         await self.submit([job], again=again)
         await self.subscribe(job.id, tell)
         return await over
 
     async def status(self, id: JobId) -> Status:
-        watched = self._watched.get(id)
+        watched = self._tracked.get(id)
         if watched is None:
             return await self._last_status(id)
-        watched.polled = True
-        talk = self._talks.get(id)
-        if watched.outcome is not None or watched.failing or (talk is not None and talk.held is not None):
-            return self._standing(watched)
+        watched.was_polled = True
+        talk = self._conversations.get(id)
+        if watched.outcome is not None or watched.is_failing or (talk is not None and talk.held is not None):
+            return self._held_status(watched)
         domain, real = _newest(id, talk)
         try:
-            found = await self.recovery.at(domain).status(real)
+            found = await self.recovery.scheduler_of(domain).status(real)
         except SubmissionFailed as failed:
             await self.recovery.failed(watched, Outcome(fault=failed.fault), stage="polling")
-            return self._standing(watched)
+            return self._held_status(watched)
         except NotFound:
             if talk is None:
                 raise
-            return self._standing(watched)  # its newest submission is on its way there
+            return self._held_status(watched)  # its newest submission is on its way there
         if found.outcome is not None and found.outcome.fault is not None:
-            await self._heard_of_trouble(real, found.outcome)
-            return self._standing(watched)
+            await self._on_trouble(real, found.outcome)
+            return self._held_status(watched)
         if found.outcome is not None and watched.callback is None:
             self._forget(id)
-        return _as_known(found, id, talk)
+        return _under_known_id(found, id, talk)
 
     async def subscribe(self, id: JobId, callback: Callback) -> None:
-        watched = self._watched.get(id)
+        watched = self._tracked.get(id)
         if watched is None:
             await self._queue.subscribe(id, callback)
             return
         watched.callback = callback
         if watched.outcome is not None:
-            self._soon.do(self.recovery.tell(watched, watched.outcome))
+            self._background.start(self.recovery.report_outcome(watched, watched.outcome))
             return
-        talk = self._troubled.get(id)
+        talk = self._failed_jobs.get(id)
         try:
             if talk is None:
                 await self._queue.subscribe(id, self._listener)
             elif talk.held is None:
-                await self.recovery.at(talk.domain).subscribe(talk.newest, self._listener)
+                await self.recovery.scheduler_of(talk.domain).subscribe(talk.newest, self._listener)
         except SubmissionFailed as failed:
             await self.recovery.failed(watched, Outcome(fault=failed.fault), stage="notification")
 
     async def suspend(self, id: JobId) -> None:
-        talk = self._steered(id, suspended=True)
+        talk = self._note_suspension(id, suspended=True)
         if talk is None or talk.held is None:
             domain, real = _newest(id, talk)
-            await self.recovery.at(domain).suspend(real)
+            await self.recovery.scheduler_of(domain).suspend(real)
 
     async def resume(self, id: JobId) -> None:
-        talk = self._steered(id, suspended=False)
+        talk = self._note_suspension(id, suspended=False)
         if talk is None or talk.held is None:
             domain, real = _newest(id, talk)
-            await self.recovery.at(domain).resume(real)
+            await self.recovery.scheduler_of(domain).resume(real)
 
     async def cancel(self, id: JobId, *, reason: str = "") -> None:
-        watched = self._watched.get(id)
+        watched = self._tracked.get(id)
         domain, real = _newest(id, self._forget(id))
         if watched is not None and watched.waiter is not None:
             watched.waiter.cancel()  # the call will not return: whoever cancels no longer waits
-        await self.recovery.at(domain).cancel(real, reason=reason)
+        await self.recovery.scheduler_of(domain).cancel(real, reason=reason)
 
     async def capacity(self) -> CapacityReport:
         return await self._queue.capacity()
@@ -175,8 +175,8 @@ class Proxy:
 
     async def attempt_failed(self, job: Job, outcome: Outcome) -> bool:
         """Whether somebody mends a job whose attempt failed, so that the queue need not try it again."""
-        known = known_id(job.id)
-        watched, talk = self._watched.get(known), self._talks.get(known)
+        known = flow_job_id(job.id)
+        watched, talk = self._tracked.get(known), self._conversations.get(known)
         if watched is None:
             return False
         if talk is not None and (talk.newest != job.id or talk.held is not None):
@@ -185,20 +185,20 @@ class Proxy:
 
     # Mendable jobs
 
-    async def resubmit(self, id: JobId, change: Change, *, key: str, decided: Decided | None = None) -> None:
+    async def resubmit(self, id: JobId, change: Change, *, key: str, decided: DecisionSubject | None = None) -> None:
         await self.recovery.resubmit(id, change, key, decided)
 
     async def repoll(self, id: JobId, *, key: str) -> None:
-        await self.recovery.ask_again(id, Message.REPOLL, key)
+        await self.recovery.ask_again(id, ConversationMessage.REPOLL, key)
 
     async def reregister(self, id: JobId, *, key: str) -> None:
-        await self.recovery.ask_again(id, Message.REREGISTER, key)
+        await self.recovery.ask_again(id, ConversationMessage.REREGISTER, key)
 
-    async def pass_on(self, id: JobId, *, decided: Decided | None = None) -> None:
+    async def pass_on(self, id: JobId, *, decided: DecisionSubject | None = None) -> None:
         await self.recovery.pass_on(id, decided)
 
     async def ended_well(self, id: JobId) -> bool | None:
-        if id in self._watched:
+        if id in self._tracked:
             return None
         try:
             outcome = (await self._last_status(id)).outcome
@@ -209,51 +209,51 @@ class Proxy:
     def standing(self, id: JobId) -> str:
         """`held` while a failure of it is kept from the flow, `running` while it is under way; empty if the flow waits
         for no such job."""
-        watched, talk = self._watched.get(id), self._talks.get(id)
+        watched, talk = self._tracked.get(id), self._conversations.get(id)
         if watched is None:
             return ""
         return "held" if watched.outcome is None and talk is not None and talk.held is not None else "running"
 
     def conversation(self, id: JobId) -> Conversation | None:
         """What went wrong with a job that is under way, and what was done about it."""
-        return self._talks.get(id)
+        return self._conversations.get(id)
 
     async def last_conversation(self, id: JobId) -> Conversation | None:
         """The same, also for a job that is over."""
-        return await self._talks.look_up(id)
+        return await self._conversations.look_up(id)
 
     # Listening
 
-    async def _heard(self, real: JobId, outcome: Outcome) -> None:
-        watched = self._watched.get(real)
-        if watched is None or outcome.fault is not None or real in self._troubled:
-            await self._heard_of_trouble(real, outcome)
+    async def _on_outcome(self, real: JobId, outcome: Outcome) -> None:
+        watched = self._tracked.get(real)
+        if watched is None or outcome.fault is not None or real in self._failed_jobs:
+            await self._on_trouble(real, outcome)
             return
         if watched.callback is None:
             watched.outcome = outcome
             return
-        del self._watched[real]
+        del self._tracked[real]
         await watched.callback(real, outcome)
 
-    async def _heard_of_trouble(self, real: JobId, outcome: Outcome) -> None:
+    async def _on_trouble(self, real: JobId, outcome: Outcome) -> None:
         """Something failed, or ended that had failed before. What is not the newest submission has been overtaken, and
         a failure that is held is known already."""
-        known = known_id(real)
-        watched, talk = self._watched.get(known), self._talks.get(known)
-        if watched is None or watched.outcome is not None or watched.failing:
+        known = flow_job_id(real)
+        watched, talk = self._tracked.get(known), self._conversations.get(known)
+        if watched is None or watched.outcome is not None or watched.is_failing:
             return
         if talk is not None and (talk.newest != real or talk.held is not None):
             return
         if outcome.fault is None:
-            await self.recovery.tell(watched, outcome)
+            await self.recovery.report_outcome(watched, outcome)
         else:
             await self.recovery.failed(watched, outcome, stage="execution")
 
-    async def _not_taken(self, jobs: Sequence[NewJob], failed: SubmissionFailed) -> None:
+    async def _submission_failed(self, jobs: Sequence[NewJob], failed: SubmissionFailed) -> None:
         """Nobody took these jobs. If nobody mends that either, whoever submitted them hears it as he would have without
         us; where only some are mended, the others are told when they are asked for."""
         outcome = Outcome(fault=failed.fault)
-        mended = [await self.recovery.failed(self._watched[new.id], outcome, stage="submission") for new in jobs]
+        mended = [await self.recovery.failed(self._tracked[new.id], outcome, stage="submission") for new in jobs]
         if not any(mended):
             for new in jobs:
                 self._forget(new.id)
@@ -261,27 +261,27 @@ class Proxy:
 
     async def _take_up(self, new: NewJob) -> bool:
         """After a crash: whether the job has a conversation, and so is followed from there."""
-        talk = await self._talks.take_up(CaseId(new.case), new.id)
+        talk = await self._conversations.take_up(CaseId(new.case), new.id)
         if talk is None:
             return False
-        await self.recovery.take_up(self._watched[new.id], talk)
+        await self.recovery.take_up(self._tracked[new.id], talk)
         return True
 
     async def _last_status(self, id: JobId) -> Status:
         """Of a job that nobody waits for any more. If it had failed, its newest submission knows how it ended."""
-        talk = await self._talks.look_up(id)
+        talk = await self._conversations.look_up(id)
         if talk is None:
             return await self._queue.status(id)
         try:
-            return _as_known(await self.recovery.at(talk.domain).status(talk.newest), id, talk)
+            return _under_known_id(await self.recovery.scheduler_of(talk.domain).status(talk.newest), id, talk)
         except NotFound:
             if talk.held is not None:
-                return _ended(id, talk, talk.held.outcome)
+                return _ended_status(id, talk, talk.held.outcome)
             return Status(job=id, state=JobState.AVAILABLE, attempts=talk.attempts, reason="it is submitted again")
 
     async def attempts(self, id: JobId) -> int:
         """How often a job was tried, in all its submissions; 0 if there is none of that id. Changes nothing."""
-        talk = await self._talks.look_up(id)
+        talk = await self._conversations.look_up(id)
         if talk is not None and talk.domain:
             return talk.attempts + 1  # another domain is not asked for a number
         try:
@@ -289,29 +289,29 @@ class Proxy:
         except NotFound:
             return 0
 
-    def _standing(self, watched: Watched) -> Status:
+    def _held_status(self, watched: TrackedJob) -> Status:
         """What a poller hears of a job that ended, or whose failure is being mended."""
-        id, outcome, talk = watched.new.id, watched.outcome, self._talks.get(watched.new.id)
+        id, outcome, talk = watched.new.id, watched.outcome, self._conversations.get(watched.new.id)
         if outcome is not None:
             self._forget(id)
-            return _ended(id, talk, outcome)
+            return _ended_status(id, talk, outcome)
         held = talk.held if talk is not None else None
         said = held.outcome.fault.message if held is not None and held.outcome.fault is not None else "it failed"
         attempts = talk.attempts if talk is not None else 0
         return Status(job=id, state=JobState.AVAILABLE, attempts=attempts, reason=f"it is being mended: {said}")
 
-    def _steered(self, id: JobId, *, suspended: bool) -> Conversation | None:
+    def _note_suspension(self, id: JobId, *, suspended: bool) -> Conversation | None:
         """Remember that a job is suspended whose next submission is yet to come."""
-        talk = self._talks.get(id)
+        talk = self._conversations.get(id)
         if talk is not None and talk.suspended != suspended:
             talk = replace(talk, suspended=suspended)
-            self._talks.keep(talk)
+            self._conversations.keep(talk)
         return talk
 
     def _forget(self, id: JobId) -> Conversation | None:
         """Nobody waits for this job any more."""
-        self._watched.pop(id, None)
-        return self._talks.close(id)
+        self._tracked.pop(id, None)
+        return self._conversations.close(id)
 
 
 def _newest(id: JobId, talk: Conversation | None) -> tuple[str, JobId]:
@@ -319,16 +319,16 @@ def _newest(id: JobId, talk: Conversation | None) -> tuple[str, JobId]:
     return (talk.domain, talk.newest) if talk is not None else ("", id)
 
 
-def _as_known(found: Status, id: JobId, talk: Conversation | None) -> Status:
+def _under_known_id(found: Status, id: JobId, talk: Conversation | None) -> Status:
     if talk is None:
         return found
     return replace(found, job=id, attempts=talk.earlier_attempts + found.attempts)
 
 
-def _ended(id: JobId, talk: Conversation | None, outcome: Outcome) -> Status:
+def _ended_status(id: JobId, talk: Conversation | None, outcome: Outcome) -> Status:
     state = JobState.COMPLETED if outcome.ok else JobState.FAILED
     held = talk.held if talk is not None else None
-    where = held if held is not None else Held(outcome=outcome, stage="")
+    where = held if held is not None else HeldFailure(outcome=outcome, stage="")
     attempts = talk.attempts if talk is not None else 0
     return Status(
         job=id,

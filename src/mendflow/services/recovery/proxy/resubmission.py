@@ -10,14 +10,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mendflow.core.model.faults import Category, Fault, Stage
+from mendflow.core.model.errors import Conflict, NotFound
+from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Job, JobState, Outcome
-from mendflow.core.model.problems import Conflict, NotFound
-from mendflow.core.recovery.change import changed
-from mendflow.core.recovery.conversation import Conversation, Held, Message, begin
-from mendflow.core.recovery.decided import Decided
-from mendflow.core.recovery.patterns import Patterns, recognise
+from mendflow.core.recovery.conversation import Conversation, ConversationMessage, HeldFailure, begin
+from mendflow.core.recovery.decision_subject import DecisionSubject
+from mendflow.core.recovery.patterns import Patterns, match_pattern
+from mendflow.core.recovery.resubmission import with_changes
 from mendflow.services.base.contracts import (
     Change,
     Clock,
@@ -30,26 +30,30 @@ from mendflow.services.base.contracts import (
 )
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.recovery.proxy.conversations import Talks
-from mendflow.services.recovery.proxy.watched_job import Watched
+from mendflow.services.recovery.proxy.conversations import ConversationStore
+from mendflow.services.recovery.proxy.watched_job import TrackedJob
 
 OUR_QUEUE: Final = "."
-LOST_ANSWERS: Final = frozenset({"submission", "polling", "notification"})
+LOST_ANSWER_STAGES: Final = frozenset({"submission", "polling", "notification"})
 """Stages where an answer may be lost and the job not. Who asks again after another failure is told the same again."""
 
-_STAGES: Final[dict[str, str]] = {Stage.STAGE_IN: "staging", Stage.STAGE_OUT: "staging", Stage.SUBMISSION: "submission"}
+_CONVERSATION_STAGES: Final[dict[str, str]] = {
+    AttemptStage.STAGE_IN: "staging",
+    AttemptStage.STAGE_OUT: "staging",
+    AttemptStage.SUBMISSION: "submission",
+}
 
-Heard = Callable[[JobId, Outcome], Awaitable[None]]
+OutcomeListener = Callable[[JobId, Outcome], Awaitable[None]]
 
 
-class Nobody:
+class NoRepairs:
     """Mends nothing."""
 
     async def failed(self, failure: Failure) -> bool:
         return False
 
 
-NOBODY: Final = Nobody()
+NO_REPAIRS: Final = NoRepairs()
 
 
 class Recovery:
@@ -59,31 +63,31 @@ class Recovery:
         inner: Mapping[str, MetaScheduler],
         ledger: Ledger,
         clock: Clock,
-        talks: Talks,
-        watched: dict[JobId, Watched],
+        conversations: ConversationStore,
+        watched: dict[JobId, TrackedJob],
         patterns: Patterns,
         hub: Hub,
-        heard: Heard,
+        on_outcome: OutcomeListener,
     ) -> None:
         self._inner = inner
         self._ledger = ledger
         self._clock = clock
-        self._talks = talks
-        self._watched = watched
+        self._conversations = conversations
+        self._tracked = watched
         self.patterns = patterns
         self._hub = hub
-        self.heard = heard
+        self.on_outcome = on_outcome
 
     @property
     def repairs(self) -> Repairs:
         """Who mends failed jobs."""
-        return self._hub.provider(Repairs) or NOBODY
+        return self._hub.provider(Repairs) or NO_REPAIRS
 
-    def use(self, patterns: Patterns) -> None:
+    def use_patterns(self, patterns: Patterns) -> None:
         """Recognise conversations by these from now on."""
         self.patterns = patterns
 
-    def at(self, domain: str) -> MetaScheduler:
+    def scheduler_of(self, domain: str) -> MetaScheduler:
         found = self._inner.get(domain)
         if found is None:
             message = f"there is no domain {domain!r} here any more"
@@ -92,25 +96,29 @@ class Recovery:
 
     # A failure
 
-    async def failed(self, watched: Watched, outcome: Outcome, *, stage: str) -> bool:
+    async def failed(self, watched: TrackedJob, outcome: Outcome, *, stage: str) -> bool:
         """Whether somebody mends it; otherwise the flow has heard of it."""
-        talk = self._talk(watched)
-        watched.failing = True
-        last = await self._last(talk) if stage == "execution" else _nothing_known(talk.newest)
-        watched.failing = False
-        if self._watched.get(talk.job) is not watched:
+        talk = self._conversation_of(watched)
+        watched.is_failing = True
+        last = await self._last(talk) if stage == "execution" else _unknown_status(talk.newest)
+        watched.is_failing = False
+        if self._tracked.get(talk.job) is not watched:
             return False  # the flow went on without it
-        held = Held(outcome=outcome, stage=_stage(outcome, stage), host=last.host, site=last.site, pilot=last.pilot)
-        self._note(watched, talk.fail(held, attempts=last.attempts, losses=last.losses))
+        held = HeldFailure(
+            outcome=outcome, stage=_stage(outcome, stage), host=last.host, site=last.site, pilot=last.pilot
+        )
+        self._note(watched, talk.with_failure(held, attempts=last.attempts, losses=last.losses))
         return await self._ask(watched)
 
-    async def attempt_failed(self, watched: Watched, job: Job, outcome: Outcome) -> bool:
+    async def attempt_failed(self, watched: TrackedJob, job: Job, outcome: Outcome) -> bool:
         """The same for an attempt that would be followed by another. If nobody mends it, or could be asked, it was
         never said."""
-        before, last = self._talks.get(watched.new.id), job.history[-1]
+        before, last = self._conversations.get(watched.new.id), job.history[-1]
         stage = _stage(outcome, "execution")
-        held = Held(outcome=outcome, stage=stage, host=last.host, site=last.site, pilot=last.pilot, final=False)
-        talk = self._note(watched, self._talk(watched).fail(held, attempts=job.tries, losses=job.losses))
+        held = HeldFailure(outcome=outcome, stage=stage, host=last.host, site=last.site, pilot=last.pilot, final=False)
+        talk = self._note(
+            watched, self._conversation_of(watched).with_failure(held, attempts=job.tries, losses=job.losses)
+        )
         mended = False
         try:
             mended = await self.repairs.failed(self._failure(watched, talk))
@@ -118,45 +126,45 @@ class Recovery:
             if mended:
                 self._keep(talk.job)
             elif before is not None:
-                self._talks.note(before)
+                self._conversations.note(before)
             else:
-                self._talks.close(talk.job)
+                self._conversations.close(talk.job)
         return mended
 
-    async def take_up(self, watched: Watched, talk: Conversation) -> None:
+    async def take_up(self, watched: TrackedJob, talk: Conversation) -> None:
         """After a crash: follow the newest submission, or ask again who mends its failure, which is decided once. An
         attempt whose failure is held, and which the queue has not ended yet, is ended now."""
         if talk.held is None:
             await self._hand_over(watched, talk)
             return
         if not talk.held.final:
-            inner, new = self.at(talk.domain), self._newest(watched, talk)
+            inner, new = self.scheduler_of(talk.domain), self._newest(watched, talk)
             await inner.submit([new], again=True)
             await inner.cancel(new.id)
         await self._ask(watched)
 
-    async def tell(self, watched: Watched, outcome: Outcome) -> None:
+    async def report_outcome(self, watched: TrackedJob, outcome: Outcome) -> None:
         """Let the flow hear how the job ended, under the id that it knows. Whoever polls hears it when he asks."""
         known = watched.new.id
         watched.outcome = outcome
         if watched.callback is not None:
-            self._watched.pop(known, None)
+            self._tracked.pop(known, None)
             await watched.callback(known, outcome)
-            self._talks.close(known)
+            self._conversations.close(known)
 
-    async def pass_on(self, id: JobId, decided: Decided | None = None) -> None:
+    async def pass_on(self, id: JobId, decided: DecisionSubject | None = None) -> None:
         """Let the flow hear of the failure that is held, unless it is one of a later submission, which others mend."""
-        watched, talk = self._watched.get(id), self._talks.get(id)
+        watched, talk = self._tracked.get(id), self._conversations.get(id)
         if watched is None or watched.outcome is not None or talk is None or talk.held is None:
             return
-        if decided is not None and talk.overtook(decided):
+        if decided is not None and talk.has_overtaken(decided):
             return
-        self._talks.note(talk.hear(Message.FORCE_FAIL))
-        await self.tell(watched, talk.held.outcome)
+        self._conversations.note(talk.with_message(ConversationMessage.FORCE_FAIL))
+        await self.report_outcome(watched, talk.held.outcome)
 
-    async def _ask(self, watched: Watched) -> bool:
+    async def _ask(self, watched: TrackedJob) -> bool:
         known = watched.new.id
-        talk = self._talks.get(known)
+        talk = self._conversations.get(known)
         assert talk is not None
         if await self.repairs.failed(self._failure(watched, talk)):
             self._keep(known)
@@ -166,83 +174,85 @@ class Recovery:
 
     async def _last(self, talk: Conversation) -> Status:
         try:
-            return await self.at(talk.domain).status(talk.newest)
+            return await self.scheduler_of(talk.domain).status(talk.newest)
         except (NotFound, SubmissionFailed):
-            return _nothing_known(talk.newest)
+            return _unknown_status(talk.newest)
 
-    def _talk(self, watched: Watched) -> Conversation:
-        return self._talks.get(watched.new.id) or begin(watched.new.id, watched.new.case, watched.said)
+    def _conversation_of(self, watched: TrackedJob) -> Conversation:
+        return self._conversations.get(watched.new.id) or begin(watched.new.id, watched.new.case, watched.messages)
 
-    def _note(self, watched: Watched, talk: Conversation) -> Conversation:
-        talk = replace(talk, pattern=recognise(self.patterns, watched.said) or talk.pattern)
-        self._talks.note(talk)
+    def _note(self, watched: TrackedJob, talk: Conversation) -> Conversation:
+        talk = replace(talk, pattern=match_pattern(self.patterns, watched.messages) or talk.pattern)
+        self._conversations.note(talk)
         return talk
 
     def _keep(self, known: JobId) -> None:
         """It is being mended, or may have been mended already."""
-        talk = self._talks.get(known)
+        talk = self._conversations.get(known)
         if talk is not None:
-            self._talks.keep(talk)
+            self._conversations.keep(talk)
 
     # What repairs do
 
-    async def resubmit(self, id: JobId, change: Change, key: str, decided: Decided | None = None) -> None:
+    async def resubmit(self, id: JobId, change: Change, key: str, decided: DecisionSubject | None = None) -> None:
         """Submit the job again, changed. One that is still under way is ended first. Nothing happens if the flow waits
         for it no longer, if it was done before, or if others have submitted again what this was decided about."""
-        watched = self._watched.get(id)
+        watched = self._tracked.get(id)
         if watched is None or watched.outcome is not None:
             return
-        before = self._talk(watched)
-        if key not in before.keys and (decided is None or not before.overtook(decided)):
+        before = self._conversation_of(watched)
+        if key not in before.keys and (decided is None or not before.has_overtaken(decided)):
             talk = self._changed(watched, before, change, key, cause=decided.event if decided is not None else key)
-            self._talks.keep(talk)
+            self._conversations.keep(talk)
             if before.held is None:
-                await self.at(before.domain).cancel(before.newest)
+                await self.scheduler_of(before.domain).cancel(before.newest)
             await self._hand_over(watched, talk)
         elif before.held is None:
             await self._hand_over(watched, before)
         await self._ledger.settled()
 
-    async def ask_again(self, id: JobId, message: Message, key: str) -> None:
+    async def ask_again(self, id: JobId, message: ConversationMessage, key: str) -> None:
         """Poll for the newest submission, or register for its end, once more: an answer was lost. Refused for a job
         that is known to have failed, because it would say so again."""
-        watched = self._watched.get(id)
+        watched = self._tracked.get(id)
         if watched is None or watched.outcome is not None:
             return
-        talk = self._talk(watched)
+        talk = self._conversation_of(watched)
         if key in talk.keys:
             return
-        if talk.held is not None and talk.held.stage not in LOST_ANSWERS:
+        if talk.held is not None and talk.held.stage not in LOST_ANSWER_STAGES:
             raise Conflict(f"job {talk.newest} has failed, and would only say so again; re-submit it")
         talk = talk.ask_again(message, key)
-        self._talks.keep(talk)
+        self._conversations.keep(talk)
         try:
             await self._ask_for(watched, talk, message)
         except SubmissionFailed as failed:
-            stage = "polling" if message is Message.REPOLL else "notification"
+            stage = "polling" if message is ConversationMessage.REPOLL else "notification"
             await self.failed(watched, Outcome(fault=failed.fault), stage=stage)
         await self._ledger.settled()
 
-    async def _ask_for(self, watched: Watched, talk: Conversation, message: Message) -> None:
-        inner = self.at(talk.domain)
+    async def _ask_for(self, watched: TrackedJob, talk: Conversation, message: ConversationMessage) -> None:
+        inner = self.scheduler_of(talk.domain)
         try:
-            if message is Message.REPOLL:
+            if message is ConversationMessage.REPOLL:
                 found = await inner.status(talk.newest)
                 if found.outcome is not None:
-                    await self.heard(talk.newest, found.outcome)
+                    await self.on_outcome(talk.newest, found.outcome)
                     return
-            if message is Message.REREGISTER or watched.callback is not None:
-                await inner.subscribe(talk.newest, self.heard)
+            if message is ConversationMessage.REREGISTER or watched.callback is not None:
+                await inner.subscribe(talk.newest, self.on_outcome)
         except NotFound as error:
             fault = Fault(name="neverArrived", category=Category.NETWORK, message=f"it never arrived: {error.message}")
             raise SubmissionFailed(fault) from error
 
-    def _changed(self, watched: Watched, talk: Conversation, change: Change, key: str, *, cause: str) -> Conversation:
+    def _changed(
+        self, watched: TrackedJob, talk: Conversation, change: Change, key: str, *, cause: str
+    ) -> Conversation:
         domain = "" if change.domain == OUR_QUEUE else change.domain or talk.domain
         if domain not in self._inner:
             known = ", ".join(sorted(repr(name) if name else f"'{OUR_QUEUE}' (our own queue)" for name in self._inner))
             raise NotFound(f"there is no domain {domain!r} to submit to; there are {known}")
-        spec = changed(
+        spec = with_changes(
             talk.spec or watched.new.spec,
             resources=change.resources,
             env=change.env,
@@ -251,7 +261,7 @@ class Recovery:
             transfer=change.transfer,
         )
         not_before = self._clock.now() + change.wait_ms if change.wait_ms > 0 else 0
-        return talk.send_again(
+        return talk.with_resubmission(
             key=key,
             cause=cause,
             spec=spec,
@@ -261,29 +271,29 @@ class Recovery:
             staged=change.restage,
         )
 
-    def _newest(self, watched: Watched, talk: Conversation) -> NewJob:
+    def _newest(self, watched: TrackedJob, talk: Conversation) -> NewJob:
         return NewJob(talk.newest, talk.case, talk.spec or watched.new.spec, not_before=talk.not_before)
 
-    async def _hand_over(self, watched: Watched, talk: Conversation) -> None:
+    async def _hand_over(self, watched: TrackedJob, talk: Conversation) -> None:
         """Give the newest submission to its domain, which knows one that it has been given before."""
         try:
-            inner = self.at(talk.domain)
+            inner = self.scheduler_of(talk.domain)
             await inner.submit([self._newest(watched, talk)], again=True)
-            if self._watched.get(talk.job) is not watched:
+            if self._tracked.get(talk.job) is not watched:
                 await inner.cancel(talk.newest)  # the flow went on without it while it was handed over
                 return
             if talk.suspended:
                 await inner.suspend(talk.newest)
             if watched.callback is not None:
-                await inner.subscribe(talk.newest, self.heard)
+                await inner.subscribe(talk.newest, self.on_outcome)
         except SubmissionFailed as failed:
             await self.failed(watched, Outcome(fault=failed.fault), stage="submission")
 
-    def _failure(self, watched: Watched, talk: Conversation) -> Failure:
+    def _failure(self, watched: TrackedJob, talk: Conversation) -> Failure:
         held = talk.held
         assert held is not None and held.outcome.fault is not None
         return Failure(
-            id=f"{talk.newest}:{talk.attempts}:{talk.told}",
+            id=f"{talk.newest}:{talk.attempts}:{talk.reports_sent}",
             job=talk.job,
             real=talk.newest,
             case=talk.case,
@@ -308,8 +318,8 @@ class Recovery:
 def _stage(outcome: Outcome, stage: str) -> str:
     """The stage of the conversation: what the attempt's own says, where that is about files or handing over."""
     fault = outcome.fault
-    return _STAGES.get(fault.stage, stage) if fault is not None else stage
+    return _CONVERSATION_STAGES.get(fault.stage, stage) if fault is not None else stage
 
 
-def _nothing_known(job: JobId) -> Status:
+def _unknown_status(job: JobId) -> Status:
     return Status(job=job, state=JobState.AVAILABLE)

@@ -5,41 +5,41 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.mending import CASE_LEVEL, Decision, ExceptionType
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
-from mendflow.core.model.repair_views import RuleChanged, RuleNamed
-from mendflow.core.model.rules import HOUSE, RuleSet
+from mendflow.core.model.repair import CASE_LEVEL, Decision, ExceptionType
+from mendflow.core.model.repair_views import RuleChange, RuleSelector
+from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules import (
     Candidate,
     Draft,
-    Place,
-    Standing,
-    Tried,
-    add,
+    InsertionPoint,
+    RuleLocation,
+    TrialResult,
+    add_rule,
     candidates,
-    neighbouring,
+    find_passive_rule,
+    locate_rule,
+    neighbour_cornerstone,
     place,
     promote,
     retire,
-    standing,
-    tried_before,
     try_rule,
 )
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.cases.flows import Flows
-from mendflow.services.recovery.decisions import DecisionBook
-from mendflow.services.recovery.rules.store import Outdated, RuleBook
-from mendflow.stores.contract import Where
+from mendflow.services.recovery.decisions import DecisionStore
+from mendflow.services.recovery.rules.store import RuleStore, StaleVersion
+from mendflow.stores.contract import FieldCondition
 
-TRIED_MAX: Final = 10_000
+TRIAL_DECISIONS_MAX: Final = 10_000
 
 
 T = TypeVar("T")
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class RuleRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that somebody wants. With a `decision` that is the case at hand, which says flow, type and task; without
     one, those are said here. `steps` is a new exlet, named `exlet`."""
 
@@ -54,7 +54,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Added(NamedTuple):
+class AddedRule(NamedTuple):
     """The version that the rule is in, its number there and its tree, where it went, and what else would have told its
     case from the neighbour's."""
 
@@ -62,20 +62,20 @@ class Added(NamedTuple):
     type: ExceptionType
     tree: str
     rule: int
-    place: Place
+    place: InsertionPoint
     candidates: list[Candidate]
     promoted: bool = False  # it was there, on trial
 
 
-class Known(NamedTuple):
+class ExistingRule(NamedTuple):
     """A rule of a set that is there already."""
 
     tree: str
     rule: int
 
 
-class RuleOffice:
-    def __init__(self, rules: RuleBook, decisions: DecisionBook, flows: Flows, clock: Clock) -> None:
+class RuleEditor:
+    def __init__(self, rules: RuleStore, decisions: DecisionStore, flows: Flows, clock: Clock) -> None:
         self._rules = rules
         self._decisions = decisions
         self._flows = flows
@@ -96,61 +96,63 @@ class RuleOffice:
     async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSet:
         return await self._rules.restore(name, version, author=who)
 
-    async def add_rule(self, wish: Wish, *, who: str) -> Added:
+    async def add_rule(self, wish: RuleRequest, *, who: str) -> AddedRule:
         """Add a rule for the case at hand. It holds at once. Wished for again, as after a lost answer, it is there."""
-        return await self._made_from_newest(lambda: self._add_rule(wish, who))
+        return await self._retry_on_conflict(lambda: self._add_rule(wish, who))
 
-    async def promote_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+    async def promote_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
         """Put a rule that was on trial in force."""
-        return await self._made_from_newest(lambda: self._promote(name, meant, who))
+        return await self._retry_on_conflict(lambda: self._promote(name, meant, who))
 
-    async def _promote(self, name: str, meant: RuleNamed, who: str) -> RuleChanged:
+    async def _promote(self, name: str, meant: RuleSelector, who: str) -> RuleChange:
         before = self._rules.newest(name)
-        at = standing(before, meant.rule, meant.type, meant.task)
+        at = locate_rule(before, meant.rule, meant.type, meant.task)
         made = promote(before, at.type, at.tree, at.rule, author=who, at=self._clock.now())
-        return await self._changed(before, made, at, who, meant.note or f"rule {at.rule} is in force")
+        return await self._put_changed(before, made, at, who, meant.note or f"rule {at.rule} is in force")
 
-    async def retire_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+    async def retire_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
         """Take a rule out of use."""
-        return await self._made_from_newest(lambda: self._retire(name, meant, who))
+        return await self._retry_on_conflict(lambda: self._retire(name, meant, who))
 
-    async def _retire(self, name: str, meant: RuleNamed, who: str) -> RuleChanged:
+    async def _retire(self, name: str, meant: RuleSelector, who: str) -> RuleChange:
         before = self._rules.newest(name)
-        at = standing(before, meant.rule, meant.type, meant.task)
+        at = locate_rule(before, meant.rule, meant.type, meant.task)
         made = retire(before, at.type, at.tree, at.rule, exceptions=meant.exceptions, author=who, at=self._clock.now())
-        return await self._changed(before, made, at, who, meant.note or f"rule {at.rule} is out of use")
+        return await self._put_changed(before, made, at, who, meant.note or f"rule {at.rule} is out of use")
 
-    async def _changed(self, before: RuleSet, made: RuleSet, at: Standing, who: str, note: str) -> RuleChanged:
+    async def _put_changed(self, before: RuleSet, made: RuleSet, at: RuleLocation, who: str, note: str) -> RuleChange:
         put = await self._rules.put(made, author=who, note=note, expected=before.version)
-        return RuleChanged(rules=put.name, version=put.version, type=at.type, task=at.tree, rule=at.rule)
+        return RuleChange(rules=put.name, version=put.version, type=at.type, task=at.tree, rule=at.rule)
 
-    async def _made_from_newest(self, change: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_on_conflict(self, change: Callable[[], Awaitable[T]]) -> T:
         """Do what changes a set as it is; again, if somebody else has changed it meanwhile."""
         for _ in range(TRIES):
             try:
                 return await change()
-            except Outdated as outdated:
+            except StaleVersion as outdated:
                 message = outdated.message
         raise Conflict(message)
 
-    async def _add_rule(self, wish: Wish, who: str) -> Added:
+    async def _add_rule(self, wish: RuleRequest, who: str) -> AddedRule:
         before, type, task, context = await self._at_hand(wish)
         found = place(before, type, task, context or {})
         if wish.decision and not wish.passive:
             at_hand = await self._decisions.get(wish.decision)
-            if (known := self._known_rule(before, at_hand, wish.condition, wish.exlet, wish.steps)) is not None:
-                return Added(before, type, known.tree, known.rule, found, [])
+            if (known := self._existing_rule(before, at_hand, wish.condition, wish.exlet, wish.steps)) is not None:
+                return AddedRule(before, type, known.tree, known.rule, found, [])
         await self._demand_worklet(before, type, wish.exlet, wish.steps)
-        trial = tried_before(before, type, task, context, self._draft(wish, who)) if not wish.passive else None
+        trial = find_passive_rule(before, type, task, context, self._draft(wish, who)) if not wish.passive else None
         if trial is not None:
-            meant = RuleNamed(rule=trial.rule, type=type, task=trial.tree, note=wish.note)
+            meant = RuleSelector(rule=trial.rule, type=type, task=trial.tree, note=wish.note)
             changed = await self._promote(before.name, meant, who)
-            return Added(self._rules.newest(before.name), type, changed.task, changed.rule, found, [], promoted=True)
-        told_apart = candidates(context, neighbouring(before, type, found)) if context else []
-        grown = add(before, type, task, context, self._draft(wish, who))
+            return AddedRule(
+                self._rules.newest(before.name), type, changed.task, changed.rule, found, [], promoted=True
+            )
+        told_apart = candidates(context, neighbour_cornerstone(before, type, found)) if context else []
+        grown = add_rule(before, type, task, context, self._draft(wish, who))
         note = wish.note or f"rule {grown.rule} added: {wish.exlet}"
         made = await self._rules.put(grown.rule_set, author=who, note=note, expected=before.version)
-        return Added(made, type, grown.tree, grown.rule, found, told_apart)
+        return AddedRule(made, type, grown.tree, grown.rule, found, told_apart)
 
     async def _demand_worklet(self, rules: RuleSet, type: ExceptionType, exlet: str, steps: Flow | None) -> None:
         """Refuse a selection of a flow that is nowhere: it would fail every case that it is chosen for."""
@@ -160,15 +162,17 @@ class RuleOffice:
             await self._flows.look_again(exlet)
             await self._flows.find(exlet)
         except NotFound as missing:
-            raise Invalid(missing.message, field="exlet") from None
+            raise InvalidRequest(missing.message, field="exlet") from None
 
-    async def try_rule(self, wish: Wish, *, limit: int = TRIED_MAX) -> tuple[Tried, list[Decision]]:
+    async def try_rule(
+        self, wish: RuleRequest, *, limit: int = TRIAL_DECISIONS_MAX
+    ) -> tuple[TrialResult, list[Decision]]:
         """Play a rule against the newest past exceptions of its type; nothing changes. Also those it was played
         against."""
         before, type, task, context = await self._at_hand(wish)
-        where = [Where("type", type.value)]
-        if before.name != HOUSE:
-            where.append(Where("flow", before.name))
+        where = [FieldCondition("type", type.value)]
+        if before.name != DEFAULT_RULES:
+            where.append(FieldCondition("flow", before.name))
         past = await self._decisions.search(where, limit=limit)
         return try_rule(before, type, task, self._draft(wish, ""), past, context), past
 
@@ -177,11 +181,11 @@ class RuleOffice:
         found = await self._decisions.get(decision)
         before = self._rules.newest_or_empty(found.flow)
         there = place(before, found.type, found.task, found.context)
-        return candidates(found.context, neighbouring(before, found.type, there))
+        return candidates(found.context, neighbour_cornerstone(before, found.type, there))
 
-    def _known_rule(
+    def _existing_rule(
         self, rules: RuleSet, at_hand: Decision, condition: str, exlet: str, steps: Flow | None
-    ) -> Known | None:
+    ) -> ExistingRule | None:
         """The rule that decides about the case at hand, if that says what is wished for already. Without a condition
         any will do that concludes the exlet."""
         found = place(rules, at_hand.type, at_hand.task, at_hand.context)
@@ -189,21 +193,21 @@ class RuleOffice:
             return None
         rule = rules.trees[at_hand.type][found.tree].rules[found.neighbour]
         same = rule.exlet == exlet and (not condition or rule.condition == condition)
-        own = "" if at_hand.type in CASE_LEVEL else at_hand.task or HOUSE
+        own = "" if at_hand.type in CASE_LEVEL else at_hand.task or DEFAULT_RULES
         if not same or found.tree != own or (steps is not None and rules.exlets.get(exlet) != steps):
             return None
-        return Known(found.tree, rule.id)
+        return ExistingRule(found.tree, rule.id)
 
-    async def _at_hand(self, wish: Wish) -> tuple[RuleSet, ExceptionType, str, dict[str, Value] | None]:
+    async def _at_hand(self, wish: RuleRequest) -> tuple[RuleSet, ExceptionType, str, dict[str, Value] | None]:
         if wish.decision:
             found = await self._decisions.get(wish.decision)
             return self._rules.newest_or_empty(wish.rules or found.flow), found.type, found.task, found.context
         if wish.type is None or not wish.rules:
-            raise Invalid("say which decision the rule is for, or the rule set and the type", field="decision")
+            raise InvalidRequest("say which decision the rule is for, or the rule set and the type", field="decision")
         task = "" if wish.type in CASE_LEVEL else wish.task
         return self._rules.newest_or_empty(wish.rules), wish.type, task, None
 
-    def _draft(self, wish: Wish, who: str) -> Draft:
+    def _draft(self, wish: RuleRequest, who: str) -> Draft:
         return Draft(
             condition=wish.condition,
             exlet=wish.exlet,

@@ -1,8 +1,8 @@
 """The rule sets: every version of each as a document, the newest compiled and in memory.
 
 A version never changes, so what was decided by one can always be looked up. A new version holds from the moment it is
-put, for all cases, running ones included; an exception that was told before has its decision already. `watched` is what
-makes rules free where there are none: by flow, the types of exception that somebody has rules for."""
+put, for all cases, running ones included; an exception that was told before has its decision already. `types_by_flow`
+is what makes rules free where there are none: by flow, the types of exception that somebody has rules for."""
 
 import asyncio
 import logging
@@ -13,33 +13,33 @@ import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.engine import compile_flow
-from mendflow.core.engine.plan import below
+from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions.conditions import condition_flaw
-from mendflow.core.model.flow import Flow, Mend
-from mendflow.core.model.mending import Conclusion, ExceptionType
-from mendflow.core.model.problems import BadRules, Conflict, NotFound
-from mendflow.core.model.rules import HOUSE, RuleSet
+from mendflow.core.model.errors import BadRules, Conflict, NotFound
+from mendflow.core.model.flow import Flow, PrimitiveStep
+from mendflow.core.model.repair import Conclusion, ExceptionType
+from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.steps import misplaced, step_problems
-from mendflow.core.rules import CompiledRules, Verdict, compiled, demand_valid, looking_into
-from mendflow.core.rules.validity import shape_problems
+from mendflow.core.recovery.primitive_checks import misplaced_primitives, step_problems
+from mendflow.core.rules import CompiledRules, RuleVerdict, compile_rules, context_lookup, demand_valid
+from mendflow.core.rules.validation import shape_problems
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flows import check_names
-from mendflow.services.cases.interception_points import Points, RulesChanged
-from mendflow.stores.contract import Document, Store
+from mendflow.services.cases.interception_points import InterceptedTypes, RulesChanged
+from mendflow.stores.contract import Store, StoredDocument
 
 log = logging.getLogger("mendflow.rules")
 
 RULES_KIND: Final = "rules"
-JUDGED_AT_ONCE: Final = 20
+CONDITIONS_PER_SLICE: Final = 20
 VERSION_KIND: Final = "rules-version"
 
 _decode = msgspec.json.Decoder(RuleSet).decode
 
 
-class Outdated(Conflict):
+class StaleVersion(Conflict):
     """The set is not any more what the change was made from."""
 
 
@@ -47,18 +47,18 @@ def version_id(name: str, version: int) -> str:
     return f"{name}/{version:08}"
 
 
-class Watched(dict[str, Points]):
+class RuleTypesByFlow(dict[str, InterceptedTypes]):
     """The types that a flow has rules for: its own and the house's. A flow without rules of its own has the house's."""
 
     def __init__(self, house: frozenset[ExceptionType], flows: Iterable[tuple[str, frozenset[ExceptionType]]]) -> None:
-        super().__init__({flow: Points(types | house) for flow, types in flows})
-        self._house = Points(house)
+        super().__init__({flow: InterceptedTypes(types | house) for flow, types in flows})
+        self._house = InterceptedTypes(house)
 
-    def __missing__(self, flow: str) -> Points:
+    def __missing__(self, flow: str) -> InterceptedTypes:
         return self._house
 
 
-class RuleBook:
+class RuleStore:
     """`house` are the rules that ship with the product: version 0 of the house's set, until somebody changes it.
     `shared`: other servers may change rules as well."""
 
@@ -75,41 +75,43 @@ class RuleBook:
         self._store = store
         self._ledger = ledger
         self._clock = clock
-        self._shipped = replace(house, name=HOUSE, version=0) if house is not None else RuleSet(name=HOUSE)
-        self._sets: dict[str, CompiledRules] = {HOUSE: compiled(self._shipped)}
+        self._shipped = (
+            replace(house, name=DEFAULT_RULES, version=0) if house is not None else RuleSet(name=DEFAULT_RULES)
+        )
+        self._sets: dict[str, CompiledRules] = {DEFAULT_RULES: compile_rules(self._shipped)}
         self._read: dict[str, int] = {}  # the versions of the documents that the sets were read from
         self.shared = shared
         self._hub = hub
-        self.watched = Watched(frozenset(), ())
-        self._watch()
+        self.types_by_flow = RuleTypesByFlow(frozenset(), ())
+        self._refresh_types()
 
     async def start(self) -> None:
         """Read the newest of each set, again where others may have changed it."""
         for found in [each async for each in self._store.scan(RULES_KIND)]:
             await self._take(found)
-        self._watch()
+        self._refresh_types()
 
     async def look_again(self, flow: str) -> None:
         """Before something is decided, where others may have changed rules: read what is newer than we know."""
         newer = [
             each
-            for each in await self._store.get_many(RULES_KIND, [flow, HOUSE])
+            for each in await self._store.get_many(RULES_KIND, [flow, DEFAULT_RULES])
             if self._read.get(each.id) != each.version
         ]
         for found in newer:
             await self._take(found)
         if newer:
-            self._watch()
+            self._refresh_types()
 
-    async def _take(self, found: Document) -> None:
+    async def _take(self, found: StoredDocument) -> None:
         if self._read.get(found.id, 0) > found.version:
             return
         self._read[found.id] = found.version
         try:
-            self._sets[found.id] = compiled(_decode(found.body))
+            self._sets[found.id] = compile_rules(_decode(found.body))
             await self._complete(self._sets[found.id].rule_set)
         except msgspec.MsgspecError:
-            log.exception("the rule set %s cannot be read; put it again", found.id)
+            log.exception("the rule set %s cannot be read; import it again with mendflow rules import", found.id)
 
     async def _complete(self, newest: RuleSet) -> None:
         """The newest version is written before it takes its place among all versions: a crash may be in between."""
@@ -117,32 +119,32 @@ class RuleBook:
         if await self._store.get(VERSION_KIND, id) is None:
             await self._ledger.put_now(VERSION_KIND, id, newest, 0)
 
-    def _watch(self) -> None:
+    def _refresh_types(self) -> None:
         types = {name: types_of(each.rule_set) for name, each in self._sets.items()}
-        house = types.pop(HOUSE)
-        self.watched = Watched(house, types.items())
-        self._hub.publish(RulesChanged(self.watched))
+        house = types.pop(DEFAULT_RULES)
+        self.types_by_flow = RuleTypesByFlow(house, types.items())
+        self._hub.publish(RulesChanged(self.types_by_flow))
 
     # Asking
 
     def judge(
         self, type: ExceptionType, flow: str, task: str, context: dict[str, Value], *, own_only: bool = False
-    ) -> Verdict:
+    ) -> RuleVerdict:
         """What the flow's rules conclude, else the house's. Rules on trial are asked in both."""
-        lookup, trials = looking_into(context), list[Conclusion]()
-        for name in (flow,) if own_only else (flow, HOUSE):
+        lookup, trials = context_lookup(context), list[Conclusion]()
+        for name in (flow,) if own_only else (flow, DEFAULT_RULES):
             found = self._sets.get(name)
             if found is None:
                 continue
             verdict = found.judge(type, task, lookup)
             trials += verdict.trials
             if verdict.conclusion is not None:
-                return Verdict(verdict.conclusion, trials)
-        return Verdict(None, trials)
+                return RuleVerdict(verdict.conclusion, trials)
+        return RuleVerdict(None, trials)
 
-    def has(self, type: ExceptionType, flow: str, *, own_only: bool = False) -> bool:
+    def has_rules(self, type: ExceptionType, flow: str, *, own_only: bool = False) -> bool:
         if not own_only:
-            return type in self.watched[flow]
+            return type in self.types_by_flow[flow]
         own = self._sets.get(flow)
         return own is not None and bool(own.rule_set.trees.get(type))
 
@@ -173,7 +175,7 @@ class RuleBook:
         newest = self._sets.get(name)
         if newest is not None and newest.rule_set.version == version:
             return newest.rule_set
-        if name == HOUSE and version == 0:
+        if name == DEFAULT_RULES and version == 0:
             return self._shipped
         await self._ledger.settled()
         found = await self._store.get(VERSION_KIND, version_id(name, version))
@@ -186,7 +188,7 @@ class RuleBook:
         await self._ledger.settled()
         found = [_decode(each.body) async for each in self._store.scan(VERSION_KIND, f"{name}/")]
         found = [each for each in found if each.name == name]
-        shipped = [self._shipped] if name == HOUSE else []
+        shipped = [self._shipped] if name == DEFAULT_RULES else []
         if not found and not shipped:
             self.newest(name)
         return [*reversed(found), *shipped]
@@ -196,15 +198,17 @@ class RuleBook:
     async def put(self, rules: RuleSet, *, author: str = "", note: str = "", expected: int | None = None) -> RuleSet:
         """Make this the next version of the set. It holds at once. Refused whole if anything in it is wrong, or if the
         newest version is not the expected one."""
-        await _judged(rules)
-        self._demand_right(rules)
+        await _check_conditions(rules)
+        self._demand_valid_rules(rules)
         name = rules.name
         for _ in range(TRIES):
             if self.shared:
                 await self.look_again(name)
             newest = self.newest_or_empty(name)
             if expected is not None and newest.version != expected:
-                raise Outdated(f"rule set {name!r} is at version {newest.version}, not {expected}; look at it again")
+                raise StaleVersion(
+                    f"rule set {name!r} is at version {newest.version}, not {expected}; look at it again"
+                )
             made = replace(
                 rules,
                 version=newest.version + 1,
@@ -223,13 +227,13 @@ class RuleBook:
         if version is None:
             return False
         if self._read.get(made.name, 0) < version:
-            self._sets[made.name], self._read[made.name] = compiled(made), version
-            self._watch()
+            self._sets[made.name], self._read[made.name] = compile_rules(made), version
+            self._refresh_types()
         await self._ledger.put_now(VERSION_KIND, version_id(made.name, made.version), made, 0)
         return True
 
     @staticmethod
-    def _demand_right(rules: RuleSet) -> None:
+    def _demand_valid_rules(rules: RuleSet) -> None:
         demand_valid(rules)
         for exlet in rules.exlets.values():
             check_names(exlet)
@@ -243,7 +247,7 @@ class RuleBook:
         return await self.put(wanted, author=author, note=f"version {version} again")
 
 
-async def _judged(rules: RuleSet) -> None:
+async def _check_conditions(rules: RuleSet) -> None:
     """Judge conditions a few at a time, so that the others are served in between. What was found is remembered for
     whoever asks for all of it; a tree that is none is refused without."""
     trees = [tree for trees in rules.trees.values() for tree in trees.values()]
@@ -252,19 +256,22 @@ async def _judged(rules: RuleSet) -> None:
     conditions = [rule.condition for tree in trees for rule in tree.rules.values()]
     for number, condition in enumerate(conditions, 1):
         condition_flaw(condition)
-        if number % JUDGED_AT_ONCE == 0:
+        if number % CONDITIONS_PER_SLICE == 0:
             await asyncio.sleep(0)
 
 
 def _step_problems(rules: RuleSet) -> Iterator[str]:
     """What is wrong with the primitives of the set's exlets, by themselves and where rules conclude them."""
-    steps = {name: [each for each in below(exlet) if isinstance(each, Mend)] for name, exlet in rules.exlets.items()}
+    steps = {
+        name: [each for each in walk_activities(exlet) if isinstance(each, PrimitiveStep)]
+        for name, exlet in rules.exlets.items()
+    }
     for name, found in steps.items():
         yield from (f"exlet {name}: {problem}" for problem in step_problems(found))
     for type, trees in rules.trees.items():
         concluded = {rule.exlet: None for tree in trees.values() for rule in tree.rules.values()}
         for name in concluded:
-            yield from (f"exlet {name}: {problem}" for problem in misplaced(type, steps.get(name, ())))
+            yield from (f"exlet {name}: {problem}" for problem in misplaced_primitives(type, steps.get(name, ())))
 
 
 def types_of(rules: RuleSet) -> frozenset[ExceptionType]:

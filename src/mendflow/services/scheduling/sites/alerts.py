@@ -4,7 +4,7 @@ answered for long. Each is over when the site is well again."""
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.sites import SiteDocument
 from mendflow.core.scheduling.amounts import duration
-from mendflow.services.base.alerts import AlertBook, Finding
+from mendflow.services.base.alerts import AlertFinding, AlertStore
 
 PAUSED, AWAY = "site-paused", "site-away"
 AWAY_MS = 600_000
@@ -12,7 +12,7 @@ AWAY_MS = 600_000
 
 
 class SiteAlerts:
-    def __init__(self, alerts: AlertBook) -> None:
+    def __init__(self, alerts: AlertStore) -> None:
         self._alerts = alerts
 
     async def look(self, document: SiteDocument, now: Instant) -> None:
@@ -27,11 +27,11 @@ class SiteAlerts:
                 await self._alerts.close(known)
 
 
-def _paused(document: SiteDocument) -> Finding | None:
+def _paused(document: SiteDocument) -> AlertFinding | None:
     paused, name = document.paused, document.site.name
     if paused is None or paused.by or document.removed:
         return None
-    return Finding(
+    return AlertFinding(
         kind="site-paused",
         subject=name,
         episode=str(paused.at),
@@ -40,11 +40,11 @@ def _paused(document: SiteDocument) -> Finding | None:
     )
 
 
-def _away(document: SiteDocument, now: Instant) -> Finding | None:
+def _away(document: SiteDocument, now: Instant) -> AlertFinding | None:
     since, name = document.unheard_since, document.site.name
     if not since or now - since < AWAY_MS or document.removed:
         return None
-    return Finding(
+    return AlertFinding(
         kind="site-away",
         subject=name,
         episode=str(since),

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from mendflow.core.model.sites import Answer, Found, PilotSubmission, Site
+from mendflow.core.model.sites import BatchJobStatus, PilotSubmission, Site, SubmitResult
 
 
-class BatchSystems(Protocol):
+class SiteBatchSystems(Protocol):
     """Whichever a site has. Nothing here lasts longer than the site's settings allow, whatever a batch system does."""
 
     @property
@@ -19,16 +19,16 @@ class BatchSystems(Protocol):
         """Whether pilots would know where to go: not before the server can be reached."""
         ...
 
-    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, Answer]:
+    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, SubmitResult]:
         """Each gets an answer. Never raises."""
         ...
 
-    async def find(self, site: Site) -> dict[str, Found]:
-        """What it has by names of this site. Raises BatchAway."""
+    async def find(self, site: Site) -> dict[str, BatchJobStatus]:
+        """What it has by names of this site. Raises BatchSystemUnavailable."""
         ...
 
     async def cancel(self, site: Site, names: Collection[str]) -> None:
-        """Raises BatchAway."""
+        """Raises BatchSystemUnavailable."""
         ...
 
     async def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:

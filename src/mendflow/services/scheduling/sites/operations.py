@@ -5,7 +5,7 @@ from typing import Protocol
 from mendflow.core.model.sites import Site, SiteView
 
 
-class SitesFace(Protocol):
+class SiteOperations(Protocol):
     async def sites(self) -> list[SiteView]: ...
     async def site(self, name: str) -> SiteView: ...
     async def put_site(self, site: Site, *, who: str) -> SiteView:

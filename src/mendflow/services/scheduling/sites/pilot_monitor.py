@@ -14,23 +14,31 @@ from functools import partial
 
 import msgspec
 
+from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.jobs import Resources
-from mendflow.core.model.problems import Mistake, StoreUnavailable
-from mendflow.core.model.sites import Answer, BatchAway, Found, Offered, PilotSubmission, Purpose, SiteDocument
-from mendflow.core.model.sync import LEAVES, SyncRequest
+from mendflow.core.model.sites import (
+    BatchJobStatus,
+    BatchSystemUnavailable,
+    PilotOffer,
+    PilotSubmission,
+    Purpose,
+    SiteDocument,
+    SubmitResult,
+)
+from mendflow.core.model.sync import LEAVE_REASONS, SyncRequest
 from mendflow.core.scheduling import submissions, surplus
-from mendflow.core.scheduling.provision import Group, Plan, Standing, plan
-from mendflow.core.scheduling.site_fit import lacking
-from mendflow.core.scheduling.submissions import Seen
+from mendflow.core.scheduling.provision import JobGroup, ProvisionPlan, SitePilots, plan
+from mendflow.core.scheduling.site_fit import missing_for
+from mendflow.core.scheduling.submissions import SiteObservation
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.scheduling.pilot_records import PilotRecord
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.sites.alerts import SiteAlerts
-from mendflow.services.scheduling.sites.batch_systems import BatchSystems
-from mendflow.services.scheduling.sites.site_store import KnownSite, SiteBook
+from mendflow.services.scheduling.sites.batch_systems import SiteBatchSystems
+from mendflow.services.scheduling.sites.site_store import KnownSite, SiteStore
 
 log = logging.getLogger("mendflow.sites")
 
@@ -43,7 +51,7 @@ GROUPS_MAX = 100
 """Of so many kinds of waiting jobs a server tells the others."""
 
 
-class _Decided(msgspec.Struct, frozen=True):
+class _SitePlan(msgspec.Struct, frozen=True):
     """The document as it is to be written, and what is to be done when it is."""
 
     document: SiteDocument
@@ -51,7 +59,7 @@ class _Decided(msgspec.Struct, frozen=True):
     cancel: tuple[str, ...]
 
 
-class About(msgspec.Struct, frozen=True):
+class SiteHelp(msgspec.Struct, frozen=True):
     """What sites do about a job: those whose pilots could take it, and why others' could not."""
 
     helps: list[str]
@@ -64,38 +72,38 @@ class PilotMonitor:
     def __init__(
         self,
         *,
-        book: SiteBook,
+        store: SiteStore,
         clock: Clock,
         membership: OwnMembership,
-        meta: QueueAndPilots,
+        meta: PilotScheduler,
         alerts: SiteAlerts,
-        batches: BatchSystems | None,
+        batch_systems: SiteBatchSystems | None,
         look_ms: int = LOOK_MS,
     ) -> None:
-        self._book = book
+        self._store = store
         self._clock = clock
         self._membership = membership
         self._meta = meta
         self._alerts = alerts
-        self._batches = batches
+        self._batch_systems = batch_systems
         self._look_ms = look_ms
         self._started_at = clock.now()
         self._task: asyncio.Task[None] | None = None
         self._looking: dict[str, asyncio.Task[None]] = {}
-        self._said: dict[str, list[SyncRequest]] = {}  # by site, and not written yet
-        self._telling: asyncio.Task[None] | None = None
-        self._tidied: dict[str, Instant] = {}
-        self._swept_at: Instant = 0
+        self._reports: dict[str, list[SyncRequest]] = {}  # by site, and not written yet
+        self._writing: asyncio.Task[None] | None = None
+        self._tidied_at: dict[str, Instant] = {}
+        self._last_sweep_at: Instant = 0
         self._sites: dict[str, SiteDocument] = {}  # as they were at the last look
 
     def start(self) -> None:
         self._started_at = self._clock.now()
-        if self._batches is None:
+        if self._batch_systems is None:
             return
         self._task = asyncio.create_task(self._run(), name="pilot monitor")
 
     async def stop(self) -> None:
-        tasks = [task for task in (*self._looking.values(), self._telling, self._task) if task is not None]
+        tasks = [task for task in (*self._looking.values(), self._writing, self._task) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -107,37 +115,41 @@ class PilotMonitor:
         something is being written is written together."""
         if not (site := submissions.site_of(request.submission)):
             return  # somebody has submitted it by hand
-        self._said.setdefault(site, []).append(request)
-        if self._telling is None or self._telling.done():
-            self._telling = asyncio.create_task(self._tell(), name="what pilots of sites say")
+        self._reports.setdefault(site, []).append(request)
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write_reports(), name="what pilots of sites say")
 
-    async def heard_out(self) -> None:
+    async def wait_reports_written(self) -> None:
         """Wait until what pilots have said is written down."""
-        if self._telling is not None:
-            await self._telling
+        if self._writing is not None:
+            await self._writing
 
-    async def _tell(self) -> None:
-        while self._said:
-            site, said = self._said.popitem()
+    async def _write_reports(self) -> None:
+        while self._reports:
+            site, said = self._reports.popitem()
             try:
-                document = await self._book.change(site, partial(self._told, said))
+                document = await self._store.change(site, partial(self._apply_report, said))
                 if document is not None:
                     await self._alerts.look(document, self._clock.now())
-            except Mistake as error:  # the store is away: the next look sees what this would have told
-                log.warning("what pilots of site %s said could not be written: %s", site, error.message)
+            except RequestError as error:  # the store is away: the next look sees what this would have told
+                log.warning("reports of pilots of site %s could not be written: %s", site, error.message)
 
-    def _told(self, said: list[SyncRequest], document: SiteDocument) -> SiteDocument:
+    def _apply_report(self, said: list[SyncRequest], document: SiteDocument) -> SiteDocument:
         now = self._clock.now()
         for request in said:
             name, pilot = request.submission, request.pilot
             if request.unfit:
-                document = submissions.heard_of(document, name, now)
-                document = submissions.close(document, name, "unfit", now=now, why=request.unfit, pilot=pilot)
+                document = submissions.record_contact(document, name, now)
+                document = submissions.close_submission(
+                    document, name, "unfit", now=now, why=request.unfit, pilot=pilot
+                )
                 continue
-            has = Offered(at=now, capacity=request.capacity, host=request.host, ttl_ms=request.ttl_ms)
-            document = submissions.worked(document, name, pilot, now, has)
+            has = PilotOffer(at=now, capacity=request.capacity, host=request.host, ttl_ms=request.ttl_ms)
+            document = submissions.record_working_pilot(document, name, pilot, now, has)
             if request.leaving:
-                document = submissions.close(document, name, "left", now=now, why=LEAVES.get(request.leaves, ""))
+                document = submissions.close_submission(
+                    document, name, "left", now=now, why=LEAVE_REASONS.get(request.leaves, "")
+                )
         return document
 
     # Looking
@@ -147,17 +159,17 @@ class PilotMonitor:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("sites could not be looked at: %s", error.message)
+                log.warning("sites could not be checked: %s", error.message)
             except Exception:  # no site would ever get a pilot again: the next look may succeed
-                log.exception("sites could not be looked at")
+                log.exception("sites could not be checked")
             await self._clock.sleep(self._look_ms)
 
     async def look(self) -> None:
         """Look at the sites that are this server's to look at, each by itself; those of an earlier look that still
         wait for their batch systems are left to it."""
-        if self._batches is None or not self._batches.ready or not self._membership.may_promise():
+        if self._batch_systems is None or not self._batch_systems.ready or not self._membership.may_promise():
             return
-        sites = await self._book.all()
+        sites = await self._store.all()
         self._sites = {each.document.site.name: each.document for each in sites}
         waiting = self.demand() if sites else []
         shares = {each.document.site.name: each.document.site.pilots.share for each in sites}
@@ -165,99 +177,99 @@ class PilotMonitor:
         for known in sites:
             name = known.document.site.name
             task = self._looking.get(name)
-            if self._acts(known.document) and (task is None or task.done()):
-                self._looking[name] = asyncio.create_task(self._look_at(self._batches, known, waiting))
+            if self._is_responsible(known.document) and (task is None or task.done()):
+                self._looking[name] = asyncio.create_task(self._look_at(self._batch_systems, known, waiting))
             waiting = list(self._plan(known.document, waiting).uncovered)
-        await self._sweep(self._batches)
+        await self._sweep(self._batch_systems)
 
-    async def _sweep(self, batches: BatchSystems) -> None:
+    async def _sweep(self, batch_systems: SiteBatchSystems) -> None:
         """After sites that are no more. No folder of a new one is made before the next look."""
         now = self._clock.now()
-        if now - self._swept_at >= TIDY_MS:
-            self._swept_at = now
-            await batches.sweep(self._sites.keys())
+        if now - self._last_sweep_at >= TIDY_MS:
+            self._last_sweep_at = now
+            await batch_systems.sweep(self._sites.keys())
 
     async def looked(self) -> None:
         """Wait until the looks that are under way are over."""
         await asyncio.gather(*self._looking.values())
 
-    async def _look_at(self, batches: BatchSystems, known: KnownSite, waiting: list[Group]) -> None:
+    async def _look_at(self, batch_systems: SiteBatchSystems, known: KnownSite, waiting: list[JobGroup]) -> None:
         try:
-            await self._attend(batches, known, waiting)
+            await self._reconcile(batch_systems, known, waiting)
         except StoreUnavailable as error:
-            log.warning("site %s could not be looked at: %s", known.document.site.name, error.message)
+            log.warning("site %s could not be checked: %s", known.document.site.name, error.message)
         except Exception:  # whatever it is, the other sites and the next look go on
-            log.exception("site %s could not be looked at", known.document.site.name)
+            log.exception("site %s could not be checked", known.document.site.name)
 
-    async def _attend(self, batches: BatchSystems, known: KnownSite, waiting: list[Group]) -> None:
+    async def _reconcile(self, batch_systems: SiteBatchSystems, known: KnownSite, waiting: list[JobGroup]) -> None:
         """The batch system may take its time. So the document is read again before anything is decided; a pilot that
         comes or goes meanwhile, and is written down there, costs another try and no more."""
         name = known.document.site.name
-        found, why = await self._found(batches, known.document, waiting)
+        found, why = await self._query_batch_system(batch_systems, known.document, waiting)
         for _ in range(TRIES_MAX):
-            fresh = await self._book.find(name)
+            fresh = await self._store.find(name)
             if fresh is None:
                 return
-            decided = self._decided(fresh.document, found, why, waiting)
+            decided = self._decide(fresh.document, found, why, waiting)
             gone = decided.document.removed and self._is_empty(decided.document, found)
-            written = await self._book.write(fresh, None if gone else decided.document)
+            written = await self._store.write(fresh, None if gone else decided.document)
             if gone:
                 await self._alerts.look(decided.document, self._clock.now())
                 return
             if written is not None:
                 await self._alerts.look(decided.document, self._clock.now())
-                await self._do(batches, decided)
+                await self._carry_out(batch_systems, decided)
                 return
 
-    def _is_empty(self, document: SiteDocument, found: Mapping[str, Found] | None) -> bool:
+    def _is_empty(self, document: SiteDocument, found: Mapping[str, BatchJobStatus] | None) -> bool:
         """Whether nothing is left of its pilots. Where they are to be ended and nobody can be asked, those that are not
         heard are left to themselves."""
-        given_up = document.emptied and found is None and not self._heard_at(document)
+        given_up = document.emptied and found is None and not self._pilots_by_submission(document)
         return not document.open or given_up
 
-    async def _do(self, batches: BatchSystems, decided: _Decided) -> None:
+    async def _carry_out(self, batch_systems: SiteBatchSystems, decided: _SitePlan) -> None:
         document, site = decided.document, decided.document.site
         if decided.cancel:
             try:
-                await batches.cancel(site, decided.cancel)
-            except BatchAway as error:
-                log.warning("site %s: %d pilots could not be taken back: %s", site.name, len(decided.cancel), error)
+                await batch_systems.cancel(site, decided.cancel)
+            except BatchSystemUnavailable as error:
+                log.warning("site %s: %d pilots could not be cancelled: %s", site.name, len(decided.cancel), error)
         if decided.new:
             log.info("site %s: submitting %d pilots", site.name, len(decided.new))
-            answers = await batches.submit(site, decided.new)
-            changed = await self._book.change(site.name, lambda it: self._answered(it, answers))
+            answers = await batch_systems.submit(site, decided.new)
+            changed = await self._store.change(site.name, lambda it: self._note_answers(it, answers))
             if changed is not None:
                 await self._alerts.look(changed, self._clock.now())
         now = self._clock.now()
-        if now - self._tidied.get(site.name, 0) >= TIDY_MS:
-            self._tidied[site.name] = now
+        if now - self._tidied_at.get(site.name, 0) >= TIDY_MS:
+            self._tidied_at[site.name] = now
             left = [each.name for each in document.endings if each.how == "left" and each.at <= now - TIDY_MS]
-            await batches.tidy(site, keep=document.open.keys(), left=left)
+            await batch_systems.tidy(site, keep=document.open.keys(), left=left)
 
-    def _answered(self, document: SiteDocument, answers: Mapping[str, Answer]) -> SiteDocument:
-        return submissions.answered(document, answers, self._clock.now())
+    def _note_answers(self, document: SiteDocument, answers: Mapping[str, SubmitResult]) -> SiteDocument:
+        return submissions.apply_answers(document, answers, self._clock.now())
 
-    async def _found(
-        self, batches: BatchSystems, document: SiteDocument, waiting: list[Group]
-    ) -> tuple[dict[str, Found] | None, str]:
+    async def _query_batch_system(
+        self, batch_systems: SiteBatchSystems, document: SiteDocument, waiting: list[JobGroup]
+    ) -> tuple[dict[str, BatchJobStatus] | None, str]:
         """What the batch system has; None and why, if it does not say. It is not asked while nothing depends on it."""
-        heard = self._heard_at(document)
+        heard = self._pilots_by_submission(document)
         sure = all(not each.inactive and each.name in heard for each in document.open.values())
         asks = document.removed or document.unheard_since or self._plan(document, waiting).pilots
         if sure and not asks:
-            return {name: Found("running") for name in document.open}, ""
+            return {name: BatchJobStatus("running") for name in document.open}, ""
         try:
-            found = await batches.find(document.site)
-        except BatchAway as error:
+            found = await batch_systems.find(document.site)
+        except BatchSystemUnavailable as error:
             return None, str(error)
         return {name: each for name, each in found.items() if submissions.is_ours(document, name)}, ""
 
-    def _decided(
-        self, document: SiteDocument, found: dict[str, Found] | None, why: str, waiting: list[Group]
-    ) -> _Decided:
+    def _decide(
+        self, document: SiteDocument, found: dict[str, BatchJobStatus] | None, why: str, waiting: list[JobGroup]
+    ) -> _SitePlan:
         now = self._clock.now()
-        heard = self._heard_at(document)
-        seen = Seen(
+        heard = self._pilots_by_submission(document)
+        seen = SiteObservation(
             found=found,
             heard={name: pilot.id for name, pilot in heard.items()},
             offers={name: _offered(pilot, now) for name, pilot in heard.items()},
@@ -267,34 +279,34 @@ class PilotMonitor:
             watched_since=self._started_at,
             why=why,
         )
-        looked = submissions.look(document, seen)
+        looked = submissions.apply_observation(document, seen)
         intended = self._plan(looked.document, waiting)
         purposes: list[Purpose] = ["jobs" for _ in range(intended.for_jobs)]
         purposes += ["ready" for _ in range(intended.ready)]
         written, new = submissions.reserve(looked.document, purposes, now=now, by=self._membership.id)
-        _, but = submissions.allowed(looked.document, now)
+        _, but = submissions.submission_allowance(looked.document, now)
         reasons = (*intended.reasons, *([but] if but else []))
-        return _Decided(msgspec.structs.replace(written, reasons=reasons), new, looked.cancel)
+        return _SitePlan(msgspec.structs.replace(written, reasons=reasons), new, looked.cancel)
 
-    def _plan(self, document: SiteDocument, waiting: list[Group]) -> Plan:
-        most, _ = submissions.allowed(document, self._clock.now())
+    def _plan(self, document: SiteDocument, waiting: list[JobGroup]) -> ProvisionPlan:
+        most, _ = submissions.submission_allowance(document, self._clock.now())
         return plan(document.site, self.standing(document), waiting, most=most, offered=document.offered)
 
     # What is there
 
-    def demand(self) -> list[Group]:
+    def demand(self) -> list[JobGroup]:
         """The jobs that wait, here and at the other servers."""
         own = groups_of(self._meta, self._clock.now())
         return [*own, *(group for server in self._membership.living() for group in server.demand)]
 
-    def standing(self, document: SiteDocument) -> Standing:
+    def standing(self, document: SiteDocument) -> SitePilots:
         """Pilots of the site as they are: those that were submitted, and those that somebody started by hand."""
         here = [pilot for pilot in self._pilots() if pilot.site == document.site.name]
         free = [pilot.free_slots == pilot.capacity.slots for pilot in here]
         inactive = [each for each in document.open.values() if each.inactive]
         withdrawn = sum(each.cancelled_at > 0 for each in inactive)
         unheard = len(document.open) - len(inactive) - sum(pilot.submission in document.open for pilot in here)
-        return Standing(
+        return SitePilots(
             inactive=len(inactive) - withdrawn + max(0, unheard),
             withdrawn=withdrawn,
             idle=sum(free),
@@ -302,18 +314,18 @@ class PilotMonitor:
             free_slots=sum(pilot.free_slots for pilot in here),
         )
 
-    def about(self, needs: Resources) -> About:
+    def about(self, needs: Resources) -> SiteHelp:
         """What sites do about a job that waits, in sentences; of one that is bound to a site, only that site."""
         sites = [each for name, each in self._sites.items() if needs.site in ("", name)]
-        lacks = [(each, lacking(each.site, needs, each.offered)) for each in sites]
-        return About(
+        lacks = [(each, missing_for(each.site, needs, each.offered)) for each in sites]
+        return SiteHelp(
             helps=[self._sentence(each) for each, lack in lacks if not lack],
             cannot=[f"site {each.site.name} has no pilots that could take it: {lack}" for each, lack in lacks if lack],
         )
 
-    def on_the_way(self, needs: Resources) -> bool:
+    def is_pilot_coming(self, needs: Resources) -> bool:
         """Whether a pilot is coming that could take such a job."""
-        sites = [each for each in self._sites.values() if not lacking(each.site, needs, each.offered)]
+        sites = [each for each in self._sites.values() if not missing_for(each.site, needs, each.offered)]
         return any(self.standing(each).inactive for each in sites)
 
     def idle_exit_ms(self, name: str) -> int:
@@ -326,9 +338,9 @@ class PilotMonitor:
         coming = "1 pilot is coming" if has.inactive == 1 else f"{has.inactive} pilots are coming"
         counts = f"{coming}, {has.idle} {'is' if has.idle == 1 else 'are'} idle and {has.busy} busy"
         last = document.reasons[-1] if document.reasons else "not looked at yet"
-        return f"site {document.site.name}: {counts}; {self.nobody_acts(document) or last}"
+        return f"site {document.site.name}: {counts}; {self.why_unmanaged(document) or last}"
 
-    def _heard_at(self, document: SiteDocument) -> dict[str, PilotRecord]:
+    def _pilots_by_submission(self, document: SiteDocument) -> dict[str, PilotRecord]:
         return {
             pilot.submission: pilot
             for pilot in self._pilots()
@@ -340,34 +352,36 @@ class PilotMonitor:
         oldest = self._clock.now() - self._meta.leases.lease_ms
         return [pilot for pilot in self._meta.pilots.values() if pilot.seen_at and pilot.seen_at >= oldest]
 
-    def _acts(self, document: SiteDocument) -> bool:
+    def _is_responsible(self, document: SiteDocument) -> bool:
         """Whether this server is the one that looks at the site: of those that can, the first by name."""
-        able = self._able(document)
+        able = self._able_servers(document)
         return bool(able) and min(able) == self._membership.id
 
-    def nobody_acts(self, document: SiteDocument) -> str:
+    def why_unmanaged(self, document: SiteDocument) -> str:
         """Why no server looks at the site, in words; nothing if one does."""
-        if self._batches is None or self._able(document):
+        if self._batch_systems is None or self._able_servers(document):
             return ""
         host = document.site.batch.host
         return f"nothing is submitted: no server is on {host}, and only one there may speak to its batch system"
 
-    def _able(self, document: SiteDocument) -> list[str]:
+    def _able_servers(self, document: SiteDocument) -> list[str]:
         """The servers that can speak to its batch system."""
         host = document.site.batch.host
-        own = [self._membership.id] if self._batches is not None and host in ("", self._batches.host) else []
+        own = (
+            [self._membership.id] if self._batch_systems is not None and host in ("", self._batch_systems.host) else []
+        )
         return own + [each.id for each in self._membership.living() if _is_at(each, host)]
 
 
-def groups_of(meta: QueueAndPilots, now: Instant) -> list[Group]:
+def groups_of(meta: PilotScheduler, now: Instant) -> list[JobGroup]:
     """What waits in a server's queue, by what it needs."""
-    groups = [Group(each.needs, each.jobs, max(0, now - each.since)) for each in meta.queue.waiting(())]
+    groups = [JobGroup(each.needs, each.jobs, max(0, now - each.since)) for each in meta.queue.waiting(())]
     return sorted(groups, key=lambda group: -group.jobs)[:GROUPS_MAX]
 
 
-def _offered(pilot: PilotRecord, now: Instant) -> Offered:
+def _offered(pilot: PilotRecord, now: Instant) -> PilotOffer:
     ttl_ms = max(1, pilot.ends_at - now) if pilot.ends_at else 0
-    return Offered(at=now, capacity=pilot.capacity, host=pilot.host, ttl_ms=ttl_ms)
+    return PilotOffer(at=now, capacity=pilot.capacity, host=pilot.host, ttl_ms=ttl_ms)
 
 
 def _is_at(server: ServerDocument, host: str) -> bool:

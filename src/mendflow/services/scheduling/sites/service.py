@@ -9,22 +9,22 @@ from mendflow.core.model.data import StorageElement
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.sites import Site, SiteDocument, SiteView
 from mendflow.core.scheduling import submissions
-from mendflow.services.base.alerts import AlertBook
+from mendflow.services.base.alerts import AlertStore
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.sites.alerts import SiteAlerts
-from mendflow.services.scheduling.sites.batch_systems import BatchSystems
+from mendflow.services.scheduling.sites.batch_systems import SiteBatchSystems
 from mendflow.services.scheduling.sites.pilot_monitor import PilotMonitor
-from mendflow.services.scheduling.sites.site_store import SiteBook
+from mendflow.services.scheduling.sites.site_store import SiteStore
 from mendflow.stores.contract import Store
 
-Elements = Callable[[str], Awaitable[StorageElement | None]]
+FindElement = Callable[[str], Awaitable[StorageElement | None]]
 """The storage element of a name, if there is one."""
 
 
-class Provisioning:
+class SiteService:
     def __init__(
         self,
         *,
@@ -32,39 +32,39 @@ class Provisioning:
         ledger: Ledger,
         clock: Clock,
         membership: OwnMembership,
-        meta: QueueAndPilots,
-        alerts: AlertBook,
-        batches: BatchSystems | None,
-        elements: Elements,
+        meta: PilotScheduler,
+        alerts: AlertStore,
+        batch_systems: SiteBatchSystems | None,
+        elements: FindElement,
         look_ms: int,
         chance: Callable[[int], str] = secrets.token_hex,
     ) -> None:
         self._clock = clock
-        self._batches = batches
+        self._batch_systems = batch_systems
         self._elements = elements
         self._alerts = SiteAlerts(alerts)
-        self.book = SiteBook(store, ledger, clock, chance)
+        self.site_store = SiteStore(store, ledger, clock, chance)
         self.monitor = PilotMonitor(
-            book=self.book,
+            store=self.site_store,
             clock=clock,
             membership=membership,
             meta=meta,
             alerts=self._alerts,
-            batches=batches,
+            batch_systems=batch_systems,
             look_ms=look_ms,
         )
 
     async def all(self) -> list[SiteView]:
         now = self._clock.now()
-        return [self._view(known.document, now) for known in await self.book.all()]
+        return [self._view(known.document, now) for known in await self.site_store.all()]
 
     async def get(self, name: str) -> SiteView:
-        return await self._warned((await self.book.get(name)).document)
+        return await self._view_with_warnings((await self.site_store.get(name)).document)
 
     async def put(self, site: Site, *, who: str) -> SiteView:
-        return await self._warned(await self.book.put(site, who=who))
+        return await self._view_with_warnings(await self.site_store.put(site, who=who))
 
-    async def _warned(self, document: SiteDocument) -> SiteView:
+    async def _view_with_warnings(self, document: SiteDocument) -> SiteView:
         """The site with what its settings name and what is not there. None of that is refused: it may come later, or be
         there on another server."""
         site, warnings = document.site, []
@@ -73,25 +73,25 @@ class Provisioning:
                 f"there is no storage element {storage}: its pilots read from and write to others; add it with"
                 f" `mendflow data storage add`, or name one that `mendflow data storage list` shows"
             )
-        if self._batches is not None:
-            warnings += await self._batches.lacks(site)
+        if self._batch_systems is not None:
+            warnings += await self._batch_systems.lacks(site)
         return msgspec.structs.replace(self._view(document, self._clock.now()), warnings=warnings)
 
     async def pause(self, name: str, *, who: str, why: str) -> SiteView:
-        return self._view(await self.book.pause(name, who=who, why=why), self._clock.now())
+        return self._view(await self.site_store.pause(name, who=who, why=why), self._clock.now())
 
     async def resume(self, name: str) -> SiteView:
-        document = await self.book.resume(name)
+        document = await self.site_store.resume(name)
         await self._alerts.look(document, self._clock.now())
         return self._view(document, self._clock.now())
 
     async def remove(self, name: str, *, force: bool) -> SiteView:
-        document = await self.book.remove(name, force=force)
+        document = await self.site_store.remove(name, force=force)
         await self._alerts.look(document, self._clock.now())
         return self._view(document, self._clock.now())
 
     def _view(self, document: SiteDocument, now: Instant) -> SiteView:
-        standing, nobody = self.monitor.standing(document), self.monitor.nobody_acts(document)
+        standing, nobody = self.monitor.standing(document), self.monitor.why_unmanaged(document)
         return SiteView(
             site=document.site,
             state="removed" if document.removed else "paused" if document.paused is not None else "active",

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
-from mendflow.core.model.sites import Site, SiteDocument, flaw
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
+from mendflow.core.model.sites import Site, SiteDocument, site_flaw
 from mendflow.core.scheduling import submissions
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
@@ -27,7 +27,7 @@ class KnownSite(msgspec.Struct, frozen=True):
     version: int
 
 
-class SiteBook:
+class SiteStore:
     """`chance` gives so many random bytes, in hexadecimal."""
 
     def __init__(self, store: Store, ledger: Ledger, clock: Clock, chance: Callable[[int], str]) -> None:
@@ -72,13 +72,13 @@ class SiteBook:
 
     async def put(self, site: Site, *, who: str) -> SiteDocument:
         """A new site, or other settings of one that is there: what runs there goes on."""
-        if wrong := flaw(site):
-            raise Invalid(wrong, field="site")
+        if wrong := site_flaw(site):
+            raise InvalidRequest(wrong, field="site")
         found = await self.change(site.name, lambda known: settled(known, site))
         if found is not None:
             return found
         if len(await self.all()) >= SITES_MAX:
-            raise Invalid(f"there are {SITES_MAX} sites already; remove some")
+            raise InvalidRequest(f"there are {SITES_MAX} sites already; remove some")
         document = SiteDocument(site=site, made_at=self._clock.now(), made_by=who, mark=self._chance(3))
         if await self._ledger.put_now(SITE_KIND, site.name, document, 0) is None:
             raise Conflict(f"somebody else has added the site {site.name} just now; look at it, and try again")
@@ -86,10 +86,12 @@ class SiteBook:
 
     async def pause(self, name: str, *, who: str, why: str) -> SiteDocument:
         told, now = why or f"by {who}", self._clock.now()
-        return self._there(name, await self.change(name, lambda it: submissions.pause(it, told, now=now, by=who)))
+        return self._demand_found(
+            name, await self.change(name, lambda it: submissions.pause(it, told, now=now, by=who))
+        )
 
     async def resume(self, name: str) -> SiteDocument:
-        return self._there(name, await self.change(name, _resumed))
+        return self._demand_found(name, await self.change(name, _resume))
 
     async def remove(self, name: str, *, force: bool) -> SiteDocument:
         """It goes when its last pilot does; with `force` these are ended."""
@@ -102,15 +104,15 @@ class SiteBook:
             return last if known.open else None
 
         await self.change(name, removed)
-        return self._there(name, last)
+        return self._demand_found(name, last)
 
-    def _there(self, name: str, document: SiteDocument | None) -> SiteDocument:
+    def _demand_found(self, name: str, document: SiteDocument | None) -> SiteDocument:
         if document is None:
             raise NotFound(f"there is no site {name!r}; `mendflow admin sites` lists them")
         return document
 
 
-def _resumed(known: SiteDocument) -> SiteDocument:
+def _resume(known: SiteDocument) -> SiteDocument:
     if known.removed:
         raise Conflict(
             f"the site {known.site.name} is being removed; `mendflow admin sites add FILE` with its settings keeps it"

@@ -1,0 +1,1 @@
+"""Experiments with the simulator, outside the wheel: `python -m experiments.paper`, `python -m experiments.beyond`."""

@@ -1,0 +1,111 @@
+"""All batch systems as one: whichever a site has, it is spoken to in the same way, and never for longer than it may."""
+
+import asyncio
+import socket
+from collections.abc import Collection, Sequence
+from importlib.util import find_spec
+from typing import Final
+
+import msgspec
+
+from mendflow.batch.commands import missing_commands, unset_variables
+from mendflow.batch.condor import CondorBatchSystem
+from mendflow.batch.contract import BatchSystem, Launch
+from mendflow.batch.local import LocalBatchSystem
+from mendflow.batch.psij import NO_PSIJ, PsijBatchSystem
+from mendflow.batch.site_folders import SiteFolders
+from mendflow.core.model.sites import BatchJobStatus, PilotSubmission, Site, SubmitRejected, SubmitResult, SubmitSkipped
+
+PSIJ_KINDS: Final = ("slurm", "lsf", "pbs")
+COMMANDS: Final = {
+    "local": (),
+    "slurm": ("sbatch", "squeue", "scancel"),
+    "lsf": ("bsub", "bjobs", "bkill"),
+    "pbs": ("qsub", "qstat", "qdel"),
+    "htcondor": ("condor_submit", "condor_q", "condor_rm"),
+}
+"""What each kind is spoken to by: to submit, to ask, to take back."""
+
+NOT_SET: Final = "its `environment` takes {} from the server's, where there is no such variable"
+
+
+class BatchSystemRouter:
+    def __init__(self, site_folders: SiteFolders) -> None:
+        self._site_folders = site_folders
+        self.host = socket.gethostname()
+        psij = PsijBatchSystem()
+        self._kinds: dict[str, BatchSystem] = {
+            "local": LocalBatchSystem(site_folders.folder),
+            "htcondor": CondorBatchSystem(),
+            **dict.fromkeys(PSIJ_KINDS, psij),
+        }
+
+    @property
+    def ready(self) -> bool:
+        """Whether pilots would know where to go."""
+        return self._site_folders.ready
+
+    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, SubmitResult]:
+        """Each gets an answer. Never raises."""
+        launches: list[Launch] = []
+        failed: dict[str, SubmitResult] = {}
+        if submissions and (unset := unset_variables(site)):
+            failed[submissions[0].name] = SubmitRejected(NOT_SET.format(", ".join(unset)))
+            submissions = submissions[1:]
+        for each in submissions:
+            if failed:
+                failed[each.name] = SubmitSkipped()
+                continue
+            try:
+                launches.append(await asyncio.to_thread(self._site_folders.prepare, site, each))
+            except OSError as error:
+                folder = self._site_folders.folder(site)
+                failed[each.name] = SubmitRejected(
+                    f"nothing can be written to the site's folder {folder}: {error.strerror}"
+                )
+        answers = await self._kinds[site.batch.kind].submit(site, launches) if launches else {}
+        return {**answers, **failed}
+
+    async def find(self, site: Site) -> dict[str, BatchJobStatus]:
+        """What it has by names of this site. Of what has ended it tells the last words. Raises
+        BatchSystemUnavailable."""
+        found = await self._kinds[site.batch.kind].find(site)
+        for name, each in found.items():
+            if each.state == "ended":
+                words = await asyncio.to_thread(self._site_folders.last_words, site, name)
+                told = "; ".join(part for part in (each.why, words) if part)
+                found[name] = msgspec.structs.replace(each, why=told)
+        return found
+
+    async def cancel(self, site: Site, names: Collection[str]) -> None:
+        """Raises BatchSystemUnavailable."""
+        await self._kinds[site.batch.kind].cancel(site, names)
+
+    async def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
+        """Remove what is left of pilots that are over."""
+        await asyncio.to_thread(self._site_folders.tidy, site, keep=keep, left=left)
+
+    async def sweep(self, sites: Collection[str]) -> None:
+        """Remove what is left of sites other than these, where no pilot uses it any more."""
+        await asyncio.to_thread(self._site_folders.sweep, sites)
+
+    async def lacks(self, site: Site) -> list[str]:
+        """What is missing where batch systems are spoken to, in sentences. Of another host nothing is known here."""
+        if site.batch.host not in ("", self.host):
+            return []
+        return await asyncio.to_thread(_lacks, site)
+
+
+def _lacks(site: Site) -> list[str]:
+    sentences = []
+    if absent := missing_commands(site, COMMANDS[site.batch.kind]):
+        where = f"{site.batch.commands} or on the PATH" if site.batch.commands else "the PATH"
+        sentences.append(
+            f"{', '.join(absent)} of {site.batch.kind} cannot be found on {where} where the server runs: install the"
+            " commands there, or say with `commands` where they are"
+        )
+    if site.batch.kind in PSIJ_KINDS and find_spec("psij") is None:
+        sentences.append(NO_PSIJ)
+    if unset := unset_variables(site):
+        sentences.append(NOT_SET.format(", ".join(unset)))
+    return sentences

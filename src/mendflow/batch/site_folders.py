@@ -1,0 +1,187 @@
+"""The folder of a site: what its pilots are started from, on whichever machine they are started.
+
+There is the token, which only its owner can read and which no command line shows; what pilots check before they
+register; and for each pilot a folder with its script, its log and, unless the site says otherwise, its work."""
+
+import os
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+import msgspec
+
+from mendflow.batch.contract import Launch, names_of
+from mendflow.core.model.checks import PilotChecks
+from mendflow.core.model.sites import PilotSubmission, Site
+from mendflow.core.scheduling.site_fit import life_ms
+from mendflow.core.scheduling.submissions import site_of
+
+KEPT_S = 86_400
+"""How long the folder of a pilot is kept that did not leave in good order: somebody may want to look into it."""
+
+WORDS_BYTES = 4096
+SIGNALLED = 128
+"""A shell tells of a process that was killed by the number of the signal and this."""
+
+PSIJ_LEAVES = (".job", ".out", ".ec", ".nodefile")
+
+
+def _nowhere() -> Sequence[str]:
+    return ()
+
+
+class SiteFolders:
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._token = ""
+        self._servers: Callable[[], Sequence[str]] = _nowhere
+
+    def introduce(self, *, token: str, servers: Callable[[], Sequence[str]]) -> None:
+        """`token` is what pilots show, empty where none is wanted; `servers` tells where servers are reached. Before
+        that no pilot could find its way."""
+        self._token, self._servers = token, servers
+
+    @property
+    def ready(self) -> bool:
+        return bool(self._servers())
+
+    def folder(self, site: Site) -> Path:
+        return Path(site.batch.folder) if site.batch.folder else self._data / "sites" / site.name
+
+    def prepare(self, site: Site, submission: PilotSubmission) -> Launch:
+        """Everything that this pilot needs, on disk. Raises OSError."""
+        top = self.folder(site)
+        launch = Launch(submission.name, top / submission.name)
+        for folder in (top, launch.folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._token:
+            _write(top / "token", self._token + "\n", 0o600)
+        if site.pilots.checks != PilotChecks():
+            _write(_checks(top, site), msgspec.json.encode(site.pilots.checks).decode(), 0o600)
+        _write(launch.script, self._script(site, submission, launch), 0o700)
+        return launch
+
+    def last_words(self, site: Site, name: str) -> str:
+        """How a pilot ended, if not well, and the last line of its log."""
+        launch = Launch(name, self.folder(site) / name)
+        try:
+            with launch.log.open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - WORDS_BYTES))
+                lines = log.read().decode(errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return "; ".join(part for part in (_how_ended(launch), *lines[-1:]) if part)
+
+    def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
+        """Remove the folders of pilots that have left, and those of others that have long been over."""
+        oldest = time.time() - KEPT_S
+        for folder in self.folder(site).glob(f"{names_of(site)}*"):
+            if folder.name in keep or site_of(folder.name) != site.name:  # other sites may have the same folder
+                continue
+            try:
+                if folder.name in left or folder.stat().st_mtime < oldest:
+                    shutil.rmtree(folder, ignore_errors=True)
+            except FileNotFoundError:
+                continue
+        for aside in self.folder(site).glob("psij/*/*"):
+            if aside.suffix in PSIJ_LEAVES and aside.stat().st_mtime < oldest:
+                aside.unlink(missing_ok=True)
+
+    def sweep(self, sites: Collection[str]) -> None:
+        """Remove the folders that other sites have left in the data folder, but those of pilots that may still run."""
+        try:
+            tops = [top for top in (self._data / "sites").iterdir() if top.is_dir() and top.name not in sites]
+        except FileNotFoundError:
+            return
+        for top in tops:
+            pilots = [folder for folder in top.glob("mendflow-*") if site_of(folder.name) == top.name]
+            for folder in filter(_is_over, pilots):
+                shutil.rmtree(folder, ignore_errors=True)
+            if not any(folder.exists() for folder in pilots):
+                shutil.rmtree(top, ignore_errors=True)
+
+    def _script(self, site: Site, submission: PilotSubmission, launch: Launch) -> str:
+        pilot = site.pilots
+        work = _expanded(pilot.work) if pilot.work else shlex.quote(str(launch.folder / "work"))
+        lines = [
+            "#!/bin/sh",
+            "umask 077",
+            f"exec >>{shlex.quote(str(launch.log))} 2>&1 </dev/null",
+            f"trap {shlex.quote(f'echo $? > {shlex.quote(str(_ended(launch)))}')} EXIT",
+            *([pilot.before] if pilot.before else []),
+            "trap : TERM",  # the pilot leaves when it is told to, and this waits for it
+            f"{shlex.quote(pilot.python or sys.executable)} -m mendflow.pilot --work {work} "
+            + " ".join(map(shlex.quote, self._words(site, submission))),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _words(self, site: Site, submission: PilotSubmission) -> list[str]:
+        pilot, top = site.pilots, self.folder(site)
+        given: dict[str, str | int | float] = {
+            "--name": submission.name,
+            "--site": site.name,
+            "--jobs": pilot.slots,
+            "--cpus": pilot.cpus,
+            "--gpus": pilot.gpus,
+            "--grace-ms": pilot.grace_ms,
+            "--away-exit-ms": pilot.away_exit_ms,
+            "--token-file": str(top / "token") if self._token else "",
+            "--checks": str(_checks(top, site)) if pilot.checks != PilotChecks() else "",
+            "--memory-bytes": pilot.memory_bytes,
+            "--disk-bytes": pilot.disk_bytes,
+            "--idle-exit-ms": pilot.idle_exit_ms if submission.purpose == "jobs" else 0,
+            "--ttl-ms": life_ms(site),
+            "--storage": pilot.storage,
+            "--share": pilot.share or "",
+            "--cache-size": pilot.cache_bytes,
+            "--cache-policy": pilot.cache_policy,
+            "--min-free": pilot.min_free_bytes,
+        }
+        servers = pilot.servers or tuple(self._servers())
+        words = [word for server in servers for word in ("--server", server)]
+        return words + [str(word) for pair in given.items() if pair[1] or pair[0] == "--gpus" for word in pair]
+
+
+def _ended(launch: Launch) -> Path:
+    """Where its script writes how it ended; a script that was killed writes nothing."""
+    return launch.folder / "ended"
+
+
+def _how_ended(launch: Launch) -> str:
+    try:
+        code = int(_ended(launch).read_text())
+    except (OSError, ValueError):
+        return ""
+    if code > SIGNALLED:
+        return f"the pilot was killed by signal {code - SIGNALLED}"
+    return f"the pilot ended with exit code {code}" if code else ""
+
+
+def _is_over(folder: Path) -> bool:
+    """Whether no pilot runs from there: it says that it has ended, never began, or has not been heard for very long."""
+    launch = Launch(folder.name, folder)
+    if _ended(launch).exists() or not launch.log.exists():
+        return True
+    return launch.log.stat().st_mtime < time.time() - KEPT_S
+
+
+def _checks(top: Path, site: Site) -> Path:
+    return top / f"{site.name}.checks.json"
+
+
+def _expanded(path: str) -> str:
+    """For a shell that is to put in the variables, and nothing else."""
+    quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`").replace("$(", "\\$(")
+    return f'"{quoted}"'
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    """Whole or not at all, and never readable by others, not even for a moment."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "w") as out:
+        out.write(text)
+    draft.replace(path)

@@ -1,0 +1,175 @@
+"""Commands that change something: deploy, start, suspend, cancel, send."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.deployment import deploy as give_flow
+from mendflow.cli.flow_files import is_flow_file, load_one
+from mendflow.cli.inputs import json_or_text, read_inputs, upload_inputs
+from mendflow.cli.options import CaseArgument, Inputs, InputsFile, complete_from_server
+from mendflow.cli.printing import print_json, say
+from mendflow.client import Client
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.views import CaseView, FlowView
+
+app = typer.Typer()
+
+ItemArgument = Annotated[
+    str, typer.Argument(metavar="[ITEM]", help="One item of the case; default: the whole case.", show_default=False)
+]
+
+
+@app.command("deploy")
+@with_context
+def deploy(
+    context: CommandContext,
+    flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML, Python, BPEL or JSDL.")],
+) -> None:
+    """Deploy a flow to the server, as its newest version."""
+    loaded = [load_one(path) for path in flow]
+
+    async def give(client: Client) -> list[tuple[FlowView, str]]:
+        return [(await give_flow(client, each), client.endpoint(each.name)) for each in loaded]
+
+    given = context.run(give)
+    if context.json:
+        print_json([view for view, _ in given])
+        return
+    for each, (view, endpoint) in zip(loaded, given, strict=True):
+        say(f"{view.name} version {view.version} ({view.digest[:12]})")
+        if each.xml is not None:
+            say(endpoint)
+
+
+@app.command("start")
+@with_context
+def start(
+    context: CommandContext,
+    flow: Annotated[
+        str,
+        typer.Argument(
+            metavar="FLOW", help="A deployed flow's name, or a flow file.", autocompletion=complete_from_server("flows")
+        ),
+    ],
+    input: Inputs = None,
+    inputs: InputsFile = "",
+    cache_from: Annotated[
+        str,
+        typer.Option(
+            "--cache-from", metavar="CASE", help="Use the results of this case for unchanged jobs.", show_default=False
+        ),
+    ] = "",
+    key: Annotated[
+        str,
+        typer.Option(
+            "--key", metavar="KEY", help="Start it once: the same key again gives the same case.", show_default=False
+        ),
+    ] = "",
+    notify: Annotated[
+        str,
+        typer.Option("--notify", metavar="URL", help="A URL that gets a POST when the case ends.", show_default=False),
+    ] = "",
+) -> None:
+    """Start a case of a deployed flow, or of a flow file."""
+    file = load_one(flow) if is_flow_file(flow) else None
+
+    async def begin(client: Client) -> CaseView:
+        meant = file or await _deploy_if_file(client, flow)
+        values = read_inputs(meant.inputs, input or [], inputs, flow=str(meant.name))
+        if file is not None:
+            await give_flow(client, file)
+        kept = await upload_inputs(client, meant, values)
+        return await client.start(meant.name, kept, cache_from=cache_from, key=key, notify=notify)
+
+    view = context.run(begin)
+    if context.json:
+        print_json(view)
+    else:
+        say(f"{view.id} started; see it with mendflow watch {view.id}")
+
+
+@app.command("suspend")
+@with_context
+def suspend(
+    context: CommandContext,
+    case: CaseArgument,
+    item: ItemArgument = "",
+) -> None:
+    """Suspend a case or one of its items."""
+    _apply(context, lambda client: client.suspend(case, item), _subject_text(item, "is suspended"))
+
+
+@app.command("cancel")
+@with_context
+def cancel(
+    context: CommandContext,
+    case: CaseArgument,
+    item: ItemArgument = "",
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="The reason, stored with the change.", show_default=False)
+    ] = "",
+) -> None:
+    """End a case or one of its items; nothing of it is run any more."""
+    _apply(
+        context,
+        lambda client: client.cancel(case, item, reason=reason),
+        _subject_text(item, "is cancelled"),
+    )
+
+
+@app.command("send")
+@with_context
+def send(
+    context: CommandContext,
+    case: CaseArgument,
+    channel: Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel that the flow listens on.")],
+    value: Annotated[str, typer.Argument(metavar="[VALUE]", help="The message: JSON, text, or @FILE.")] = "null",
+    correlation: Annotated[
+        str,
+        typer.Option(
+            "--correlation",
+            metavar="VALUE",
+            help="Which receiver it is for, if several wait on the channel.",
+            show_default=False,
+        ),
+    ] = "",
+    id: Annotated[
+        str,
+        typer.Option(
+            "--id", metavar="ID", help="Send it once: a message with the same id is dropped.", show_default=False
+        ),
+    ] = "",
+) -> None:
+    """Send a message to a case."""
+    message, meant = json_or_text(value), json_or_text(correlation) if correlation else None
+    _apply(
+        context,
+        lambda client: client.send(case, channel, message, correlation=meant, id=id),
+        lambda view: f"sent to channel {channel} of {view.id}",
+    )
+
+
+def _apply(
+    context: CommandContext, change: Callable[[Client], Awaitable[CaseView]], sentence: Callable[[CaseView], str]
+) -> None:
+    view = context.run(change)
+    if context.json:
+        print_json(view)
+    else:
+        say(sentence(view))
+
+
+def _subject_text(item: str, done: str) -> Callable[[CaseView], str]:
+    """What was done to what: to one item, or to the whole case."""
+    return lambda view: f"item {item} of {view.id} {done}" if item else f"{view.id} {done}"
+
+
+async def _deploy_if_file(client: Client, name: str) -> Flow:
+    found = (await client.flow(name)).flow
+    if found is None:
+        raise NotFound(f"no flow {name} is deployed; deploy it with mendflow flows deploy FILE")
+    return found

@@ -1,0 +1,69 @@
+"""What almost every command has: `--json`, and the options that say whom to ask.
+
+A command that takes an `Ask` as its first parameter is given them by `asks`, so that they are written once. In a group,
+what is said before the inner command's name holds for it too."""
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+import typer
+
+from mendflow.cli.connection import connect, run_async
+from mendflow.cli.options import Data, Json, Server, ServerTarget, TokenFile
+from mendflow.client import Client
+
+T = TypeVar("T")
+
+
+class CommandContext(msgspec.Struct, frozen=True):
+    """Whom to ask, how to tell the answer, and whether this is for a command after it in the same group."""
+
+    target: ServerTarget = ServerTarget()
+    json: bool = False
+    inner: bool = False
+
+    def run(self, question: Callable[[Client], Awaitable[T]], *, begin: bool = False) -> T:
+        """The answer to a question. `begin`: it is one that may be the first that a data folder is asked."""
+
+        async def answer() -> T:
+            async with connect(self.target, begin=begin) as client:
+                return await question(client)
+
+        return run_async(answer())
+
+
+_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "json": (Json, False),
+    "server": (Server, ""),
+    "token_file": (TokenFile, ""),
+    "data": (Data, ""),
+}
+
+
+def with_context(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with the options that make its `Ask`."""
+
+    @functools.wraps(command)
+    def run_with_context(
+        ctx: typer.Context, *, json: bool, server: str, token_file: str, data: str, **words: Any
+    ) -> None:
+        before = ctx.obj if isinstance(ctx.obj, CommandContext) else CommandContext()
+        known = before.target
+        target = ServerTarget(server or known.server, token_file or known.token_file, data or known.data)
+        ctx.obj = CommandContext(target, json or before.json, inner=ctx.invoked_subcommand is not None)
+        command(ctx.obj, **words)
+
+    command_parameters = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    shared_parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in _OPTIONS.items()
+    ]
+    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    command_parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in command_parameters]
+    parameters = [context, *command_parameters, *shared_parameters]
+    run_with_context.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what inspect looks for
+    run_with_context.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run_with_context

@@ -1,0 +1,126 @@
+"""Which command lives in which module. Modules are loaded when their command is used, so that `mendflow --help` and
+`mendflow check` do not wait for machinery that they do not need."""
+
+from typing import Final, NamedTuple
+
+
+class CommandEntry(NamedTuple):
+    module: str
+    help: str
+    panel: str
+
+
+_RUN, _SEE, _STEER = "Run flows", "See cases and their jobs", "Start and steer cases"
+_MEND, _DATA, _SERVE = "Repair cases", "Data", "Servers and pilots"
+
+
+def _entry(module: str, help: str, panel: str) -> CommandEntry:
+    return CommandEntry(f"mendflow.cli.{module}", help, panel)
+
+
+COMMANDS: dict[str, CommandEntry] = {
+    "run": _entry("run", "Run a flow on this machine and show its progress.", _RUN),
+    "resume": _entry("run", "Resume a case that was suspended or stopped, or one suspended item.", _RUN),
+    "rerun": _entry("run", "Run a case again; results of unchanged jobs come from the cache.", _RUN),
+    "check": _entry("check", "Report every problem of the flow files.", _RUN),
+    "flows": _entry("flows", "List the deployed flows; deploy, draw or convert one.", _RUN),
+    "sim": _entry("sim", "Predict what a flow would take, by playing it in virtual time.", _RUN),
+    "cases": _entry("lists", "List the cases, newest first.", _SEE),
+    "items": _entry("lists", "List the items of a case, in the order in which they last began.", _SEE),
+    "jobs": _entry("lists", "List jobs, by case, state, name, owner or pilot, or by any condition.", _SEE),
+    "why": _entry("inspection", "Say why a case, item, job or pilot is in its state.", _SEE),
+    "logs": _entry("inspection", "Show what a job printed.", _SEE),
+    "watch": _entry("inspection", "Show the progress of a case until it ends.", _SEE),
+    "history": _entry("repairs", "List everything that happened in a case, repairs included.", _SEE),
+    "report": _entry("inspection", "Write the HTML report of a case.", _SEE),
+    "failures": _entry("failures", "List failures by their cause, and what was done about them.", _SEE),
+    "start": _entry("case_actions", "Start a case of a deployed flow, or of a flow file.", _STEER),
+    "suspend": _entry("case_actions", "Suspend a case or one of its items.", _STEER),
+    "cancel": _entry("case_actions", "End a case or one of its items; nothing of it is run any more.", _STEER),
+    "requeue": _entry("alerts", "Take a running job from its pilot and put it back into the queue.", _STEER),
+    "send": _entry("case_actions", "Send a message to a case.", _STEER),
+    "worklist": _entry("worklist", "List the user tasks that wait; claim, complete or reject one.", _STEER),
+    "rules": _entry("rules", "List the rules; add, try, export, import or restore them.", _MEND),
+    "mend": _entry("repairs", "Run an exlet on a case now, and optionally make it a rule.", _MEND),
+    "raise": _entry("repairs", "Raise an exception for a case or an item.", _MEND),
+    "data": _entry("main", "Logical files, storage elements, data sets and watched folders.", _DATA),
+    "serve": _entry("serve", "Run a server.", _SERVE),
+    "pilot": _entry("pilot", "Run a pilot that takes jobs from a server.", _SERVE),
+    "pilots": _entry("lists", "List the pilots.", _SERVE),
+    "alerts": _entry("alerts", "List alerts by severity; acknowledge one.", _SERVE),
+    "admin": _entry("main", "Servers, sites, notifications, archives of cases, tokens.", _SERVE),
+}
+
+GROUPS: Final[dict[str, dict[str, CommandEntry]]] = {
+    "data": {
+        "files": _entry("data_files", "List the logical files; add, show, locate or remove one.", ""),
+        "sets": _entry("data_sets", "List the data sets; create one, add files, close it.", ""),
+        "storage": _entry("data_storage", "List the storage elements; add, show or remove one.", ""),
+        "watch": _entry("data_watch", "List the folders that are watched for new files; add or remove one.", ""),
+    },
+    "admin": {
+        "servers": _entry("lists", "List the servers on the store.", ""),
+        "top": _entry("top", "Show all servers live: queue, running jobs, rates, latencies, repairs and alerts.", ""),
+        "sites": _entry("sites", "List the sites that pilots are submitted to; add, pause or remove one.", ""),
+        "notifications": _entry("webhooks", "List the notifications: ends of cases, and alerts.", ""),
+        "webhooks": _entry(
+            "webhooks", "List the webhooks that notifications are sent to; add, remove or test one.", ""
+        ),
+        "export": _entry("archive", "Write cases into an archive, with their journals and files.", ""),
+        "import": _entry("archive", "Import the cases of an archive, all of them or none.", ""),
+        "token": _entry("setup", "Create a token, and the line of the token file for it.", ""),
+        "completion": _entry("setup", "Print the completion script of a shell.", ""),
+    },
+}
+"""Groups whose commands live in several modules; these too are loaded when they are used."""
+
+ELSEWHERE: Final[dict[str, str]] = {
+    "abort": "to end a case: mendflow cancel CASE",
+    "adapt": "to put interceptors into a BPEL process: mendflow flows adapt FILE.bpel",
+    "clean": "a case keeps its history; to end one: mendflow cancel CASE",
+    "continue": "to let a suspended or stopped case go on: mendflow resume CASE",
+    "convert": "to write a flow as BPEL or JSDL: mendflow flows convert FLOW",
+    "dag": "to draw a flow: mendflow flows graph FLOW",
+    "dags": "to list the deployed flows: mendflow flows",
+    "delete": "to end a case: mendflow cancel CASE",
+    "deploy": "to deploy a flow: mendflow flows deploy FLOW",
+    "exec": "to run a flow here: mendflow run FLOW",
+    "export": "to write cases into an archive: mendflow admin export",
+    "graph": "to draw a flow: mendflow flows graph FLOW",
+    "import": "to read the cases of an archive: mendflow admin import",
+    "kill": "to end a case: mendflow cancel CASE",
+    "lint": "to report the problems of a flow file: mendflow check FLOW",
+    "list": "to list the cases: mendflow cases",
+    "log": "to show what a job printed: mendflow logs JOB",
+    "ls": "to list the cases: mendflow cases",
+    "nodes": "to list the pilots: mendflow pilots",
+    "notices": "to list what an administrator should know: mendflow alerts",
+    "pause": "to suspend a case: mendflow suspend CASE",
+    "ps": "to list the jobs: mendflow jobs --state running",
+    "queue": "to list the jobs that wait: mendflow jobs --state waiting",
+    "release": "to put a running job back into the queue: mendflow requeue JOB",
+    "remove": "to end a case: mendflow cancel CASE",
+    "retry": "to run a case again: mendflow rerun CASE; one running job: mendflow requeue JOB",
+    "rm": "to end a case: mendflow cancel CASE",
+    "runs": "to list the cases: mendflow cases",
+    "sacct": "to list the jobs: mendflow jobs",
+    "sbatch": "to start a case on a server: mendflow start FLOW",
+    "scancel": "to end a case: mendflow cancel CASE",
+    "servers": "to list the servers: mendflow admin servers",
+    "show": "to say why a case is in its state: mendflow why CASE",
+    "signal": "to send a message to a case: mendflow send CASE CHANNEL",
+    "sites": "to list the sites: mendflow admin sites",
+    "squeue": "to list the jobs that wait: mendflow jobs --state waiting",
+    "status": "to list the cases and their states: mendflow cases; one case: mendflow why CASE",
+    "stop": "to end a case: mendflow cancel CASE; to hold it for a while: mendflow suspend CASE",
+    "submit": "to start a case on a server: mendflow start FLOW; to run a flow here: mendflow run FLOW",
+    "tasks": "to list the user tasks: mendflow worklist; the items of a case: mendflow items CASE",
+    "terminate": "to end a case: mendflow cancel CASE",
+    "token": "to make a token: mendflow admin token",
+    "top": "to watch all servers: mendflow admin top",
+    "trigger": "to start a case: mendflow start FLOW; to raise an exception: mendflow raise CASE TRIGGER",
+    "validate": "to report the problems of a flow file: mendflow check FLOW",
+    "version": "to print the version: mendflow --version",
+    "workers": "to list the pilots: mendflow pilots",
+}
+"""Words that other tools use, and those of ours that stand in a group: what to type instead."""

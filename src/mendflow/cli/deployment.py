@@ -1,0 +1,87 @@
+"""A flow goes to the server together with what stands beside it: the code of its Python functions, and the files that
+its jobs name by a plain path.
+
+So pilots and servers on other machines have them, and a re-run sees when they have changed. A file that is not there is
+told before anything is given."""
+
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+
+from mendflow.cli.traces import upload_generated
+from mendflow.client import Client
+from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.flow import Flow, JobActivity, Stage, Template
+from mendflow.core.model.values import FileRef
+from mendflow.core.model.views import FlowView
+from mendflow.formats.python.sources import code_files, with_code
+
+
+async def deploy(client: Client, flow: Flow) -> FlowView:
+    """Store code and files on the server, then the flow that names them."""
+    check_files(flow)
+    code = {path: await client.upload(path) for path in set(code_files(flow).values())}
+    files = {path: await client.upload(path) for path in local_files(flow)}
+    await upload_generated(client, flow)
+    return await client.deploy(replace_files(with_code(flow, code), files))
+
+
+def check_files(flow: Flow) -> None:
+    """Refuse the flow if a file that it names is not there."""
+    missing = sorted({str(path) for path in local_files(flow) if not path.is_file()})
+    if missing:
+        raise NotFound(f"the flow {flow.name} names files that are not there: {', '.join(missing)}; nothing was begun")
+
+
+def local_files(flow: Flow) -> set[Path]:
+    """The files that jobs of the flow, and of the flows it calls, take in by a plain path."""
+    found: set[Path] = set()
+    pending: list[tuple[Any, str]] = [(flow, flow.folder)]
+    while pending:
+        value, folder = pending.pop()
+        if isinstance(value, Flow):
+            folder = value.folder
+        if isinstance(value, JobActivity | Stage):
+            sources = value.inputs if isinstance(value, JobActivity) else value.files
+            found |= {Path(folder, source) for source in sources.values() if _is_plain(source, folder)}
+        elif isinstance(value, tuple):
+            pending += [(part, folder) for part in value]
+        elif isinstance(value, msgspec.Struct):
+            pending += [(getattr(value, name), folder) for name in value.__struct_fields__]
+    return found
+
+
+def replace_files(flow: Flow, kept: dict[Path, FileRef]) -> Flow:
+    """The flow with each given file as the kept one that it has become."""
+
+    def taken(sources: dict[str, Template], folder: str) -> dict[str, Template]:
+        return {
+            path: kept[Path(folder, source)].as_value() if _is_plain(source, folder) else source
+            for path, source in sources.items()
+        }
+
+    def changed(value: Any, folder: str) -> Any:
+        if isinstance(value, Flow):
+            folder = value.folder
+        if isinstance(value, JobActivity):
+            return msgspec.structs.replace(value, inputs=taken(value.inputs, folder))
+        if isinstance(value, Stage):
+            return msgspec.structs.replace(value, files=taken(value.files, folder))
+        if isinstance(value, tuple):
+            return tuple(changed(part, folder) for part in value)
+        if isinstance(value, msgspec.Struct):
+            fields = {name: changed(getattr(value, name), folder) for name in value.__struct_fields__}
+            return msgspec.structs.replace(value, **fields)
+        return value
+
+    result: Flow = changed(flow, flow.folder) if kept else flow
+    return result
+
+
+def _is_plain(source: object, folder: str) -> bool:
+    """A path below the flow's folder, as it stands: no expression, no address, no logical name."""
+    if not isinstance(source, str) or not source or not folder or "${{" in source or "://" in source:
+        return False
+    return not source.startswith(LOGICAL_PREFIX) and not PurePosixPath(source).is_absolute()

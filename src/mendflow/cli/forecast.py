@@ -1,0 +1,220 @@
+"""From the words of `mendflow sim FLOW` to a question for the simulator, and from its answer to what people read."""
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from mendflow.cli.case_ending import collect_ending
+from mendflow.cli.connection import connect, run_async
+from mendflow.cli.flow_files import load_one
+from mendflow.cli.inputs import read_inputs
+from mendflow.cli.job_guesses import guesses_from_items, guesses_from_options, input_sizes, place_sizes
+from mendflow.cli.options import ServerTarget
+from mendflow.cli.printing import print_table, say
+from mendflow.cli.sim_needs import check_needs
+from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.values import FileRef, Value
+from mendflow.core.model.views import ItemView
+from mendflow.formats.wfformat import TRACE, Scale, as_flow, by_name, load_trace
+from mendflow.pages.charts.pages import Table, page, write_figures
+from mendflow.pages.charts.scales import value_text
+from mendflow.pages.formatting import count_text, duration_text
+from mendflow.sim.grid.scene import GridScene, SiteScene, check_scene
+from mendflow.sim.guesses import Guess, Guesses, check_known, jobs_of, logical_inputs, merge_guesses
+from mendflow.sim.predict import Prediction, Question
+from mendflow.sim.prediction_figures import figures
+from mendflow.sim.what_ifs import WhatIf
+
+STEPS_SHOWN = 20
+AS_IT_IS = Scale(time=1.0, size=1.0)
+SPREAD_MIN = 0.002
+"""A spread that is a smaller part than this would only be noise on the line."""
+NOISE_MIN = 0.0005
+"""The same for what a better world saves, which is told to a tenth of a percent."""
+
+
+class ForecastRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said on the command line."""
+
+    flow: str
+    sites: tuple[SiteScene, ...]
+    seeds: tuple[int, ...]
+    pairs: list[str] = []
+    inputs: str = ""
+    runtimes: list[str] = []
+    sizes: list[str] = []
+    outputs: list[str] = []
+    like: str = ""
+    target: ServerTarget = ServerTarget()
+    scale: Scale = AS_IT_IS
+    what_if: bool = True
+    processes: int = 1
+
+
+def question_of(request: ForecastRequest) -> Question:
+    """All that is wrong with the words is told here, before anything is played."""
+    scene = GridScene(sites=request.sites, recovery=True)
+    check_scene(scene)
+    flow, works = _flow(request)
+    values = read_inputs(flow.inputs, request.pairs, request.inputs, flow=str(flow.name))
+    sizes = input_sizes(request.sizes, flow.inputs)
+    files = {name: tuple(job.files) for name, job in jobs_of(flow).items()}
+    layers = [guesses_from_options(request.runtimes, request.sizes, request.outputs, files)]
+    if request.like:
+        layers.append(guesses_from_items(run_async(_items_of(request.target, request.like))))
+    guesses = Guesses(merge_guesses([*layers, works]))
+    check_known(flow, guesses)
+    check_needs(jobs_of(flow), request.sites)
+    places = place_sizes(request.sizes, flow.folder)
+    _check_logical(flow, places)
+    return Question(
+        flow=flow,
+        inputs={name: _input(flow, name, value, sizes) for name, value in values.items()},
+        scene=replace(scene, files=places),
+        job_model=guesses,
+        seeds=request.seeds,
+        what_if=request.what_if,
+        processes=request.processes,
+    )
+
+
+def _flow(request: ForecastRequest) -> tuple[Flow, dict[str, Guess]]:
+    """The flow, and what its file tells of its jobs, if it is a trace."""
+    if not request.flow.endswith(TRACE):
+        return load_one(request.flow, request.scale if request.scale != AS_IT_IS else None), {}
+    made = as_flow(load_trace(request.flow), request.scale, by_name)
+    return made.flow, {name: Guess(seconds=work.seconds, files=work.files) for name, work in made.works.items()}
+
+
+async def _items_of(target: ServerTarget, case: str) -> list[ItemView]:
+    async with connect(target) as client:
+        ending = await collect_ending(client, await client.case(case))
+    return [*ending.items, *ending.called_items]
+
+
+def _check_logical(flow: Flow, sizes: dict[str, int]) -> None:
+    """Refuse logical files of which nobody knows how large they are: there is no catalogue to ask."""
+    unknown = sorted(logical_inputs(flow) - sizes.keys())
+    if unknown:
+        raise InvalidRequest(f"how large is {', '.join(unknown[:8])}? Say it with --size {unknown[0]}=2GB")
+
+
+def _input(flow: Flow, name: str, value: Value, sizes: dict[str, int]) -> Value:
+    if flow.inputs[name].type != "file" or not isinstance(value, str):
+        return value
+    known = 0 if value.startswith(LOGICAL_PREFIX) else Path(value).stat().st_size
+    return imagined_file(value, sizes.get(name, known)).as_value()
+
+
+def imagined_file(name: str, size: int) -> FileRef:
+    """A file that nobody ever reads: its name stands for its content."""
+    return FileRef(sha256=hashlib.sha256(name.encode()).hexdigest(), bytes=size, name=Path(name).name)
+
+
+def print_forecast(made: Prediction) -> None:
+    say(headline(made))
+    if made.failed_runs == made.runs and not made.failed_attempts:
+        say("A simulated job has no outputs. Give them with --outputs JOB=JSON,")
+        say("or take it from a case that ran: --like CASE.")
+    print_table(("", ""), [(word, value) for value, word in numbers(made)])
+    say()
+    heads, *rows = step_rows(made)
+    print_table(heads, rows[:STEPS_SHOWN])
+    if len(rows) > STEPS_SHOWN:
+        say(f"and {count_text(len(rows) - STEPS_SHOWN, 'more job')}")
+    if made.what_ifs:
+        say()
+        heads, *rows = what_if_rows(made)
+        print_table(heads, rows)
+        say(f"Bottleneck: {made.bottleneck}.")
+
+
+def headline(made: Prediction) -> str:
+    """What it would take, and of how many runs that is."""
+    took, why = made.turnaround_s, made.fault or "no reason was given"
+    if made.failed_runs == made.runs:
+        each = f", in each of {made.runs:,} runs" if made.runs > 1 else ""
+        return f"{made.flow} {made.status} in the simulated world{each}: {why}"
+    spread = f" ± {_time(took.deviation)} ({_time(took.least)} to {_time(took.most)})"
+    time = f"{_time(took.mean)}{spread if took.deviation > took.mean * SPREAD_MIN else ''}"
+    if not made.failed_runs:
+        return f"{made.flow} would take {time}"
+    fail, others = "fails" if made.failed_runs == 1 else "fail", made.runs - made.failed_runs
+    rest = "the others take" if others > 1 else "the other one takes"
+    return f"{made.failed_runs:,} of {made.runs:,} runs of {made.flow} {fail} ({why}); {rest} {time}"
+
+
+def numbers(made: Prediction) -> list[tuple[str, str]]:
+    """What one looks for first."""
+    cached = [(value_text(made.hit_ratio, "share"), "of inputs from caches")] if made.read_files else []
+    return [
+        (_time(made.turnaround_s.mean), "turnaround"),
+        (value_text(made.jobs, "number"), "jobs"),
+        (value_text(made.failed_attempts, "number"), "attempts that fail"),
+        (f"{made.pilots:,}", "pilots that worked"),
+        (f"{made.most_at_once:,}", "jobs at once, at most"),
+        (value_text(made.busy, "share"), "of their time at work"),
+        (value_text(made.stage_in_part + made.stage_out_part, "share"), "of that moving files"),
+        *cached,
+    ]
+
+
+def step_rows(made: Prediction) -> list[tuple[str, ...]]:
+    heads = ("job", "attempts", "failed", "bringing files", "computing", "taking files away")
+    rows = [
+        (
+            step.name,
+            value_text(step.attempts, "number"),
+            value_text(step.failed, "number"),
+            *(_time(seconds) for seconds in (step.stage_in_s, step.run_s, step.stage_out_s)),
+        )
+        for step in made.steps
+    ]
+    return [heads, *rows]
+
+
+def what_if_rows(made: Prediction) -> list[tuple[str, ...]]:
+    """Heads and rows. Where runs fail, it is told how many do."""
+    worlds: list[tuple[str, float | None, str, int]] = [("as it is", made.turnaround_s.mean, "-", made.failed_runs)]
+    worlds += [(each.name, each.turnaround_s, _savings_text(each), each.failed_runs) for each in made.what_ifs]
+    rows = [
+        (name, "-" if took is None else _time(took), saved, f"{failed:,} of {made.runs:,}")
+        for name, took, saved, failed in worlds
+    ]
+    told = 4 if any(failed for *_, failed in worlds) else 3
+    return [row[:told] for row in (("what if", "turnaround", "saved", "runs that fail"), *rows)]
+
+
+def _savings_text(each: WhatIf) -> str:
+    """Of no pair of runs nothing, of one what it saved, and of more how far chance alone would take that."""
+    if not each.pairs:
+        return "-"
+    saved = f"{round(each.gain * 100, 1) + 0.0:.1f}"  # minus nothing is nothing
+    return f"{saved} %" if each.noise < NOISE_MIN else f"{saved} ± {each.noise * 100:.1f} %"
+
+
+def write_forecast(made: Prediction, folder: Path) -> list[Path]:
+    """A page, its charts and their data, and the prediction itself."""
+    drawn = figures(made)
+    written = write_figures(folder, drawn)
+    heads, *steps = step_rows(made)
+    tables = [Table(title="Jobs", heads=tuple(heads), rows=tuple(steps))]
+    if made.what_ifs:
+        heads, *rows = what_if_rows(made)
+        tables.append(Table(title="What if", heads=tuple(heads), rows=tuple(rows)))
+    intro = headline(made) + (f".\n\nBottleneck: {made.bottleneck}." if made.bottleneck else "")
+    texts = {
+        "index.html": page(f"{made.flow}, as predicted", intro, drawn, tables, numbers(made)),
+        "prediction.json": msgspec.json.format(msgspec.json.encode(made), indent=2).decode() + "\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / "index.html", *written, folder / "prediction.json"]
+
+
+def _time(seconds: float) -> str:
+    return duration_text(seconds * 1000)

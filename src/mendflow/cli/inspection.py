@@ -1,0 +1,246 @@
+"""Commands that look at one thing: why, logs, watch, report."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+from rich.text import Text
+
+from mendflow.cli.case_ending import collect_ending
+from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.connection import connect, run_async
+from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.options import (
+    CaseArgument,
+    Data,
+    Json,
+    OutputDir,
+    Quiet,
+    Server,
+    ServerTarget,
+    TokenFile,
+    complete_from_server,
+)
+from mendflow.cli.output_paths import check_file, check_folder
+from mendflow.cli.printing import STYLES, print_json, say
+from mendflow.cli.progress import ENDED, PATIENCE_S, follow, progress
+from mendflow.cli.repair_trails import show_repairs
+from mendflow.cli.server_file import find_server
+from mendflow.cli.summary import fetch_outputs, print_summary, result_json, write_report
+from mendflow.client import Client
+from mendflow.core.model.errors import Conflict, NotFound, Unreachable
+from mendflow.core.model.views import CaseView
+from mendflow.pages.formatting import one_line, plain_text, size_text
+
+app = typer.Typer()
+
+T = TypeVar("T")
+
+FOLLOW_EVERY_S = 0.5
+LOG_BYTES_KEPT = 16_000
+"""A log of fewer bytes is whole."""
+
+UNFINISHED = ("running", "waiting", "staging", "available", "suspended", "offered", "claimed")
+
+
+@app.command("why")
+@with_context
+def why(
+    context: CommandContext,
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="SUBJECT",
+            help="A case, an item CASE:ITEM, a job CASE/NUMBER, or a pilot; CASE may be `last`.",
+            autocompletion=complete_from_server("subjects"),
+        ),
+    ] = "last",
+) -> None:
+    """Say why a case, item, job or pilot is in its state."""
+    view = context.run(lambda client: client.why(subject))
+    if context.json:
+        print_json(view)
+        return
+    say(Text.assemble((view.subject, "bold"), " ", (view.state, STYLES.get(view.state, ""))))
+    say(plain_text(view.sentence))
+    for fact in view.facts:
+        say(f"  - {one_line(fact, 500)}")
+    show_repairs(view.repairs)
+    if view.state in UNFINISHED and not (context.target.server or find_server(context.target.folder)):
+        case = view.subject.partition(":")[0].partition("/")[0]
+        say(f"no server runs it now; continue with mendflow resume {case}")
+
+
+@app.command("logs")
+def logs(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB",
+            help="A job CASE/NUMBER, or an item CASE:ITEM; CASE may be `last`.",
+            autocompletion=complete_from_server("printing"),
+        ),
+    ],
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the output until the job ends.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Leave terminal escapes as the job printed them.")] = False,
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """Show what a job printed."""
+
+    async def read() -> None:
+        async with connect(ServerTarget(server, token_file, data)) as client:
+            job = await _job_id(client, subject)
+            text = await client.log(job)
+            if json:
+                print_json({"job": job, "log": text})
+                return
+            await _warn_if_truncated(client, job, text)
+            _write(text, raw=raw)
+            if follow:
+                await _follow_log(client, job, text, raw=raw)
+
+    run_async(read())
+
+
+@app.command("watch")
+def watch(
+    case: CaseArgument = "last",
+    output_dir: OutputDir = "",
+    quiet: Quiet = False,
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """Show the progress of a case until it ends."""
+    given = Path(output_dir).absolute() if output_dir else None
+    check_folder("--output-dir", given)
+    target = ServerTarget(server, token_file, data)
+
+    async def seen() -> ExitCode:
+        view = await _watch_case(target, case, quiet=quiet)
+        folder = given or Path("outputs") / str(view.id)
+        fetched = await _ask_with_retry(target, lambda client: fetch_outputs(client, view, folder))
+        if json:
+            print_json(result_json(view, fetched, None))
+        else:
+            print_summary(await _ask_with_retry(target, lambda client: collect_ending(client, view)), fetched)
+        return ExitCode.OK if view.status == "completed" else ExitCode.CASE_FAILED
+
+    raise typer.Exit(run_async(seen()))
+
+
+@app.command("report")
+def report(
+    case: CaseArgument = "last",
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The HTML page to write; default: CASE.html.", show_default=False
+        ),
+    ] = "",
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """Write the HTML report of a case."""
+
+    async def write() -> Path:
+        async with connect(ServerTarget(server, token_file, data)) as client:
+            view = await client.case(case)
+            path = Path(output or f"{view.id}.html")
+            check_file("--output", path)
+            return await write_report(client, await collect_ending(client, view), path)
+
+    say(str(run_async(write())))
+
+
+async def _watch_case(target: ServerTarget, case: str, *, quiet: bool) -> CaseView:
+    """The case when it has ended."""
+    if target.server or find_server(target.folder):
+        try:
+            async with connect(target) as client:
+                return await _show_until_end(client, case, quiet=quiet, patience_s=PATIENCE_S if target.server else 1.0)
+        except Unreachable:
+            if target.server:
+                raise
+    view = await _ask_with_retry(target, lambda client: client.case(case))
+    if view.status not in ENDED:
+        raise Conflict(f"no server runs {view.id} now; continue with mendflow resume {view.id}")
+    return view
+
+
+async def _show_until_end(client: Client, case: str, *, quiet: bool, patience_s: float) -> CaseView:
+    shown = progress(quiet=quiet)
+    try:
+        ended = await follow(client, (await client.case(case)).id, shown, patience_s=patience_s)
+    finally:
+        shown.close()
+    assert ended is not None, "nothing stops it but its end"
+    return ended
+
+
+async def _ask_with_retry(target: ServerTarget, context: Callable[[Client], Awaitable[T]]) -> T:
+    """Ask, and if the server that ran on the folder has ended just then, ask the folder."""
+    try:
+        async with connect(target) as client:
+            return await context(client)
+    except Unreachable:
+        if target.server:
+            raise
+    async with connect(target) as client:
+        return await context(client)
+
+
+async def _job_id(client: Client, subject: str) -> str:
+    """The job that is meant: by its own id, or by its item."""
+    case, colon, item = subject.partition(":")
+    if not colon:
+        case, _, number = subject.rpartition("/")
+        return f"{(await client.case(case)).id}/{number}" if case == "last" else subject
+    view = await client.item(case, item)
+    if view.job is None:
+        raise NotFound(f"{subject} is a {view.kind}, which prints nothing; see mendflow why {subject}")
+    return str(view.job)
+
+
+async def _warn_if_truncated(client: Client, job: str, text: str) -> None:
+    """The server keeps the end of what a job printed; who reads it should know that there was more."""
+    kept, outcome = len(text.encode(errors="replace")), (await client.job(job)).outcome
+    if outcome is None or kept < LOG_BYTES_KEPT:
+        return
+    printed = outcome.measures.stdout_bytes + outcome.measures.stderr_bytes
+    if printed > kept:
+        say(f"the last {size_text(kept)} of {size_text(printed)} that it printed; the rest is not kept", err=True)
+
+
+def _write(text: str, *, raw: bool) -> None:
+    shown = text if raw else plain_text(text)
+    sys.stdout.write(shown if shown.endswith("\n") or not shown else shown + "\n")
+    sys.stdout.flush()
+
+
+async def _follow_log(client: Client, job: str, seen: str, *, raw: bool) -> None:
+    """Print what comes. The server keeps a log's tail, so what was seen may have left it by now."""
+    while True:
+        over = (await client.job(job)).finished
+        text = await client.log(job)
+        if text != seen:
+            _write(text[len(seen) :] if text.startswith(seen) else _new_part(seen, text), raw=raw)
+            seen = text
+        if over:
+            return
+        await asyncio.sleep(FOLLOW_EVERY_S)
+
+
+def _new_part(seen: str, text: str) -> str:
+    """What follows the last lines seen, or all of it if they are not there any more."""
+    mark = seen[-200:]
+    place = text.rfind(mark) if mark else -1
+    return text[place + len(mark) :] if place >= 0 else text

@@ -1,0 +1,97 @@
+"""A server in this process, on a data folder: alone, for one command, or with a pilot beside it, to run a case.
+
+It brings the whole server with it, so it is loaded only when a folder is to be opened."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from mendflow.cli.exit_codes import EnvironmentUnfit
+from mendflow.cli.level_waits import level_waits
+from mendflow.cli.options import store_url
+from mendflow.cli.password_warning import warn_of_password
+from mendflow.cli.pilot_supervisor import PilotSupervisor
+from mendflow.cli.server_file import refuse_if_taken
+from mendflow.client import Client
+from mendflow.core.model.errors import Conflict, StoreUnavailable
+from mendflow.wiring import RunningServer, ServerOptions, running_server
+
+OTHER_COMMAND_S = 5.0
+"""Another command may have the folder open; it will not be long."""
+
+
+@asynccontextmanager
+async def open_folder(folder: Path, store: str = "") -> AsyncIterator[Client]:
+    """The folder, or a store, for one command. Nobody else is to find this server, and lose it the next moment."""
+    warn_of_password(store)
+    async with AsyncExitStack() as stack:
+        server = await _start_server(stack, folder, announce=False, store=store)
+        yield await stack.enter_async_context(Client(server.url))
+
+
+class LocalCluster:
+    """Who works on a case here. A pilot that ends before it is told to is started again; one that cannot live here is
+    told about, because without it nothing would ever happen."""
+
+    def __init__(self, client: Client, alarm: asyncio.Event) -> None:
+        self.client = client
+        self.leave: Callable[[], Awaitable[None]] = _no_leave
+        self.has_left = False
+        self._alarm = alarm
+        self._trouble = ""
+
+    def check(self) -> None:
+        """Raise if nobody is left to run jobs."""
+        if self._trouble:
+            raise EnvironmentUnfit(self._trouble)
+
+    def trouble(self, sentence: str) -> None:
+        self._trouble = sentence
+        self._alarm.set()
+
+
+@asynccontextmanager
+async def start_local_cluster(
+    folder: Path, alarm: asyncio.Event, *, slots: int, keep: bool = False
+) -> AsyncIterator[LocalCluster]:
+    """A server in this process and a pilot beside it, on one data folder. `alarm` is set when the pilot cannot live."""
+    refuse_if_taken(folder)
+    async with AsyncExitStack() as stack:
+        server = await _start_server(stack, folder)
+        client = await stack.enter_async_context(Client(server.url))
+        cluster = LocalCluster(client, alarm)
+        supervisor = PilotSupervisor(server, folder, slots=slots, keep=keep, on_failure=cluster.trouble)
+        supervision = asyncio.create_task(supervisor.supervise())
+
+        async def leave() -> None:
+            """Send the pilot home; what runs may end within its grace."""
+            supervision.cancel()
+            if not cluster.has_left:
+                cluster.has_left = True
+                await supervisor.stop()
+
+        cluster.leave = leave
+        stack.push_async_callback(leave)
+        yield cluster
+
+
+async def _no_leave() -> None: ...
+
+
+async def _start_server(
+    stack: AsyncExitStack, folder: Path, *, announce: bool = True, store: str = ""
+) -> RunningServer:
+    """Open the folder; if another command has it just now, wait for a moment."""
+    give_up_at = time.monotonic() + OTHER_COMMAND_S
+    while True:
+        try:
+            options = ServerOptions(
+                data=folder, store=store or store_url(), files_roots=None, announce=announce, levels_ms=level_waits()
+            )
+            return await stack.enter_async_context(running_server(options))
+        except (StoreUnavailable, Conflict):
+            if time.monotonic() > give_up_at or not (folder / "store.db").exists():
+                raise
+            await asyncio.sleep(0.2)

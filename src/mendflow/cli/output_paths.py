@@ -1,0 +1,29 @@
+"""Where results are to go, looked at before anything is run: a night's work must not end at a folder that is not
+there."""
+
+import os
+from pathlib import Path
+
+from mendflow.cli.exit_codes import EnvironmentUnfit
+
+
+def check_file(word: str, path: Path | None) -> None:
+    """Refuse a file that could not be written in the end."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise EnvironmentUnfit(f"{word} {path} is a folder; name a file in it")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise EnvironmentUnfit(f"{word} {path} cannot be written; choose another file")
+    check_folder(word, path.parent, path)
+
+
+def check_folder(word: str, folder: Path | None, meant: Path | None = None) -> None:
+    """Refuse a folder that could neither be made nor written to."""
+    if folder is None:
+        return
+    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists() or each.is_symlink())
+    if not there.is_dir():
+        raise EnvironmentUnfit(f"{word} {meant or folder}: {there} is no folder; choose another place")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise EnvironmentUnfit(f"{word} {meant or folder}: {there} cannot be written to; choose another place")

@@ -1,0 +1,102 @@
+"""The pilot beside a server on this machine: started, started again, and stopped with it.
+
+A server that was killed leaves its pilot behind, with jobs that run. The next server in the same folder starts no other
+as long as that one lives: it comes over by itself, and its jobs are credited."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mendflow.pilot.agent.orphan import OrphanPilot
+from mendflow.wiring import STOP_PILOT_S, LocalPilot, RunningServer, start_pilot
+
+ORPHAN_MS = 60_000
+"""A pilot whose server was killed is of no use to anybody after a while."""
+
+ORPHAN_REJOIN_S = 5.0
+"""A pilot that was left behind and does not come over within this time is replaced."""
+
+GRACE_S = 5
+PILOT_STARTS_MAX = 4
+LOOK_EVERY_S = 0.5
+
+
+class PilotSupervisor:
+    """`trouble` is called with a sentence when no pilot can live here. `grace_s` is how long what runs may go on when
+    it is stopped."""
+
+    def __init__(
+        self,
+        server: RunningServer,
+        data: Path,
+        *,
+        slots: int,
+        keep: bool,
+        on_failure: Callable[[str], None],
+        grace_s: int = GRACE_S,
+    ) -> None:
+        self._server = server
+        self._data = data
+        self._slots = slots or os.cpu_count() or 1
+        self._keep_folders = keep
+        self._on_failure = on_failure
+        self._grace_s = grace_s
+        self._orphan_unkillable = False  # whoever holds the work folder neither came over nor could be killed
+        self._pilot = self._start_pilot()
+
+    def _start_pilot(self) -> LocalPilot | OrphanPilot:
+        orphan = OrphanPilot(self._data / "work")
+        if orphan.alive and not self._orphan_unkillable:
+            return orphan
+        return start_pilot(
+            self._server.url,
+            work=self._data / "work",
+            slots=self._slots,
+            token=self._server.pilot_token,
+            server_file=self._data / "server.json",
+            extra=[
+                *("--away-exit-ms", str(ORPHAN_MS), "--grace-ms", str(self._grace_s * 1000)),
+                *(["--keep"] if self._keep_folders else []),
+            ],
+        )
+
+    async def supervise(self) -> None:
+        """See that there is a pilot, for as long as this is not cancelled."""
+        for _ in range(PILOT_STARTS_MAX):
+            if isinstance(self._pilot, OrphanPilot):
+                await self._await_replacement(self._pilot)
+            else:
+                while self._pilot.process.poll() is None:
+                    await asyncio.sleep(LOOK_EVERY_S)
+                await asyncio.sleep(LOOK_EVERY_S)
+            self._pilot = self._start_pilot()
+        self._on_failure(f"the pilot ends as soon as it is started: {_last_log_line(self._pilot.log)}")
+
+    async def _await_replacement(self, orphan: OrphanPilot) -> None:
+        """Until a pilot that was left behind is gone, by itself or because it did not come over."""
+        give_up_at = time.monotonic() + ORPHAN_REJOIN_S
+        came = False
+        while orphan.alive and not self._orphan_unkillable:
+            await asyncio.sleep(LOOK_EVERY_S)
+            came = came or any(pilot.state == "active" for pilot in await self._server.domain.pilots())
+            if not came and time.monotonic() > give_up_at:
+                orphan.kill()
+                await asyncio.sleep(LOOK_EVERY_S)
+                self._orphan_unkillable = orphan.alive
+
+    async def stop(self) -> None:
+        await self._pilot.stop(self._grace_s + STOP_PILOT_S)
+
+    def stop_now(self) -> None:
+        """It was told to stop, and is not to wait for what runs."""
+        self._pilot.ask_to_leave()
+
+
+def _last_log_line(log: Path) -> str:
+    """The last line that the pilot wrote."""
+    with log.open("rb") as source:
+        source.seek(max(log.stat().st_size - 4096, 0))
+        lines = source.read().decode(errors="replace").strip().splitlines()
+    return f"{lines[-1] if lines else 'it said nothing'} (more in {log})"

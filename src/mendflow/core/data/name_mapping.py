@@ -1,0 +1,187 @@
+"""A trivial file catalogue: from logical names to places by rules, and back.
+
+A rule that has a chain uses the rules of another protocol as well: on the name before itself, on the way to a place,
+and on what it gives, on the way back. So `srm` can be `direct` with something before it, in both directions. The first
+rule that matches counts, and whatever it gives must lie below its element.
+
+Anybody's name meets any administrator's pattern here, while a server does nothing else. So patterns are matched by RE2,
+in a time that grows with the length of the name and not with what the pattern leaves open; each protocol's rules are
+applied to a name once; and what rules make is bounded."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from typing import Any, Final, Literal
+
+import re2
+
+from mendflow.core.data.paths import OutsideElement, name_flaw, path_inside, place_below, root_of
+from mendflow.core.model.data import NameRule, NameRules, Replica, StorageElement
+
+RULES_MAX: Final = 1_000
+PATTERN_CHARS_MAX: Final = 1_000
+MADE_CHARS_MAX: Final = 4_000
+CHAINS_MAX: Final = 20
+_GROUP: Final = re.compile(r"\$([1-9])")
+_HALF: Final = re.compile("[\ud800-\udfff]")
+
+Direction = Literal["in", "out"]
+
+
+def physical_place(rules: NameRules, protocol: str, name: str, site: str = "") -> str | None:
+    """What the rules make of a logical name, whole and unchecked; None if none of them matches."""
+    return _apply(rules.to_physical, protocol, name, site, "in", CHAINS_MAX, {})
+
+
+def logical_name_at(rules: NameRules, protocol: str, place: str, site: str = "") -> str | None:
+    """The logical name of a place, whole and unchecked; None if no rule matches."""
+    return _apply(rules.to_logical, protocol, place, site, "out", CHAINS_MAX, {})
+
+
+def _apply(
+    rules: tuple[NameRule, ...],
+    protocol: str,
+    text: str,
+    site: str,
+    way: Direction,
+    chains: int,
+    made: dict[str, str | None],
+) -> str | None:
+    """`made` is what protocols have made of the name already, on the way in: it is the same for all."""
+    if not chains or not _is_readable(text):
+        return None
+    for rule in rules:
+        if rule.protocol != protocol or not _compile(rule.destination).fullmatch(site):
+            continue
+        given: str | None = text
+        if rule.chain and way == "in":
+            if rule.chain not in made:
+                made[rule.chain] = _apply(rules, rule.chain, text, site, way, chains - 1, made)
+            given = made[rule.chain]
+        found = _compile(rule.match).fullmatch(given) if given is not None else None
+        if found is None:
+            continue
+        result = _GROUP.sub(partial(_group, found.groups("")), rule.result)
+        if rule.chain and way == "out":
+            return _apply(rules, rule.chain, result, site, way, chains - 1, made)
+        return result if _is_readable(result) else None
+    return None
+
+
+def _is_readable(text: str) -> bool:
+    """Whether rules can read it: no place and no name is that long, or has half a character in it."""
+    return len(text) <= MADE_CHARS_MAX and not _HALF.search(text)
+
+
+def _group(groups: tuple[str, ...], named: re.Match[str]) -> str:
+    number = int(named.group(1))
+    return groups[number - 1] if number <= len(groups) else ""
+
+
+@lru_cache(maxsize=4096)
+def _compile(pattern: str) -> Any:
+    """Raises `re2.error`, and keeps silent beside that."""
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options)
+
+
+def place_of(element: StorageElement, name: str, site: str = "") -> str:
+    """The URL of a logical file on an element. Raises OutsideElement where the element has no place for it."""
+    if flaw := name_flaw(name):
+        raise OutsideElement(f"{name!r:.200} is no logical name: {flaw}", field="name")
+    if element.rules is None:
+        return place_below(element.url, name[1:])
+    made = physical_place(element.rules, element.protocol, name, site)
+    if made is None:
+        raise OutsideElement(f"storage element {element.name} has no rule for {name}; add one", field="rules")
+    return place_below(element.url, path_inside(element.url, _as_url(element.url, made)))
+
+
+def replica_place(element: StorageElement, name: str, replica: Replica, site: str = "") -> str:
+    """The URL of a replica."""
+    return place_below(element.url, replica.path) if replica.path else place_of(element, name, site)
+
+
+def _as_url(url: str, made: str) -> str:
+    """What a rule gives as a URL: it gives a URL itself, or an absolute path where the element is, or one below it."""
+    if "://" in made:
+        return made
+    return f"{_authority(url)}{made}" if made.startswith("/") else f"{root_of(url)}/{made}"
+
+
+def _authority(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.split('/', maxsplit=1)[0]}"
+
+
+def name_at(element: StorageElement, path: str, site: str = "") -> str:
+    """The logical name of what lies at a path below an element. Rules are asked for the whole URL, then for the path on
+    its host, then for the path below the element. Raises OutsideElement, which says why, if it can have none."""
+    place = place_below(element.url, path)
+    found: str | None = f"/{path}"
+    if element.rules is not None:
+        seen = (place, place.removeprefix(_authority(element.url)), path)
+        names = (logical_name_at(element.rules, element.protocol, each, site) for each in seen)
+        found = next((name for name in names if name is not None), None)
+    if found is None:
+        raise OutsideElement(
+            f"{path!r:.200} has no logical name: no rule of {element.name} gives it one", field="rules"
+        )
+    if flaw := name_flaw(found):
+        raise OutsideElement(f"{found!r:.200} cannot be its logical name: {flaw}", field="path")
+    return found
+
+
+def rules_flaws(rules: NameRules, protocol: str) -> Iterator[str]:
+    """All that is wrong with rules, each a sentence."""
+    for kind, listed in (("to a place", rules.to_physical), ("to a name", rules.to_logical)):
+        if len(listed) > RULES_MAX:
+            yield f"there are {len(listed)} rules {kind}; at most {RULES_MAX} are taken"
+            return
+        known = {rule.protocol for rule in listed}
+        for number, rule in enumerate(listed, 1):
+            yield from (f"rule {number} {kind}: {flaw}" for flaw in rule_flaws(rule, known))
+        yield from _find_cycles(listed, kind)
+    if protocol not in {rule.protocol for rule in rules.to_physical}:
+        yield f"no rule to a place is of the protocol {protocol!r:.80}, which the element goes by"
+
+
+def rule_flaws(rule: NameRule, protocols: set[str]) -> Iterator[str]:
+    """All that is wrong with a rule among rules of these protocols."""
+    groups = 0
+    for what, pattern in (("destination", rule.destination), ("match", rule.match)):
+        try:
+            groups = _compile(pattern).groups
+        except re2.error as error:
+            yield f"its {what} {pattern!r:.100} is no pattern: {_reason(error)}"
+            return
+        if len(pattern) > PATTERN_CHARS_MAX:
+            yield f"its {what} has {len(pattern)} characters; at most {PATTERN_CHARS_MAX} are taken"
+    for named in _GROUP.findall(rule.result):
+        if int(named) > groups:
+            yield f"its result has ${named}, and its match has {groups} groups"
+    if len(rule.result) > PATTERN_CHARS_MAX:
+        yield f"its result has {len(rule.result)} characters; at most {PATTERN_CHARS_MAX} are taken"
+    if rule.chain and rule.chain not in protocols:
+        yield f"it is chained to {rule.chain!r:.80}, and there is no such rule"
+
+
+def _reason(error: Exception) -> str:
+    said = error.args[0] if error.args else ""
+    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    return f"{text} (patterns are RE2's, which have neither references back nor looks ahead)"
+
+
+def _find_cycles(rules: tuple[NameRule, ...], kind: str) -> Iterator[str]:
+    """Chains that come back to themselves would never end."""
+    after: dict[str, set[str]] = {}
+    for rule in rules:
+        after.setdefault(rule.protocol, set()).update({rule.chain} if rule.chain else ())
+    for protocol, chained in after.items():
+        seen, ahead = set[str](), set(chained)
+        while ahead:
+            seen |= (here := ahead)
+            ahead = {each for one in here for each in after.get(one, ())} - seen
+        if protocol in seen:
+            yield f"the rules {kind} of {protocol!r:.80} are chained in a circle"

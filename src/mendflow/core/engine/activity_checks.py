@@ -1,0 +1,241 @@
+"""Whether an activity makes sense by itself: its name, its numbers, its paths, its data.
+
+A flow comes from a file that was checked, or from whoever posts one. What no pilot could run and no journal could hold
+is refused before a case exists, and all of it at once, so that it is mended at once."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from msgspec.structs import asdict
+
+from mendflow.core.data.paths import name_flaw
+from mendflow.core.data.protocols import target_flaw
+from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.expr import XPATH, Expr
+from mendflow.core.model.flow import (
+    DURATION_MS_MAX,
+    ActivityNode,
+    Assign,
+    Call,
+    Catch,
+    Flow,
+    ForEach,
+    Invoke,
+    JobActivity,
+    OnAlarm,
+    OnMessage,
+    Pick,
+    PrimitiveStep,
+    Receive,
+    Reply,
+    Scope,
+    Stage,
+    Throw,
+    UserTask,
+    Wait,
+)
+from mendflow.core.model.values import Value, check_value
+
+NAME: Final = re.compile(r"[\w. ~-]+")
+NAME_CHARS_MAX: Final = 100
+GENERATED_NAME_CHARS_MAX: Final = 1000
+"""Names that formats make up have a dot in them, and grow with the depth of what they name."""
+
+VARIABLE: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+XML_VARIABLE: Final = re.compile(r"[^\W\d][\w.-]*")
+VARIABLE_PATH: Final = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*|\[\d{1,9}\]){0,63}")
+REFERENCE: Final = re.compile(r"[\w-]+(\.[\w-]+)*")
+NAME_HINT: Final = frozenset({"site", "hosts", "system", "machine"})
+"""Resources that are names and no amounts."""
+
+COUNT_MAX: Final = 10_000_000
+SIZE_MAX: Final = 2**53
+PRIORITY_MAX: Final = 1_000_000_000
+
+
+def activity_problems(activity: Any) -> Iterator[str]:
+    """Everything that is wrong with an activity, a handler or the flow, apart from what is inside it."""
+    if isinstance(activity, ActivityNode):
+        yield from _names(activity)
+    if check := _CHECKS.get(type(activity)):
+        name = getattr(activity, "name", "") or getattr(activity, "channel", "") or "an alarm"
+        yield from (f"{name:.100}: {problem}" for problem in check(activity))
+
+
+def _names(activity: ActivityNode) -> Iterator[str]:
+    if not activity.name:
+        yield "an activity has no name; give each a name of its own"
+    for what, text in (("name", activity.name), ("label", activity.label)):
+        longest = GENERATED_NAME_CHARS_MAX if "." in text else NAME_CHARS_MAX
+        if text and (len(text) > longest or not NAME.fullmatch(text)):
+            yield f"{text!r:.100} cannot be a {what}: use letters, digits, _ . - ~ and spaces, {longest} at most"
+
+
+def _job(job: JobActivity) -> Iterator[str]:
+    if (job.command is None) == (job.function is None) and not _copies(job):
+        yield "a job has a command or a function, and not both"
+    if job.command is not None and "\0" in job.command:
+        yield "the command holds a NUL character; take it out"
+    if job.function is not None:
+        for what, text in (("module", job.function.module), ("function", job.function.name)):
+            if not REFERENCE.fullmatch(text):
+                yield f"{text!r:.80} is not the name of a {what}; write it as `package.module` and `function`"
+    for name, value in job.env.items():
+        if not name or "=" in name or "\0" in name:
+            yield f"{name!r:.80} cannot be the name of an environment variable; use letters, digits and _"
+        if isinstance(value, str) and "\0" in value:
+            yield f"the environment variable {name:.80} holds a NUL character; take it out"
+    for path in (*job.inputs, *(path for path in job.files.values() if isinstance(path, str))):
+        yield from _path(path)
+    yield from _publications(job)
+    yield from _numbers(job)
+    yield from _data(list(job.args), job.kwargs, job.env, job.inputs, job.replicas, job.files)
+
+
+def _copies(job: JobActivity) -> bool:
+    """Whether it has nothing to run, because it takes its inputs to storage elements as they are."""
+    only_files = job.command is None and job.function is None and bool(job.files)
+    return only_files and job.files.keys() == job.publish.keys() and set(job.files.values()) <= job.inputs.keys()
+
+
+def _publications(job: JobActivity) -> Iterator[str]:
+    names: dict[str, str] = {}
+    for output, given in job.publish.items():
+        if output not in job.files:
+            known = ", ".join(job.files) or "none"
+            yield f"{output!r:.80} is to be published, and the job leaves no file of that name; its files: {known:.200}"
+        if not all(isinstance(part, str) for part in (given.logical, given.element, given.data_set, given.url)):
+            yield f"{output!r:.80} is to be published: its name, element and set must be texts"
+        elif given.url:
+            if given.logical or given.element or given.data_set:
+                yield f"{output!r:.80} goes to a URL, or to a storage element under a logical name, and not both"
+            elif "${{" not in given.url and (flaw := target_flaw(given.url)):
+                yield f"{output!r:.80} cannot be taken to its place: {flaw}"
+        elif "${{" not in given.logical and (given.logical or not _copies(job)):
+            if flaw := name_flaw(name := given.logical.removeprefix(LOGICAL_PREFIX)):
+                yield f"{output!r:.80} cannot be published as {name!r:.200}: {flaw}"
+            if names.setdefault(name, output) != output:
+                yield f"{names[name]!r:.80} and {output!r:.80} cannot both be published as {name:.200}"
+
+
+def _path(path: str) -> Iterator[str]:
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if "${{" not in path and (path.startswith("/") or ".." in parts or not parts or "\0" in path):
+        yield f"{path!r:.200} must be a path inside the job's folder, without `..`"
+
+
+def _numbers(job: JobActivity) -> Iterator[str]:
+    yield from _number("retries", job.retries, COUNT_MAX)
+    yield from _number("retry_wait_ms", job.retry_wait_ms, DURATION_MS_MAX)
+    yield from _number("expected_ms", job.expected_ms, DURATION_MS_MAX)
+    yield from _number("priority", job.priority, PRIORITY_MAX, -PRIORITY_MAX)
+    for name, limit in asdict(job.limits).items():
+        yield from _number(f"limits.{name}", limit, SIZE_MAX)
+    for name, amount in asdict(job.resources).items():
+        if name == "hosts" and isinstance(amount, (list, tuple)) and all(isinstance(each, str) for each in amount):
+            continue
+        if isinstance(amount, str) and (name in NAME_HINT or "${{" in amount):
+            continue
+        if name in NAME_HINT or isinstance(amount, bool) or not isinstance(amount, (int, float)):
+            yield f"{name} is {amount!r:.80}; give a number or an expression"
+        else:
+            yield from _number(name, amount, DURATION_MS_MAX if name == "wall_ms" else SIZE_MAX)
+
+
+def _number(what: str, value: Any, most: int, least: int = 0) -> Iterator[str]:
+    """An expression is judged when it is evaluated."""
+    if value is not None and not isinstance(value, Expr) and not least <= value <= most:
+        yield f"{what} is {value}; it must be from {least} to {most}"
+
+
+def _data(*templates: Value) -> Iterator[str]:
+    for template in templates:
+        if reason := check_value(template):
+            yield f"what it is given cannot be kept: {reason}"
+
+
+def _variable(name: str, *, xml: bool = False) -> Iterator[str]:
+    if name and not (XML_VARIABLE if xml else VARIABLE).fullmatch(name):
+        yield f"{name!r:.80} cannot be a variable: use letters, digits and _, first a letter"
+
+
+def _assign(assign: Assign) -> Iterator[str]:
+    for copy in assign.copies:
+        if not VARIABLE_PATH.fullmatch(copy.to):
+            yield f"{copy.to!r:.80} is not a path into a variable; write it as `name.member[0]`"
+        yield from _data(copy.value)
+
+
+def _alarm(alarm: Wait | OnAlarm) -> Iterator[str]:
+    yield from _number("duration", alarm.duration, DURATION_MS_MAX)
+    yield from _number("until", alarm.until, SIZE_MAX)
+    yield from _number("every", getattr(alarm, "every", None), DURATION_MS_MAX, 1)
+
+
+def _for_each(loop: ForEach) -> Iterator[str]:
+    if loop.items is None and (loop.first is None or loop.last is None):
+        yield "a for-each needs `items`, or `first` and `last`"
+    yield from _number("first", loop.first, SIZE_MAX)
+    yield from _number("last", loop.last, SIZE_MAX)
+    if loop.min_success is not None and loop.min_ended is not None:
+        yield "a for-each has `min_success` or `min_ended`, not both"
+    yield from _number("min_success", loop.min_success, COUNT_MAX)
+    yield from _number("min_ended", loop.min_ended, COUNT_MAX)
+    yield from _number("max_parallel", loop.max_parallel, COUNT_MAX)
+    yield from _variable(loop.variable, xml=isinstance(loop.first, Expr) and loop.first.language == XPATH)
+    yield from _data(loop.items)
+
+
+def _task(task: UserTask) -> Iterator[str]:
+    if not task.role.strip():
+        yield "a user task needs the role of those who may do it"
+    yield from _number("deadline_ms", task.deadline_ms, DURATION_MS_MAX)
+    yield from _data(task.title, task.description, task.data, task.fields)
+
+
+def _listener(listener: Receive | OnMessage) -> Iterator[str]:
+    if not listener.channel:
+        yield "it needs the name of a channel"
+    yield from _variable(listener.variable)
+    yield from _data(listener.correlation)
+
+
+def _pick(pick: Pick) -> Iterator[str]:
+    for message in pick.messages:
+        yield from _listener(message)
+    for alarm in pick.alarms:
+        yield from _alarm(alarm)
+
+
+def _scope(scope: Scope) -> Iterator[str]:
+    for name in scope.variables:
+        yield from _variable(name)
+    yield from _data(scope.variables)
+
+
+def _flow(flow: Flow) -> Iterator[str]:
+    yield from _data(flow.outputs, *(each.default for each in flow.inputs.values()))
+    yield from _data(flow.variables, flow.results)
+
+
+_CHECKS: Final[dict[type, Callable[[Any], Iterator[str]]]] = {
+    Flow: _flow,
+    JobActivity: _job,
+    Assign: _assign,
+    Wait: _alarm,
+    OnAlarm: _alarm,
+    ForEach: _for_each,
+    UserTask: _task,
+    Receive: _listener,
+    OnMessage: _listener,
+    Pick: _pick,
+    Scope: _scope,
+    Catch: lambda catch: _variable(catch.variable, xml=catch.holds is not None),
+    Stage: lambda stage: _data(stage.files),
+    Call: lambda call: _data(call.inputs),
+    PrimitiveStep: lambda mend: _data(mend.item, mend.settings),
+    Invoke: lambda invoke: _data(invoke.value),
+    Reply: lambda reply: _data(reply.value),
+    Throw: lambda throw: _data(throw.data, throw.message),
+}

@@ -1,0 +1,99 @@
+"""What may enter a case. The journal keeps what was taken for good, so what cannot be kept is refused or replaced here.
+
+A wish that holds what is no value is a mistake and refused. What a job gives cannot be refused, for the job is over:
+its outcome becomes a fault that says what was wrong with it."""
+
+from typing import Final
+
+from msgspec.structs import astuple, replace
+
+from mendflow.core.engine.messages import CallPartner, Deliver, ForceComplete, ForceFail, Order
+from mendflow.core.engine.plan import Plan
+from mendflow.core.engine.xml.shapes import flaw
+from mendflow.core.expressions.cel import closest_name
+from mendflow.core.model.errors import RequestError
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.values import Value, check_value
+from mendflow.core.model.xml import Operation, XmlType
+
+NOT_DATA: Final = "notData"
+
+
+def demand_value(value: Value, what: str) -> None:
+    if reason := check_value(value):
+        raise RequestError(f"{what} cannot be taken: {reason}")
+
+
+def demand_message(plan: Plan, message: Deliver) -> None:
+    """Refuse a message that nobody will ever hear, or that is no data."""
+    if message.channel not in plan.channels:
+        known = ", ".join(sorted(plan.channels)) or "none"
+        guess = closest_name(message.channel, plan.channels)
+        raise RequestError(f"flow {plan.flow.name} has no channel {message.channel:.80}; it has {known}{guess}")
+    demand_value(message.id, "the message's id")
+    demand_value(message.value, "the message")
+    if (operation := plan.operations.get(message.channel)) is not None:
+        _demand_shape(plan, operation.input, message.value, "the message")
+    demand_value(message.correlation, "the correlation")
+
+
+def demand_request(plan: Plan, order: Order | None) -> None:
+    """Refuse to send a partner what is no message of its operation."""
+    if isinstance(order, CallPartner) and (operation := _operation_called(plan, order)) is not None:
+        _demand_shape(plan, operation.input, order.value, "what it sends")
+
+
+def demand_answer(plan: Plan, order: Order | None, outputs: Value) -> None:
+    """Refuse an answer that somebody makes up for a partner if it is no message of the operation."""
+    if (
+        isinstance(order, CallPartner)
+        and (operation := _operation_called(plan, order)) is not None
+        and operation.output
+    ):
+        _demand_shape(plan, operation.output, outputs, "the answer")
+
+
+def _operation_called(plan: Plan, order: CallPartner) -> Operation | None:
+    return plan.flow.xml.port_types.get(order.port_type, {}).get(order.operation) if plan.flow.xml is not None else None
+
+
+def _demand_shape(plan: Plan, message: str, value: Value, what: str) -> None:
+    assert plan.flow.xml is not None, "only flows with XML have operations"
+    if reason := flaw(plan.flow.xml, XmlType(message=message), value):
+        raise RequestError(f"{what} cannot be taken: {reason}")
+
+
+def demand_plain(command: ForceComplete | ForceFail) -> None:
+    if isinstance(command, ForceComplete):
+        demand_value(command.outputs, f"the outputs of {command.item}")
+    elif reason := _flaw_of_fault(command.fault):
+        raise RequestError(f"the fault of {command.item} cannot be taken: {reason}")
+
+
+def sanitize_outcome(outcome: Outcome) -> Outcome:
+    """The outcome, or a fault in its place where the journal could not hold it."""
+    if outcome.values and check_value(outcome.values):
+        outcome = replace(outcome, values={})  # what it said of itself is for whoever watches; no end hangs on it
+    fault = outcome.fault
+    if fault is not None and (reason := _flaw_of_fault(fault)):
+        return Outcome(fault=_not_data(f"it failed, and its fault cannot be kept: {reason}"))
+    if reason := check_value(outcome.outputs):
+        kept = replace(outcome, outputs=None)
+        return replace(sanitize_outcome(kept), fault=fault or _not_data(f"its outputs cannot be kept: {reason}"))
+    files = [part for name, ref in outcome.files.items() for part in (name, *astuple(ref))]
+    measured = [list(each) if isinstance(each, tuple) else each for each in astuple(outcome.measures)]
+    rest = [outcome.exit_code, outcome.log_tail, outcome.cached_from, *measured, *files]
+    if reason := check_value(rest):
+        return Outcome(fault=fault or _not_data(f"its outcome cannot be kept: {reason}"))
+    return outcome
+
+
+def _flaw_of_fault(fault: Fault) -> str:
+    return check_value(fault.data) or check_value(
+        [fault.name, fault.message, fault.exit_code, fault.signal, fault.log_tail, fault.stage, fault.file]
+    )
+
+
+def _not_data(message: str) -> Fault:
+    return Fault(name=NOT_DATA, category=Category.OUTPUT, message=message)

@@ -1,0 +1,72 @@
+"""Names looked up through nested environments, from one outwards.
+
+A variable that is declared and has no value yet hides one of the same name further out."""
+
+from typing import Final
+
+from mendflow.core.engine.state import Case, Env
+from mendflow.core.model.values import Value
+
+NO_VARIABLES: Final = frozenset("@#%")
+"""What the names begin with under which partner links and the like are kept among variables."""
+
+
+class NameLookup:
+    """Looks names up from one environment outwards. Remembers whether one was missing."""
+
+    __slots__ = ("case", "env", "envs", "links", "missing")
+
+    def __init__(self, case: Case, env: int, links: dict[str, bool] | None = None) -> None:
+        self.case = case
+        self.envs = case.envs
+        self.env = env
+        self.links = links
+        self.missing = False
+
+    def __call__(self, name: str) -> Value:
+        envs, at = self.envs, self.env
+        if name.startswith("jobs."):
+            key = name[5:]
+            while at:
+                env = envs[at]
+                if key in env.results:
+                    return env.results[key]
+                at = env.parent
+        elif self.links is not None and name.startswith("links."):
+            if name[6:] in self.links:
+                return self.links[name[6:]]
+        else:
+            while at:
+                env = envs[at]
+                if name in env.variables:
+                    return env.variables[name]
+                at = 0 if declares(self.case, env, name) else env.parent
+        self.missing = True
+        raise KeyError(name, self.known_names(name))
+
+    def known_names(self, name: str) -> list[str]:
+        """The names that there are, for a suggestion."""
+        found: list[str] = []
+        at = self.env
+        while at:
+            env = self.envs[at]
+            known = [f"jobs.{each}" for each in env.results] if name.startswith("jobs.") else env.variables
+            found.extend(each for each in known if each[:1] not in NO_VARIABLES)
+            at = env.parent
+        return found[:1000]
+
+
+def declares(case: Case, env: Env, name: str) -> bool:
+    """Whether a variable is declared here, even if it has no value yet."""
+    return env.node >= 0 and name in case.plan.nodes[env.node].types
+
+
+def holder_of(case: Case, env: int, name: str) -> Env:
+    """The environment whose variable is meant: the nearest that has one of that name, else the one at hand."""
+    at = env
+    while at:
+        found = case.envs[at]
+        if name in found.variables or declares(case, found, name):
+            return found
+        at = found.parent
+    return case.envs[env]

@@ -1,0 +1,181 @@
+"""Which names an expression asks for, found from its text alone.
+
+One pass over the tokens of CEL: a name counts when it is not a member of something, not a function, not inside a
+string, and not the variable of a macro around it. What follows a name as plain members is its path, so that only that
+part of the data need be given. `jobs` and `links` are families: their next member is part of the name, may contain
+hyphens (a family is never subtracted from), and must be in the text."""
+
+import re
+from typing import Final, NamedTuple
+
+from mendflow.core.expressions.contract import ExpressionError
+
+REWRITE: Final = "rewrite"
+FAMILIES: Final = frozenset({"jobs", "links"})
+MACROS: Final = frozenset({"all", "exists", "exists_one", "map", "filter"})
+NAMESPACES: Final = frozenset({"math", "strings"})
+WORDS: Final = frozenset({"true", "false", "null", "in"})
+TYPES: Final = frozenset(
+    {"int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type", "dyn"}
+)
+RESERVED_WORDS: Final = frozenset(
+    {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package"}
+    | {"namespace", "return", "var", "void", "while"}
+)
+RESERVED: Final = WORDS | TYPES | NAMESPACES | FAMILIES | RESERVED_WORDS
+"""Names that a variable cannot have."""
+
+TOKEN: Final = re.compile(
+    r"""(?P<space>\s+|//[^\n]*)
+      | (?P<string>[rRbB]{0,2}(?:\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}
+                                |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
+      | (?P<number>0[xX][0-9a-fA-F]+[uU]?|(?:\d+\.\d+|\d+|\.\d+)(?:[eE][+-]?\d+)?[uU]?)
+      | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<quoted>`[^`\n]+`)
+      | (?P<mark>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+FAMILY_MEMBER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?<!-)")
+PLAIN_PATH: Final = re.compile(
+    r"\s*(jobs\.[A-Za-z_][A-Za-z0-9_-]*(?<!-)|[A-Za-z_][A-Za-z0-9_]*)((?:\.[A-Za-z_][A-Za-z0-9_]*)*)\s*"
+)
+PLAIN_STRING: Final = re.compile(r"""(["'])([^\\"']*)\1""")
+
+
+class CelToken(NamedTuple):
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+class Reference(NamedTuple):
+    """A name, and the members that follow it in the text: `jobs.a` with (`outputs`, `n`)."""
+
+    name: str
+    members: tuple[str, ...]
+    offset: int
+
+
+class Scan(NamedTuple):
+    """`text` is the expression with hyphenated members of families in backquotes, as CEL wants them."""
+
+    text: str
+    references: tuple[Reference, ...]
+    inserted: tuple[int, ...]
+
+    def original_offset(self, offset: int) -> int:
+        """Where a place in `text` was before the backquotes came in."""
+        return offset - sum(1 for place in self.inserted if place < offset)
+
+
+def plain_reference(text: str) -> Reference | None:
+    """The reference that the whole text is, if it is no more than a path such as `jobs.a.outputs.n`. Most are, and
+    every job of a long chain has one of its own: this is much faster than a scan."""
+    found = PLAIN_PATH.fullmatch(text)
+    if found is None or found.group(1) in RESERVED:
+        return None
+    members = found.group(2)
+    return Reference(found.group(1), tuple(members[1:].split(".")) if members else (), found.start(1))
+
+
+def scan(text: str) -> Scan:
+    text, inserted = quote_family_members(text)
+    text = with_own_replace(text)
+    tokens = [token for token in tokenize(text) if token.kind != "space"]
+    references = []
+    calls: list[str | None] = []  # for each open bracket the variable that a macro binds inside it
+    for place, token in enumerate(tokens):
+        if token.kind == "mark":
+            if token.text in "([{":
+                calls.append(bound_variable(tokens, place))
+            elif token.text in ")]}" and calls:
+                calls.pop()
+        elif token.kind == "name" and is_root(tokens, place) and token.text not in calls:
+            references.append(reference_at(tokens, place))
+    return Scan(text, tuple(references), inserted)
+
+
+def tokenize(text: str) -> list[CelToken]:
+    return [CelToken(str(m.lastgroup), m.group(), m.start(), m.end()) for m in TOKEN.finditer(text)]
+
+
+def quote_family_members(text: str) -> tuple[str, tuple[int, ...]]:
+    """Write `jobs.my-job` and `jobs.in` as CEL has them, with the member in backquotes."""
+    if not any(family in text for family in FAMILIES):
+        return text, ()
+    pieces: list[str] = []
+    inserted: list[int] = []
+    end = 0
+    tokens = tokenize(text)
+    for before, token, dot in zip([None, *tokens], tokens, tokens[1:], strict=False):
+        if token.text not in FAMILIES or dot.text != "." or (before is not None and before.text == "."):
+            continue
+        member = FAMILY_MEMBER.match(text, dot.end)
+        if member and ("-" in member.group() or member.group() in WORDS):
+            pieces.append(text[end : dot.end] + f"`{member.group()}`")
+            inserted += [dot.end + len(inserted), member.end() + len(inserted) + 1]
+            end = member.end()
+    return "".join(pieces) + text[end:], tuple(inserted)
+
+
+def with_own_replace(text: str) -> str:
+    """Call our own `replace`, which makes no text of any length. Its name is as long, so that places stay what they
+    are."""
+    if "replace" not in text:
+        return text
+    parts, before = [], ""
+    tokens = tokenize(text)
+    for token, after in zip(tokens, [*tokens[1:], CelToken("mark", "", 0, 0)], strict=True):
+        ours = token.text == "replace" and before == "." and after.text == "("
+        parts.append(REWRITE if ours else token.text)
+        before = token.text if token.kind != "space" else before
+    return "".join(parts)
+
+
+def is_root(tokens: list[CelToken], place: int) -> bool:
+    """A name that stands for a value of its own: no member, no function, no word of the language."""
+    text = tokens[place].text
+    after = tokens[place + 1].text if place + 1 < len(tokens) else ""
+    if text in WORDS or text in TYPES or after == "(" or (text in NAMESPACES and after == "."):
+        return False
+    if place == 0 or tokens[place - 1].text != ".":
+        return True
+    # A dot with nothing before it that could have members marks a root: `.a`.
+    return place == 1 or not (tokens[place - 2].kind != "mark" or tokens[place - 2].text in ")]}")
+
+
+def bound_variable(tokens: list[CelToken], place: int) -> str | None:
+    """The variable of a macro whose bracket opens here: `x` in `list.map(x, ...)`."""
+    if place < 2 or place + 2 >= len(tokens) or tokens[place].text != "(":
+        return None
+    is_macro = tokens[place - 1].text in MACROS and tokens[place - 2].text == "."
+    return tokens[place + 1].text if is_macro and tokens[place + 2].text == "," else None
+
+
+def reference_at(tokens: list[CelToken], place: int) -> Reference:
+    start = tokens[place]
+    members, at = [], place + 1
+    while at + 1 < len(tokens) and (member := member_at(tokens, at)) is not None:
+        members.append(member)
+        at += 2 if tokens[at].text == "." else 3
+    if start.text not in FAMILIES:
+        return Reference(start.text, tuple(members), start.start)
+    if not members:
+        raise ExpressionError(
+            f"`{start.text}` needs a name that is written out, as {start.text}.NAME or {start.text}['NAME']",
+            start.start,
+        )
+    return Reference(f"{start.text}.{members[0]}", tuple(members[1:]), start.start)
+
+
+def member_at(tokens: list[CelToken], at: int) -> str | None:
+    """The member that follows as `.name`, ``.`name` `` or `['name']`; None where the path stops being plain."""
+    after = tokens[at + 2].text if at + 2 < len(tokens) else ""
+    following = tokens[at + 1]
+    if tokens[at].text == "." and following.kind in ("name", "quoted") and after != "(":
+        return following.text.strip("`")
+    if tokens[at].text == "[" and following.kind == "string" and after == "]":
+        plain = PLAIN_STRING.fullmatch(following.text)
+        return plain.group(2) if plain else None
+    return None

@@ -1,0 +1,125 @@
+"""Whether the primitives of an exlet make sense: what each may be told, and of which kind that is.
+
+A file is checked when it is read, and so are exlets that come as data: what would only fail in the night, in the middle
+of a repair, is refused when it is added. Expressions are judged when their values are known."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import DURATION_MS_MAX, PrimitiveStep
+from mendflow.core.model.jobs import Resources
+from mendflow.core.model.repair import ExceptionType, Primitive
+
+WHOLE_CASES: Final = frozenset({Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE, Primitive.WRITE})
+"""Primitives that can be done to more than items."""
+
+LEVEL_MAX: Final = 1_000
+_CHANGES: Final = frozenset({"resources", "env", "avoid_hosts", "sources", "domain", "wait_ms"})
+_SETTINGS: Final[dict[Primitive, frozenset[str]]] = {
+    Primitive.RESTART: frozenset({"with"}),
+    Primitive.COMPLETE: frozenset({"outputs"}),
+    Primitive.FAIL: frozenset({"fault", "message", "throw"}),
+    Primitive.WRITE: frozenset({"values"}),
+    Primitive.RESTAGE: _CHANGES | {"way", "parameters"},
+    Primitive.RESUBMIT: _CHANGES,
+    Primitive.REPOLL: frozenset({"wait_ms"}),
+    Primitive.REREGISTER: frozenset({"wait_ms"}),
+    Primitive.RETRY_LATER: _CHANGES | {"level", "mode"},
+    Primitive.NOTIFY: frozenset({"message", "to", "data"}),
+}
+"""What each primitive may be told; the others, nothing."""
+
+
+def _number(least: int, most: int) -> Callable[[object], bool]:
+    def fits(value: object) -> bool:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most
+
+    return fits
+
+
+def _map(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+_LEVEL: Final = _number(0, LEVEL_MAX)
+_KINDS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
+    "level": (
+        lambda value: isinstance(value, int) and _LEVEL(value),
+        "the number of a level from 1 on, or 0 for the next",
+    ),
+    "mode": (lambda value: value in ("recoverable", "express"), "`recoverable` or `express`"),
+    "wait_ms": (_number(0, DURATION_MS_MAX), "a number of milliseconds from 0 on"),
+    "way": (lambda value: value in ("same", "parameters", "replica", "target"), "same, parameters, replica or target"),
+    "throw": (lambda value: isinstance(value, bool), "true or false"),
+    "resources": (_map, "a map of resources"),
+    "env": (_map, "a map of variables"),
+    "sources": (_map, "a map from files to their sources"),
+    "avoid_hosts": (lambda value: isinstance(value, (str, list, tuple)), "a list of hosts"),
+    "domain": (_text, "the name of a domain"),
+    "values": (_map, "a map of values"),
+    "with": (_map, "a map of values"),
+    "parameters": (_map, "a map of parameters"),
+    "fault": (_text, "the name of a fault"),
+    "message": (_text, "a text"),
+    "to": (_text, "a text"),
+}
+
+
+def step_problems(steps: Iterable[PrimitiveStep]) -> Iterator[str]:
+    """Everything that is wrong with the primitives of an exlet, each with the step that it is in."""
+    for step in steps:
+        yield from (f"step {step.name}: {problem}" for problem in _problems(step))
+
+
+def _problems(step: PrimitiveStep) -> Iterator[str]:
+    if step.target != "item" and step.do not in WHOLE_CASES:
+        yield f"{step.do.value} is for items, not for {step.target}"
+    allowed = _SETTINGS.get(step.do, frozenset())
+    for name in step.settings.keys() - allowed:
+        known = f"it takes {', '.join(sorted(allowed))}" if allowed else "it takes no settings"
+        yield f"{step.do.value} knows no `{name:.80}`; {known}"
+    for name in sorted(step.settings.keys() & allowed):
+        yield from _value_problems(name, step.settings[name])
+    if step.do is Primitive.WRITE and "values" not in step.settings:
+        yield "write needs `values`, a map of what is written"
+
+
+def _value_problems(name: str, value: object) -> Iterator[str]:
+    if value is None or _is_computed(value):
+        return
+    fits, wanted = _KINDS.get(name, (lambda _: True, ""))
+    if not fits(value):
+        yield f"`{name}` must be {wanted}, not {value!r:.80}"
+    elif name == "resources" and isinstance(value, dict):
+        yield from _resource_problems(value)
+
+
+def _resource_problems(asked: Mapping[str, object]) -> Iterator[str]:
+    for name, value in asked.items():
+        if name not in Resources.__struct_fields__:
+            yield f"there is no resource `{name!s:.80}`; there are {', '.join(Resources.__struct_fields__)}"
+        elif name not in ("site", "avoid_hosts") and not (
+            value is None or _is_computed(value) or _number(0, 2**53)(value)
+        ):
+            yield f"`resources.{name}` must be a number from 0 on, not {value!r:.80}"
+
+
+def _is_computed(value: object) -> bool:
+    """Whether it is only known when it is worked out."""
+    return isinstance(value, Expr) or (isinstance(value, str) and "${{" in value)
+
+
+def misplaced_primitives(type: ExceptionType, steps: Iterable[PrimitiveStep]) -> Iterator[str]:
+    """What cannot work where a rule of this type concludes it."""
+    if type is ExceptionType.ITEM_POST:
+        for step in steps:
+            if step.do is Primitive.WRITE and step.target == "item" and not step.item:
+                yield (
+                    f"step {step.name}: at {type.value} the item has ended, so what is written into it reaches nobody;"
+                    " `force-complete` with `outputs` gives it other outputs, and `write` into the case is seen by all"
+                )

@@ -1,0 +1,156 @@
+"""The one door through which XML comes in: lxml, told to trust nothing.
+
+A document type is refused before the parser sees it. So there are no entities to grow, nothing to fetch and nothing to
+read from a disk, and what the parser is told besides only says it once more. The text is fed in pieces, and after each
+it is looked at what came: whatever is too deep, too wide or too much ends the reading there, before it takes memory."""
+
+from typing import Final, NoReturn
+
+import msgspec
+from lxml import etree
+
+from mendflow.core.model.errors import BadFlow, Problem
+from mendflow.core.xml.encodings import Unreadable, decode
+from mendflow.core.xml.parser_messages import NOTHING, parser_message
+from mendflow.core.xml.prolog import doctype_at
+
+PIECE_CHARS: Final = 1 << 14
+MIB: Final = 1 << 20
+EVENTS: Final = ("start", "end", "comment", "pi")
+
+
+class XmlBounds(msgspec.Struct, frozen=True, kw_only=True):
+    """How large a document may be: in all, in depth, in elements, comments and instructions together, and in each
+    element. Some documents may have no `instructions` at all."""
+
+    bytes: int = 10 * MIB
+    depth: int = 100
+    elements: int = 400_000
+    attributes: int = 256
+    attribute_chars: int = 1 << 16
+    name_chars: int = 1 << 10
+    text_chars: int = 1 << 20
+    instructions: bool = True
+
+
+class BadXml(BadFlow):
+    """A document or a value with problems, refused whole like a flow."""
+
+    code = "bad-xml"
+    refused = "the XML was refused"
+
+
+ParsedElement = etree._Element
+"""An element of a document, as everybody here calls it."""
+
+DEFAULT_BOUNDS: Final = XmlBounds()
+
+
+def parse(
+    data: bytes | str, file: str, bounds: XmlBounds = DEFAULT_BOUNDS, refusal: type[BadFlow] = BadFlow
+) -> ParsedElement:
+    """The root element; each element knows its line. Raises `refusal` with the place of what is wrong."""
+    return _BoundedParser(file, bounds, refusal).read(data)
+
+
+class _BoundedParser:
+    def __init__(self, file: str, bounds: XmlBounds, refusal: type[BadFlow]) -> None:
+        self._file, self._bounds, self._refusal = file, bounds, refusal
+        self._depth = self._count = 0
+        self._parser = etree.XMLPullParser(
+            events=EVENTS,
+            encoding="utf-8",
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            dtd_validation=False,
+            attribute_defaults=False,
+            huge_tree=False,
+            recover=False,
+        )
+
+    def read(self, data: bytes | str) -> ParsedElement:
+        text = self._text(data)
+        if (at := doctype_at(text)) is not None:
+            self._refuse(
+                text.count("\n", 0, at) + 1,
+                at - text.rfind("\n", 0, at),
+                "a document type is not taken: there are no entities here, and nothing is fetched; take it out",
+            )
+        try:
+            for start in range(0, len(text), PIECE_CHARS):
+                self._parser.feed(text[start : start + PIECE_CHARS].encode())
+                self._look()
+            root = self._parser.close()
+        except etree.XMLSyntaxError:
+            self._not_xml()
+        assert isinstance(root, etree._Element)
+        self._look()
+        assert root.getroottree().docinfo.internalDTD is None, "a document type has come through the door"
+        return root
+
+    def _text(self, data: bytes | str) -> str:
+        size = len(data) if isinstance(data, bytes) else len(data.encode(errors="surrogatepass"))
+        if size > self._bounds.bytes:
+            most = f"{self._bounds.bytes / MIB:g}"
+            self._refuse(0, 0, f"the file is {size / MIB:.1f} MB; at most {most} MB are taken")
+        try:
+            return decode(data)
+        except Unreadable as error:
+            self._refuse(error.line, 0, f"this is not XML: {error}")
+
+    def _look(self) -> None:
+        """At all that came with the last piece."""
+        for event, element in self._parser.read_events():
+            if event == "start":
+                self._depth += 1
+                self._count_in(element)
+                self._look_at(element)
+            elif event == "end":
+                self._depth -= 1
+                self._look_at_text(element)
+            else:
+                self._count_in(element)
+                if event == "pi" and not self._bounds.instructions:
+                    self._refuse(element.sourceline or 0, 0, "a processing instruction cannot stand here; take it out")
+
+    def _count_in(self, node: ParsedElement) -> None:
+        self._count += 1
+        if self._count > self._bounds.elements:
+            most = f"{self._bounds.elements:,}"
+            self._refuse(node.sourceline or 0, 0, f"there are more than {most} elements, comments and instructions")
+
+    def _look_at(self, element: ParsedElement) -> None:
+        bounds, line = self._bounds, element.sourceline or 0
+        if self._depth > bounds.depth:
+            self._refuse(line, 0, f"elements stand more than {bounds.depth} deep in each other")
+        if len(element.attrib) > bounds.attributes or len(element.nsmap) > bounds.attributes:
+            self._refuse(line, 0, f"an element has more than {bounds.attributes} attributes")
+        if len(str(element.tag)) > bounds.name_chars:
+            self._refuse(line, 0, f"an element has a name of more than {bounds.name_chars:,} characters")
+        for name, value in element.items():
+            if len(name) > bounds.name_chars or len(value) > bounds.attribute_chars:
+                most = f"{bounds.attribute_chars:,}"
+                self._refuse(line, 0, f"the attribute {name:.40} has more than {most} characters, or too long a name")
+
+    def _look_at_text(self, element: ParsedElement) -> None:
+        """All texts of an element itself together: comments and inner elements may stand between them."""
+        held = len(element.text or "") + sum(len(child.tail or "") for child in element)
+        if held > self._bounds.text_chars:
+            most = f"{self._bounds.text_chars:,}"
+            self._refuse(element.sourceline or 0, 0, f"the text of <{_plain(element)}> has more than {most} characters")
+
+    def _not_xml(self) -> NoReturn:
+        """The first thing that is wrong; what follows mostly follows from it."""
+        first = next(iter(self._parser.feed_error_log), None)
+        if first is None:
+            self._refuse(1, 1, f"this is not XML: {NOTHING}")
+        self._refuse(first.line, first.column, f"this is not XML: {parser_message(first.type_name)}")
+
+    def _refuse(self, line: int, column: int, message: str) -> NoReturn:
+        problem = Problem(file=self._file, line=line, column=column, message=message)
+        raise self._refusal(problems=[problem]) from None
+
+
+def _plain(element: ParsedElement) -> str:
+    return str(element.tag).rpartition("}")[2][:80]

@@ -1,0 +1,105 @@
+"""Flows out of a Python file: the file is imported, and the functions marked with `@flow` are built."""
+
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+
+from mendflow.core.model.errors import BadFlow, Problem
+from mendflow.core.model.flow import Flow
+from mendflow.formats.files import flow_text
+from mendflow.formats.python.decorators import FlowFunction
+from mendflow.formats.python.problems import problem_list
+
+
+def load_python(path: str | Path, only: str = "") -> dict[str, Flow]:
+    """The flows of a Python file, by name. Raises BadFlow with every problem and its place. With `only`, what is wrong
+    with other flows of the file is no hindrance, as long as that one is there."""
+    path, shown = Path(path).resolve(), str(path)
+    text = flow_text(path, shown)
+    try:
+        compile(text, shown, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise _bad_flow(shown, error.lineno, f"this is not Python: {error.msg}", error.offset) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise _bad_flow(shown, 0, f"this is not Python: {error}") from None
+    found: dict[str, Flow] = {}
+    module, problems = _import_file(path, shown)
+    functions = _flows_in(module)
+    if chosen := [each for each in functions if each.name == only]:
+        functions, problems = chosen, []
+    for function in functions:
+        try:
+            flow = function.build()
+        except BadFlow as error:
+            told = [_with_file(problem, path, shown) for problem in error.problems]
+            problems += [each for each in told if each not in problems]
+        except Exception as error:  # noqa: BLE001 - the flow's own code ran, and may raise anything
+            problems.append(_problem_from(error, path, shown))
+        else:
+            if flow.name in found:
+                problems.append(Problem(file=shown, message=f"two flows of this file are named `{flow.name}`"))
+            found[flow.name] = flow
+    if problems:
+        problems.sort(key=lambda problem: (problem.line, problem.column))
+        raise BadFlow(problems=problems)
+    return found
+
+
+def _import_file(path: Path, shown: str) -> tuple[ModuleType, list[Problem]]:
+    """The file's module, and what is wrong with its jobs. Its folder is on the path, as it is when Python runs a
+    file."""
+    name = path.stem
+    loaded = sys.modules.get(name)
+    if loaded is not None and getattr(loaded, "__file__", None) != str(path):
+        name = f"{name}_{abs(hash(str(path))):x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None, "a path that ends in .py has a loader"
+    module = importlib.util.module_from_spec(spec)
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    sys.modules[name] = module
+    problems: list[Problem] = []
+    token = problem_list.set(problems)
+    try:
+        spec.loader.exec_module(module)
+    except BadFlow as error:
+        sys.modules.pop(name, None)
+        raise BadFlow(problems=[_with_file(problem, path, shown) for problem in (*problems, *error.problems)]) from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a file may raise anything while it is imported
+        sys.modules.pop(name, None)
+        known = [_with_file(problem, path, shown) for problem in problems]
+        raise BadFlow(problems=[*known, _problem_from(error, path, shown)]) from None
+    finally:
+        problem_list.reset(token)
+    return module, [_with_file(problem, path, shown) for problem in problems]
+
+
+def _flows_in(module: ModuleType) -> list[FlowFunction[..., object]]:
+    """The flows that the file defines; those it only imports count if it defines none."""
+    flows = [value for value in vars(module).values() if isinstance(value, FlowFunction)]
+    own = [each for each in flows if each.__module__ == module.__name__]
+    return own or flows
+
+
+def _problem_from(error: BaseException, path: Path, shown: str) -> Problem:
+    """What the file's own code raised, with the line of the file that led to it."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    message = f"{type(error).__name__} while the file was read: {error}"
+    if not frames:
+        return Problem(file=shown, message=message)
+    column = -1 if frames[-1].colno is None else frames[-1].colno
+    return Problem(file=shown, line=frames[-1].lineno or 0, column=column + 1, message=message)
+
+
+def _with_file(problem: Problem, path: Path, shown: str) -> Problem:
+    if problem.file != str(path):
+        return problem
+    return msgspec.structs.replace(problem, file=shown)
+
+
+def _bad_flow(shown: str, line: int | None, message: str, column: int | None = 0) -> BadFlow:
+    return BadFlow(problems=[Problem(file=shown, line=line or 0, column=column or 0, message=message)])

@@ -1,0 +1,74 @@
+"""Flow files that call each other: found in the first one's folder or below, each read once, never in a circle."""
+
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import Flow
+from mendflow.formats.files import flow_text, select_flow
+from mendflow.formats.jsdl import JSDL_ENDING, load_jsdl
+from mendflow.formats.python.loader import load_python
+from mendflow.formats.spelling import nearest_word
+from mendflow.formats.yaml.document import YamlNode
+from mendflow.formats.yaml.flow_file import read
+from mendflow.formats.yaml.reader import YamlReader
+
+CALLED_MAX: Final = 200
+
+
+class FlowFileLoader:
+    """`way` are the files that are being read, the outermost first."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        self._way: list[Path] = []
+        self._known: dict[str, Flow | None] = {}
+        self._called = 0
+
+    def load(self, path: Path, shown: str) -> Flow:
+        """The flow of a YAML file."""
+        return self.read(flow_text(path, shown), path, shown)
+
+    def read(self, text: str, path: Path, shown: str) -> Flow:
+        self._way.append(path.resolve())
+        try:
+            return read(text, shown, path.parent.resolve(), self)
+        finally:
+            self._way.pop()
+
+    def find(self, reading: YamlReader, node: YamlNode, path: str) -> Flow | None:
+        """The flow of a file that is named in another one."""
+        file, _, name = path.partition(".py:")
+        file = f"{file}.py" if name else path
+        target = (reading.folder / file).resolve()
+        self._called += 1
+        if PurePosixPath(file).is_absolute() or not target.is_relative_to(self._root):
+            reading.problem(node, f"`{file}` leads out of the flow's folder; a called flow must be in it or below")
+        elif not target.is_file():
+            others = (each.name for each in target.parent.iterdir()) if target.parent.is_dir() else ()
+            reading.problem(node, f"there is no flow file `{file}`", nearest_word(target.name, others))
+        elif target in self._way:
+            circle = [*self._way[self._way.index(target) :], target]
+            shown = " -> ".join(each.name for each in circle)
+            reading.problem(node, f"these flows call each other in a circle: {shown}")
+        elif self._called > CALLED_MAX:
+            reading.problem(node, f"more than {CALLED_MAX} calls of flow files; deploy the called flows by themselves")
+        else:
+            return self._once(reading, target, path, name)
+        return None
+
+    def _once(self, reading: YamlReader, target: Path, path: str, name: str) -> Flow | None:
+        key = f"{target}:{name}"
+        if key not in self._known:
+            shown = str(Path(reading.file).parent / path.partition(".py:")[0]) + (".py" if name else "")
+            try:
+                if target.suffix == ".py":
+                    self._known[key] = select_flow(load_python(target, name), name, shown)
+                elif target.suffix == JSDL_ENDING:
+                    self._known[key] = load_jsdl(target, shown)
+                else:
+                    self._known[key] = self.load(target, shown)
+            except BadFlow as error:
+                reading.include(error.problems)
+                self._known[key] = None
+        return self._known[key]

@@ -1,0 +1,262 @@
+"""Jobs: shell commands and Python functions, with what they need, take and leave."""
+
+import symtable
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, Literal
+
+from mendflow.core.data.paths import name_flaw
+from mendflow.core.data.protocols import target_flaw
+from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.flow import Activity, Empty, JobActivity, PublicationTemplate, ResourceTemplates
+from mendflow.core.model.jobs import FunctionRef, Limits, Submission
+from mendflow.formats.spelling import nearest_word
+from mendflow.formats.yaml import flow_keys
+from mendflow.formats.yaml.builder import StepBuilder, StepHeader
+from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
+from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.reader import YamlReader
+from mendflow.formats.yaml.shapes import TextShape
+
+PUBLISHED_AS: Final = TextShape("a logical name, or a map with `as:`")
+
+
+def shell_job(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    command = fields.get("run", "")
+    node = fields.node_of("run")
+    if isinstance(node, ScalarNode) and isinstance(node.value, str) and not command.strip():
+        build.reading.problem(node, "the command is empty")
+    return JobActivity(command=command, **seat.node(), **common_fields(build, fields))
+
+
+def python_job(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    node = fields.node_of("python")
+    target = fields.get("python")
+    given = fields.get("with", {})
+    if target is None or node is None:
+        return Empty(**seat.node())
+    args, kwargs = (tuple(given), {}) if isinstance(given, list) else ((), given)
+    function = function_of(build.reading, node, target)
+    return JobActivity(function=function, args=args, kwargs=kwargs, **seat.node(), **common_fields(build, fields))
+
+
+def function_of(reading: YamlReader, node: YamlNode, target: str) -> FunctionRef:
+    """`file.py:function` is a file beside the flow file, `module:function` a module that the pilot can import."""
+    module, _, name = target.rpartition(":")
+    if not module.endswith(".py"):
+        return FunctionRef(module=module, name=name, folder=str(reading.folder))
+    path = inner_path(reading, node, module)
+    if path is None:
+        return FunctionRef(module=module, name=name)
+    require_function(reading, node, path, name)
+    return FunctionRef(module=path.stem, name=name, folder=str(path.parent))
+
+
+def require_function(reading: YamlReader, node: YamlNode, path: Path, name: str) -> None:
+    """The file must give something of that name; what it is, only running it would tell."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        symbols = symtable.symtable(text, str(path), "exec").get_symbols()
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reading.problem(node, f"{path.name} is not Python that can be read: {error}")
+        return
+    given = [each.get_name() for each in symbols if each.is_assigned() or each.is_imported() or each.is_namespace()]
+    if name not in given and "import *" not in text:
+        reading.problem(node, f"{path.name} has no function `{name}`", nearest_word(name, given))
+
+
+def inner_path(reading: YamlReader, node: YamlNode, text: str) -> Path | None:
+    """A file in the flow's folder or below it; anything else is refused."""
+    path = (reading.folder / text).resolve()
+    if PurePosixPath(text).is_absolute() or not path.is_relative_to(reading.folder.resolve()):
+        reading.problem(node, f"`{text}` leads out of the flow's folder; keep it in the folder or below")
+        return None
+    if not path.is_file():
+        reading.problem(node, f"there is no file `{text}`", nearest_file(reading.folder / text))
+        return None
+    return path
+
+
+def nearest_file(path: Path) -> str:
+    try:
+        return nearest_word(path.name, (other.name for other in path.parent.iterdir()))
+    except OSError:
+        return ""
+
+
+def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
+    """What shell jobs and Python jobs share, with the flow's defaults where the job says nothing."""
+
+    def value(name: str, default: Any = None) -> Any:
+        found = fields.get(name) if name in fields else build.defaults.get(name)
+        return default if found is None else found
+
+    return {
+        "env": {**build.env, **(build.defaults.get("env") or {}), **(fields.get("env") or {})},
+        "inputs": inputs_of(build.reading, fields),
+        "replicas": replicas_of(build.reading, fields),
+        "files": files_of(build.reading, fields),
+        "publish": publish_of(build.reading, fields),
+        "link_inputs": value("link-inputs", False),
+        "resources": ResourceTemplates(
+            cpus=value("cpus", 1.0),
+            memory_bytes=value("memory", 0),
+            disk_bytes=value("disk", 0),
+            gpus=value("gpus", 0),
+            wall_ms=value("time", 0),
+            site=value("site", ""),
+            hosts=tuple(value("hosts", ())),
+            system=value("system", ""),
+            machine=value("machine", ""),
+        ),
+        "limits": limits_of(build.reading, fields.get("limits"))
+        if "limits" in fields
+        else build.defaults.get("limits", Limits()),
+        "priority": value("priority", 0),
+        "owner": value("owner", ""),
+        "expected_ms": value("expected", 0),
+        "retries": value("retries", 0),
+        "retry_wait_ms": value("retry-wait", 0),
+        "submission": Submission(value("submit", "notify")),
+        "stage_in": stage_in(value("stage-in", "parallel")),
+    }
+
+
+def stage_in(word: str) -> Literal["parallel", "sequence"]:
+    return "sequence" if word == "sequence" else "parallel"
+
+
+def limits_of(reading: YamlReader, node: YamlNode) -> Limits:
+    fields = fields_of(reading, node, flow_keys.LIMITS, "`limits`")
+    if fields is None:
+        return Limits()
+    return Limits(
+        open_files=fields.get("open-files", 0),
+        file_bytes=fields.get("file-size", 0),
+        processes=fields.get("processes", 0),
+        cpu_ms=fields.get("cpu-time", 0),
+        stack_bytes=fields.get("stack", 0),
+        data_bytes=fields.get("data-segment", 0),
+        locked_bytes=fields.get("locked-memory", 0),
+        virtual_bytes=fields.get("virtual-memory", 0),
+        core_bytes=fields.get("core-dump"),
+    )
+
+
+def inputs_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
+    given = fields.get("inputs", {})
+    node = fields.node_of("inputs")
+    if isinstance(given, list):
+        assert isinstance(node, ListNode)
+        found = {}
+        for text, part in zip(given, node.parts, strict=True):
+            if text is not None and require_inner_path(reading, part, text):
+                require_source(reading, part, text)
+                found[text] = text
+        return found
+    if isinstance(node, MapNode):
+        for path, entry in node.entries.items():
+            require_inner_path(reading, entry.key, path)
+            require_source(reading, entry.value, given.get(path))
+    return {path: source for path, source in given.items() if source is not None}
+
+
+def replicas_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
+    given = fields.get("replicas", {})
+    node = fields.node_of("replicas")
+    if isinstance(node, MapNode):
+        for path, entry in node.entries.items():
+            require_inner_path(reading, entry.key, path)
+            if given.get(path) == []:
+                reading.problem(entry.value, f"`{path}` needs at least one place where it can be had")
+    return {path: places for path, places in given.items() if places}
+
+
+def files_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
+    given = fields.get("files", {})
+    node = fields.node_of("files")
+    if isinstance(node, MapNode):
+        for name, entry in node.entries.items():
+            require_inner_path(reading, entry.value, given.get(name))
+    return {name: path for name, path in given.items() if path is not None}
+
+
+def publish_of(reading: YamlReader, fields: Fields) -> dict[str, PublicationTemplate]:
+    node, files = fields.node_of("publish"), fields.get("files", {})
+    if node is None:
+        return {}
+    if not isinstance(node, MapNode):
+        reading.problem(node, f"`publish` is a map from names of files to logical names, not {describe(node)}")
+        return {}
+    found = {}
+    for name, entry in node.entries.items():
+        if name not in files:
+            reading.problem(entry.key, f"the job has no `{name}` among its `files`", nearest_word(name, files))
+        if (publishing := publishing_of(reading, entry.value)) is not None:
+            found[name] = publishing
+    return found
+
+
+def publishing_of(reading: YamlReader, node: YamlNode) -> PublicationTemplate | None:
+    """A logical name, or a map with one."""
+    if isinstance(node, MapNode):
+        fields = fields_of(reading, node, flow_keys.PUBLISHING, "`publish`")
+        if fields is None or (fields.node_of("to") is not None) == (fields.node_of("as") is not None):
+            if fields is not None:
+                reading.problem(node, "say `as:` with a logical name, or `to:` with a URL, and not both")
+            return None
+        if fields.node_of("to") is not None:
+            return delivery_of(reading, fields)
+        logical = fields.get("as")
+        if logical is None:
+            return None
+        element, data_set, node = fields.get("on", ""), fields.get("set", ""), fields.node_of("as") or node
+    else:
+        logical, element, data_set = PUBLISHED_AS.read(reading, node), "", ""
+    if logical is None:
+        return None
+    if "${{" not in logical and (flaw := name_flaw(logical.removeprefix(LOGICAL_PREFIX))):
+        reading.problem(node, f"`{logical}` is no logical name: {flaw}")
+    return PublicationTemplate(logical=logical, element=element or "", data_set=data_set or "")
+
+
+def delivery_of(reading: YamlReader, fields: Fields) -> PublicationTemplate | None:
+    """A URL that a file is taken to."""
+    node, url = fields.node_of("to"), fields.get("to")
+    for name in ("on", "set"):
+        if (other := fields.node_of(name)) is not None:
+            reading.problem(other, f"what goes to a URL has no `{name}:`, which is for logical names")
+    if url is None or node is None:
+        return None
+    if "${{" not in url and (flaw := target_flaw(url)):
+        reading.problem(node, f"nothing can be taken there: {flaw}")
+    return PublicationTemplate(url=url, overwrite=fields.get("overwrite", True))
+
+
+def require_inner_path(reading: YamlReader, node: YamlNode, path: str | None) -> bool:
+    """Whether the path stays in the job's folder."""
+    if path is None:
+        return False
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts or not parts.parts:
+        reading.problem(node, f"`{path}` must be a path inside the job's folder, without `..`")
+        return False
+    return True
+
+
+def require_source(reading: YamlReader, node: YamlNode, source: Any) -> None:
+    """A source that is written out must be there."""
+    if not isinstance(source, str) or "${{" in source:
+        return
+    if source.startswith(LOGICAL_PREFIX):
+        if flaw := name_flaw(source.removeprefix(LOGICAL_PREFIX)):
+            reading.problem(node, f"`{source}` names no logical file: {flaw}")
+        return
+    if "://" in source:
+        return
+    path = reading.folder / source
+    try:
+        there = path.exists()
+    except (OSError, ValueError):
+        there = False
+    if not there:
+        reading.problem(node, f"there is no file `{source}` in {reading.folder}", nearest_file(path))

@@ -1,0 +1,254 @@
+"""One reading of one flow file: what was found wrong so far, which names there are, and who asks for which.
+
+Names are gathered while the file is read and judged when it has been read whole, so that the order of jobs in a file
+does not matter. An *area* is a part of the flow with data of its own: the flow, a scope, a turn of a loop, a handler.
+What is in an area is seen in it and in the areas inside it, and nowhere else."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from mendflow.core.expressions import ExpressionError, flaw, template_parts
+from mendflow.core.expressions.scanner import Reference, scan
+from mendflow.core.model.errors import BadFlow, Problem
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Activity, JobActivity, Stage
+from mendflow.formats.spelling import nearest_word
+from mendflow.formats.yaml.document import ScalarNode, SourceSpan, YamlNode
+
+PROBLEMS_MAX: Final = 200
+ALWAYS_KNOWN: Final = frozenset({"inputs"})
+RESULT_FIELDS: Final = ("outputs", "files", "exit_code")
+"""What an activity leaves, under `jobs.NAME`."""
+
+FAULT_FIELDS: Final = ("failed", "fault")
+"""What it leaves if it was made to fail and the flow went on: ask `has(jobs.NAME.failed)`."""
+
+
+class NameUse(msgspec.Struct, frozen=True):
+    """Somebody asks for a name: where, and from inside which areas."""
+
+    reference: Reference
+    place: SourceSpan
+    areas: tuple[int, ...]
+    aliases: tuple[str, ...]
+
+
+class YamlReader:
+    def __init__(self, file: str, text: str, folder: Path) -> None:
+        self.file = file
+        self.text = text
+        self.folder = folder
+        self.problems: list[Problem] = []
+        self.uses: list[NameUse] = []
+        self.inputs: dict[str, str] = {}
+        self.areas: tuple[int, ...] = (0,)
+        self.on_failure: Literal["finish", "stop"] = "finish"
+        self.channels: set[str] = set()
+        self.replies: list[tuple[str, SourceSpan]] = []
+        self._sets: list[tuple[str, SourceSpan, tuple[int, ...]]] = []
+        self._last_area = 0
+        self._variables: dict[int, set[str]] = {0: set(ALWAYS_KNOWN)}
+        self._activities: dict[str, tuple[SourceSpan, tuple[int, ...]]] = {}
+        self._aliases: tuple[str, ...] = ()
+        self._around: tuple[str, ...] = ()
+        self._line_starts = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    # What is wrong
+
+    def problem(self, where: YamlNode | SourceSpan, message: str, suggestion: str = "") -> None:
+        place = where if isinstance(where, SourceSpan) else where.place
+        self.problems.append(
+            Problem(file=self.file, line=place.line, column=place.column, message=message, suggestion=suggestion)
+        )
+        if len(self.problems) >= PROBLEMS_MAX:
+            enough = Problem(file=self.file, message=f"there may be more; these are the first {PROBLEMS_MAX} problems")
+            raise BadFlow(problems=[*self.problems, enough])
+
+    def include(self, problems: Iterable[Problem]) -> None:
+        """Take over what was found wrong in another file."""
+        self.problems.extend(problems)
+
+    # Areas, variables, names of activities
+
+    @contextmanager
+    def area(self, *variables: str) -> Iterator[None]:
+        """What is read meanwhile stands in an area of its own, which has these variables."""
+        outer = self.areas
+        self._last_area += 1
+        self._variables[self._last_area] = set(variables)
+        self.areas = (*outer, self._last_area)
+        try:
+            yield
+        finally:
+            self.areas = outer
+
+    @contextmanager
+    def alias(self, name: str) -> Iterator[None]:
+        """What is read meanwhile may ask for `jobs.NAME` although it ends only later."""
+        outer = self._aliases
+        self._aliases = (*outer, name)
+        try:
+            yield
+        finally:
+            self._aliases = outer
+
+    @contextmanager
+    def inside(self, kind: str) -> Iterator[None]:
+        """What is read meanwhile stands in a handler or a loop of this kind."""
+        outer = self._around
+        self._around = (*outer, kind)
+        try:
+            yield
+        finally:
+            self._around = outer
+
+    def is_inside(self, *kinds: str) -> bool:
+        return any(kind in kinds for kind in self._around)
+
+    def assigned(self, variable: str) -> None:
+        """A variable gets a value here: the nearest one of that name, or else a new one in this area."""
+        if not any(variable in self._variables[area] for area in self.areas):
+            self._variables[self.areas[-1]].add(variable)
+
+    def changed(self, variable: str, place: SourceSpan) -> None:
+        """A variable that should be there already gets another value here."""
+        self._sets.append((variable, place, self.areas))
+
+    def activity(self, name: str, place: SourceSpan) -> None:
+        """An activity has this name. Each name is used once in a flow."""
+        if name in self._activities:
+            first = self._activities[name][0].line
+            self.problem(place, f"`{name}` is the name of something in line {first} already; give each its own")
+        else:
+            self._activities[name] = (place, self.areas)
+
+    # Expressions
+
+    def expression(self, text: str, place: SourceSpan) -> Expr:
+        """Note what an expression asks for, and what is wrong with it. The place is where its text starts."""
+        wrong = flaw(text)
+        if wrong is None:
+            for reference in scan(text).references:
+                self.uses.append(NameUse(reference, self.further(place, reference.offset), self.areas, self._aliases))
+        else:
+            where = self.further(place, wrong.offset) if wrong.offset is not None else place
+            self.problem(where, f"in the expression `{shorten(text)}`: {wrong.message}")
+        return Expr(text)
+
+    def template(self, node: ScalarNode) -> None:
+        """Note the expressions in a text."""
+        if not isinstance(node.value, str) or "${{" not in node.value:
+            return
+        try:
+            found = template_parts(node.value)
+        except ExpressionError as error:
+            self.problem(node, error.message)
+            return
+        at = node.place.start
+        for piece in found:
+            if not piece.is_expression:
+                continue
+            at = self.text.find("${{", at)
+            while at > 0 and self.text[at - 1] == "$":
+                at = self.text.find("${{", at + 1)
+            started = self.text.find(piece.text, at) if at >= 0 else -1
+            if started < 0 or started > node.place.end:
+                # The text stands in the file in another form, folded or with escapes.
+                started = max(at, node.place.start)
+            self.expression(piece.text, self.place(started))
+            at = started + len(piece.text)
+
+    def place(self, offset: int) -> SourceSpan:
+        line = bisect_right(self._line_starts, offset)
+        return SourceSpan(line, offset - self._line_starts[line - 1] + 1, offset, offset)
+
+    def further(self, place: SourceSpan, offset: int) -> SourceSpan:
+        """The place some characters further on, as long as that is the same line."""
+        return msgspec.structs.replace(place, column=place.column + offset, start=place.start + offset)
+
+    # Judging names, when all is read
+
+    def judge_names(self, activities: Mapping[str, Activity]) -> None:
+        self._judge_sets()
+        for channel, place in self.replies:
+            if channel not in self.channels:
+                known = nearest_word(channel, self.channels)
+                self.problem(place, f"nothing receives from the channel `{channel}`, so nobody can be answered", known)
+        for use in self.uses:
+            self._judge_left(use, activities)
+            name = use.reference.name
+            if name.startswith("jobs."):
+                self._judge_job(use, name[len("jobs.") :])
+            elif name == "inputs":
+                self._judge_input(use)
+            elif name.startswith("links."):
+                self.problem(use.place, "`links` is not for flow files; say what a job waits for with `needs`")
+            else:
+                self._judge_variable(use, name)
+
+    def _judge_sets(self) -> None:
+        for variable, place, areas in self._sets:
+            seen = set().union(*(self._variables[area] for area in areas))
+            if variable not in seen:
+                message = f"there is no variable `{variable}` to set; declare it under `variables:`"
+                self.problem(place, message, nearest_word(variable, seen))
+                self._variables[areas[0]].add(variable)
+
+    def _judge_left(self, use: NameUse, activities: Mapping[str, Activity]) -> None:
+        """What a job leaves is known as far as the file says it."""
+        family, _, name = use.reference.name.partition(".")
+        activity = activities.get(f"{name}.iteration" if name in use.aliases else name)
+        if family != "jobs" or activity is None or not use.reference.members:
+            return
+        member, *further = use.reference.members
+        if member not in RESULT_FIELDS and member not in FAULT_FIELDS:
+            likely = nearest_word(member, RESULT_FIELDS) or f"`jobs.{name}.outputs.{member}`"
+            self.problem(use.place, f"`jobs.{name}` has no `{member}`; it has {', '.join(RESULT_FIELDS)}", likely)
+        elif (
+            member == "files"
+            and further
+            and isinstance(activity, (JobActivity, Stage))
+            and further[0] not in activity.files
+        ):
+            known = nearest_word(further[0], activity.files)
+            self.problem(use.place, f"`{name}` leaves no file `{further[0]}`; name it under its `files:`", known)
+
+    def _judge_job(self, use: NameUse, name: str) -> None:
+        if name in use.aliases:
+            return
+        found = self._activities.get(name)
+        if found is None:
+            self.problem(use.place, f"there is no job `{name}` in this flow", nearest_word(name, self._activities))
+        elif use.areas[: len(found[1])] != found[1]:
+            self.problem(
+                use.place,
+                f"`jobs.{name}` cannot be seen here: it is inside a loop, a scope or a handler that this is not in",
+            )
+
+    def _judge_input(self, use: NameUse) -> None:
+        if use.reference.members and use.reference.members[0] not in self.inputs:
+            name = use.reference.members[0]
+            known = nearest_word(name, self.inputs)
+            self.problem(use.place, f"the flow has no input `{name}`; declare it under `inputs:`", known)
+
+    def _judge_variable(self, use: NameUse, name: str) -> None:
+        seen = set().union(*(self._variables[area] for area in use.areas))
+        if name in seen:
+            return
+        if name in self._activities:
+            self.problem(use.place, f"there is no variable `{name}`", f"`jobs.{name}`")
+        elif name in self.inputs:
+            self.problem(use.place, f"there is no variable `{name}`", f"`inputs.{name}`")
+        else:
+            self.problem(use.place, f"there is no variable `{name}` here", nearest_word(name, seen))
+
+
+def shorten(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,279 @@
+"""Steps that hold others: sequences, parallel jobs, choices, loops, scopes and picks."""
+
+from typing import Any, Literal
+
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import (
+    Activity,
+    Branch,
+    Call,
+    Catch,
+    Choose,
+    Empty,
+    ForEach,
+    JobActivity,
+    OnAlarm,
+    OnMessage,
+    Parallel,
+    Pick,
+    Scope,
+    Sequence,
+    Until,
+    UserTask,
+    While,
+)
+from mendflow.formats.yaml import flow_keys
+from mendflow.formats.yaml.builder import UNDOABLE_SUFFIX, StepBuilder, StepHeader
+from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
+from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.job_graph import parallel_jobs
+from mendflow.formats.yaml.references import rename_job
+from mendflow.formats.yaml.shapes import DataShape
+
+DATA = DataShape()
+
+
+def steps(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    node = fields.node_of("steps")
+    assert node is not None
+    return Sequence(body=build.in_order(node, seat), **seat.node())
+
+
+def do(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    """A body of its own. It takes the step's name, unless something of the step's must hold for it as a whole."""
+    node = fields.node_of("do")
+    assert node is not None
+    if isinstance(node, ListNode):
+        return Sequence(body=build.in_order(node, seat), **seat.node())
+    return Sequence(body=(build.body(node, seat.part("do")),), **seat.node())
+
+
+def on_failure(build: StepBuilder, fields: Fields) -> Literal["stop", "finish"]:
+    return "stop" if fields.get("on-failure", build.reading.on_failure) == "stop" else "finish"
+
+
+def jobs(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    node = fields.node_of("jobs")
+    assert node is not None
+    return parallel_jobs(build, node, seat, on_failure(build, fields))
+
+
+def parallel(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    node = fields.node_of("parallel")
+    assert node is not None
+    return Parallel(branches=build.parts(node, seat), on_fault=on_failure(build, fields), **seat.node())
+
+
+def choose(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    many = "choose-many" in fields
+    node = fields.node_of("choose-many" if many else "choose")
+    assert node is not None
+    branches: list[Branch] = []
+    otherwise: Activity | None = None
+    parts = list_parts(build, node, "branches, each with `when` and `do`")
+    if isinstance(node, ListNode) and not parts:
+        build.reading.problem(node, "a choice needs at least one branch, with `when` and `do`")
+    for count, part in enumerate(parts, 1):
+        branch = fields_of(build.reading, part, flow_keys.BRANCH, "a branch")
+        if branch is None:
+            continue
+        if "otherwise" in branch:
+            if count != len(node.parts if isinstance(node, ListNode) else []) or "when" in branch or "do" in branch:
+                build.reading.problem(part, "`otherwise` stands alone, and last")
+            otherwise = inner_body(build, branch, "otherwise", seat.part("otherwise"))
+        elif "when" in branch and "do" in branch:
+            when = branch.get("when", Expr("false"))
+            branches.append(Branch(when=when, body=inner_body(build, branch, "do", seat.part(count))))
+        else:
+            build.reading.problem(part, "a branch has `when` and `do`, or `otherwise`")
+    return Choose(branches=tuple(branches), otherwise=otherwise, many=many, **seat.node())
+
+
+def list_parts(build: StepBuilder, node: YamlNode | None, of_what: str) -> list[YamlNode]:
+    """The parts of a list; a single map stands for a list of one."""
+    if isinstance(node, ListNode):
+        return node.parts
+    if isinstance(node, MapNode):
+        return [node]
+    if node is not None:
+        build.reading.problem(node, f"a list of {of_what} is expected here, not {describe(node)}")
+    return []
+
+
+def inner_body(build: StepBuilder, fields: Fields, key: str, name: str) -> Activity:
+    """The body under a key, or nothing to do."""
+    node = fields.node_of(key)
+    if node is None:
+        return Empty(name=name)
+    return build.body(node, name)
+
+
+def while_loop(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    return While(
+        condition=fields.get("while", Expr("false")), body=repeat_step(build, fields, seat, "while"), **seat.node()
+    )
+
+
+def until_loop(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    return Until(
+        condition=fields.get("until", Expr("true")), body=repeat_step(build, fields, seat, "until"), **seat.node()
+    )
+
+
+def repeat_step(build: StepBuilder, fields: Fields, seat: StepHeader, kind: str) -> Activity:
+    if "do" not in fields:
+        build.reading.problem(fields.node, f"`{kind}` needs `do:` with what is to be repeated")
+    with build.reading.inside(kind):
+        return inner_body(build, fields, "do", seat.part("do"))
+
+
+def for_each(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    """The loop has the step's name; its turn is shown under that name too, with the turn's number."""
+    node = fields.node_of("for-each")
+    kind = build.kind(fields.node)
+    assert node is not None and kind is not None
+    spec = loop_fields(build, node)
+    options = loop_options(build, spec, node)
+    turn = StepHeader(name=f"{seat.name}.iteration", label=seat.label or seat.name, prefix=seat.prefix)
+    with build.reading.area(options["variable"], "index"):
+        body = build.make(kind, fields, turn)
+        with build.reading.alias(seat.name):
+            collect = spec.get("collect") if spec else None
+    if collect is not None:
+        collect = rename_job(collect, seat.name, turn.name)
+    return ForEach(body=body, collect=collect or result_of(body), **options, **seat.node())
+
+
+def loop_fields(build: StepBuilder, node: YamlNode) -> Fields | None:
+    return fields_of(build.reading, node, flow_keys.FOR_EACH, "`for-each`") if isinstance(node, MapNode) else None
+
+
+def loop_options(build: StepBuilder, spec: Fields | None, node: YamlNode) -> dict[str, Any]:
+    if spec is None:
+        return {"items": items_of(build, node), "variable": "item", "on_fault": build.reading.on_failure}
+    if ("items" in spec) == ("from" in spec or "to" in spec):
+        build.reading.problem(node, "`for-each` goes over `items`, or counts `from` one number `to` another")
+    elif "items" not in spec and not ("from" in spec and "to" in spec):
+        build.reading.problem(node, "`from` and `to` go together")
+    if "min-success" in spec and "min-ended" in spec:
+        build.reading.problem(node, "`for-each` has `min-success` or `min-ended`, not both")
+    items = spec.node_of("items")
+    return {
+        "items": items_of(build, items) if items is not None else None,
+        "first": spec.get("from"),
+        "last": spec.get("to"),
+        "variable": spec.get("as", "item"),
+        "parallel": spec.get("in", "parallel") == "parallel",
+        "max_parallel": spec.get("max-parallel", 0),
+        "min_success": spec.get("min-success"),
+        "min_ended": spec.get("min-ended"),
+        "on_fault": spec.get("on-failure", build.reading.on_failure),
+    }
+
+
+def items_of(build: StepBuilder, node: YamlNode) -> Any:
+    if isinstance(node, ScalarNode) and not (isinstance(node.value, str) and "${{" in node.value):
+        build.reading.problem(
+            node, f"a list is expected here, or ${{{{ an expression }}}} that gives one, not {describe(node)}"
+        )
+    return DATA.read(build.reading, node)
+
+
+def result_of(body: Activity) -> Expr | None:
+    """What a turn gives: the outputs of its job, or of the last of its steps, if that leaves any."""
+    body = body.body if isinstance(body, Scope) and body.name.endswith(UNDOABLE_SUFFIX) else body
+    last = body.body[-1] if isinstance(body, Sequence) and body.body else body
+    if not isinstance(last, (JobActivity, UserTask, Call, ForEach)):
+        return None
+    left = f"jobs.`{last.name}`"
+    return Expr(f"{left}.outputs" if last is body else f"has({left}) ? {left}.outputs : null")
+
+
+def scope(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    node = fields.node_of("scope")
+    assert node is not None
+    reading = build.reading
+    variables = fields.get("variables", {})
+    with reading.area(*variables):
+        body = build.body(node, seat.part("body"))
+        catches = tuple(
+            catch(build, part, seat.part(f"catch-{count}"))
+            for count, part in enumerate(list_parts(build, fields.node_of("catch"), "handlers"), 1)
+        )
+        with reading.inside("undo"):
+            compensation = inner_body(build, fields, "undo", seat.part("undo")) if "undo" in fields else None
+        with reading.inside("on-terminate"):
+            termination = (
+                inner_body(build, fields, "on-terminate", seat.part("end")) if "on-terminate" in fields else None
+            )
+        messages, alarms = event_handlers(build, fields, seat, every=True)
+    return Scope(
+        body=body,
+        variables=variables,
+        catches=catches,
+        compensation=compensation,
+        termination=termination,
+        messages=messages,
+        alarms=alarms,
+        isolated=fields.get("isolated", False),
+        **seat.node(),
+    )
+
+
+def catch(build: StepBuilder, node: YamlNode, name: str) -> Catch:
+    fields = fields_of(build.reading, node, flow_keys.CATCH, "a handler")
+    if fields is None:
+        return Catch(body=Empty(name=name))
+    variable = fields.get("as", "fault")
+    with build.reading.area(variable), build.reading.inside("catch"):
+        body = inner_body(build, fields, "do", name)
+    return Catch(body=body, fault=fields.get("fault"), variable=variable)
+
+
+def event_handlers(
+    build: StepBuilder, fields: Fields, seat: StepHeader, *, every: bool
+) -> tuple[tuple[OnMessage, ...], tuple[OnAlarm, ...]]:
+    messages = list_parts(build, fields.node_of("on-message"), "messages")
+    alarms = list_parts(build, fields.node_of("on-alarm"), "alarms")
+    return (
+        tuple(on_message(build, part, seat.part(f"message-{count}")) for count, part in enumerate(messages, 1)),
+        tuple(on_alarm(build, part, seat.part(f"alarm-{count}"), every) for count, part in enumerate(alarms, 1)),
+    )
+
+
+def on_message(build: StepBuilder, node: YamlNode, name: str) -> OnMessage:
+    fields = fields_of(build.reading, node, flow_keys.ON_MESSAGE, "a message")
+    if fields is None:
+        return OnMessage(channel="", body=Empty(name=name))
+    variable = fields.get("as", "message")
+    correlation = fields.get("match")
+    with build.reading.area(variable):
+        body = inner_body(build, fields, "do", name)
+    channel = fields.get("channel", "")
+    build.reading.channels.add(channel)
+    return OnMessage(channel=channel, body=body, variable=variable, correlation=correlation)
+
+
+def on_alarm(build: StepBuilder, node: YamlNode, name: str, every: bool) -> OnAlarm:
+    fields = fields_of(build.reading, node, flow_keys.ON_ALARM, "an alarm")
+    if fields is None:
+        return OnAlarm(body=Empty(name=name))
+    if "every" in fields and not every:
+        build.reading.problem(node, "`every` is for the alarms of a scope; a pick waits for one happening")
+    if not any(key in fields for key in ("after", "at", "every")):
+        build.reading.problem(node, "an alarm needs `after` (a duration), `at` (a moment) or `every` (a duration)")
+    with build.reading.area():
+        body = inner_body(build, fields, "do", name)
+    return OnAlarm(body=body, duration=fields.get("after"), until=fields.get("at"), every=fields.get("every"))
+
+
+def pick(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    node = fields.node_of("pick")
+    assert node is not None
+    given = fields_of(build.reading, node, flow_keys.PICK, "`pick`")
+    if given is None:
+        return Empty(**seat.node())
+    messages, alarms = event_handlers(build, given, seat, every=False)
+    if not messages and not alarms:
+        build.reading.problem(node, "`pick` needs something to wait for: `on-message` or `on-alarm`")
+    return Pick(messages=messages, alarms=alarms, **seat.node())

@@ -1,0 +1,91 @@
+"""Where the inputs of jobs came from: the caches of pilots, or elsewhere.
+
+An attempt is counted whatever became of it: its inputs were brought all the same."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import msgspec
+
+from mendflow.core.model.views import AttemptView, ItemView
+from mendflow.pages.attempts import started_attempts
+from mendflow.pages.formatting import count_text, duration_text, escape_html, one_line, size_text
+
+ROWS_MAX = 300
+
+
+class StagingTotals(msgspec.Struct):
+    """What the inputs of some attempts come to."""
+
+    attempts: int = 0
+    cached_files: int = 0
+    cached_bytes: int = 0
+    shared_files: int = 0
+    fetched_files: int = 0
+    fetched_bytes: int = 0
+    stage_in_ms: int = 0
+    stage_out_ms: int = 0
+
+    @property
+    def files(self) -> int:
+        return self.cached_files + self.fetched_files
+
+    @property
+    def share(self) -> float:
+        """Of the bytes; of the files where all of these are empty."""
+        whole = self.cached_bytes + self.fetched_bytes
+        return self.cached_bytes / whole if whole else self.cached_files / max(1, self.files)
+
+
+def staging_totals(attempts: Iterable[AttemptView]) -> StagingTotals:
+    told = StagingTotals()
+    for attempt in attempts:
+        told.attempts += 1
+        for word in StagingTotals.__struct_fields__[1:]:
+            setattr(told, word, getattr(told, word) + getattr(attempt, word))
+    return told
+
+
+def staging_table(items: Iterable[ItemView]) -> str:
+    """By the name of the job, and all together. Nothing if no job had inputs."""
+    by_name: dict[str, list[AttemptView]] = defaultdict(list)
+    for item in items:
+        by_name[item.name].extend(started_attempts(item))
+    told = {name: each for name, attempts in by_name.items() if (each := staging_totals(attempts)).files}
+    if not told:
+        return ""
+    rows = [_row(one_line(name, 60), each) for name, each in list(told.items())[:ROWS_MAX]]
+    if len(told) > 1:
+        rows.append(_row("all", staging_totals(attempt for attempts in by_name.values() for attempt in attempts)))
+    heads = (
+        "job",
+        "attempts",
+        "from caches",
+        "of these, other pilots'",
+        "from elsewhere",
+        "cache hits",
+        "bringing",
+        "keeping",
+    )
+    head = "".join(f"<th>{word}</th>" for word in heads)
+    left = f'<p class="quiet">and {count_text(len(told) - ROWS_MAX, "more job")}.</p>' if len(told) > ROWS_MAX else ""
+    return (
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>{left}'
+    )
+
+
+def _row(name: str, told: StagingTotals) -> str:
+    cells = [
+        f"{told.attempts:,}",
+        _amount(told.cached_files, told.cached_bytes),
+        f"{told.shared_files:,}" if told.shared_files else "-",
+        _amount(told.fetched_files, told.fetched_bytes),
+        f'<meter min="0" max="1" value="{told.share:.3f}"></meter> {told.share:.0%}',
+        duration_text(told.stage_in_ms),
+        duration_text(told.stage_out_ms) if told.stage_out_ms else "-",
+    ]
+    return f"<tr><th>{escape_html(name)}</th>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _amount(files: int, size: int) -> str:
+    return f"{count_text(files, 'file')}, {size_text(size)}" if files else "-"

@@ -1,0 +1,388 @@
+"""The agent: what a person sees as the pilot. It pulls jobs from the server, feeds them to slots, and reports.
+
+Everything it knows it can learn again: slots keep their attempts and results until the server has judged them, so an
+agent that is killed and started anew finds them and goes on. Nothing here decides about a lease but the server's own
+answers: the moment until which they hold is stored where all slots see it."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.jobs import Outcome, Resources
+from mendflow.core.model.sync import Assignment, AttemptControl, Capacity, SyncAnswer
+from mendflow.core.scheduling import prefetch
+from mendflow.pilot.agent.attempts import Attempts, HeldAttempt
+from mendflow.pilot.agent.background import DetachedTasks
+from mendflow.pilot.agent.devices import Devices
+from mendflow.pilot.agent.dispatch import AttemptDispatcher
+from mendflow.pilot.agent.preparation import AttemptPreparer
+from mendflow.pilot.agent.result_delivery import ResultDelivery
+from mendflow.pilot.agent.slot_link import SlotLink
+from mendflow.pilot.agent.slot_pool import SlotPool
+from mendflow.pilot.files.staging import FileStager
+from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.slot.faults import StopReason, stop_fault
+from mendflow.pilot.slot.lease import LeaseClock, boot_ms
+from mendflow.pilot.slot.messages import AttemptKey, FinishedAttempt, FromSlot, Heartbeat
+
+log = logging.getLogger("mendflow.pilot")
+
+SOON_MS = 3.0
+REPLACE_AFTER_S = 0.1
+LEASE_AHEAD_MS_MAX = 24 * 3600 * 1000
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+class Agent:
+    """`changed` is set whenever there may be something to tell the server."""
+
+    def __init__(
+        self,
+        work_folder: WorkFolder,
+        pilot: str,
+        capacity: Capacity,
+        staging: FileStager,
+        *,
+        keep: bool,
+        slot_pool: Callable[..., SlotPool] = SlotPool,
+        boot_ms: Callable[[], int] = boot_ms,
+    ) -> None:
+        """`crew` has the slots: processes of this machine, or of one that is only imagined; `boot_ms` is its clock."""
+        self._boot_ms = boot_ms
+        self.attempts = Attempts(capacity)
+        self.lease = LeaseClock(work_folder.lease)
+        self.mean_ms: float | None = None
+        self.changed = asyncio.Event()
+        self.leaving = False
+        self.is_paused = False  # there is no room for more jobs
+        self._all_slots_slow = False  # every slot has a job that is long
+        self.has_new_state = False  # an attempt was stopped or went on since the server was last told
+        self.has_live_news = False  # a running job has reported something, or its memory has grown
+        self.idle_since = self._boot_ms()
+        self._work_folder = work_folder
+        self._capacity = capacity
+        self._background = DetachedTasks()
+        self._preparer = AttemptPreparer(work_folder, staging, self._background, self._on_prepared)
+        self._staging = staging
+        self._delivery = ResultDelivery(
+            work_folder,
+            self.attempts,
+            staging,
+            self._background,
+            keep=keep,
+            told=self.changed.set,
+            holds=lambda: not self.lease.is_over(self._boot_ms()),
+        )
+        self._slot_pool = slot_pool(
+            work_folder, pilot, capacity.slots, keep=keep, on_message=self._on_slot_message, on_lost=self._on_slot_lost
+        )
+        self._dispatcher = AttemptDispatcher(self.attempts, self._slot_pool, self._preparer, Devices(capacity.gpus))
+        self._idle_event = asyncio.Event()
+        self._exchange_ms = 0.0
+
+    # coming and going
+
+    async def start(self) -> None:
+        """Find what an earlier agent has left, then fill up with new slots."""
+        adopted = await self._slot_pool.adopt()
+        if not adopted or self.lease.stop_at > self._boot_ms() + LEASE_AHEAD_MS_MAX:
+            self.lease.clear()
+        for done in self._work_folder.unjudged_results():
+            self._on_finished(None, done)
+        self._delivery.sweep()
+        if not self.is_paused:
+            await self._slot_pool.fill()
+
+    async def maintain(self) -> None:
+        """To be called several times a second: somebody might have killed the guard or stopped a slot, and what was
+        fetched ahead may turn out to have been too much."""
+        self._slot_pool.maintain()
+        self._give_back()
+        if not self._slot_pool.is_complete and not self.is_paused and not self.leaving:
+            await self._slot_pool.fill()
+
+    def _give_back(self) -> None:
+        """Let others have what no slot here will come to soon. What the server took for begun stays: it would count as
+        lost."""
+        slow = self._slot_pool.count_slow(prefetch.OUTLIER_FACTOR * prefetch.window_ms(self._exchange_ms))
+        if self._all_slots_slow != (slow >= self._capacity.slots):
+            self._all_slots_slow = not self._all_slots_slow
+            self.changed.set()
+        unbegun = [held for held in self.attempts.ready if held.can_be_returned]
+        many = prefetch.jobs_to_return(
+            slots=self._capacity.slots,
+            slow_slots=slow,
+            waiting=len(unbegun),
+            mean_ms=self.mean_ms,
+            exchange_ms=self._exchange_ms,
+        )
+        for held in unbegun[len(unbegun) - many :]:
+            self._drop(held)
+        if many:
+            self.has_new_state = True
+            self.changed.set()
+
+    async def finish(self, grace_ms: int, hurry: asyncio.Event) -> None:
+        """Give back what has not started, let what runs end within the grace, then end all slots."""
+        self.leaving = True
+        self._staging.stop_fetching()
+        for link in self._slot_pool.links.values():
+            link.recall()
+        for held in [held for held in self.attempts.all.values() if held.done is None and held.link is None]:
+            self._drop(held)
+        self._check_idle()
+        waits = [asyncio.ensure_future(self._idle_event.wait()), asyncio.ensure_future(hurry.wait())]
+        await asyncio.wait(waits, timeout=grace_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        await self._slot_pool.end()
+        self._staging.stop_publishing()
+        for held in [held for held in self.attempts.all.values() if held.done is None]:
+            self._drop(held)
+
+    def _check_idle(self) -> None:
+        if self.leaving and not self._slot_pool.busy:
+            self._idle_event.set()
+
+    def store_unjudged_results(self) -> None:
+        self._delivery.store_unjudged()
+
+    # what to ask for
+
+    def jobs_wanted(self, exchange_ms: float) -> int:
+        self._exchange_ms = exchange_ms
+        if self.leaving or self.is_paused:
+            return 0
+        slots, busy = self._capacity.slots, self._slot_pool.busy
+        return prefetch.jobs_wanted(
+            slots=slots,
+            free_slots=max(0, slots - busy),
+            held=max(0, self.attempts.alive() - busy),
+            mean_ms=self.mean_ms,
+            exchange_ms=exchange_ms,
+            slow_slots=self._slot_pool.count_slow(prefetch.window_ms(exchange_ms)),
+        )
+
+    @property
+    def wants_no_more(self) -> bool:
+        """Whether what was asked for is no longer wanted, and others should have it."""
+        return self._all_slots_slow or self.is_paused
+
+    @property
+    def is_well_supplied(self) -> bool:
+        """Whether there is more work at hand than the slots are running, and than they have just finished: then
+        reports may wait for more of them without a slot ever waiting for work."""
+        alive = self.attempts.alive()
+        return alive > self._capacity.slots and alive > len(self.attempts.reports)
+
+    @property
+    def expects_reports_soon(self) -> bool:
+        """Whether reports may be expected within a few milliseconds."""
+        return self.mean_ms is not None and self.mean_ms < SOON_MS and self._slot_pool.busy > 0
+
+    # the server's answer
+
+    def apply_late_answer(self, answer: SyncAnswer) -> None:
+        """An answer that a newer one has overtaken: its jobs are not ours, but what it says is over is over."""
+        self._apply_verdicts(answer)
+        for order in answer.orders:
+            if order.control is AttemptControl.CANCEL:
+                self._control((order.job, order.fence), order.control.value)
+
+    def apply_answer(self, answer: SyncAnswer) -> None:
+        self._apply_verdicts(answer)
+        for assignment in answer.jobs:
+            self._take(assignment)
+        for order in answer.orders:
+            self._control((order.job, order.fence), order.control.value)
+        self._dispatch()
+
+    def _apply_verdicts(self, answer: SyncAnswer) -> None:
+        for ref in (*answer.accepted, *answer.refused):
+            self._on_verdict((ref.job, ref.fence))
+        for ref in answer.lost:
+            self._abandon((ref.job, ref.fence))
+
+    def _on_verdict(self, key: AttemptKey) -> None:
+        held = self.attempts.forget(key)
+        if held is None or held.done is None:
+            return
+        for link in self._slot_pool.links.values():
+            if link.number == held.slot or held.slot < 0:
+                link.ack(held.key)
+        self._delivery.clean_up(held)
+        if not self.attempts.all:
+            self.idle_since = self._boot_ms()
+
+    def _abandon(self, key: AttemptKey) -> None:
+        """The attempt is no longer ours: kill it at once, and tell nobody how it ended."""
+        held = self.attempts.all.get(key)
+        if held is None:
+            return
+        if held.done is not None:
+            self._on_verdict(key)
+            return
+        held.is_abandoned = True
+        if held.link is not None:
+            held.link.control(key, "kill")
+        elif held.state != "staging":
+            self._drop(held)
+
+    def _drop(self, held: HeldAttempt) -> None:
+        """Forget an attempt that never started, or whose end nobody wants to know."""
+        waiting = self.attempts.mark_ended(held)
+        self.attempts.forget(held.key)
+        if held in self.attempts.ready:
+            self.attempts.ready.remove(held)
+        self._dispatcher.free_devices(held)
+        self._delivery.drop(held)
+        if waiting is not None:
+            self._prepare(waiting)
+
+    def _take(self, assignment: Assignment) -> None:
+        key = (assignment.job, assignment.fence)
+        if key in self.attempts.all or self.leaving:
+            return
+        spec = assignment.spec
+        held = HeldAttempt(assignment.job, assignment.fence, spec.resources, spec, number=assignment.number)
+        older = self.attempts.add(held)
+        if older is not None:
+            self._abandon(older.key)
+        if self.attempts.can_start(held):
+            self._prepare(held)
+
+    def _control(self, key: AttemptKey, control: str) -> None:
+        held = self.attempts.all.get(key)
+        if held is None or held.done is not None:
+            return
+        held.suspended = control == "suspend" or (held.suspended and control != "resume")
+        held.cancelled |= control == "cancel"
+        if held.link is not None:
+            held.link.control(key, control)
+        elif held.state == "staging":
+            return
+        elif not held.cancelled:
+            held.state = "suspended" if held.suspended else "held"
+            self.has_new_state = True
+        else:
+            text = "it was cancelled"
+            self._fail(
+                held, Fault(name="cancelled", category=Category.CANCELLED, message=text, stage=AttemptStage.START)
+            )
+
+    # towards a slot
+
+    def _prepare(self, held: HeldAttempt) -> None:
+        if self._preparer.prepare(held):
+            self.attempts.enqueue(held)
+
+    def _on_prepared(self, held: HeldAttempt, fault: Fault | None) -> None:
+        """An attempt has been staged, or could not be; and it may not be wanted any more."""
+        if held.is_abandoned or self.leaving:
+            self._drop(held)
+        elif fault is not None:
+            self._fail(held, fault)
+        elif held.cancelled:
+            self._control(held.key, "cancel")
+        else:
+            self.attempts.enqueue(held)
+            self._dispatch()
+
+    def _dispatch(self) -> None:
+        if self.attempts.ready and not self.leaving and not self.lease.is_over(self._boot_ms()):
+            self.has_new_state |= self._dispatcher.dispatch(self.mean_ms)
+
+    # from a slot
+
+    def _on_slot_message(self, link: SlotLink, message: FromSlot) -> None:
+        for heartbeat in message.heartbeats:
+            self._on_heartbeat(link, heartbeat)
+        if message.devices:
+            self._dispatcher.claim_devices(message)
+        for key in message.returned:
+            self._on_returned(link, (key[0], key[1]))
+        for done in message.done:
+            self._on_finished(link, done)
+        if message.done or message.returned:
+            self._dispatch()
+            self._check_idle()
+            self._slot_pool.retire(link)
+        self.changed.set()
+
+    def _on_heartbeat(self, link: SlotLink, heartbeat: Heartbeat) -> None:
+        held = self.attempts.all.get((heartbeat.job, heartbeat.fence))
+        if held is None:
+            held = HeldAttempt(heartbeat.job, heartbeat.fence, Resources(), link=link, slot=link.number)
+            self.attempts.add(held)
+            link.holds.add(held.key)
+        self.has_new_state |= held.state != heartbeat.state
+        self.has_live_news |= held.on_message(heartbeat)
+
+    def _on_returned(self, link: SlotLink, key: AttemptKey) -> None:
+        link.holds.discard(key)
+        held = self.attempts.all.get(key)
+        if held is None or held.done is not None:
+            return
+        held.link, held.state = None, "suspended" if held.suspended else "held"
+        self._dispatcher.free_devices(held)
+        self.has_new_state |= held.suspended
+        if held.is_abandoned or self.leaving or held.work is None:
+            self._drop(held)
+        elif held.cancelled:
+            self._control(key, "cancel")
+        else:
+            self.attempts.enqueue(held)
+
+    def _on_finished(self, link: SlotLink | None, done: FinishedAttempt) -> None:
+        held = self.attempts.all.get(done.key)
+        if held is None:
+            held = HeldAttempt(done.job, done.fence, Resources())
+            self.attempts.add(held)
+        if held.done is not None:
+            return
+        if link is not None:
+            held.slot = link.number
+            link.holds.discard(done.key)
+        held.done = done
+        self._dispatcher.free_devices(held)
+        self.mean_ms = prefetch.updated_mean_ms(self.mean_ms, done.ran_us / 1000)
+        waiting = self.attempts.mark_ended(held)
+        if waiting is not None:
+            self._prepare(waiting)
+        if held.is_abandoned:
+            self._on_verdict(held.key)
+        else:
+            self._delivery.take(held)
+
+    def _fail(self, held: HeldAttempt, fault: Fault) -> None:
+        """The attempt ends here, before or outside a slot."""
+        if held in self.attempts.ready:
+            self.attempts.ready.remove(held)
+        outcome = msgspec.Raw(_ENCODER.encode(Outcome(fault=fault)))
+        self._on_finished(None, FinishedAttempt(held.job, held.fence, outcome, 1, folder=True))
+
+    def _on_slot_lost(self, link: SlotLink) -> None:
+        """A slot process has died, which only happens when somebody kills it. What it had finished may be on disk."""
+        for done in self._work_folder.unjudged_results():
+            if done.key in link.holds:
+                self._on_finished(None, done)
+        if self.lease.is_over(self._boot_ms()):
+            fault = stop_fault(StopReason.LEASE, wall_ms=0, memory_bytes=0, peak_bytes=0)
+        else:
+            by = "when the pilot was told to leave" if self.leaving else "and the job with it"
+            text = f"the process that watched the job was killed, {by}"
+            fault = Fault(name="slotDied", category=Category.RESOURCE, message=text, stage=AttemptStage.EXECUTION)
+        for key in list(link.holds):
+            held = self.attempts.all.get(key)
+            if held is not None and held.done is None:
+                self._fail(held, fault)
+        log.warning("slot %d was killed; a new one is started", link.number)
+        self._background.start(self._replace(link.number))
+
+    async def _replace(self, number: int) -> None:
+        await asyncio.sleep(REPLACE_AFTER_S)
+        await self._slot_pool.start(number)
+        self._dispatch()

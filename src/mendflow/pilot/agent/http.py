@@ -1,0 +1,282 @@
+"""HTTP as the pilot needs it, twice: one exchange at a time with little delay, and whole files in threads.
+
+The exchange is spoken by hand over an asyncio transport: a general client takes longer over one small request than
+all the rest of the pilot over the job in it, and starts the pilot noticeably later. Files go through the standard
+library's client, in threads, where their size does not hold up anything."""
+
+import asyncio
+import http.client
+import ssl
+import urllib.parse
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+CHUNK_BYTES = 1 << 18
+FILE_TIMEOUT_S = 60.0
+CONNECT_TIMEOUT_S = 10.0
+"""Less where the whole answer is wanted sooner: a machine that is gone refuses nothing, and there may be others."""
+
+
+class ServerAway(Exception):
+    """No answer was got: whether the server has read the request is unknown."""
+
+
+class ServerRefused(Exception):
+    """The server answered, and not as one should hope."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"the server answered {status}: {text}")
+        self.status = status
+
+
+class ServerAddress:
+    """Where the server is, and what a request to it must carry."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url, self.token = url, token
+        parts = urllib.parse.urlsplit(url if "//" in url else f"http://{url}")
+        bare = "//" not in url and parts.port is None  # a word; no server is meant by it
+        if parts.scheme not in ("http", "https") or not parts.hostname or bare:
+            raise ValueError(f"{url!r} is not the address of a server: give one such as http://127.0.0.1:8765")
+        self.tls = parts.scheme == "https"
+        self.host = parts.hostname
+        self.port = parts.port or (443 if self.tls else 80)
+        self.base = parts.path.rstrip("/")
+        self.netloc = parts.netloc.rpartition("@")[2]
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+
+class _Connection(asyncio.Protocol):
+    """One connection that carries one request at a time."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._answer: asyncio.Future[tuple[int, bytes]] | None = None
+        self._head: tuple[int, int, bool] | None = None  # status, length or -1 for chunked, keep the connection
+        self._body_at = 0
+        self.transport: asyncio.Transport | None = None
+        self.usable = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.usable = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.usable = False
+        self._fail(f"the connection was closed ({exc or 'by the server'})")
+
+    def _fail(self, reason: str) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(ServerAway(reason))
+
+    def ask(self, request: bytes) -> "asyncio.Future[tuple[int, bytes]]":
+        assert self.transport is not None
+        self._answer = asyncio.get_running_loop().create_future()
+        self.transport.write(request)
+        return self._answer
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        try:
+            answer = self._try_parse()
+        except ValueError as error:
+            self._fail(f"what came back is not HTTP ({error})")
+            self.close()
+            return
+        if answer is not None and self._answer is not None and not self._answer.done():
+            self._answer.set_result(answer)
+
+    def _try_parse(self) -> tuple[int, bytes] | None:
+        if self._head is None:
+            end = self._buffer.find(b"\r\n\r\n")
+            if end < 0:
+                return None
+            self._head = _head(bytes(self._buffer[:end]))
+            self._body_at = end + 4
+        status, length, keep = self._head
+        if length < 0:
+            chunked = _decode_chunked(self._buffer, self._body_at)
+            if chunked is None:
+                return None
+            body, end = chunked
+        else:
+            end = self._body_at + length
+            if len(self._buffer) < end:
+                return None
+            body = bytes(self._buffer[self._body_at : end])
+        del self._buffer[:end]
+        self._head = None
+        if not keep:
+            self.close()
+        return status, body
+
+    def close(self) -> None:
+        self.usable = False
+        if self.transport is not None:
+            self.transport.close()
+
+
+def _head(text: bytes) -> tuple[int, int, bool]:
+    lines = text.split(b"\r\n")
+    status = int(lines[0].split(b" ", 2)[1])
+    length, keep = 0, not lines[0].startswith(b"HTTP/1.0")
+    for line in lines[1:]:
+        name, _, value = line.partition(b":")
+        name, value = name.strip().lower(), value.strip().lower()
+        if name == b"content-length":
+            length = int(value)
+        elif name == b"transfer-encoding" and b"chunked" in value:
+            length = -1
+        elif name == b"connection":
+            keep = value != b"close"
+    return status, length, keep
+
+
+def _decode_chunked(buffer: bytearray, at: int) -> tuple[bytes, int] | None:
+    """The body and its end, or None while it is not whole."""
+    parts: list[bytes] = []
+    while True:
+        line_end = buffer.find(b"\r\n", at)
+        if line_end < 0:
+            return None
+        size = int(bytes(buffer[at:line_end]).split(b";")[0], 16)
+        start = line_end + 2
+        if len(buffer) < start + size + 2:
+            return None
+        if size == 0:
+            end = buffer.find(b"\r\n", start)
+            return (b"".join(parts), end + 2) if end >= 0 else None
+        parts.append(bytes(buffer[start : start + size]))
+        at = start + size + 2
+
+
+class ExchangeClient:
+    """A small pool of connections for requests that may be held back by the server."""
+
+    def __init__(self, address: ServerAddress, path: str) -> None:
+        self._path = path
+        self._idle: list[_Connection] = []
+        self.move(address)
+
+    def move(self, address: ServerAddress) -> None:
+        """Speak to this server from now on."""
+        self.close()
+        self._address = address
+        headers = {"Host": address.netloc, "Content-Type": "application/msgpack", **address.headers}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        self._head = f"POST {address.base}{self._path} HTTP/1.1\r\n{lines}Content-Length: ".encode()
+
+    async def post(self, body: bytes, timeout_s: float) -> bytes:
+        request = b"%s%d\r\n\r\n%s" % (self._head, len(body), body)
+        address = self._address
+        connection = await self._connection(min(CONNECT_TIMEOUT_S, timeout_s))
+        try:
+            status, answer = await asyncio.wait_for(connection.ask(request), timeout_s)
+        except TimeoutError:
+            connection.close()
+            raise ServerAway(f"no answer within {timeout_s:g} s") from None
+        except BaseException:
+            connection.close()
+            raise
+        if address is not self._address:
+            connection.close()  # meanwhile another server is spoken to
+        elif connection.usable:
+            self._idle.append(connection)
+        if status in (502, 503, 504):
+            raise ServerAway(f"the server answered {status}: {answer[:200].decode(errors='replace')}")
+        if status >= 300:
+            raise ServerRefused(status, answer[:500].decode(errors="replace"))
+        return answer
+
+    async def _connection(self, timeout_s: float) -> _Connection:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.usable:
+                return connection
+        context = ssl.create_default_context() if self._address.tls else None
+        loop = asyncio.get_running_loop()
+        try:
+            _, protocol = await asyncio.wait_for(
+                loop.create_connection(_Connection, self._address.host, self._address.port, ssl=context), timeout_s
+            )
+        except (OSError, TimeoutError) as error:
+            raise ServerAway(f"cannot connect to {self._address.netloc}: {error}") from None
+        return protocol
+
+    def close(self) -> None:
+        for connection in self._idle:
+            connection.close()
+        self._idle.clear()
+
+
+class FileClient:
+    """Stored files of the server. Every method blocks and is meant for a thread."""
+
+    def __init__(self, address: ServerAddress) -> None:
+        self._address = address
+
+    def move(self, address: ServerAddress) -> None:
+        """Speak to this server from now on."""
+        self._address = address
+
+    def _connect(self, timeout_s: float = FILE_TIMEOUT_S) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._address.tls else http.client.HTTPConnection
+        return kind(self._address.host, self._address.port, timeout=timeout_s)
+
+    def get(
+        self, sha256: str, *, offset: int = 0, timeout_s: float = FILE_TIMEOUT_S, chunk_bytes: int = CHUNK_BYTES
+    ) -> Iterator[bytes]:
+        """The content from `offset` on. A server that gives all of it is read from there on."""
+        connection = self._connect(timeout_s)
+        headers = {**self._address.headers, **({"Range": f"bytes={offset}-"} if offset else {})}
+        try:
+            connection.request("GET", f"{self._address.base}/api/v1/files/{sha256}", headers=headers)
+            response = connection.getresponse()
+            _check(response)
+            passed = offset if response.status == 206 else 0
+            while chunk := response.read(chunk_bytes):
+                passed += len(chunk)
+                if passed > offset:
+                    yield chunk[offset - passed :] if passed - len(chunk) < offset else chunk
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerAway(str(error)) from None
+        finally:
+            connection.close()
+
+    def ask(self, path: str, body: bytes) -> bytes:
+        """The answer to a question that is not an exchange."""
+        connection = self._connect()
+        headers = {**self._address.headers, "Content-Type": "application/msgpack"}
+        try:
+            connection.request("POST", f"{self._address.base}{path}", body=body, headers=headers)
+            response = connection.getresponse()
+            _check(response)
+            return response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerAway(str(error)) from None
+        finally:
+            connection.close()
+
+    def put(self, sha256: str, name: str, content: BinaryIO, size: int) -> None:
+        connection = self._connect()
+        query = urllib.parse.urlencode({"name": name})
+        headers = {**self._address.headers, "Content-Length": str(size), "Content-Type": "application/octet-stream"}
+        try:
+            path = f"{self._address.base}/api/v1/files/{sha256}?{query}"
+            connection.request("PUT", path, body=content, headers=headers)
+            response = connection.getresponse()
+            _check(response)
+            response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerAway(str(error)) from None
+        finally:
+            connection.close()
+
+
+def _check(response: http.client.HTTPResponse) -> None:
+    if response.status < 300:
+        return
+    text = response.read(500).decode(errors="replace")
+    if response.status in (502, 503, 504):
+        raise ServerAway(f"the server answered {response.status}: {text}")
+    raise ServerRefused(response.status, text)

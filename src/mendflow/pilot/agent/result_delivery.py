@@ -1,0 +1,136 @@
+"""What is left of attempts that are over: results until they are judged, files until the server has them, and folders
+until nobody needs them."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+from mendflow.core.model.jobs import Measurements
+from mendflow.pilot.agent.attempts import Attempts, HeldAttempt
+from mendflow.pilot.agent.background import DetachedTasks
+from mendflow.pilot.agent.http import ServerAway
+from mendflow.pilot.agent.slot_work import has_own_folder
+from mendflow.pilot.files.publishing import add_measures
+from mendflow.pilot.files.retries import ElementUnavailable
+from mendflow.pilot.files.staging import FileStager
+from mendflow.pilot.files.work_folder import BESIDE, WorkFolder, remove_attempt, write_atomically
+from mendflow.transfer.errors import WriterSuperseded
+
+log = logging.getLogger("mendflow.pilot")
+
+KEEP_AGAIN_S = 1.0
+KEEP_AGAIN_S_MAX = 30.0
+PUBLISHED_MAX = 8
+"""Results whose files go to storage elements, at a time. They have threads of their own: one that does not answer holds
+up nothing else."""
+
+_ENCODER = msgspec.msgpack.Encoder()
+_NOTHING = Measurements()
+
+
+class ResultDelivery:
+    """`told` is called when there is a result to be reported. `holds` says whether the lease does: no published file
+    gets its name when it does not."""
+
+    def __init__(
+        self,
+        work_folder: WorkFolder,
+        attempts: Attempts,
+        staging: FileStager,
+        background: DetachedTasks,
+        *,
+        keep: bool,
+        told: Callable[[], None],
+        holds: Callable[[], bool],
+    ) -> None:
+        self._work_folder = work_folder
+        self._attempts = attempts
+        self._staging = staging
+        self._background = background
+        self._keep = keep
+        self._told = told
+        self._holds = holds
+        self._threads = ThreadPoolExecutor(PUBLISHED_MAX, thread_name_prefix="mendflow-publish")
+
+    def take(self, held: HeldAttempt) -> None:
+        """Report a result, when its files are safe with the server."""
+        done = held.done
+        assert done is not None
+        if done.files or done.spills:
+            held.state = "keeping"
+            self._background.start(self._keep_files(held))
+        else:
+            outcome = (
+                done.outcome if done.staging_measures == _NOTHING else add_measures(done.outcome, done.staging_measures)
+            )
+            self._attempts.report(held, outcome)
+            self._told()
+
+    async def _keep_files(self, held: HeldAttempt) -> None:
+        """The result is told only when its files are safe, however long the server is away; and a storage element, as
+        long as it has asked for."""
+        pause_s = KEEP_AGAIN_S
+        while not held.is_abandoned and held.key in self._attempts.all:
+            assert held.done is not None
+            if held.done.publish and not self._holds():
+                await asyncio.sleep(KEEP_AGAIN_S)  # written now, it could not be given its name
+                continue
+            try:
+                outcome = await asyncio.get_running_loop().run_in_executor(
+                    self._threads if held.done.publish else None,
+                    self._staging.keep,
+                    held.done,
+                    lambda: self._holds() and not held.is_abandoned,
+                )
+            except (ServerAway, WriterSuperseded):
+                await asyncio.sleep(KEEP_AGAIN_S)
+                continue
+            except ElementUnavailable:
+                await asyncio.sleep(pause_s)
+                pause_s = min(KEEP_AGAIN_S_MAX, 2 * pause_s)
+                continue
+            held.done = msgspec.structs.replace(
+                held.done, outcome=outcome, files={}, spills=[], publish={}, staging_measures=_NOTHING
+            )
+            self._attempts.report(held, outcome)
+            self._told()
+            return
+
+    def clean_up(self, held: HeldAttempt) -> None:
+        """Nobody needs the result or the folder of this attempt any more."""
+        assert held.done is not None
+        if held.slot < 0:
+            self._work_folder.result(*held.key).unlink(missing_ok=True)
+        if held.done.folder and not self._keep:
+            self._remove(held)
+        self._staging.release(held.pins)
+
+    def drop(self, held: HeldAttempt) -> None:
+        """Nor of this one, which never started, or whose end nobody wants to know."""
+        self._staging.release(held.pins)
+        if held.spec is not None and has_own_folder(held.spec):
+            self._remove(held)
+
+    def _remove(self, held: HeldAttempt) -> None:
+        self._background.start(asyncio.to_thread(remove_attempt, self._work_folder.attempt(*held.key)))
+
+    def sweep(self) -> None:
+        """Remove folders of attempts that nobody has any more."""
+        known = {os.path.basename(self._work_folder.attempt(*key)) for key in self._attempts.all}
+        for entry in os.scandir(self._work_folder.attempts):
+            owner = next((entry.name.removesuffix(end) for end in BESIDE if entry.name.endswith(end)), entry.name)
+            if owner not in known and not self._keep:
+                remove_attempt(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
+
+    def store_unjudged(self) -> None:
+        """Results that the server has not judged wait on disk for the next agent."""
+        for held in self._attempts.all.values():
+            if held.done is not None:
+                try:
+                    write_atomically(self._work_folder.result(*held.key), _ENCODER.encode(held.done))
+                except OSError as error:
+                    log.error("the result of %s is lost: %s", held.job, error)

@@ -1,0 +1,42 @@
+"""What a cache tells its server: what has come and gone since what the server knows, or everything.
+
+Versions count changes, and those of a later life of the pilot are larger than all of an earlier one, so that a number
+never means two things."""
+
+from collections import deque
+
+from mendflow.core.model.data import CachedFile
+
+CHANGES_MAX = 10_000
+"""So many of the latest changes are remembered. A server that has missed more is told everything."""
+
+
+class ChangeLog:
+    """Not for several threads at a time."""
+
+    def __init__(self, first_version: int) -> None:
+        self.version = max(1, first_version)
+        self._files: dict[str, int] = {}
+        self._changes: deque[tuple[int, str]] = deque(maxlen=CHANGES_MAX)
+
+    def added(self, digest: str, bytes: int) -> None:
+        self._files[digest] = bytes
+        self._changed(digest)
+
+    def gone(self, digest: str) -> None:
+        del self._files[digest]
+        self._changed(digest)
+
+    def _changed(self, digest: str) -> None:
+        self.version += 1
+        self._changes.append((self.version, digest))
+
+    def since(self, seen: int) -> tuple[int, list[CachedFile], list[str]]:
+        """From which version on, and what has come and gone since then. From 0 on it is everything."""
+        if seen == self.version:
+            return seen, [], []
+        if not self._changes or not self._changes[0][0] - 1 <= seen < self.version:
+            return 0, [CachedFile(digest, bytes) for digest, bytes in self._files.items()], []
+        changed = dict.fromkeys(digest for version, digest in self._changes if version > seen)
+        added = [CachedFile(digest, self._files[digest]) for digest in changed if digest in self._files]
+        return seen, added, [digest for digest in changed if digest not in self._files]

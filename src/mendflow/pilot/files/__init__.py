@@ -1,0 +1,1 @@
+"""A job's files: inputs fetched, outputs stored and published."""

@@ -1,0 +1,227 @@
+"""What a job made, on its way to where it is safe: the server's keeping, or a storage element.
+
+In this order: hashed, written where nobody looks, checked, given its name, told. The name is not given when the lease
+is over, since the job may be somebody else's then. Cut off anywhere, it is done again from the start, and what is
+there already is found to be. An element that is away is waited for, and nobody is told meanwhile."""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+import msgspec
+
+from mendflow.core.model.data import OutputPlacement, Publication, ReplicaLocation, StorageElement
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.jobs import Measurements, Outcome
+from mendflow.core.model.values import FileRef
+from mendflow.pilot.agent.http import FileClient, ServerRefused
+from mendflow.pilot.cache.contract import Cache
+from mendflow.pilot.files.catalogue import FileCatalogue, NoFileCatalogue
+from mendflow.pilot.files.retries import ElementRetries, ElementUnavailable
+from mendflow.pilot.files.sources import OpenElements, plain
+from mendflow.pilot.files.staging_faults import StagingFailed, publication_fault, upload_fault
+from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.slot.messages import FinishedAttempt
+from mendflow.transfer.addresses import shown
+from mendflow.transfer.errors import BadFileUrl, TransferFailed, WriterSuperseded
+from mendflow.transfer.fetch import always
+
+NAME_BYTES_MAX: Final = 200
+
+
+class OutputPublisher:
+    """Every method blocks and is meant for a thread; they may run side by side."""
+
+    def __init__(
+        self,
+        work_folder: WorkFolder,
+        files: FileClient,
+        cache: Cache,
+        elements: OpenElements,
+        catalogue: FileCatalogue | None = None,
+        wanted: Callable[[], bool] = always,
+    ) -> None:
+        self._work_folder = work_folder
+        self._files = files
+        self._cache = cache
+        self._elements = elements
+        self._catalogue = catalogue or NoFileCatalogue()
+        self._wanted = wanted
+        self._trials = ElementRetries()
+        self._hashed: dict[str, tuple[tuple[int, int, int, int], FileRef]] = {}
+
+    def keep(self, done: FinishedAttempt, may_rename: Callable[[], bool] = always) -> msgspec.Raw:
+        """Take all files of a finished attempt to where they are safe; the outcome with their references. Raises
+        `ServerAway`, `ElementUnavailable` and `WriterSuperseded` when it must be tried again later, if it is still
+        wanted then."""
+        outcome = msgspec.msgpack.decode(done.outcome, type=Outcome)
+        folder = self._work_folder.attempt(done.job, done.fence)
+        began, path = time.monotonic(), ""
+        try:
+            for path in done.spills:
+                self._upload(path, self._reference(path, "value.json"))
+            refs = {}
+            for name, path in done.files.items():
+                refs[name] = self._reference(os.path.join(folder, path), path)
+                if name not in done.publish:
+                    self._upload(os.path.join(folder, path), refs[name])
+                    self._cache.adopt(os.path.join(folder, path), refs[name].sha256)
+            refs |= self._published(done, folder, refs, may_rename)
+            self._write_to_urls(done, folder, refs, may_rename)
+            kept = {name: ref for name, ref in refs.items() if not _address(done, name)}
+            outcome = msgspec.structs.replace(outcome, files=kept)
+        except StagingFailed as failure:
+            outcome = _failed_outcome(outcome, failure)
+        except (OSError, ServerRefused) as error:
+            outcome = _failed_outcome(outcome, StagingFailed(upload_fault(path, error)))
+        self._forget(done, folder)
+        took_ms = int((time.monotonic() - began) * 1000) if done.files or done.spills else 0
+        return msgspec.Raw(msgspec.msgpack.encode(_measured(outcome, done.staging_measures, took_ms)))
+
+    def _reference(self, path: str, name: str) -> FileRef:
+        """What a file is. Remembered until it is safe: a server may be away for long, and the file be large."""
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            seal = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            known = self._hashed.get(path)
+            if known is not None and known[0] == seal:
+                return known[1]
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            ref = FileRef(sha256=digest, bytes=file.tell(), name=os.path.basename(name)[-NAME_BYTES_MAX:])
+        self._hashed[path] = (seal, ref)
+        return ref
+
+    def _forget(self, done: FinishedAttempt, folder: str) -> None:
+        self._trials.forget(done.key)
+        for path in list(self._hashed):
+            if path.startswith(folder + "/"):
+                self._hashed.pop(path, None)
+
+    def _upload(self, path: str, ref: FileRef) -> None:
+        with open(path, "rb") as file:
+            self._files.put(ref.sha256, ref.name, file, ref.bytes)
+
+    def _published(
+        self, done: FinishedAttempt, folder: str, refs: dict[str, FileRef], may_rename: Callable[[], bool]
+    ) -> dict[str, FileRef]:
+        """The references of those files that have logical names, which they have when this returns."""
+        wishes = {
+            name: OutputPlacement(publication=done.publish[name], file=refs[name])
+            for name in refs
+            if name in done.publish and not _address(done, name)
+        }
+        if not wishes:
+            return {}
+        answer = self._catalogue.place(done.job, wishes, self._trials.avoided_elements(done.key))
+        for name, reason in answer.wrong.items():
+            raise StagingFailed(self._trials.fault(done.key) or _refusal(done, name, "", reason))
+        found = {}
+        for name, wish in wishes.items():
+            place = answer.files.get(name)
+            if place is None:
+                raise StagingFailed(_refusal(done, name, "", "the server has named no place for it"))
+            path, replaces = os.path.join(folder, done.files[name]), answer.replaces.get(name, ())
+            self._write(done, name, path, wish.file, place, may_rename, replaces=replaces)
+            found[name] = msgspec.structs.replace(wish.file, logical=wish.publication.logical)
+        return found
+
+    def _write_to_urls(
+        self, done: FinishedAttempt, folder: str, refs: dict[str, FileRef], may_rename: Callable[[], bool]
+    ) -> None:
+        """Take files to the URLs that the job names, where it alone says what may be overwritten."""
+        for name, ref in refs.items():
+            if url := _address(done, name):
+                place = ReplicaLocation(element=plain(url, name=shown(url)), url=url)
+                overwrite = done.publish[name].overwrite
+                self._write(
+                    done, name, os.path.join(folder, done.files[name]), ref, place, may_rename, overwrite=overwrite
+                )
+
+    def _write(
+        self,
+        done: FinishedAttempt,
+        name: str,
+        path: str,
+        ref: FileRef,
+        place: ReplicaLocation,
+        may_rename: Callable[[], bool],
+        *,
+        replaces: tuple[str, ...] = (),
+        overwrite: bool = False,
+    ) -> None:
+        storage = place.element
+        try:
+            element = self._elements.of(storage)
+            with self._elements.stream(storage):
+                element.publish(
+                    path,
+                    place.url,
+                    ref,
+                    may_rename,
+                    mark=done.job,
+                    turn=done.fence,
+                    replaces=replaces,
+                    overwrite=overwrite,
+                    wanted=self._wanted,
+                )
+        except (TransferFailed, BadFileUrl) as error:
+            if not self._wanted():
+                raise WriterSuperseded(str(error)) from None
+            self._give_up(done, name, storage, error)
+        self._cache.adopt(path, ref.sha256)
+
+    def _give_up(
+        self, done: FinishedAttempt, name: str, storage: StorageElement, error: TransferFailed | BadFileUrl
+    ) -> NoReturn:
+        """Not now, not there, or not at all."""
+        passing = isinstance(error, TransferFailed) and error.passing
+        if passing and self._trials.should_wait(done.key, storage, str(error)):
+            raise ElementUnavailable(str(error)) from None
+        fault = _refusal(done, name, storage.name, str(error), passing=passing)
+        chosen = done.publish[name].element or done.publish[name].url
+        if not chosen and self._trials.give_up(done.key, storage.name, fault):
+            raise ElementUnavailable(str(error)) from None  # another may be near, too
+        raise StagingFailed(fault) from None
+
+
+def _address(done: FinishedAttempt, name: str) -> str:
+    return done.publish[name].url if name in done.publish else ""
+
+
+def _refusal(done: FinishedAttempt, name: str, element: str, reason: str, *, passing: bool = False) -> Fault:
+    publication: Publication = done.publish[name]
+    if publication.url:
+        return publication_fault(done.files[name], "", element, reason, passing=passing)
+    return publication_fault(
+        done.files[name], publication.logical, element or publication.element, reason, passing=passing
+    )
+
+
+def _failed_outcome(outcome: Outcome, failure: StagingFailed) -> Outcome:
+    fault = msgspec.structs.replace(failure.fault, log_tail=outcome.log_tail)
+    return msgspec.structs.replace(outcome, fault=fault, outputs=None, files={})
+
+
+def add_measures(outcome: msgspec.Raw, staging_measures: Measurements) -> msgspec.Raw:
+    """An outcome that leaves no files, with what was measured while those that it needed were brought."""
+    seen = msgspec.msgpack.decode(outcome, type=Outcome)
+    return msgspec.Raw(msgspec.msgpack.encode(_measured(seen, staging_measures)))
+
+
+def _measured(outcome: Outcome, staging_measures: Measurements, stage_out_ms: int = 0) -> Outcome:
+    """The outcome with what was measured outside of its slot."""
+    measures = msgspec.structs.replace(
+        outcome.measures,
+        cached_files=staging_measures.cached_files,
+        cached_bytes=staging_measures.cached_bytes,
+        shared_files=staging_measures.shared_files,
+        shared_bytes=staging_measures.shared_bytes,
+        fetched_files=staging_measures.fetched_files,
+        fetched_bytes=staging_measures.fetched_bytes,
+        stage_in_ms=staging_measures.stage_in_ms,
+        stage_out_ms=stage_out_ms,
+        damaged=staging_measures.damaged,
+    )
+    return msgspec.structs.replace(outcome, measures=measures)

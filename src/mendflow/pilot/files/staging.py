@@ -1,0 +1,371 @@
+"""Files on their way to a job and back.
+
+What a job needs is fetched once by its digest, checked, and given to each attempt that wants it. What a job made is
+taken to where it is safe before anybody hears that the job is done, so an output is never seen half."""
+
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+import msgspec
+
+from mendflow.core.caching.sizes import DEFAULT_SPACE_BYTES
+from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.jobs import KEPT_PREFIX, FunctionRef, JobSpec, Measurements, sources_of
+from mendflow.core.model.values import FileRef, Value
+from mendflow.pilot.agent.http import FileClient
+from mendflow.pilot.agent.slot_work import has_own_folder
+from mendflow.pilot.cache.contract import Cache, CacheEntry, CacheOrigin
+from mendflow.pilot.cache.disk import DiskCache
+from mendflow.pilot.files.catalogue import FileCatalogue
+from mendflow.pilot.files.publishing import OutputPublisher
+from mendflow.pilot.files.sources import (
+    DEFAULT_TRANSFER,
+    InputSources,
+    OpenElements,
+    TransferSettings,
+    digest_in,
+    is_digest,
+)
+from mendflow.pilot.files.staging_faults import StagingFailed, fault_of, missing_input_fault, staging_fault
+from mendflow.pilot.files.work_folder import WorkFolder, remove_tree
+from mendflow.pilot.slot.messages import FinishedAttempt
+from mendflow.pilot.worker.functions import source_file
+from mendflow.transfer.errors import BadFileUrl, TransferFailed
+from mendflow.transfer.fetch import always
+
+log = logging.getLogger("mendflow.pilot")
+
+EMPTY: Final = hashlib.sha256().hexdigest()
+DAMAGED_MAX: Final = 8
+DAMAGED_CHARS_MAX: Final = 400
+TOGETHER_MAX: Final = 8
+"""So many inputs of one job are brought at a time; a storage element may bear fewer."""
+
+
+class StagedFiles(NamedTuple):
+    """What was done for an attempt: the digests that must stay in the cache meanwhile, and what was measured."""
+
+    pins: list[str]
+    measures: Measurements
+
+
+class _Input(NamedTuple):
+    """An input: where it is to stand, what it is where that is known, and where it can be had. A size of -1 is not
+    known."""
+
+    path: str
+    ref: FileRef | None
+    sources: tuple[str, ...]
+
+
+def spilled_digests(value: Value) -> Iterator[str]:
+    """The digests of all spilled values inside a value."""
+    if isinstance(value, dict):
+        digest = value.get("$spilled")
+        if isinstance(digest, str):
+            yield digest
+            return
+        value = list(value.values())
+    if isinstance(value, list):
+        for element in value:
+            yield from spilled_digests(element)
+
+
+def check_inside(path: str) -> str:
+    """The path, if it stays inside the folder it is meant for."""
+    pure = PurePosixPath(path)
+    if pure.is_absolute() or ".." in pure.parts or not pure.parts or "\0" in path:
+        text = f"the path {path!r} leaves the job's folder: use a relative path without `..`"
+        raise StagingFailed(staging_fault("badPath", text, path))
+    return path
+
+
+def needs_files(spec: JobSpec) -> bool:
+    """Whether files must be put in place before a slot can have the job."""
+    return bool(spec.inputs or spec.files or spec.replicas) or any(
+        True for _ in spilled_digests([spec.args, spec.kwargs])
+    )
+
+
+class FileStager:
+    """Every method blocks and is meant for a thread; they may run side by side. `places` knows where logical files are
+    and where published ones go."""
+
+    def __init__(
+        self,
+        work_folder: WorkFolder,
+        files: FileClient,
+        *,
+        cache: Cache | None = None,
+        catalogue: FileCatalogue | None = None,
+    ) -> None:
+        self._work_folder = work_folder
+        self._cache = cache if cache is not None else DiskCache(work_folder.cache, DEFAULT_SPACE_BYTES)
+        self._leaving, self._gone = threading.Event(), threading.Event()
+        elements = OpenElements()
+        self._fetching = InputSources(files, elements, catalogue, lambda: not self._leaving.is_set())
+        self._publishing = OutputPublisher(
+            work_folder, files, self._cache, elements, catalogue, lambda: not self._gone.is_set()
+        )
+        self._sources: dict[tuple[str, int, int], str] = {}
+        self._code: dict[FunctionRef, str] = {}
+
+    def stop_fetching(self) -> None:
+        """Bring nothing more: what is under way ends soon, and goes on in another life."""
+        self._leaving.set()
+
+    def stop_publishing(self) -> None:
+        """Nor try again to take anything from here."""
+        self._gone.set()
+
+    # in
+
+    def stage_in(self, spec: JobSpec, folder: str) -> StagedFiles:
+        """Put everything where the job will look for it."""
+        pins: list[str] = []
+        began, path = time.monotonic(), ""
+        try:
+            transfer = _transfer_of(spec)
+            for path in spec.files.values():
+                check_inside(path)
+            path = ""
+            if has_own_folder(spec):
+                os.makedirs(folder, exist_ok=True)
+            tally = _Tally()
+            for digest in spilled_digests([spec.args, spec.kwargs]):
+                ref = _by_digest(digest)
+                self._cache.pin(digest)
+                pins.append(digest)
+                self._cached(_Input("", ref, (KEPT_PREFIX + digest,)), ref, _Route(self._fetching, transfer))
+            self._place_all(spec, folder, transfer, tally)
+            for path in spec.files.values():
+                os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+            return StagedFiles(pins, tally.measures(int((time.monotonic() - began) * 1000)))
+        except (OSError, StagingFailed) as error:
+            self.release(pins)
+            remove_tree(folder)
+            raise StagingFailed(fault_of(error, folder, path)) from None
+
+    def _place_all(self, spec: JobSpec, folder: str, transfer: TransferSettings, tally: "_Tally") -> None:
+        wishes, faults = _inputs(spec), deque[Fault]()
+        way = _Route(self._fetching.while_wanted(lambda: not faults), transfer, tally.add_damaged)
+
+        def place(wish: _Input) -> None:
+            try:
+                self._place(wish, folder, way, tally, link=spec.link_inputs)
+            except (OSError, StagingFailed) as error:
+                faults.append(fault_of(error, folder, wish.path))
+                raise StagingFailed(faults[0]) from None
+            finally:
+                if faults:
+                    remove_tree(folder)  # also what this one made after the others had given up
+
+        if spec.stage_in == "sequence" or len(wishes) < 2:
+            for wish in wishes:
+                place(wish)
+            return
+        pool = ThreadPoolExecutor(min(len(wishes), TOGETHER_MAX), thread_name_prefix="mendflow-stage")
+        under_way = [pool.submit(place, wish) for wish in wishes]
+        try:
+            for each in as_completed(under_way):
+                each.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _place(self, wish: _Input, folder: str, way: "_Route", tally: "_Tally", *, link: bool) -> None:
+        target = os.path.join(folder, wish.path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if wish.ref is None:
+            tally.add(CacheOrigin.FETCHED, _fetch(wish, target, way))
+            return
+        digest = wish.ref.sha256
+        with self._cache.using(digest):
+            entry = self._cached(wish, wish.ref, way)
+            if not way.sources.wanted():
+                raise StagingFailed(missing_input_fault(wish.path, wish.sources, "it is no longer wanted"))
+            self._cache.give(digest, target, link=link)
+            tally.add(entry.origin, entry.bytes)
+
+    def _cached(self, wish: _Input, ref: FileRef, way: "_Route") -> CacheEntry:
+        """The file in the cache, from the first of its sources if it is not there yet."""
+
+        def fetch(target: str) -> None:
+            _fetch(wish, target, way)
+
+        return self._cache.take_in(ref.sha256, fetch, size=max(0, ref.bytes), wanted=way.sources.wanted)
+
+    def local_code(self, function: FunctionRef) -> str | None:
+        """The folder of the function's code if it is known already; this one does not block."""
+        if function.code is None:
+            return function.folder
+        known = self._code.get(function)
+        if known is None or known != function.folder:
+            return known
+        path = source_file(function.folder, function.module)
+        return known if self._digest_of(path) == function.code.sha256 else None
+
+    def stage_code(self, function: FunctionRef) -> str:
+        folder = self._code[function] = self._code_folder(function)
+        return folder
+
+    def _code_folder(self, function: FunctionRef) -> str:
+        """The folder from which the function's module is to be loaded: the flow's own if the source there is the
+        deployed one, otherwise one with the source as the server keeps it."""
+        code = function.code
+        assert code is not None, "without a source there is nothing to look for"
+        path = source_file(function.folder, function.module) if function.folder else ""
+        if path and self._digest_of(path) == code.sha256:
+            return function.folder
+        parts = function.module.split(".")
+        if not all(part.isidentifier() for part in parts):
+            raise StagingFailed(staging_fault("badModule", f"{function.module!r} is not the name of a Python module"))
+        ref = _by_digest(code.sha256)
+        wish = _Input(code.name, ref, (KEPT_PREFIX + ref.sha256,))
+        folder = os.path.join(self._work_folder.code, ref.sha256)
+        target = os.path.join(folder, *parts) + ".py"
+        try:
+            if not os.path.exists(target):
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                temporary = f"{target}.{threading.get_ident()}.tmp"
+                with self._cache.using(ref.sha256):
+                    self._cached(wish, ref, _Route(self._fetching, DEFAULT_TRANSFER))
+                    self._cache.give(ref.sha256, temporary, link=False)
+                os.replace(temporary, target)
+        except OSError as error:
+            raise StagingFailed(fault_of(error, target, "")) from None
+        return folder
+
+    def _digest_of(self, path: str) -> str:
+        try:
+            status = os.stat(path)
+            key = (path, status.st_mtime_ns, status.st_size)
+            if key not in self._sources:
+                with open(path, "rb") as file:
+                    self._sources[key] = hashlib.file_digest(file, "sha256").hexdigest()
+            return self._sources[key]
+        except OSError:
+            return ""
+
+    # out
+
+    def keep(self, done: FinishedAttempt, may_rename: Callable[[], bool] = always) -> msgspec.Raw:
+        """See Publishing."""
+        return self._publishing.keep(done, may_rename)
+
+    def release(self, digests: Iterable[str]) -> None:
+        """Let go of what `bring` has given."""
+        self._cache.release(digests)
+
+
+class _Route(NamedTuple):
+    """How the files of a job are brought."""
+
+    sources: InputSources
+    transfer: TransferSettings
+    damaged: Callable[[str], None] = log.warning
+
+
+def _fetch(wish: _Input, target: str, way: _Route) -> int:
+    try:
+        return way.sources.fetch(wish.sources[0], target, wish.ref, way.transfer, way.damaged)[1]
+    except BadFileUrl as error:
+        raise StagingFailed(staging_fault("badSource", f"input {wish.path}: {error}", wish.path)) from None
+    except TransferFailed as error:
+        raise StagingFailed(missing_input_fault(wish.path, wish.sources, str(error))) from None
+
+
+class _Tally:
+    """What came from where."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._files = dict.fromkeys(CacheOrigin, 0)
+        self._bytes = dict.fromkeys(CacheOrigin, 0)
+        self._damaged: list[str] = []
+
+    def add(self, origin: CacheOrigin, size: int) -> None:
+        with self._guard:
+            self._files[origin] += 1
+            self._bytes[origin] += size
+
+    def add_damaged(self, replica: str) -> None:
+        """A replica is another file than it should be."""
+        log.warning("a replica does not have the content that the catalogue says: %s", replica)
+        with self._guard:
+            if len(self._damaged) < DAMAGED_MAX:
+                self._damaged.append(replica[:DAMAGED_CHARS_MAX])
+
+    def measures(self, took_ms: int) -> Measurements:
+        """A file of another pilot's cache came from a cache too."""
+        if not any(self._files.values()):
+            return Measurements()
+        files, sizes = self._files, self._bytes
+        return Measurements(
+            cached_files=files[CacheOrigin.OWN] + files[CacheOrigin.SHARED],
+            cached_bytes=sizes[CacheOrigin.OWN] + sizes[CacheOrigin.SHARED],
+            shared_files=files[CacheOrigin.SHARED],
+            shared_bytes=sizes[CacheOrigin.SHARED],
+            fetched_files=files[CacheOrigin.FETCHED],
+            fetched_bytes=sizes[CacheOrigin.FETCHED],
+            stage_in_ms=took_ms,
+            damaged=tuple(self._damaged),
+        )
+
+
+def _inputs(spec: JobSpec) -> list[_Input]:
+    """The inputs of a job. One that the catalogue knows is looked for there, unless somebody chose a place for it."""
+    wishes = []
+    for path in (*spec.inputs, *(path for path in spec.replicas if path not in spec.inputs)):
+        ref = spec.inputs.get(check_inside(path))
+        sources = sources_of(spec, path)
+        if ref is not None and ref.logical and path not in spec.replicas:
+            sources = (LOGICAL_PREFIX + ref.logical,)
+        if chosen := digest_in(sources[0]):
+            ref = ref if ref is not None and ref.sha256 == chosen else _by_digest(chosen, path)
+        wishes.append(_Input(path, _known_ref(ref, path), sources))
+    _check_disjoint([wish.path for wish in wishes])
+    return wishes
+
+
+def _check_disjoint(paths: list[str]) -> None:
+    """Where one input stands, no folder of another can be. Told before any of them is brought, so that it is always
+    told of the same one."""
+    taken = {PurePosixPath(path) for path in paths}
+    for path in paths:
+        if over := taken.intersection(PurePosixPath(path).parents):
+            text = f"{path} cannot be put into the job's folder: {min(over)} is a file there"
+            raise StagingFailed(staging_fault("badPath", text, path))
+
+
+def _known_ref(ref: FileRef | None, path: str) -> FileRef | None:
+    """What is known of a file. Somebody may have written down a digest and no size."""
+    if ref is None:
+        return None
+    known = _by_digest(ref.sha256, path)
+    return ref if ref.bytes > 0 or ref.sha256 == EMPTY else known
+
+
+def _by_digest(digest: str, path: str = "") -> FileRef:
+    if not is_digest(digest):
+        what = f"input {path}" if path else "an argument"
+        raise StagingFailed(staging_fault("badSource", f"{what}: {digest!r:.80} is no SHA-256", path))
+    return FileRef(sha256=digest, bytes=-1, name="")
+
+
+def _transfer_of(spec: JobSpec) -> TransferSettings:
+    if not spec.transfer:
+        return DEFAULT_TRANSFER
+    try:
+        return msgspec.convert(spec.transfer, TransferSettings)
+    except msgspec.ValidationError as error:
+        text = f"its files cannot be brought in this way: {error}; there are tries, timeout_ms and chunk_bytes"
+        raise StagingFailed(staging_fault("badTransfer", text)) from None

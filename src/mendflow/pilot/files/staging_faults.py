@@ -1,0 +1,87 @@
+"""Why files could not be brought to a job or taken from it, each as a fault that rules can act upon."""
+
+import errno
+
+import msgspec
+
+from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.pilot.agent.http import ServerRefused
+from mendflow.pilot.files.sources import digest_in
+from mendflow.pilot.slot.faults import NO_ROOM, full_disk_fault
+from mendflow.transfer.addresses import shown
+
+WRONG_PLACE = frozenset({errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.EINVAL})
+"""What the system says when paths of a job contradict each other, or cannot be."""
+
+
+class StagingFailed(Exception):
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def missing_input_fault(path: str, sources: tuple[str, ...], reason: str) -> Fault:
+    """An input that could not be had. No password stands in it, nor what a query may carry: a repair that chooses
+    another source finds them in the job itself."""
+    what = f"input {path}" if path else "an argument"
+    rest = [shown(each) for each in sources[1:]]
+    others = f"; it may also be had from {', '.join(rest)}" if rest else ""
+    return Fault(
+        name="missingInput",
+        category=Category.DATA,
+        message=f"{what} could not be had from {_short(sources[0])}: {reason}{others}",
+        stage=AttemptStage.STAGE_IN,
+        file=path,
+        data={"source": shown(sources[0]), "others": rest, "reason": reason},
+    )
+
+
+def _short(source: str) -> str:
+    if source.startswith(LOGICAL_PREFIX):
+        return f"where the catalogue has {source.removeprefix(LOGICAL_PREFIX)}"
+    return f"the server ({digest_in(source)[:12]})" if digest_in(source) else shown(source)
+
+
+def staging_fault(name: str, text: str, path: str = "") -> Fault:
+    return Fault(name=name, category=Category.INPUT, message=text, stage=AttemptStage.STAGE_IN, file=path)
+
+
+def upload_fault(path: str, error: OSError | ServerRefused) -> Fault:
+    text = f"the job ended well, but its files could not be kept: {error}"
+    data = {"reason": str(error)}
+    return Fault(
+        name="notKept", category=Category.OUTPUT, message=text, stage=AttemptStage.STAGE_OUT, file=path, data=data
+    )
+
+
+def publication_fault(path: str, logical: str, element: str, reason: str, *, passing: bool = False) -> Fault:
+    """`passing`: the place may be written to at another time. What has no logical name goes to a URL of its own."""
+    text = f"the job ended well, but {path} could not be " + (f"published as {logical}" if logical else "taken away")
+    return Fault(
+        name="notPublished",
+        category=Category.OUTPUT,
+        message=f"{text} on {element}: {reason}" if element else f"{text}: {reason}",
+        stage=AttemptStage.STAGE_OUT,
+        file=path,
+        data={"logical": logical, "element": element, "reason": reason, "passing": passing},
+    )
+
+
+def fault_of(error: OSError | StagingFailed, folder: str, path: str) -> Fault:
+    """What came in the way of putting files into their places: the disk, the job's own paths, or the place."""
+    if isinstance(error, StagingFailed):
+        return error.fault
+    full = full_disk_fault(folder, str(error), stage=AttemptStage.STAGE_IN, known=error.errno in NO_ROOM)
+    if full is not None:
+        return msgspec.structs.replace(full, file=path)
+    if path and error.errno in WRONG_PLACE:
+        return staging_fault("badPath", f"{path} cannot be put into the job's folder: {error}", path)
+    return Fault(
+        name="cannotStage",
+        category=Category.RESOURCE,
+        message=f"the pilot could not put the job's files in place: {error}",
+        stage=AttemptStage.STAGE_IN,
+        file=path,
+        data={"errno": errno.errorcode.get(error.errno or 0, "")},
+    )

@@ -1,0 +1,240 @@
+"""The pilot's work folder: who owns it, and what stands where.
+
+agent.lock     held while an agent lives          lease      when jobs must stop, see slot/lease.py
+guard.lock     held while a guard lives
+pilot.json     the pilot's id, kept over restarts  slots/     a socket for each slot
+attempts/      a folder for each attempt           results/   results that no agent has taken yet
+cache/, code/  stored files by their digest          servers.json  the servers that it was told of
+cache.guests/  files that go past the cache        cache.promised  how much is on its way into it
+cache.uses     how often files were used           neighbours.json  whose caches it was told of"""
+
+import os
+import re
+import secrets
+import socket
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from mendflow.core.model.errors import RequestError
+from mendflow.pilot.files.locks import hold, holder
+from mendflow.pilot.slot.messages import FinishedAttempt
+
+BESIDE = (".out", ".err", ".output", ".report", ".sh")
+"""Files of the pilot beside an attempt's folder: the two logs, the outputs, the reports, and a command too long for an
+argument."""
+
+FOLDER_MODE = 0o700
+
+
+class WorkFolderTaken(RequestError):
+    code = "home-taken"
+    status = 409
+
+
+class PilotIdentity(msgspec.Struct, frozen=True):
+    """`starts` counts the agents that this folder has had; serial numbers of later ones are always larger."""
+
+    pilot: str
+    host: str
+    starts: int
+
+
+def attempt_name(job: str, fence: int) -> str:
+    """A folder's name for an attempt: the job's id with the slash made harmless, then the fence."""
+    return f"{re.sub('[^A-Za-z0-9._-]', '~', job)}.{fence}"
+
+
+class WorkFolder:
+    """Paths below one work folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+        self.attempts = self.folder / "attempts"
+        self.results = self.folder / "results"
+        self.slots = self.folder / "slots"
+        self.cache = self.folder / "cache"
+        self.code = self.folder / "code"
+        self.lease = self.folder / "lease"
+        self.servers = self.folder / "servers.json"
+        self.agent_lock = self.folder / "agent.lock"
+        self.guard_lock = self.folder / "guard.lock"
+
+    def make(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for part in (self.attempts, self.results, self.slots, self.cache, self.code):
+            part.mkdir(exist_ok=True, mode=0o700)
+
+    def lock(self) -> int:
+        """Hold the folder until the returned descriptor is closed or this process dies."""
+        descriptor = hold(self.agent_lock)
+        if descriptor is None:
+            other = holder(self.agent_lock) or "unknown"
+            raise WorkFolderTaken(
+                f"another pilot (process {other}) works in {self.folder}: stop it, or give this one a --work folder of"
+                " its own"
+            )
+        return descriptor
+
+    def identify(self) -> PilotIdentity:
+        """The pilot's identity: kept from the last start on this host, otherwise new."""
+        path = self.folder / "pilot.json"
+        host = socket.gethostname()
+        try:
+            last = msgspec.json.decode(path.read_bytes(), type=PilotIdentity)
+        except (OSError, msgspec.MsgspecError):
+            last = None
+        if last is None or last.host != host:
+            last = PilotIdentity(pilot=f"{host}-{secrets.token_hex(4)}", host=host, starts=0)
+        identity = PilotIdentity(pilot=last.pilot, host=host, starts=last.starts + 1)
+        content = msgspec.json.encode(identity)
+        try:
+            write_atomically(path, content)
+        except OSError:
+            overwrite(path, content)  # a full disk
+        return identity
+
+    def attempt(self, job: str, fence: int) -> str:
+        return f"{self.attempts}/{attempt_name(job, fence)}"
+
+    def result(self, job: str, fence: int) -> Path:
+        return self.results / attempt_name(job, fence)
+
+    def socket_of(self, slot: int) -> Path:
+        return self.slots / f"{slot}.sock"
+
+    @property
+    def has_results(self) -> bool:
+        try:
+            return any(not name.startswith(".") for name in os.listdir(self.results))
+        except OSError:
+            return False
+
+    def unjudged_results(self) -> list[FinishedAttempt]:
+        """Results that slots wrote and that no server has judged; what cannot be read was never whole."""
+        found = []
+        for path in sorted(self.results.iterdir()):
+            if path.name.startswith("."):
+                continue  # one that is just being written, or that never was
+            try:
+                found.append(msgspec.msgpack.decode(path.read_bytes(), type=FinishedAttempt))
+            except (OSError, msgspec.MsgspecError):
+                path.unlink(missing_ok=True)
+        return found
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Whoever reads the file sees all of it or what was there before."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(content)
+    temporary.replace(path)
+
+
+def overwrite(path: Path, content: bytes) -> None:
+    """Write a few bytes where some were before, which a full disk allows; spaces fill what was longer."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.pwrite(descriptor, content.ljust(os.fstat(descriptor).st_size), 0)
+    finally:
+        os.close(descriptor)
+
+
+def reuse_folder(spare: str, folder: str) -> bool:
+    """Let the folder of an attempt that is over become that of the next. Only one that is as good as new will do. A
+    rename costs a fraction of removing a folder and making another."""
+    try:
+        if os.listdir(spare) or stat.S_IMODE(os.lstat(spare).st_mode) != FOLDER_MODE:
+            return False
+        os.rename(spare, folder)
+    except OSError:
+        return False
+    return True
+
+
+def remove_attempt(folder: str) -> None:
+    """Remove an attempt's folder, and what the pilot has put beside it so that the job finds its folder empty."""
+    remove_beside(folder)
+    remove_tree(folder)
+
+
+def remove_beside(folder: str, suffixes: Iterable[str] = BESIDE) -> None:
+    for suffix in suffixes:
+        try:
+            os.unlink(folder + suffix)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            remove_tree(folder + suffix)  # the job made a folder of it
+
+
+def remove_tree(folder: str) -> None:
+    """Remove a folder, quickly when there is little in it. What cannot be removed stays: it is only litter. A folder
+    may be deeper than any path can say, so what stands below others is moved up first, and goes in its turn."""
+    try:
+        os.rmdir(folder)
+        return
+    except OSError:
+        pass
+    if os.path.islink(folder):
+        _unlink(folder)  # what it leads to is nothing of ours
+        return
+    _make_ours(folder)
+    moved = 0
+    stuck: set[str] = set()
+    while inner := [path for path in _not_empty(folder) if path not in stuck]:
+        for path in inner:
+            for deeper in _not_empty(path):
+                moved += 1
+                _attempt(os.rename, deeper, f"{folder}/.mendflow.tidy.{os.getpid()}.{moved}")
+            if not _attempt(os.rmdir, path):
+                stuck.add(path)
+    _attempt(os.rmdir, folder)
+
+
+def _not_empty(folder: str) -> list[str]:
+    """Remove what is directly in a folder; the folders are given that have something in them."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return []
+    left = []
+    for entry in entries:
+        if not entry.is_dir(follow_symlinks=False):
+            _unlink(entry.path)
+        elif not _attempt(os.rmdir, entry.path):
+            _make_ours(entry.path)
+            left.append(entry.path)
+    return left
+
+
+def _attempt(action: Callable[..., None], *paths: str) -> bool:
+    try:
+        action(*paths)
+    except OSError:
+        return False
+    return True
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except PermissionError:
+        _make_ours(os.path.dirname(path))
+        try:
+            os.unlink(path)
+        except OSError:
+            pass
+    except OSError:
+        pass
+
+
+def _make_ours(folder: str) -> None:
+    """A job may take the rights from its own folders; they are given back so that they can be removed."""
+    try:
+        mode = os.stat(folder, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:
+            os.chmod(folder, 0o700)
+    except OSError:
+        pass

@@ -1,0 +1,116 @@
+"""How attempts end that did not end as a shell command does: calls of functions, and what never started."""
+
+import time
+
+import msgspec
+
+from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.jobs import Measurements, Outcome
+from mendflow.core.model.values import Value
+from mendflow.pilot.slot.declared_outputs import missing_files
+from mendflow.pilot.slot.faults import StopReason, exit_fault, stop_fault
+from mendflow.pilot.slot.memory import OutOfMemoryKills
+from mendflow.pilot.slot.messages import FinishedAttempt, RawCallResult, SlotWork
+from mendflow.pilot.slot.monitor import AttemptMonitor
+from mendflow.pilot.slot.processes import Reaper
+from mendflow.pilot.slot.reports import ReportReader
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(Outcome)
+_NOTHING: dict[str, Value] = {}
+
+
+def failed_attempt(
+    work: SlotWork,
+    fault: Fault,
+    measures: Measurements | None = None,
+    values: dict[str, Value] = _NOTHING,
+    ran_us: int = 1,
+) -> FinishedAttempt:
+    now = time.time_ns() // 1_000_000
+    measures = measures or Measurements(started_at=now, ended_at=now)
+    outcome = Outcome(fault=fault, exit_code=fault.exit_code, log_tail=fault.log_tail, measures=measures, values=values)
+    encoded = msgspec.Raw(_ENCODER.encode(outcome))
+    return FinishedAttempt(
+        work.job, work.fence, encoded, max(ran_us, 1), {}, [], work.own_folder, {}, work.staging_measures
+    )
+
+
+def unstarted_attempt(work: SlotWork, end: StopReason) -> FinishedAttempt:
+    fault = stop_fault(end, wall_ms=0, memory_bytes=0, peak_bytes=0)
+    return failed_attempt(work, msgspec.structs.replace(fault, stage=AttemptStage.START))
+
+
+def finished_call(
+    work: SlotWork, result: RawCallResult, monitor: AttemptMonitor | None, *, folder: str, cut_bytes: int
+) -> FinishedAttempt:
+    """A call that came back. Its outcome is only opened if there is something to add or to check. `watch` is what it
+    was watched with, if that was long enough to see anything."""
+    outcome, files, spills = result.outcome, work.files, result.spills
+    peak_bytes = monitor.peak_bytes if monitor is not None else 0
+    if files or cut_bytes or peak_bytes or result.report:
+        seen = _DECODER.decode(outcome)
+        measures = msgspec.structs.replace(
+            seen.measures,
+            stdout_bytes=seen.measures.stdout_bytes + cut_bytes,
+            peak_bytes=max(seen.measures.peak_bytes, peak_bytes),
+        )
+        fault = seen.fault or missing_files(files, folder)
+        if fault is not None:
+            files, spills = {}, []
+        outputs = seen.outputs if fault is None else None
+        seen = msgspec.structs.replace(seen, measures=measures, fault=fault, outputs=outputs)
+        if result.report:
+            seen = _with_report(seen, result.report, monitor)
+        outcome = msgspec.Raw(_ENCODER.encode(seen))
+    kept = bool(work.own_folder or files or spills)
+    ran_us = max(result.ran_us, 1)
+    return FinishedAttempt(
+        work.job, work.fence, outcome, ran_us, files, spills, kept, work.publish, work.staging_measures
+    )
+
+
+def _with_report(outcome: Outcome, report: bytes, monitor: AttemptMonitor | None) -> Outcome:
+    reports = monitor.reports if monitor is not None and monitor.reports is not None else ReportReader("")
+    reports.take_all(report)
+    tail = outcome.log_tail + reports.complaint().decode()
+    fault = outcome.fault and msgspec.structs.replace(outcome.fault, log_tail=tail)
+    return msgspec.structs.replace(outcome, values=reports.values, log_tail=tail, fault=fault)
+
+
+def crashed_call(
+    monitor: AttemptMonitor,
+    reaper: Reaper,
+    kernel: OutOfMemoryKills,
+    status: int,
+    *,
+    log: bytes,
+    cut_bytes: int,
+    folder: str,
+) -> FinishedAttempt:
+    """A call whose worker died: because the slot ended it, or by the function's own doing."""
+    work = monitor.work
+    end = monitor.end
+    ran_us, peak = monitor.ran_us(), max(monitor.peak_bytes, reaper.peak_bytes)
+    measures = Measurements(
+        started_at=monitor.started_at,
+        ended_at=time.time_ns() // 1_000_000,
+        cpu_ms=reaper.cpu_ms(),
+        peak_bytes=peak,
+        ran_ms=ran_us // 1000,
+        stdout_bytes=len(log) + cut_bytes,
+    )
+    limit = work.memory_bytes
+    if end is not None:
+        fault = stop_fault(end, wall_ms=work.wall_ms, memory_bytes=limit, peak_bytes=peak, ran_ms=ran_us // 1000)
+    else:
+        killed = kernel.look()
+        fault = exit_fault(status, folder, memory_bytes=limit, peak_bytes=peak, kernel_kill=killed) or _left_well()
+    fault = msgspec.structs.replace(fault, log_tail=log.decode(errors="replace"))
+    values = monitor.reports.values if monitor.reports is not None else _NOTHING
+    return failed_attempt(work, fault, measures, values, ran_us)
+
+
+def _left_well() -> Fault:
+    text = "the function ended its whole process with exit code 0"
+    return Fault(name="exitCode", category=Category.JOB, message=text, exit_code=0, stage=AttemptStage.EXECUTION)

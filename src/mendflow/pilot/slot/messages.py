@@ -1,0 +1,224 @@
+"""What agent, slot and worker say to each other: length-prefixed MessagePack frames.
+
+What a process only passes on stays encoded (`Raw`): the slot never looks into a call's arguments, the agent never into
+an outcome, so a job costs each of them the same however much it carries."""
+
+import struct
+from collections.abc import Iterator
+
+import msgspec
+
+from mendflow.core.model.data import CacheUpdate, Publication
+from mendflow.core.model.ids import JobId
+from mendflow.core.model.jobs import Limits, Measurements, Outcome
+from mendflow.core.model.sync import Capacity, ResourcesInUse
+from mendflow.core.model.values import Value
+
+FRAME_BYTES_MAX = 1 << 30
+_LENGTH = struct.Struct(">I")
+
+AttemptKey = tuple[str, int]
+"""A job's id and the fence that this attempt was granted under."""
+
+
+class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
+    """One call of a Python function, as the worker gets it. `folder` is where the module is looked for, and `sha256`
+    is what its source must be; `cwd` is empty when the attempt has no folder of its own."""
+
+    job: str
+    fence: int
+    case: str
+    item: str
+    module: str
+    name: str
+    folder: str
+    sha256: str
+    args: list[Value]
+    kwargs: dict[str, Value]
+    env: dict[str, str]
+    cwd: str
+    attempt_folder: str
+    limits: Limits
+    number: int
+
+
+class SlotWork(msgspec.Struct, frozen=True, array_like=True):
+    """One attempt, as a slot gets it; `number` says which try of the job it is. A shell command, or an encoded
+    `FunctionCall` with what the slot must know of it: `module` and `code` tell whether a warm worker may serve it;
+    `devices` are the GPUs that it was given. `publish` and what was measured while its files were `brought` only come
+    back when it is done."""
+
+    job: JobId
+    fence: int
+    case: str
+    item: str
+    command: str
+    call: msgspec.Raw
+    module: str
+    code: str
+    env: dict[str, str]
+    files: dict[str, str]
+    own_folder: bool
+    wall_ms: int
+    memory_bytes: int
+    limits: Limits
+    devices: str = ""
+    publish: dict[str, Publication] = {}
+    staging_measures: Measurements = Measurements()
+    number: int = 0
+
+    @property
+    def key(self) -> AttemptKey:
+        return (self.job, self.fence)
+
+
+class FinishedAttempt(msgspec.Struct, frozen=True, array_like=True):
+    """An attempt that ended. `files` and `spills` are still to be stored, from the attempt's folder, before
+    anybody is told: an output's name to its path, and paths of spilled values. Those that `publish` names go to storage
+    elements instead."""
+
+    job: JobId
+    fence: int
+    outcome: msgspec.Raw
+    ran_us: int
+    files: dict[str, str] = {}
+    spills: list[str] = []
+    folder: bool = False
+    publish: dict[str, Publication] = {}
+    staging_measures: Measurements = Measurements()
+
+    @property
+    def key(self) -> AttemptKey:
+        return (self.job, self.fence)
+
+
+class Heartbeat(msgspec.Struct, frozen=True, array_like=True):
+    """How an attempt in a slot is doing. A `AttemptStatus` in the making: the same fields, the same bytes."""
+
+    job: JobId
+    fence: int
+    state: str
+    measures: Measurements
+    log_tail: str = ""
+    values: dict[str, Value] = {}
+
+
+class ToSlot(msgspec.Struct, frozen=True, array_like=True):
+    """`acks` are attempts that the server has judged: the slot forgets their results. `controls` are triples of job,
+    fence and one of suspend, resume, cancel, kill. `recall` takes back what has not started, `stop` ends the slot."""
+
+    run: list[SlotWork] = []
+    acks: list[tuple[str, int]] = []
+    controls: list[tuple[str, int, str]] = []
+    recall: bool = False
+    stop: bool = False
+
+
+class FromSlot(msgspec.Struct, frozen=True, array_like=True):
+    """`hello` is said once to each agent that connects; it comes with everything that the slot holds, and with the
+    `devices` of what it runs."""
+
+    done: list[FinishedAttempt] = []
+    heartbeats: list[Heartbeat] = []
+    returned: list[tuple[str, int]] = []
+    hello: bool = False
+    pid: int = 0
+    devices: str = ""
+
+
+class RawCallBatch(msgspec.Struct, frozen=True, array_like=True):
+    """Calls, numbered in the order in which they are to run. The slot writes them, still encoded."""
+
+    first: int
+    calls: list[msgspec.Raw]
+
+
+class CallBatch(msgspec.Struct, frozen=True, array_like=True):
+    """The same message as the worker reads it."""
+
+    first: int
+    calls: list[FunctionCall]
+
+
+class CallResult(msgspec.Struct, frozen=True, array_like=True):
+    """One call is over, and all its processes are gone. As the worker writes it. `report` is what it has reported."""
+
+    number: int
+    ran_us: int
+    outcome: Outcome | None  # None: the call was not begun, because the slot had taken it back
+    spills: list[str] = []
+    report: bytes = b""
+
+
+class RawCallResult(msgspec.Struct, frozen=True, array_like=True):
+    """The same message as the slot reads it."""
+
+    number: int
+    ran_us: int
+    outcome: msgspec.Raw
+    spills: list[str] = []
+    report: bytes = b""
+
+
+class RawReport(msgspec.Struct, frozen=True, array_like=True):
+    """A `Report` whose outcome is already encoded."""
+
+    job: JobId
+    fence: int
+    outcome: msgspec.Raw
+
+
+class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A `SyncRequest` with reports that are already encoded; the same fields as far as a pilot gives them."""
+
+    pilot: str
+    serial: int
+    host: str
+    site: str
+    capacity: Capacity
+    want: int
+    ttl_ms: int
+    running: list[Heartbeat]
+    reports: list[RawReport]
+    leaving: bool
+    wait_ms: int
+    heard: int
+    version: int
+    taken: ResourcesInUse | None
+    knows: int
+    sent_at: int
+    storage: str = ""
+    submission: str = ""
+    unfit: str = ""
+    leaves: str = ""
+    cache: CacheUpdate | None = None
+    cache_version: int = 0
+    neighbours: int = 0
+
+
+NIL = msgspec.Raw(b"\xc0")
+"""The encoding of None: no call, or no outcome."""
+
+
+def frame(encoded: bytes) -> bytes:
+    return _LENGTH.pack(len(encoded)) + encoded
+
+
+class FrameReader:
+    """Takes bytes as they come and gives whole frames."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        buffer = self._buffer
+        buffer += data
+        start, size = 0, len(buffer)
+        while size - start >= 4:
+            (length,) = _LENGTH.unpack_from(buffer, start)
+            assert length <= FRAME_BYTES_MAX, "a frame's length is nonsense: the stream is out of step"
+            if size - start - 4 < length:
+                break
+            yield bytes(buffer[start + 4 : start + 4 + length])
+            start += 4 + length
+        del buffer[:start]

@@ -1,0 +1,135 @@
+"""What a shell job leaves in its output file: lines `key=value`, or several lines between `key<<END` and `END`.
+
+A value that reads as JSON is that JSON; anything else is a string. Values too large to travel are spilled to files.
+The job may have put anything in the file's place, so nothing but a plain file is read, and never more than a bound."""
+
+import errno
+import hashlib
+import os
+import re
+import stat
+
+import msgspec
+
+from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value, check_value, spilled_value
+
+OUTPUT_BYTES_MAX = 64 << 20
+LINES_MAX = 100_000
+"""How many lines may give a value: who writes more has data, not outputs."""
+
+_OPENING = re.compile(r"\s*([^=<\s]+)<<(\S+)\s*")
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_REFERENCE_BYTES_MAX = len(
+    msgspec.json.encode(spilled_value(FileRef(sha256="0" * 64, bytes=OUTPUT_BYTES_MAX, name="value.json")))
+)
+
+
+class BadOutput(ValueError):
+    """The output file does not say what an output file can say; the sentence tells the line."""
+
+
+def parse_outputs(text: str) -> dict[str, Value]:
+    outputs: dict[str, Value] = {}
+    lines = text.split("\n")
+    at = given = 0
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        if not line.strip():
+            continue
+        given += 1
+        if given > LINES_MAX:
+            raise BadOutput(f"line {at}: it gives more than {LINES_MAX} values: leave large data in a file of the job")
+        opening = _OPENING.fullmatch(line) if "<<" in line else None
+        if opening:
+            key, end = opening.groups()
+            try:
+                close = lines.index(end, at)
+            except ValueError:
+                raise BadOutput(f"line {at}: `{key}<<{end}` has no closing line `{end}`") from None
+            outputs[_key(key, at)] = _value("\n".join(lines[at:close]), at)
+            at = close + 1
+            continue
+        key, equals, value = line.partition("=")
+        if not equals:
+            raise BadOutput(f"line {at}: expected `key=value`, found {line[:80]!r}")
+        outputs[_key(key.strip(), at)] = _value(value.rstrip("\r"), at)
+    return outputs
+
+
+def _key(text: str, line: int) -> str:
+    if not _KEY.fullmatch(text):
+        raise BadOutput(f"line {line}: {text[:80]!r} is not a name: use letters, digits, `_`, `-` and `.`")
+    return text
+
+
+def _value(text: str, line: int) -> Value:
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+    except RecursionError:
+        raise BadOutput(f"line {line}: the value is nested too deep") from None
+    why = check_value(value)
+    if why and isinstance(value, int):
+        return text  # nothing of a number too large to travel is lost as text
+    if why:
+        raise BadOutput(f"line {line}: {why}")
+    return value
+
+
+def read_outputs(path: str) -> dict[str, Value] | None:
+    """The outputs in a file, or None if the job left none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, or a socket
+            raise BadOutput("it is not a plain file") from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise BadOutput("it is not a plain file")
+    with os.fdopen(descriptor, "rb") as file:
+        content = file.read(OUTPUT_BYTES_MAX + 1)
+    if len(content) > OUTPUT_BYTES_MAX:
+        raise BadOutput(f"it has more than {OUTPUT_BYTES_MAX} bytes: leave large data in a file of the job")
+    return parse_outputs(content.decode(errors="replace").replace("\r\n", "\n"))
+
+
+def spill(content: bytes, folder: str, serial: int) -> tuple[dict[str, Value], str]:
+    """Write a value's JSON to a file in the attempt's folder; give the value that stands for it, and the path."""
+    path = os.path.join(folder, f".mendflow.value{serial}.json")
+    with open(path, "wb") as file:
+        file.write(content)
+    digest = hashlib.sha256(content).hexdigest()
+    return spilled_value(FileRef(sha256=digest, bytes=len(content), name="value.json")), path
+
+
+def within_bounds(outputs: dict[str, Value], folder: str) -> tuple[dict[str, Value], list[str]]:
+    """The same outputs with the largest values spilled until the rest may travel, and the paths of the spilled. What is
+    smaller than a reference stays: spilled it would only be more."""
+    whole = len(msgspec.json.encode(outputs))
+    if whole <= VALUE_BYTES_MAX:
+        return outputs, []
+    sizes = sorted(((len(msgspec.json.encode(value)), key) for key, value in outputs.items()), reverse=True)
+    doomed: list[str] = []
+    left = whole
+    for size, key in sizes:
+        if left <= VALUE_BYTES_MAX or size <= _REFERENCE_BYTES_MAX:
+            break
+        doomed.append(key)
+        left -= size - _REFERENCE_BYTES_MAX
+    if left > VALUE_BYTES_MAX:
+        raise BadOutput(
+            f"it has {len(outputs)} values of {whole} bytes in all, too many to keep each by itself and more than the"
+            f" {VALUE_BYTES_MAX} bytes that may travel: leave them in a file of the job, or as one value"
+        )
+    kept = dict(outputs)
+    paths: list[str] = []
+    for key in doomed:
+        kept[key], path = spill(msgspec.json.encode(outputs[key]), folder, len(paths))
+        paths.append(path)
+    assert len(msgspec.json.encode(kept)) <= VALUE_BYTES_MAX, "a reference is longer than it can be"
+    return kept, paths

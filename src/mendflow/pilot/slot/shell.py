@@ -1,0 +1,253 @@
+"""One shell command in a folder of its own, its output read through pipes so that it is bounded.
+
+The slot runs one attempt at a time and has no threads, so it may step into the attempt's folder to start the command
+there: that allows the quickest way to start a process, with nothing of this interpreter copied."""
+
+import fcntl
+import os
+import signal
+import sys
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.jobs import Measurements, Outcome
+from mendflow.core.model.values import Value
+from mendflow.pilot.files.work_folder import FOLDER_MODE, WorkFolder, reuse_folder
+from mendflow.pilot.slot.declared_outputs import missing_files
+from mendflow.pilot.slot.faults import NO_ROOM, exit_fault, full_disk_fault, leftover_fault, stop_fault
+from mendflow.pilot.slot.limits import shell_limits
+from mendflow.pilot.slot.logs import SHIPPED_BYTES, LogFile, LogTail
+from mendflow.pilot.slot.memory import OutOfMemoryKills
+from mendflow.pilot.slot.messages import FinishedAttempt, SlotWork
+from mendflow.pilot.slot.monitor import AttemptMonitor
+from mendflow.pilot.slot.outputs import BadOutput, read_outputs, within_bounds
+from mendflow.pilot.slot.parent_death import KillOnParentDeath
+from mendflow.pilot.slot.processes import Reaper
+
+SHELL = "/bin/sh"
+COMMAND_BYTES_MAX = 100_000
+PIPE_BYTES = 1 << 18
+_DEFAULT_SIGNALS = [signal.SIGPIPE, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD]
+if hasattr(signal, "SIGXFSZ"):
+    _DEFAULT_SIGNALS.append(signal.SIGXFSZ)
+
+
+class ShellRun:
+    """A command that runs. `outlets` are the descriptors to read from; whoever polls calls `read` for them."""
+
+    def __init__(
+        self,
+        work: SlotWork,
+        work_folder: WorkFolder,
+        environment: dict[str, str],
+        parent_death: KillOnParentDeath,
+        *,
+        spare: str = "",
+    ) -> None:
+        """`spare` is the folder of an attempt that is over; this one may have it."""
+        self.work = work
+        self.folder = work_folder.attempt(work.job, work.fence)
+        self.report = f"{self.folder}.report"
+        self._logs: dict[int, LogFile] = {}
+        self._files = {name: LogFile(f"{self.folder}.{name}") for name in ("out", "err")}
+        self.tail = LogTail(SHIPPED_BYTES)
+        self._script = False
+        self.took_over = bool(spare) and not work.own_folder and reuse_folder(spare, self.folder)
+        if not work.own_folder and not self.took_over:
+            os.makedirs(self.folder, FOLDER_MODE, exist_ok=True)
+        self.pid = self._spawn(environment, parent_death)
+        parent_death.hold(self.pid)
+
+    def _spawn(self, environment: dict[str, str], parent_death: KillOnParentDeath) -> int:
+        out_read, out_write = os.pipe()
+        err_read, err_write = os.pipe()
+        try:
+            for outlet in (out_read, err_read):
+                os.set_blocking(outlet, False)
+            pid = os.posix_spawn(
+                SHELL,
+                self._arguments(),
+                environment | self.work.env | self._names(),
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, out_write, 1),
+                    (os.POSIX_SPAWN_DUP2, err_write, 2),
+                    *parent_death.file_actions(),
+                ],
+                setsigdef=_DEFAULT_SIGNALS,
+                setsigmask=[],
+                **own_session(),
+            )
+        except BaseException:
+            os.close(out_read)
+            os.close(err_read)
+            raise
+        finally:
+            os.close(out_write)
+            os.close(err_write)
+        self._logs = {out_read: self._files["out"], err_read: self._files["err"]}
+        return pid
+
+    def _arguments(self) -> list[str]:
+        text = shell_limits(self.work.limits) + self.work.command
+        os.chdir(self.folder)
+        if len(text) < COMMAND_BYTES_MAX // 4 or len(os.fsencode(text)) < COMMAND_BYTES_MAX:
+            return ["sh", "-c", text]
+        path = f"{self.folder}.sh"
+        self._script = True
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as script:
+            script.write(text)
+        return ["sh", path]
+
+    def _names(self) -> dict[str, str]:
+        return {
+            "MENDFLOW_JOB": self.work.job,
+            "MENDFLOW_CASE": self.work.case,
+            "MENDFLOW_ITEM": self.work.item,
+            "MENDFLOW_ATTEMPT": str(self.work.number),
+            "MENDFLOW_FENCE": str(self.work.fence),
+            "MENDFLOW_OUTPUT": f"{self.folder}.output",
+            "MENDFLOW_REPORT": self.report,
+        }
+
+    @property
+    def outlets(self) -> list[int]:
+        return list(self._logs)
+
+    def read(self, outlet: int, times: int = 4) -> bool:
+        """Take what came; False when the stream has ended and its descriptor is closed."""
+        log = self._logs[outlet]
+        for _ in range(times):
+            try:
+                data = os.read(outlet, PIPE_BYTES)
+            except BlockingIOError:
+                return True
+            if not data:
+                self._close(outlet)
+                return False
+            log.feed(data)
+            self.tail.feed(data)
+            if log.seen == len(data) and sys.platform == "linux":
+                _widen(outlet)
+        return True
+
+    def note(self, text: bytes) -> None:
+        """Put a line of our own into the job's log."""
+        self._files["err"].feed(text)
+        self.tail.feed(text)
+
+    @property
+    def reported(self) -> bool:
+        return os.access(self.report, os.F_OK)
+
+    def beside(self) -> list[str]:
+        """The ends of the names of what may stand beside its folder; mostly that is very little."""
+        ends = [f".{name}" for name, log in self._files.items() if log.made]
+        if self.reported:
+            ends.append(".report")
+        if self._script:
+            ends.append(".sh")
+        return [*ends, ".output"]
+
+    def _close(self, outlet: int) -> None:
+        del self._logs[outlet]
+        os.close(outlet)
+
+    def drain(self) -> None:
+        """All processes of the job are dead: take what is still in the pipes."""
+        for outlet in self.outlets:
+            if self.read(outlet, times=64):
+                self._close(outlet)
+        for log in self._files.values():
+            log.close()
+
+    def done(
+        self, monitor: AttemptMonitor, reaper: Reaper, kernel: OutOfMemoryKills, ended_at: int, left: list[int]
+    ) -> FinishedAttempt:
+        """What became of it. To be called when the family is dead, but for what is `left` of it, the pipes are drained
+        and the reports are read."""
+        ran_us = monitor.ran_us()
+        measures = Measurements(
+            started_at=monitor.started_at,
+            ended_at=ended_at,
+            cpu_ms=reaper.cpu_ms(),
+            peak_bytes=reaper.peak_of_children(seen_bytes=monitor.peak_bytes),
+            ran_ms=ran_us // 1000,
+            stdout_bytes=self._files["out"].seen,
+            stderr_bytes=self._files["err"].seen,
+        )
+        status = reaper.ended.get(self.pid, 0)
+        outputs: Value = None
+        spills: list[str] = []
+        fault = self._ended(monitor, status, measures, kernel)
+        if fault is None and left:
+            fault = leftover_fault(left)
+        if fault is None:
+            fault = missing_files(self.work.files, self.folder)
+        if fault is None:
+            outputs, spills, fault = self._outputs()
+        tail = self.tail.text()
+        if fault is not None:
+            fault = msgspec.structs.replace(fault, log_tail=tail)
+        exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) and monitor.end is None else None
+        values = monitor.reports.values if monitor.reports is not None else {}
+        outcome = Outcome(
+            fault=fault, outputs=outputs, exit_code=exit_code, log_tail=tail, measures=measures, values=values
+        )
+        files = self.work.files if fault is None else {}
+        encoded = msgspec.Raw(msgspec.msgpack.encode(outcome))
+        kept, work = bool(files or spills), self.work
+        return FinishedAttempt(
+            work.job, work.fence, encoded, ran_us, files, spills, kept, work.publish, work.staging_measures
+        )
+
+    def _ended(
+        self, monitor: AttemptMonitor, status: int, measures: Measurements, kernel: OutOfMemoryKills
+    ) -> Fault | None:
+        if monitor.end is None and status == 0:
+            return None
+        work, peak = self.work, measures.peak_bytes
+        if monitor.end is None:
+            return exit_fault(
+                status, self.folder, memory_bytes=work.memory_bytes, peak_bytes=peak, kernel_kill=kernel.look()
+            )
+        return stop_fault(
+            monitor.end,
+            wall_ms=work.wall_ms,
+            memory_bytes=work.memory_bytes,
+            peak_bytes=peak,
+            ran_ms=measures.ran_ms,
+        )
+
+    def _outputs(self) -> tuple[Value, list[str], Fault | None]:
+        try:
+            outputs = read_outputs(f"{self.folder}.output")
+            if outputs is None:
+                return None, [], None
+            kept, spills = within_bounds(outputs, self.folder)
+            return kept, spills, None
+        except (BadOutput, RecursionError, OverflowError) as error:
+            message = f"the file $MENDFLOW_OUTPUT cannot be read: {error}"
+            return None, [], bad_output(message)
+        except OSError as error:
+            full = full_disk_fault(self.folder, str(error), stage=AttemptStage.STAGE_OUT, known=error.errno in NO_ROOM)
+            return None, [], full or bad_output(f"$MENDFLOW_OUTPUT: {error}")
+
+
+def bad_output(message: str) -> Fault:
+    return Fault(name="badOutput", category=Category.OUTPUT, message=message, stage=AttemptStage.STAGE_OUT)
+
+
+def own_session() -> dict[str, Any]:
+    """How a process is started away from our terminal and group; not every system can start one in a new session."""
+    return {"setsid": True} if sys.platform == "linux" else {"setpgroup": 0}
+
+
+def _widen(outlet: int) -> None:
+    """A chatty job gets a wider pipe, so that it and the slot wake each other less often."""
+    try:
+        fcntl.fcntl(outlet, 1031, PIPE_BYTES)  # F_SETPIPE_SZ, which fcntl names only on newer systems
+    except OSError:
+        pass

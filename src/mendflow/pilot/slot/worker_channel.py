@@ -1,0 +1,241 @@
+"""A slot's side of its warm worker: calls go in by the batch, results come back one by one.
+
+A worker may hold several short calls at once. The slot can take back those that have not begun (see
+worker/progress.py), so a call that turns out to be long never keeps others waiting behind it, and a crash costs only
+the call that crashed."""
+
+import os
+import signal
+import socket
+import sys
+from collections import deque
+from collections.abc import Iterable
+
+import msgspec
+
+from mendflow.pilot.files.work_folder import WorkFolder, remove_tree
+from mendflow.pilot.slot.logs import LOG_HEAD_BYTES, SHIPPED_BYTES
+from mendflow.pilot.slot.messages import FrameReader, RawCallBatch, RawCallResult, SlotWork, frame
+from mendflow.pilot.slot.parent_death import KillOnParentDeath
+from mendflow.pilot.slot.processes import Reaper
+from mendflow.pilot.slot.reports import take_report
+from mendflow.pilot.slot.shell import own_session
+from mendflow.pilot.worker.progress import NO_LIMIT, CallProgress
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(RawCallResult)
+
+
+class WorkerChannel:
+    """`sent` are the calls that the worker has, oldest first; only the oldest can have begun."""
+
+    def __init__(self, work_folder: WorkFolder, slot: int, environment: dict[str, str], reaper: Reaper) -> None:
+        base = work_folder.slots / str(slot)
+        self._progress_path, self._log_path, self._cwd = f"{base}.calls", f"{base}.log", f"{base}.cwd"
+        self.report = f"{base}.report"
+        self._cache = str(work_folder.cache)
+        self._environment = environment | {"MENDFLOW_REPORT": self.report}
+        self._reaper = reaper
+        self._parent_death = KillOnParentDeath()
+        self.pid = 0
+        self.sent: deque[SlotWork] = deque()
+        self._link: socket.socket | None = None
+        self._frames = FrameReader()
+        self._outgoing = bytearray()
+        self._first = 1  # the number of the oldest call in `sent`
+        self._skips = 0  # calls taken back that the worker has yet to pass over
+        self._codes: dict[str, str] = {}
+        self._cut_bytes = 0
+
+    @property
+    def descriptor(self) -> int:
+        return self._link.fileno() if self._link is not None else -1
+
+    @property
+    def is_settling(self) -> bool:
+        """Calls that were taken back are still on their way: nothing may be sent yet."""
+        return self._skips > 0
+
+    def can_run(self, work: SlotWork) -> bool:
+        """Whether this worker may run the call: it has not loaded another source of the same module."""
+        return self._codes.get(work.module, work.code) == work.code
+
+    def send(self, works: list[SlotWork]) -> None:
+        """Hand calls over. The worker is started if there is none; if it cannot be, nothing was handed over."""
+        assert self._skips == 0, "calls that were taken back are still on their way"
+        if self._link is None:
+            self._start()
+        assert self._link is not None
+        message = RawCallBatch(self._first + len(self.sent), [work.call for work in works])
+        self.sent.extend(works)
+        for work in works:
+            self._codes[work.module] = work.code
+        self._outgoing += frame(_ENCODER.encode(message))
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what the worker will take now. The slot never waits for its worker: it has a job to watch."""
+        if not self._outgoing or self._link is None:
+            return
+        try:
+            sent = self._link.send(self._outgoing, socket.MSG_DONTWAIT)
+            del self._outgoing[:sent]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._outgoing.clear()  # it has just died; its end is seen when it is read from
+
+    @property
+    def wants_to_send(self) -> bool:
+        return bool(self._outgoing)
+
+    def _start(self) -> None:
+        self._progress = CallProgress(self._progress_path, fresh=True)
+        self._first, self._skips, self._cut_bytes = 1, 0, 0
+        self._codes = {}
+        self._frames = FrameReader()
+        take_report(self.report)
+        remove_tree(self._cwd)
+        os.makedirs(self._cwd, exist_ok=True)
+        log = os.open(self._log_path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        ours, theirs = socket.socketpair()
+        os.set_inheritable(theirs.fileno(), True)
+        link = str(theirs.fileno())
+        module = [
+            "-m",
+            "mendflow.pilot.worker.process",
+            link,
+            self._progress_path,
+            self._log_path,
+            self._cwd,
+            self._cache,
+        ]
+        try:
+            os.chdir(self._cwd)
+            self.pid = os.posix_spawn(
+                sys.executable,
+                [sys.executable, *module],
+                self._environment,
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, log, 1),
+                    (os.POSIX_SPAWN_DUP2, log, 2),
+                    *self._parent_death.file_actions(),
+                ],
+                setsigdef=[signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD],
+                setsigmask=[],
+                **own_session(),
+            )
+        finally:
+            os.close(log)
+            theirs.close()
+        self._parent_death.hold(self.pid)
+        self._link = ours
+
+    def receive(self) -> tuple[list[tuple[SlotWork, RawCallResult]], bool]:
+        """All results that are there, in the order of the calls, and whether the worker lives."""
+        assert self._link is not None
+        results: list[tuple[SlotWork, RawCallResult]] = []
+        while True:
+            try:
+                data = self._link.recv(1 << 18, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return results, True
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                return results, False
+            results += self._results(self._frames.feed(data))
+
+    def _results(self, encoded: Iterable[bytes]) -> list[tuple[SlotWork, RawCallResult]]:
+        results = []
+        for one in encoded:
+            done = _DECODER.decode(one)
+            if done.ran_us == 0 and bytes(done.outcome) == b"\xc0":
+                self._skips -= 1
+                self._first = done.number + 1
+                if self._skips == 0:
+                    self._progress.allow_until(NO_LIMIT)
+                continue
+            assert done.number == self._first, f"call {done.number} ended while {self._first} was the oldest"
+            self._first += 1
+            results.append((self.sent.popleft(), done))
+        return results
+
+    def take_back(self, *, but_first: bool = False) -> list[SlotWork]:
+        """All calls that have not begun, or all but the oldest. They will not begin: the worker passes over them."""
+        spared = int(but_first or self._is_begun())
+        if len(self.sent) <= spared or self._skips or self._link is None or not self._stop_worker():
+            return []
+        keep = max(int(but_first), self._progress.begun - self._first + 1)
+        self._progress.allow_until(self._first + keep - 1)
+        back = list(self.sent)[keep:]
+        while len(self.sent) > keep:
+            self.sent.pop()
+        self._skips = len(back)
+        if not back:
+            self._progress.allow_until(NO_LIMIT)
+        os.kill(self.pid, signal.SIGCONT)
+        return back
+
+    def _is_begun(self) -> bool:
+        return self._link is not None and self._progress.begun >= self._first
+
+    def _stop_worker(self) -> bool:
+        """Stop the worker and wait until it has stopped; False if it is dead."""
+        try:
+            os.kill(self.pid, signal.SIGSTOP)
+            _, status = os.waitpid(self.pid, os.WUNTRACED)
+        except (ProcessLookupError, ChildProcessError):
+            return False
+        if not os.WIFSTOPPED(status):
+            self._reaper.ended[self.pid] = status
+            return False
+        return True
+
+    def close(self) -> None:
+        """The worker is dead; the next call starts another."""
+        self.sent.clear()
+        if self._link is not None:
+            self._link.close()
+        self._link = None
+        self._outgoing.clear()
+        self.pid = 0
+        self._skips = 0
+        self._codes = {}
+
+    def trim_log(self) -> bool:
+        """Cut what the running call has printed when it has become too much; True if it prints so much that one should
+        look again soon. The file is opened for appending, so the worker simply goes on at its new end."""
+        try:
+            size = os.stat(self._log_path).st_size
+            if size > LOG_HEAD_BYTES:
+                tail = self.log_tail()
+                os.truncate(self._log_path, 0)
+                self._cut_bytes += size
+                with open(self._log_path, "ab") as log:
+                    log.write(b"[mendflow: %d bytes were cut here]\n" % size + tail)
+            return size > LOG_HEAD_BYTES // 4
+        except OSError:
+            return False
+
+    def log_tail(self) -> bytes:
+        try:
+            with open(self._log_path, "rb") as log:
+                log.seek(max(0, os.fstat(log.fileno()).st_size - SHIPPED_BYTES))
+                return log.read(SHIPPED_BYTES)
+        except OSError:
+            return b""
+
+    def note(self, text: bytes) -> None:
+        """Put a line of our own into the log of the call that runs."""
+        try:
+            with open(self._log_path, "ab") as log:
+                log.write(text)
+        except OSError:
+            pass
+
+    def cut_bytes(self) -> int:
+        """How much was cut from the log of the call that has just ended."""
+        cut, self._cut_bytes = self._cut_bytes, 0
+        return cut

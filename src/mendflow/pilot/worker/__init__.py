@@ -1,0 +1,1 @@
+"""Warm Python processes that run functions."""

@@ -1,0 +1,73 @@
+"""What an exception means that a function, or the loading of it, has raised: whose fault it is, and where.
+
+The exception's own name stays the fault's name, so that a flow can catch it by that."""
+
+import traceback
+
+import msgspec
+
+from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.values import Value
+from mendflow.pilot.slot.faults import NO_ROOM, full_disk_fault, start_fault
+from mendflow.pilot.slot.logs import SHIPPED_BYTES
+from mendflow.pilot.worker.functions import CodeMismatch, NoSuchFunction
+
+MESSAGE_CHARACTERS = 4000
+TYPES_MAX = 8
+
+
+class CallSetupFailed(Exception):
+    """The place for the call could not be made ready."""
+
+    def __init__(self, reason: OSError | ValueError) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+class ArgumentMissing(Exception):
+    """A large argument is no longer where the pilot had put it."""
+
+
+def fault_of(error: BaseException, stage: AttemptStage, folder: str, peak_bytes: int) -> Fault:
+    """`stage` tells whether the function had begun."""
+    match error:
+        case CallSetupFailed():
+            return start_fault(error.reason, folder)
+        case ArgumentMissing():
+            return Fault(name="missingInput", category=Category.DATA, message=str(error), stage=AttemptStage.STAGE_IN)
+        case CodeMismatch():
+            return Fault(name="wrongCode", category=Category.DATA, message=str(error), stage=stage)
+        case NoSuchFunction():
+            return Fault(name="noSuchFunction", category=Category.INPUT, message=str(error), stage=stage)
+        case OSError() if error.errno in NO_ROOM:
+            full = full_disk_fault(folder, str(error), stage=stage, known=True)
+            assert full is not None, "it is known to be full"
+            return msgspec.structs.replace(full, file=error.filename if isinstance(error.filename, str) else "")
+    return _own_fault(error, stage, peak_bytes)
+
+
+def _own_fault(error: BaseException, stage: AttemptStage, peak_bytes: int) -> Fault:
+    kind = type(error)
+    types = [each.__name__ for each in kind.__mro__ if issubclass(each, BaseException)]
+    data: dict[str, Value] = {"type": kind.__name__, "types": types[:TYPES_MAX]}
+    message = str(error)[:MESSAGE_CHARACTERS] or kind.__name__
+    category = Category.INPUT if stage is AttemptStage.START or _not_begun(error) else Category.JOB
+    if isinstance(error, SystemExit):
+        message = f"the function called sys.exit({error.code!r})"
+    elif isinstance(error, MemoryError):
+        category, data["peak_bytes"] = Category.MEMORY, peak_bytes
+    return Fault(name=kind.__name__, category=category, message=message, stage=stage, data=data)
+
+
+def _not_begun(error: BaseException) -> bool:
+    """Whether the arguments did not fit the function: then none of its own lines is in the traceback."""
+    trace = error.__traceback__
+    return isinstance(error, TypeError) and (trace is None or trace.tb_next is None)
+
+
+def traceback_of(error: BaseException) -> str:
+    """The traceback from the function's own first line on."""
+    if isinstance(error, (CodeMismatch, NoSuchFunction, CallSetupFailed, ArgumentMissing)):
+        return ""
+    trace = error.__traceback__.tb_next if error.__traceback__ else None
+    return "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))[-SHIPPED_BYTES:]

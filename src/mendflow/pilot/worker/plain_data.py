@@ -1,0 +1,60 @@
+"""Whether what a function returned is plain data, so that whoever reads it gets the very same.
+
+An encoder that knows dates, bytes and sets writes them as something else, and nobody would hear of it. So what comes
+back from its text is compared with what went in; only when they differ is it looked for where."""
+
+import math
+
+import msgspec
+
+from mendflow.core.model.values import PARTS_MAX, Value
+
+_SCALARS = (bool, int, str, type(None))
+_SHOWN = 60
+
+
+class NotPlainData(ValueError):
+    """The sentence names the place and what stands there."""
+
+
+def to_plain_data(value: Value) -> tuple[bytes, Value]:
+    """The value's JSON, and the value as it will be read; tuples become lists. Raises `NotPlainData`, or what the
+    encoder raises."""
+    try:
+        encoded = msgspec.json.encode(value)
+        plain = msgspec.json.decode(encoded)
+    except TypeError:
+        if strange := _first_not_plain(value):
+            raise NotPlainData(strange) from None
+        raise
+    if plain != value and (strange := _first_not_plain(value)):
+        raise NotPlainData(strange)
+    return encoded, plain
+
+
+def _first_not_plain(value: Value) -> str:
+    """The first part that is no plain data, and where. No recursion: a value is as deep as its maker likes."""
+    pending: list[tuple[str, Value]] = [("", value)]
+    for _ in range(PARTS_MAX):  # it may contain itself
+        if not pending:
+            break
+        place, each = pending.pop()
+        if isinstance(each, _SCALARS):
+            continue
+        if isinstance(each, float):
+            if not math.isfinite(each):
+                return f"{_at(place)} is {each}, which JSON cannot say: give None or a text"
+        elif isinstance(each, list | tuple):
+            pending += reversed([(f"{place}[{number}]", part) for number, part in enumerate(each)])
+        elif isinstance(each, dict):
+            for key in each:
+                if not isinstance(key, str):
+                    return f"{_at(place)} has the key {key!r:.{_SHOWN}}, which is not a text: write it as text"
+            pending += reversed([(f"{place}[{key!r:.{_SHOWN}}]", part) for key, part in each.items()])
+        else:
+            return f"{_at(place)} is a {type(each).__name__}"
+    return ""
+
+
+def _at(place: str) -> str:
+    return f"its {place}" if place else "it"

@@ -1,0 +1,258 @@
+"""A slot's warm Python interpreter: calls functions one after another, and answers with plain data.
+
+Arguments and results are what JSON can say; nothing is ever pickled. Before each call the worker writes the call's
+number where the slot sees it, and only then looks whether the slot has taken that call back: so at any moment, and
+after any crash, the slot knows exactly which call has begun."""
+
+import errno
+import os
+import resource
+import socket
+import sys
+import time
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.jobs import Measurements, Outcome
+from mendflow.core.model.values import VALUE_BYTES_MAX, Value, check_value
+from mendflow.pilot.cache.entries import GUESTS
+from mendflow.pilot.files.work_folder import remove_tree
+from mendflow.pilot.slot.faults import leftover_fault
+from mendflow.pilot.slot.limits import lower_soft_limits
+from mendflow.pilot.slot.logs import SHIPPED_BYTES
+from mendflow.pilot.slot.messages import CallBatch, CallResult, FrameReader, FunctionCall, frame
+from mendflow.pilot.slot.outputs import spill
+from mendflow.pilot.slot.processes import MillisecondRounder, Reaper, become_reaper, die_with_parent
+from mendflow.pilot.slot.reports import take_report
+from mendflow.pilot.worker.function_faults import ArgumentMissing, CallSetupFailed, fault_of, traceback_of
+from mendflow.pilot.worker.functions import FunctionLoader
+from mendflow.pilot.worker.plain_data import to_plain_data
+from mendflow.pilot.worker.progress import CallProgress
+
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class Worker:
+    def __init__(self, link: socket.socket, progress: CallProgress, *, log: str, cwd: str, cache: str) -> None:
+        self._link = link
+        self._progress = progress
+        self._cwd = cwd
+        self._cache = cache
+        self._report = os.environ.get("MENDFLOW_REPORT", "")
+        self._log = os.open(log, os.O_RDWR | os.O_CLOEXEC)
+        self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC) if sys.platform == "linux" else -1
+        self._functions = FunctionLoader()
+        self._encoder = msgspec.msgpack.Encoder()
+        self._streams = (sys.stdout, sys.stderr)
+        self._cwd_changed_ns = 0
+        self._first_cwd, self._moves = cwd, 0
+        self._reaper = Reaper()
+        self._env_before: dict[str, str | None] = {}
+        self._limits_before: list[tuple[int, tuple[int, int]]] = []
+        self._whole_ms = MillisecondRounder()
+
+    def serve(self) -> None:
+        """Until the slot closes its end."""
+        frames = FrameReader()
+        decoder = msgspec.msgpack.Decoder(CallBatch)
+        while data := self._link.recv(1 << 20):
+            for encoded in frames.feed(data):
+                batch = decoder.decode(encoded)
+                for number, call in enumerate(batch.calls, batch.first):
+                    done = self._one(number, call) if self._progress.begin(number) else CallResult(number, 0, None)
+                    self._link.sendall(frame(self._encoder.encode(done)))
+
+    def _one(self, number: int, call: FunctionCall) -> CallResult:
+        started_at = time.time_ns() // 1_000_000
+        before, cpu_before, clock = _peak_bytes(), _cpu_us(), time.perf_counter_ns()
+        fault: Fault | None = None
+        outputs: Value = None
+        spills: list[str] = []
+        crash, stage = "", AttemptStage.START
+        try:
+            self._enter(call)
+            function, args, kwargs = self._functions.find(call), self._real(call.args), self._real(call.kwargs)
+            clock, stage = time.perf_counter_ns(), AttemptStage.EXECUTION
+            value = function(*args, **kwargs)
+            outputs, spills, fault = _as_data(value, call)
+        except BaseException as error:  # noqa: BLE001 - whatever a function raises, an exit included, is its outcome
+            fault, crash = fault_of(error, stage, call.cwd or self._cwd, _peak_bytes()), traceback_of(error)
+        ran_us = (time.perf_counter_ns() - clock) // 1000
+        left = self._end_of_children()
+        log, log_bytes = self._take_log()
+        self._leave(call)
+        after = _peak_bytes()
+        measures = Measurements(
+            started_at=started_at,
+            ended_at=time.time_ns() // 1_000_000,
+            cpu_ms=self._whole_ms.of(_cpu_us() - cpu_before),
+            peak_bytes=after if after > before else self._resident_bytes(),
+            ran_ms=ran_us // 1000,
+            stdout_bytes=log_bytes,
+        )
+        tail = (log + crash)[-SHIPPED_BYTES:]
+        if left and fault is None:
+            fault, outputs, spills = leftover_fault(left), None, []
+        if fault is not None:
+            fault = msgspec.structs.replace(fault, log_tail=tail)
+        outcome = Outcome(fault=fault, outputs=outputs, log_tail=tail, measures=measures)
+        return CallResult(number, ran_us, outcome, spills, self._take_report())
+
+    def _enter(self, call: FunctionCall) -> None:
+        self._env_before, self._limits_before = {}, []
+        try:
+            os.environ["MENDFLOW_JOB"] = call.job
+            os.environ["MENDFLOW_CASE"] = call.case
+            os.environ["MENDFLOW_ITEM"] = call.item
+            os.environ["MENDFLOW_ATTEMPT"] = str(call.number)
+            os.environ["MENDFLOW_FENCE"] = str(call.fence)
+            if call.env:
+                self._env_before = {name: os.environ.get(name) for name in call.env}
+                os.environ.update(call.env)
+            os.chdir(call.cwd or self._cwd)
+            self._limits_before = lower_soft_limits(call.limits)
+        except (OSError, ValueError) as error:
+            raise CallSetupFailed(error) from None
+
+    def _leave(self, call: FunctionCall) -> None:
+        """Put back what a call may have changed for the next one."""
+        for kind, before in self._limits_before:
+            resource.setrlimit(kind, before)
+        if call.env:
+            for name, value in self._env_before.items():
+                os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+        sys.stdout, sys.stderr = self._streams
+        try:
+            if os.stat(self._cwd).st_mtime_ns != self._cwd_changed_ns:
+                _empty(self._cwd)
+                self._cwd_changed_ns = os.stat(self._cwd).st_mtime_ns
+        except OSError:
+            self._move()
+
+    def _move(self) -> None:
+        """Work in another folder: the call has removed this one, or left in it what cannot be removed."""
+        self._moves += 1
+        self._cwd, self._cwd_changed_ns = f"{self._first_cwd}.{self._moves}", 0
+        try:
+            os.makedirs(self._cwd, exist_ok=True)
+        except OSError:
+            pass  # the next call cannot enter it, and says so
+
+    def _real(self, value: Any) -> Any:
+        """The same data with the content of spilled values in the place of their references."""
+        if isinstance(value, list):
+            return [self._real(element) for element in value]
+        if isinstance(value, dict):
+            digest = value.get("$spilled")
+            if isinstance(digest, str):
+                kept = os.path.join(self._cache, digest)
+                return _kept_value(kept if os.path.exists(kept) else os.path.join(self._cache + GUESTS, digest))
+            return {key: self._real(element) for key, element in value.items()}
+        return value
+
+    def _take_log(self) -> tuple[str, int]:
+        """What was printed since the last call, and how much it was; the file is emptied."""
+        for stream in self._streams:
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                continue
+        size = os.fstat(self._log).st_size
+        if not size:
+            return "", 0
+        tail = os.pread(self._log, SHIPPED_BYTES, max(0, size - SHIPPED_BYTES))
+        os.ftruncate(self._log, 0)
+        return tail.decode(errors="replace"), size
+
+    def _take_report(self) -> bytes:
+        """What the call has reported, nearly always nothing; the file is emptied."""
+        try:
+            return take_report(self._report) if os.stat(self._report).st_size else b""
+        except OSError:
+            return b""
+
+    def _end_of_children(self) -> list[int]:
+        """Kill and bury the processes that the call has left; nearly always there are none, and one question tells.
+        What would not die is given."""
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+        except ChildProcessError:
+            return []
+        return self._reaper.kill_below()
+
+    def _resident_bytes(self) -> int:
+        if self._statm < 0:
+            return _peak_bytes()
+        return int(os.pread(self._statm, 128, 0).split()[1]) * _PAGE_BYTES
+
+
+def _as_data(value: Value, call: FunctionCall) -> tuple[Value, list[str], Fault | None]:
+    """The result as plain data: as it is, spilled, or a fault because it is not data."""
+    if value is None:
+        return None, [], None
+    try:
+        encoded, plain = to_plain_data(value)
+        if why := check_value(plain):
+            raise ValueError(why)
+        if len(encoded) > VALUE_BYTES_MAX:
+            os.makedirs(call.attempt_folder, exist_ok=True)
+            reference, path = spill(encoded, call.attempt_folder, 0)
+            return reference, [path], None
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        message = (
+            f"{call.module}.{call.name} returned a {type(value).__name__}, which is not data: {error}. Return what"
+        )
+        text = f"{message} JSON can say."
+        return None, [], Fault(name="notData", category=Category.OUTPUT, message=text, stage=AttemptStage.STAGE_OUT)
+    return plain, [], None
+
+
+def _kept_value(path: str) -> Value:
+    try:
+        with open(path, "rb") as file:
+            return msgspec.json.decode(file.read())
+    except OSError as error:
+        raise ArgumentMissing(f"a large argument could not be read: {error}") from None
+
+
+def _empty(folder: str) -> None:
+    """The next call must not find what this one left lying about."""
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if os.path.isdir(path) and not os.path.islink(path):
+            remove_tree(path)
+            if os.path.exists(path):
+                raise OSError(errno.EBUSY, "it cannot be removed", path)
+        else:
+            os.unlink(path)
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
+
+
+def _cpu_us() -> int:
+    below = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return int((time.process_time() + below.ru_utime + below.ru_stime) * 1_000_000)
+
+
+def main() -> None:
+    """`process.py LINK PROGRESS LOG CWD CACHE`: a descriptor, a mapped file, and three paths. The standard streams
+    already go to LOG."""
+    die_with_parent()
+    become_reaper()
+    link, progress, log, cwd, cache = sys.argv[1:6]
+    sys.argv[1:] = []
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]  # always text
+    connection = socket.socket(fileno=int(link))
+    connection.set_inheritable(False)
+    Worker(connection, CallProgress(progress), log=log, cwd=cwd, cache=cache).serve()
+
+
+if __name__ == "__main__":
+    main()

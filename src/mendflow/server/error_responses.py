@@ -1,0 +1,150 @@
+"""How the server words a mistake, on every route alike: {code, message, fields}, under the mistake's own status.
+
+An exception that nobody foresaw is our bug: the caller gets an id, the log gets the story under the same id."""
+
+import logging
+import re
+import traceback
+import uuid
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import msgspec
+from litestar import MediaType, Request, Response
+from litestar.exceptions import HTTPException, MethodNotAllowedException, ValidationException
+from litestar.types import Send
+
+from mendflow.core.model.errors import (
+    InternalError,
+    InvalidRequest,
+    NotFound,
+    RequestError,
+    TemporarilyUnavailable,
+    TooLarge,
+    Unauthorized,
+)
+from mendflow.core.model.values import LEVELS_MAX
+
+log = logging.getLogger("mendflow.server")
+
+AnyRequest = Request[Any, Any, Any]
+
+
+class WrongMethod(RequestError):
+    code: ClassVar[str] = "method-not-allowed"
+    status: ClassVar[int] = 405
+
+
+class ClientDisconnected(RequestError):
+    """The caller went away before all was said. Nobody reads the answer; it only ends the work."""
+
+    code: ClassVar[str] = "hung-up"
+
+
+def _as_json(value: object) -> object:
+    """Fields are for people: whatever JSON cannot say is told in words."""
+    return str(value)
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_as_json)
+
+
+def body_of(mistake: RequestError) -> bytes:
+    return _encoder.encode({"code": mistake.code, "message": mistake.message, "fields": mistake.fields})
+
+
+def headers_of(mistake: RequestError) -> dict[str, str]:
+    if isinstance(mistake, Unauthorized):
+        return {"WWW-Authenticate": "Bearer"}
+    return {"Retry-After": "1"} if isinstance(mistake, TemporarilyUnavailable) else {}
+
+
+async def send_mistake(send: Send, mistake: RequestError) -> None:
+    """Answer a raw ASGI request with a mistake."""
+    body = body_of(mistake)
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers += [(name.lower().encode(), value.encode()) for name, value in headers_of(mistake).items()]
+    await send({"type": "http.response.start", "status": mistake.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def log_unforeseen(error: BaseException, method: str, path: str) -> InternalError:
+    """Put the story into the log, and give an id that finds it there. The query is left out: it may hold data."""
+    id = uuid.uuid4().hex[:12]
+    log.error("internal error %s at %s %s", id, method, path, exc_info=error)
+    return InternalError(f"the server failed; its log tells why under {id}. Please report it", id=id)
+
+
+_OVERSIZED = (
+    f"the body is nested too deeply: lists and maps may stand in each other at most {LEVELS_MAX} levels deep;"
+    " make it flatter, or give it as a file"
+)
+_BODY_READERS = ("decode_json", "decode_msgpack")
+_DISCONNECTED = "client disconnected prematurely"
+
+
+def _from_litestar(error: HTTPException) -> RequestError | None:
+    """What the framework refused before a handler was asked; None if it is no mistake of the caller."""
+    if isinstance(error, ValidationException):
+        return _first_bad_field(error)
+    if isinstance(error, MethodNotAllowedException):
+        return WrongMethod("this address does not know that method; see /api/v1/openapi.json")
+    if error.status_code == 404:
+        return NotFound("there is nothing at this address; see /api/v1/openapi.json for what there is")
+    if error.status_code == 413:
+        return TooLarge("the body is too large; put large values into files")
+    if error.status_code < 500:
+        return InvalidRequest(_sentence(error.detail))
+    return ClientDisconnected(_DISCONNECTED) if error.detail == _DISCONNECTED else None
+
+
+_EXTRA_KEY = re.compile(r"^data\.?")
+
+
+def _first_bad_field(error: ValidationException) -> InvalidRequest:
+    """The first field that does not fit, with its path and what was expected."""
+    found = error.extra if isinstance(error.extra, list) else []
+    first: Mapping[str, Any] = found[0] if found and isinstance(found[0], dict) else {}
+    place = _EXTRA_KEY.sub("", str(first.get("key", ""))) or "body"
+    told = str(first.get("message", "")) or _sentence(error.detail)
+    fields = [{"field": str(one.get("key", "")), "message": str(one.get("message", ""))} for one in found]
+    return InvalidRequest(f"{place}: {told}", field=place, problems=fields)
+
+
+def _sentence(detail: str) -> str:
+    """The framework names its own types after the reason; callers need the reason."""
+    return detail.removeprefix("Failed to decode JSON: ") or "the request is malformed"
+
+
+def on_mistake(_: AnyRequest, mistake: RequestError) -> Response[bytes]:
+    return Response(
+        body_of(mistake), status_code=mistake.status, media_type=MediaType.JSON, headers=headers_of(mistake)
+    )
+
+
+def on_refusal(request: AnyRequest, error: HTTPException) -> Response[bytes]:
+    told = _from_litestar(error)
+    return on_mistake(request, told or log_unforeseen(error, request.method, request.scope["path"]))
+
+
+def on_oversized(request: AnyRequest, error: RecursionError) -> Response[bytes]:
+    """Somebody's body, if it was being read; else a fault of ours."""
+    reading = any(frame.f_code.co_name in _BODY_READERS for frame, _ in traceback.walk_tb(error.__traceback__))
+    told = (
+        InvalidRequest(_OVERSIZED, field="body")
+        if reading
+        else log_unforeseen(error, request.method, request.scope["path"])
+    )
+    return on_mistake(request, told)
+
+
+def on_unforeseen(request: AnyRequest, error: Exception) -> Response[bytes]:
+    return on_mistake(request, log_unforeseen(error, request.method, request.scope["path"]))
+
+
+HANDLERS: dict[int | type[Exception], Any] = {
+    RequestError: on_mistake,
+    HTTPException: on_refusal,
+    RecursionError: on_oversized,
+    Exception: on_unforeseen,
+}

@@ -1,0 +1,198 @@
+"""Requests about everything: asked of all living servers at once, their answers put together.
+
+What lies in the store, any server tells alone; here is what only the server knows where a case lives: how far it has
+come, what waits in its levels, what happens this moment. Another server is given a short time; one that says nothing is
+named in the header `Mendflow-Unheard`, and not silently left out."""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast
+
+import msgspec
+from litestar.types import HTTPScope, Message, Receive, Scope, Send
+
+from mendflow.core.model.errors import RequestError
+from mendflow.core.model.repair_views import ApplyResult, DrainResult, LevelView
+from mendflow.core.model.views import CaseView
+from mendflow.server.access import API
+from mendflow.server.case_forwarding import EVENT_STREAM, CaseHomeLookup
+from mendflow.server.peer_requests import PeerRequests
+from mendflow.server.request_body import read_body
+from mendflow.services.base.cluster import ServerDocument
+
+UNHEARD_HEADER: Final = b"mendflow-unheard"
+PATIENCE_S: Final = 2.0
+ACTING_S: Final = 10.0
+LOOK_EVERY_S: Final = 0.5
+JOBS_SHOWN: Final = 100
+
+T = TypeVar("T")
+PeerAnswers = Mapping[str, bytes]
+"""What each server has answered, by its name; this one's first."""
+Merge = Callable[[PeerAnswers], bytes]
+Inner = Callable[[Scope, Receive, Send], Any]
+_encode = msgspec.json.Encoder().encode
+
+
+def _read(told: PeerAnswers, type: type[T]) -> dict[str, T]:
+    return {server: msgspec.json.decode(body, type=type) for server, body in told.items()}
+
+
+def merge_cases(told: PeerAnswers) -> bytes:
+    """The page as this server has found it, each case as its home knows it."""
+    pages = _read(told, list[CaseView])
+    at_home = {view.id: view for server, views in pages.items() for view in views if view.server == server}
+    return _encode([at_home.get(view.id, view) for view in next(iter(pages.values()))])
+
+
+def merge_levels(told: PeerAnswers) -> bytes:
+    found: dict[int, list[LevelView]] = {}
+    for views in _read(told, list[LevelView]).values():
+        for view in views:
+            found.setdefault(view.level, []).append(view)
+    return _encode([_sum_levels(found[level]) for level in sorted(found)])
+
+
+def _sum_levels(views: Sequence[LevelView]) -> LevelView:
+    return msgspec.structs.replace(
+        views[0],
+        waiting=sum(view.waiting for view in views),
+        express=sum(view.express for view in views),
+        next_at=min((view.next_at for view in views if view.next_at), default=0),
+        jobs=[job for view in views for job in view.jobs][:JOBS_SHOWN],
+    )
+
+
+def merge_drained(told: PeerAnswers) -> bytes:
+    answers = list(_read(told, DrainResult).values())
+    return _encode(msgspec.structs.replace(answers[0], let_go=sum(each.let_go for each in answers)))
+
+
+def merge_applied(told: PeerAnswers) -> bytes:
+    """What any server has taken up is not left."""
+    answers = list(_read(told, ApplyResult).values())
+    taken_up = list(dict.fromkeys(id for each in answers for id in each.taken_up))
+    left = [id for id in dict.fromkeys(id for each in answers for id in each.left) if id not in set(taken_up)]
+    return _encode(msgspec.structs.replace(answers[0], taken_up=taken_up, left=left))
+
+
+MERGERS: Final[list[tuple[str, re.Pattern[str], Merge]]] = [
+    ("GET", re.compile("/cases"), merge_cases),
+    ("GET", re.compile("/levels"), merge_levels),
+    ("POST", re.compile("/levels/[^/]+/drain"), merge_drained),
+    ("POST", re.compile("/failures/[^/]+/apply"), merge_applied),
+]
+
+
+class FanOut:
+    def __init__(self, homes: CaseHomeLookup, peer_requests: PeerRequests, bytes_max: int) -> None:
+        self._homes = homes
+        self._peer_requests = peer_requests
+        self._bytes_max = bytes_max
+
+    async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, inner: Inner) -> bool:
+        """Whether this was a question for all servers, and is answered. `inner` answers for this one."""
+        path = scope["path"].removeprefix(API)
+        if path == "/events" and scope["method"] == "GET":
+            await MergedEventStream(self._homes, self._peer_requests, scope, send).listen(receive, inner)
+            return True
+        if not self._homes.living():
+            return False
+        for method, pattern, merge in MERGERS:
+            if scope["method"] == method and pattern.fullmatch(path):
+                await self._ask_all(scope, receive, send, inner, merge)
+                return True
+        return False
+
+    async def _ask_all(self, scope: HTTPScope, receive: Receive, send: Send, inner: Inner, merge: Merge) -> None:
+        body, others = await read_body(receive, self._bytes_max), self._homes.living()
+        asked = asyncio.gather(*(self._ask_peer(server, scope, body) for server in others))
+        status, headers, told = await _answer_of_this_server(inner, scope, body)
+        answers = await asked
+        if status < 300:
+            heard = {server.id: each for server, each in zip(others, answers, strict=True) if each is not None}
+            unheard = [server.id for server in others if server.id not in heard]
+            told = merge({self._homes.id: told, **heard})
+            headers = [each for each in headers if each[0] != b"content-length"]
+            headers += [(UNHEARD_HEADER, ", ".join(unheard).encode("ascii", "replace"))] if unheard else []
+            headers.append((b"content-length", str(len(told)).encode()))
+        await send(cast(Message, {"type": "http.response.start", "status": status, "headers": headers}))
+        await send(cast(Message, {"type": "http.response.body", "body": told, "more_body": False}))
+
+    async def _ask_peer(self, server: ServerDocument, scope: HTTPScope, body: bytes) -> bytes | None:
+        try:
+            async with asyncio.timeout(PATIENCE_S if scope["method"] == "GET" else ACTING_S):
+                async with self._peer_requests.open_request(server, scope, body) as response:
+                    return await response.read() if response.status < 300 else None
+        except (RequestError, TimeoutError):
+            return None
+
+
+async def _answer_of_this_server(
+    inner: Inner, scope: HTTPScope, body: bytes
+) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    started: dict[str, Any] = {}
+    pieces: list[bytes] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            started.update(cast(dict[str, Any], message))
+        elif message["type"] == "http.response.body":
+            pieces.append(message["body"])
+
+    await inner(cast(Scope, dict(scope)), receive, send)
+    return started["status"], list(started["headers"]), b"".join(pieces)
+
+
+class MergedEventStream:
+    """The events of all servers as one stream. Whoever comes is listened to from then on."""
+
+    def __init__(self, homes: CaseHomeLookup, peer_requests: PeerRequests, scope: HTTPScope, send: Send) -> None:
+        self._homes = homes
+        self._peer_requests = peer_requests
+        self._scope = scope
+        self._send = send
+        self._has_begun = asyncio.Event()
+        self._streams: dict[str, asyncio.Task[None]] = {}
+
+    async def listen(self, receive: Receive, inner: Inner) -> None:
+        others = asyncio.create_task(self._follow_peers())
+        try:
+            await inner(cast(Scope, dict(self._scope)), receive, self._answer_of_this_server)
+        finally:
+            under_way = [others, *self._streams.values()]
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _answer_of_this_server(self, message: Message) -> None:
+        await self._send(message)
+        if message["type"] == "http.response.start" and message["status"] == 200:
+            self._has_begun.set()
+
+    async def _follow_peers(self) -> None:
+        await self._has_begun.wait()
+        while True:
+            for server in self._homes.living():
+                task = self._streams.get(server.id)
+                if task is None or task.done():
+                    self._streams[server.id] = asyncio.create_task(self._relay_events(server))
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _relay_events(self, server: ServerDocument) -> None:
+        """Tell what that server tells, whole event by whole event. A line that breaks is taken up by whoever looks."""
+        try:
+            async with self._peer_requests.open_request(server, self._scope, b"") as response:
+                left = b""
+                if response.content_type != EVENT_STREAM:
+                    return
+                async for piece in response.content.iter_any():
+                    whole_ones, end, left = (left + piece).rpartition(b"\n\n")
+                    if end:
+                        await self._send({"type": "http.response.body", "body": whole_ones + end, "more_body": True})
+        except RequestError:
+            return

@@ -1,0 +1,40 @@
+"""Requests and answers in MessagePack, with nothing between the bytes and whoever answers but one decoding and one
+encoding: what pilots ask, they ask thousands of times a minute."""
+
+import re
+from collections.abc import Awaitable
+from typing import TypeVar
+
+import msgspec
+from litestar.types import Scope, Send
+
+from mendflow.core.model.errors import InvalidRequest, RequestError
+from mendflow.server.error_responses import ClientDisconnected, log_unforeseen, send_mistake
+
+T = TypeVar("T")
+
+_MSGPACK = (b"content-type", b"application/vnd.msgpack")
+
+
+async def send_packed(answering: Awaitable[bytes], scope: Scope, send: Send) -> None:
+    """Send the answer that comes of it, or the mistake."""
+    try:
+        answer = await answering
+    except ClientDisconnected:
+        return
+    except RequestError as mistake:
+        await send_mistake(send, mistake)
+    except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the pilot gets an answer and we a log
+        await send_mistake(send, log_unforeseen(error, "POST", scope["path"]))
+    else:
+        headers = [_MSGPACK, (b"content-length", b"%d" % len(answer))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer, "more_body": False})
+
+
+def decode_body(decoder: msgspec.msgpack.Decoder[T], body: bytes) -> T:
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        place = re.search(r"`(\$[^`]*)`$", str(error))
+        raise InvalidRequest(f"this is no pilot's request: {error}", field=place.group(1) if place else "$") from error

@@ -1,0 +1,131 @@
+"""One request to another server on the same store, its answer streamed back as it comes.
+
+Only what a server document says is asked: no caller can name an address. What is passed on carries the caller's own
+token, which is judged again over there, and the servers' token beside it, by which the other knows that it must not be
+passed on once more. A server that is found dead meanwhile is not waited for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Final
+
+import aiohttp
+from litestar.types import HTTPScope
+
+from mendflow.core.model.errors import TemporarilyUnavailable, Unreachable
+from mendflow.server.access import FORWARDED_HEADER
+from mendflow.services.base.cluster import ServerDocument
+
+CONNECT_S: Final = 2
+CHUNK_WAIT_S: Final = 75
+"""The longest silence: orders of foreign engines are held for up to a minute, event streams speak every 15 seconds."""
+LOOK_EVERY_S: Final = 0.25
+_REPEATABLE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_HOP_BY_HOP_HEADERS: Final = frozenset(
+    b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer trailers"
+    b" transfer-encoding upgrade".split()
+)
+_OWN_HEADERS: Final = frozenset({b"host", b"content-length", b"expect", b"origin", b"sec-fetch-site", FORWARDED_HEADER})
+"""Said anew, or judged already by the server that was asked first."""
+_CONNECTION_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+
+Headers = list[tuple[bytes, bytes]]
+Find = Callable[[str], ServerDocument | None]
+
+
+class PeerRequests:
+    """`find` gives a living server. One pool of connections for all of them, opened at the first request."""
+
+    def __init__(self, find: Find, token: str) -> None:
+        self._find = find
+        self._authorization = f"Bearer {token}"
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    @asynccontextmanager
+    async def open_request(
+        self, server: ServerDocument, scope: HTTPScope, body: bytes
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The other server's answer, open while the block lasts. Raises TemporarilyUnavailable if nothing can have been
+        done."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(trust_env=False, auto_decompress=False)
+        headers = [
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in end_to_end_headers(scope["headers"], _OWN_HEADERS)
+        ]
+        headers.append((FORWARDED_HEADER.decode(), self._authorization))
+        method = str(scope["method"])
+        watcher = asyncio.create_task(self._watch_server(server, asyncio.current_task()))
+        try:
+            async with self._session.request(
+                method,
+                _address(server, scope),
+                data=body or None,
+                headers=headers,
+                skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=_silence_s(scope)),
+                allow_redirects=False,
+            ) as response:
+                yield response
+        except (*_CONNECTION_ERRORS, asyncio.CancelledError) as error:
+            if (lost := _translate_loss(error, server, method, watcher)) is error:
+                raise
+            raise lost from error
+        finally:
+            watcher.cancel()
+
+    async def _watch_server(self, server: ServerDocument, asking: asyncio.Task[object] | None) -> bool:
+        """End the asking when the server is not what it was any more; true if that was so."""
+        while (now := self._find(server.id)) is not None and now.incarnation == server.incarnation:
+            await asyncio.sleep(LOOK_EVERY_S)
+        if asking is not None:
+            asking.cancel()
+        return True
+
+
+def _silence_s(scope: HTTPScope) -> float | None:
+    """A flow replies when it does. Whether its server lives is looked at meanwhile."""
+    return None if scope["path"].startswith("/soap/") else CHUNK_WAIT_S
+
+
+def _translate_loss(
+    error: BaseException, server: ServerDocument, method: str, watcher: asyncio.Task[bool]
+) -> BaseException:
+    if isinstance(error, asyncio.CancelledError):
+        if not watcher.done() or watcher.cancelled():
+            return error
+        task = asyncio.current_task()
+        assert task is not None
+        task.uncancel()
+    if isinstance(error, aiohttp.ClientConnectorError) or method in _REPEATABLE_METHODS:
+        return unreachable(server.id)
+    return Unreachable(f"server {server.id} was lost while it was asked; look whether it was done before you ask again")
+
+
+def unreachable(server: str) -> TemporarilyUnavailable:
+    return TemporarilyUnavailable(
+        f"server {server} cannot be reached; another takes its cases if that lasts. Ask again in a moment"
+    )
+
+
+def end_to_end_headers(headers: Iterable[tuple[bytes, bytes]], without: frozenset[bytes] = frozenset()) -> Headers:
+    """The headers that go from end to end."""
+    given = [(name.lower(), value) for name, value in headers]
+    named = {word.strip().lower() for name, value in given if name == b"connection" for word in value.split(b",")}
+    return [
+        (name, value)
+        for name, value in given
+        if name not in _HOP_BY_HOP_HEADERS and name not in without and name not in named
+    ]
+
+
+def _address(server: ServerDocument, scope: HTTPScope) -> str:
+    if not server.url.startswith(("http://", "https://")):
+        raise unreachable(server.id)  # it was started this very moment, and has not said yet where it is reached
+    query = scope["query_string"].decode("latin-1")
+    return f"{server.url.rstrip('/')}{scope['raw_path'].decode('latin-1')}{f'?{query}' if query else ''}"

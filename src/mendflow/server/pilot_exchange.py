@@ -1,0 +1,101 @@
+"""The pilots' one exchange, as a bare ASGI handler."""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+from litestar.types import Receive, Scope, Send
+
+from mendflow.core.model.errors import InvalidRequest, Unreachable
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.sync import SyncRequest
+from mendflow.server.msgpack import decode_body, send_packed
+from mendflow.server.request_body import read_body
+from mendflow.services.api.domain import Domain
+
+SYNC_BYTES_MAX = 64 << 20
+DISCONNECT_CHECK_AFTER_S = 0.05
+"""An exchange that is held longer than this is worth watching for a pilot that hangs up."""
+
+_decoder = msgspec.msgpack.Decoder(SyncRequest)
+_encoder = msgspec.msgpack.Encoder()
+
+ReleaseExchanges = Callable[[PilotId | None], object]
+
+
+class PilotExchangeHandler:
+    """`let_go` asks the domain to answer now what it holds: of one pilot whose line was lost meanwhile, so that no job
+    is given into the void, or of all of them (None) because the server stops."""
+
+    def __init__(self, domain: Domain, let_go: ReleaseExchanges | None = None) -> None:
+        self._domain = domain
+        self._let_go = let_go
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._stopping = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, who: str = "") -> None:
+        await send_packed(self._answer(receive, who), scope, send)
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more requests; end those that are held. The domain is cut short only after the grace."""
+        self._stopping = True
+        if self._let_go is not None:
+            self._let_go(None)
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=grace_s)
+            for task in late:
+                task.cancel()
+
+    async def _answer(self, receive: Receive, who: str) -> bytes:
+        request = _decoded(await read_body(receive, SYNC_BYTES_MAX))
+        if self._stopping:
+            raise Unreachable(STOPPING)
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        watcher = _DisconnectWatcher(request.pilot, receive, self._let_go)
+        try:
+            return _encoder.encode(await self._domain.sync(request, who=who))
+        except asyncio.CancelledError:
+            if not self._stopping:
+                raise
+            task.uncancel()
+            raise Unreachable(STOPPING) from None
+        finally:
+            watcher.close()
+            self._tasks.discard(task)
+
+
+class _DisconnectWatcher:
+    """Looks for a lost line while an answer is held; most answers come before it has even begun."""
+
+    def __init__(self, pilot: PilotId, receive: Receive, let_go: ReleaseExchanges | None) -> None:
+        self._pilot = pilot
+        self._receive = receive
+        self._let_go = let_go
+        self._task: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(DISCONNECT_CHECK_AFTER_S, self._begin)
+
+    def close(self) -> None:
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _begin(self) -> None:
+        if self._let_go is not None:
+            self._task = asyncio.create_task(self._watch(self._let_go))
+
+    async def _watch(self, let_go: ReleaseExchanges) -> None:
+        """The body is read, so the next message can only be the end of the line."""
+        if (await self._receive())["type"] == "http.disconnect":
+            let_go(self._pilot)
+
+
+STOPPING = "the server is about to stop; ask again later"
+
+
+def _decoded(body: bytes) -> SyncRequest:
+    request = decode_body(_decoder, body)
+    if request.front:
+        raise InvalidRequest("this is no pilot's request: only servers pass a request on", field="front")
+    return request

@@ -1,0 +1,36 @@
+"""What pilots ask beside their exchange: where files can be read, and where outputs go. Any server answers: all that is
+wanted is in the store."""
+
+from typing import Final
+
+import msgspec
+from litestar.types import Receive, Scope, Send
+
+from mendflow.core.model.data import LocateRequest, PlaceRequest
+from mendflow.server.access import API
+from mendflow.server.msgpack import decode_body, send_packed
+from mendflow.server.request_body import read_body
+from mendflow.services.api.domain import Domain
+
+LOOKUP_BYTES_MAX: Final = 16 << 20
+LOCATE_PATH: Final = f"{API}/pilots/locate"
+PLACE_PATH: Final = f"{API}/pilots/place"
+LOOKUP_PATHS: Final = frozenset({LOCATE_PATH, PLACE_PATH})
+
+_locate_decoder = msgspec.msgpack.Decoder(LocateRequest)
+_place_decoder = msgspec.msgpack.Decoder(PlaceRequest)
+_encoder = msgspec.msgpack.Encoder()
+
+
+class PilotLookups:
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, who: str) -> None:
+        await send_packed(self._answer(scope["path"], receive, who), scope, send)
+
+    async def _answer(self, path: str, receive: Receive, who: str) -> bytes:
+        body = await read_body(receive, LOOKUP_BYTES_MAX)
+        if path == LOCATE_PATH:
+            return _encoder.encode(await self._domain.locate(decode_body(_locate_decoder, body)))
+        return _encoder.encode(await self._domain.place(decode_body(_place_decoder, body), who=who))

@@ -1,0 +1,56 @@
+"""What a handler can ask for by name, and the parameters that many routes share."""
+
+from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
+
+from litestar import Request, Response
+from litestar.di import NamedDependency, Provide
+from litestar.params import FromQuery, PathParameter, QueryParameter, SkipValidation
+
+from mendflow.server.access import Principal
+from mendflow.server.open_requests import OpenRequests
+from mendflow.services.api.domain import Domain
+
+TheDomain = NamedDependency[SkipValidation[Domain]]
+TheCaller = NamedDependency[SkipValidation[Principal]]
+TheOpenRequests = NamedDependency[SkipValidation[OpenRequests]]
+
+CaseName = Annotated[str, PathParameter(description="A case's id, or the word `last`.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=10_000, description="At most so many.")]
+Offset = Annotated[int, QueryParameter(ge=0, le=2**53, description="Pass over so many first.")]
+Serial = Annotated[int, PathParameter(ge=0, le=2**53, description="The number after the slash of the id.")]
+
+Text = FromQuery[str]
+
+Condition = Annotated[str, QueryParameter(description="A condition in CEL, such as `attempts > 2`.")]
+Order = Annotated[str, QueryParameter(description="A name; with `-` before it, from the greatest on.")]
+After = Annotated[str, QueryParameter(description="The header `Mendflow-Next` of the page before.")]
+CountedBy = Annotated[str, QueryParameter(description="Count by the value of this name.")]
+
+NEXT = "Mendflow-Next"
+"""In the answer of a list: where to go on. It is not there if there is no more."""
+
+T = TypeVar("T")
+
+
+def page(rows: list[T], next: str) -> Response[list[T]]:
+    """A part of a list; with a condition it may be short of what was asked for, and more may follow."""
+    return Response(rows, headers={NEXT: quote(next, safe="")} if next else None)
+
+
+CALLER = "mendflow_caller"
+"""Where the gate leaves the caller in the request's scope."""
+
+
+def _caller(request: Request[Any, Any, Any]) -> Principal:
+    caller = request.scope["state"][CALLER]
+    assert isinstance(caller, Principal)
+    return caller
+
+
+def dependencies(domain: Domain, open_requests: OpenRequests) -> dict[str, Provide]:
+    return {
+        "domain": Provide(lambda: domain, sync_to_thread=False),
+        "open_requests": Provide(lambda: open_requests, sync_to_thread=False),
+        "caller": Provide(_caller, sync_to_thread=False),
+    }

@@ -1,0 +1,313 @@
+"""The SOAP face of a server: flows that take messages, and the server's own ports.
+
+    POST /soap/flows/NAME[/LINK]   a message for a flow; a request waits for its reply as long as the caller does
+    POST /soap/NAME                a request to a port of the server
+    GET  ...?wsdl                  what can be said there, with the address by which it was asked
+
+A message is on disk before anything is answered. Who hangs up loses the answer and nothing else: the same message id
+asks for it again. Whatever is wrong is said as a SOAP fault."""
+
+import asyncio
+import re
+import uuid
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple, TypeVar
+from urllib.parse import parse_qs
+
+from litestar.types import HTTPScope, Receive, Send
+
+from mendflow.core.model.errors import (
+    BadFlow,
+    InvalidRequest,
+    NotFound,
+    RequestError,
+    TemporarilyUnavailable,
+    Unreachable,
+    WrongServer,
+)
+from mendflow.core.model.xml import element_text
+from mendflow.core.soap import CONTENT_TYPE, ENVELOPE, split_name
+from mendflow.core.soap.endpoints import Endpoint, InboundOperation
+from mendflow.core.soap.envelope import (
+    MESSAGE_BYTES_MAX,
+    BadEnvelope,
+    element_of,
+    read_envelope,
+    write_envelope,
+    write_fault,
+    xml_text,
+)
+from mendflow.core.soap.messages import PartValues, answer_body, fault_detail, fault_words, read_request
+from mendflow.core.soap.references import with_public_references
+from mendflow.core.soap.wsdl import ServedPort, at_address, schema_of, wsdl_of
+from mendflow.core.xml.encodings import MARKS, SUPPORTED
+from mendflow.server import error_responses
+from mendflow.server.access import API, Principal, is_allowed
+from mendflow.server.case_forwarding import relay_until_disconnect
+from mendflow.server.error_responses import ClientDisconnected, WrongMethod
+from mendflow.server.open_requests import OpenRequests
+from mendflow.server.pilot_exchange import STOPPING
+from mendflow.server.request_body import read_body
+from mendflow.services.messaging.contracts import CaseAccess, SoapGateway
+from mendflow.services.messaging.message_store import MessageReply
+from mendflow.services.messaging.ports.job_messages import UNKNOWN
+from mendflow.services.messaging.ports.messages import REFUSED, PortFault
+
+T = TypeVar("T")
+
+SOAP: Final = "/soap/"
+BYTE_ORDER_MARKS: Final = tuple(mark for mark, _ in MARKS)
+_CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([A-Za-z0-9._-]{1,40})""", re.IGNORECASE)
+FLOWS: Final = "flows"
+THREAD_FROM_BYTES: Final = 1 << 16
+"""From this size on a message is read beside the loop, where nobody waits for it."""
+CLIENT_FAULTS: Final = frozenset({REFUSED, UNKNOWN})
+"""Faults of the ports that no repetition would change."""
+NO_REPLY_REASONS: Final = {
+    "processTerminated": "the case ended before it replied",
+    "missingReply": "the case completed and has not replied",
+}
+
+
+class SoapResponse(NamedTuple):
+    status: int
+    body: bytes = b""
+
+
+class SoapHandler:
+    """`url` is where others reach this server, if that is not what they say in their request."""
+
+    def __init__(self, gateway: SoapGateway, open_requests: OpenRequests, url: str = "") -> None:
+        self._gateway = gateway
+        self._open_requests = open_requests
+        self._url = url.rstrip("/")
+
+    async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, caller: Principal) -> None:
+        try:
+            if scope["method"] == "GET":
+                await send_response(send, await self._handle_get(scope))
+            elif scope["method"] == "POST":
+                await self._handle_post(scope, receive, send, caller)
+            else:
+                raise WrongMethod("send a message by POST, or ask for ?wsdl by GET")
+        except ClientDisconnected:
+            if self._open_requests.stopping:
+                await send_response(send, refusal_response(Unreachable(STOPPING)))
+        except RequestError as mistake:
+            await send_response(send, refusal_response(mistake))
+        except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the caller gets an answer and we a log
+            await send_response(
+                send, refusal_response(error_responses.log_unforeseen(error, scope["method"], scope["path"]))
+            )
+
+    # Descriptions
+
+    async def _handle_get(self, scope: HTTPScope) -> SoapResponse:
+        query = {
+            name.lower(): values[0]
+            for name, values in parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).items()
+        }
+        words, url = _path_parts(scope), self._address(scope)
+        if not {"wsdl", "xsd"} & query.keys():
+            raise InvalidRequest("ask for ?wsdl to see what can be said here, or send a message by POST")
+        if words[0] != FLOWS:
+            return SoapResponse(200, at_address(self._wsdl(words), url).encode())
+        endpoint = await self._endpoint(words)
+        if "xsd" in query:
+            return SoapResponse(200, schema_of(endpoint.world, _number(query["xsd"]), url).encode())
+        return SoapResponse(
+            200, wsdl_of(endpoint.world, words[1], _served_links(endpoint, url), url, _number(query["wsdl"])).encode()
+        )
+
+    def _wsdl(self, words: Sequence[str]) -> str:
+        if len(words) != 1 or self._gateway.port(words[0]) is None:
+            raise NotFound(f"there is no port {'/'.join(words)} here")
+        return self._gateway.port_wsdl(words[0])
+
+    def _address(self, scope: HTTPScope) -> str:
+        """Where the caller has found us, or where we say that we are found."""
+        return self._base(scope) + scope["raw_path"].decode("latin-1").partition("?")[0]
+
+    def _base(self, scope: HTTPScope) -> str:
+        return self._url or f"{scope['scheme']}://{_header(scope, b'host')}"
+
+    async def _endpoint(self, words: Sequence[str]) -> Endpoint:
+        """What there is at an address: a flow with all its links, or one of them."""
+        if len(words) not in (2, 3):
+            raise NotFound("an address of a flow is /soap/flows/NAME or /soap/flows/NAME/LINK")
+        endpoint = await self._gateway.endpoint(words[1])
+        if len(words) == 3:
+            if words[2] not in endpoint.links:
+                links = ", ".join(endpoint.links)
+                raise NotFound(f"the flow {words[1]} has no partner link {words[2]!r} of its own role; it has {links}")
+            endpoint = endpoint.of(words[2])
+        return endpoint
+
+    # Messages
+
+    async def _handle_post(self, scope: HTTPScope, receive: Receive, send: Send, caller: Principal) -> None:
+        data = decode_charset(await read_body(receive, MESSAGE_BYTES_MAX), _header(scope, b"content-type"))
+        words, action = _path_parts(scope), _action(scope)
+        if words[0] != FLOWS:
+            await relay_until_disconnect(receive, self._ask_port(words, data, send, caller), self._open_requests)
+            return
+        endpoint = await self._endpoint(words)
+        try:
+            inbound, message, id = await _parse_in_thread(data, partial(_parse_message, endpoint, action))
+        except BadEnvelope as refusal:
+            endpoint, inbound, message, id = await self._by_earlier_version(words, data, action, refusal)
+        id = id or str(uuid.uuid4())
+        try:
+            posted = await self._gateway.post(words[1], inbound.channel, message, id=id, who=caller.name)
+        except (InvalidRequest, BadFlow) as mistake:
+            raise BadEnvelope(mistake.message) from mistake
+        if not inbound.binding.operation.output:
+            await send_response(send, SoapResponse(202))
+            return
+        await relay_until_disconnect(
+            receive, self._answer(words[1], posted.id, endpoint, inbound, self._base(scope), send), self._open_requests
+        )
+
+    async def _by_earlier_version(
+        self, words: Sequence[str], data: bytes | str, action: str, refusal: BadEnvelope
+    ) -> tuple[Endpoint, InboundOperation, PartValues, str]:
+        """A message that the newest version does not take may be for a case that began before there was that one."""
+        for endpoint in self._gateway.earlier_endpoints(words[1]):
+            offered = endpoint.of(words[2]) if len(words) == 3 else endpoint
+            try:
+                return offered, *await _parse_in_thread(data, partial(_parse_message, offered, action))
+            except BadEnvelope:
+                continue
+        raise refusal
+
+    async def _answer(
+        self, flow: str, id: str, endpoint: Endpoint, inbound: InboundOperation, base: str, send: Send
+    ) -> None:
+        response = operation_response(endpoint, inbound, await self._gateway.answer(flow, id))
+        await send_response(send, SoapResponse(response.status, with_public_references(response.body, base)))
+
+    async def _ask_port(self, words: Sequence[str], data: bytes | str, send: Send, caller: Principal) -> None:
+        port = self._gateway.port(words[0]) if len(words) == 1 else None
+        if port is None:
+            raise NotFound(f"there is no port {'/'.join(words)} here")
+        xml_text, id = await _parse_in_thread(data, _parse_port_request)
+        try:
+            answer = await port.handle_request(xml_text, who=caller.name, message_id=id, reach=reach_of(caller))
+        except PortFault as fault:
+            await send_response(send, _port_fault_response(fault))
+            return
+        await send_response(send, SoapResponse(202) if answer is None else SoapResponse(200, write_envelope([answer])))
+
+
+def operation_response(endpoint: Endpoint, inbound: InboundOperation, answer: MessageReply) -> SoapResponse:
+    """What became of a request, as the operation says it in SOAP."""
+    world, said = endpoint.world, inbound.binding
+    if answer.fault is not None:
+        return SoapResponse(500, write_fault(fault_words(answer.fault), fault_detail(world, said, answer.fault)))
+    if answer.end_fault:
+        sentence = f"{answer.end_fault}: {NO_REPLY_REASONS.get(answer.end_fault, 'there is no reply')}"
+        return SoapResponse(500, write_fault(sentence))
+    message = answer.value if isinstance(answer.value, dict) else {}
+    return SoapResponse(200, write_envelope(answer_body(world, said, message)))
+
+
+def refusal_response(mistake: RequestError) -> SoapResponse:
+    """A mistake as a fault. SOAP wants 500 for what is wrong with an envelope; the rest is the way that HTTP says."""
+    if isinstance(mistake, BadEnvelope):
+        return SoapResponse(500, write_fault(mistake.message, code=mistake.faultcode))
+    if isinstance(mistake, WrongServer):
+        mistake = TemporarilyUnavailable(
+            "this flow is just moving from one server to another; send it again in a moment"
+        )
+    return SoapResponse(
+        mistake.status, write_fault(mistake.message, code="Client" if mistake.status < 500 else "Server")
+    )
+
+
+async def send_response(send: Send, response: SoapResponse) -> None:
+    headers = [(b"content-length", str(len(response.body)).encode())]
+    headers += [(b"content-type", CONTENT_TYPE.encode())] if response.body else []
+    headers += [(b"retry-after", b"1")] if response.status == TemporarilyUnavailable.status else []
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": False})
+
+
+def reach_of(caller: Principal) -> CaseAccess:
+    """What the API would let somebody do with any case: a port lets nobody do more."""
+    case = f"{API}/cases/any"
+    return CaseAccess(
+        can_view=is_allowed(caller.roles, "GET", case), can_end=is_allowed(caller.roles, "POST", f"{case}/cancel")
+    )
+
+
+def _served_links(endpoint: Endpoint, url: str) -> list[ServedPort]:
+    """One link is at the very address; of several each has its own below it."""
+    links = endpoint.links
+    return [ServedPort(link, type, url if len(links) == 1 else f"{url}/{link}") for link, type in links.items()]
+
+
+def _port_fault_response(fault: PortFault) -> SoapResponse:
+    """A fault of a partner whom a port has called keeps its name, also where nothing else came with it."""
+    partner = fault.partner
+    if partner is None:
+        code = "Client" if split_name(fault.name)[1] in CLIENT_FAULTS else "Server"
+        return SoapResponse(500, write_fault(fault.text, [fault.element] if fault.element else [], code=code))
+    namespace, local = split_name(partner.name)
+    if namespace == ENVELOPE:
+        return SoapResponse(500, write_fault(partner.message, code=local))
+    response = element_text(partner.data.get("value")) if isinstance(partner.data, dict) else None
+    return SoapResponse(
+        500, write_fault(fault_words(partner), [response or f'<{local} xmlns="{xml_text(namespace)}"/>'])
+    )
+
+
+async def _parse_in_thread(data: bytes | str, read: Callable[[bytes | str], T]) -> T:
+    """What a message says. A large one is read in a thread, so that others have their turn meanwhile."""
+    return await asyncio.to_thread(read, data) if len(data) > THREAD_FROM_BYTES else read(data)
+
+
+def _parse_message(endpoint: Endpoint, action: str, data: bytes | str) -> tuple[InboundOperation, PartValues, str]:
+    """Which operation a message means, the message, and what it is called by whoever sent it."""
+    envelope = read_envelope(data)
+    said, message = read_request(endpoint.world, (each.binding for each in endpoint.inbound), envelope, action)
+    return next(each for each in endpoint.inbound if each.binding is said), message, envelope.message_id
+
+
+def _parse_port_request(data: bytes | str) -> tuple[str, str]:
+    """The one element of a request to a port, and what the request is called."""
+    envelope = read_envelope(data)
+    if len(envelope.body) != 1:
+        raise BadEnvelope("the body of a request to a port is one element; see ?wsdl")
+    return element_of(envelope.body[0]), envelope.message_id
+
+
+def _path_parts(scope: HTTPScope) -> list[str]:
+    return [each for each in scope["path"].removeprefix(SOAP).split("/") if each] or [""]
+
+
+def _action(scope: HTTPScope) -> str:
+    return _header(scope, b"soapaction").strip().strip('"')
+
+
+def _header(scope: HTTPScope, name: bytes) -> str:
+    return next((value for each, value in scope["headers"] if each == name), b"").decode("latin-1")
+
+
+def decode_charset(data: bytes, content_type: str) -> bytes | str:
+    """A message in the encoding that its header says, which goes before what it says itself; else as it came."""
+    said = _CHARSET.search(content_type)
+    encoding = SUPPORTED.get(said.group(1).lower(), "") if said else ""
+    if not encoding or data.startswith(BYTE_ORDER_MARKS):
+        return data
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise BadEnvelope(f"byte {error.start} is none that {encoding} has, though the header says so") from error
+
+
+def _number(xml_text: str) -> int:
+    """Which document is asked for: the first, if none is named; none at all by what is no number."""
+    if not xml_text:
+        return 0
+    return int(xml_text) if xml_text.isascii() and xml_text.isdigit() and len(xml_text) < 4 else -1

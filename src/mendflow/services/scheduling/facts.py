@@ -1,0 +1,61 @@
+"""What scheduling publishes through the hub, and what it asks of whoever stands above it."""
+
+from typing import NamedTuple, Protocol
+
+from mendflow.core.model.ids import JobId
+from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.sync import SyncRequest
+from mendflow.core.scheduling import jobs as life
+from mendflow.services.scheduling.pilot_records import PilotRecord
+
+
+class JobMoved(NamedTuple):
+    """The state of a job has changed."""
+
+    job: Job
+
+
+class AttemptEnding(NamedTuple):
+    """Published before an event of a job is applied to it."""
+
+    job: Job
+    event: life.JobEvent
+
+
+class FailedAttempts(Protocol):
+    """Asked when an attempt failed that would be followed by another."""
+
+    async def attempt_failed(self, job: Job, outcome: Outcome) -> bool:
+        """True ends the job with that outcome instead."""
+        ...
+
+
+class WorkAnnouncer(Protocol):
+    """How the other servers on the store hear of work."""
+
+    def work_waits(self) -> None: ...
+    def summon(self, pilot: PilotRecord) -> None: ...
+
+
+class AttemptHeartbeat(NamedTuple):
+    """A pilot tells that it still runs an attempt of this job."""
+
+    job: JobId
+
+
+class PilotLost(NamedTuple):
+    """A pilot's lease has ended without a word from it."""
+
+    pilot: PilotRecord
+
+
+class SubmittedPilots(Protocol):
+    """Pilots that were submitted to batch systems."""
+
+    def heard(self, request: SyncRequest) -> None:
+        """One of them has come, or leaves."""
+        ...
+
+    def idle_exit_ms(self, submission: str) -> int:
+        """After how long without a job such a pilot is to leave; 0: never."""
+        ...

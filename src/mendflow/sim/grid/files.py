@@ -1,0 +1,61 @@
+"""The files that flows are given: each has a size and a digest, and no content.
+
+The size is what the scene says of a path, of a file's name or of a logical name; otherwise it is that of the file on
+this machine. Nothing is ever read of it."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mendflow.core.model.data import LOGICAL_PREFIX, LogicalFile, Replica, StorageElement
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.values import FileRef
+from mendflow.services.api.local_data import LocalData
+
+ELEMENT = StorageElement(name="grid", url="file:///grid")
+
+
+class VirtualFileStore:
+    """The product's `FileStore`."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self._sizes = sizes
+
+    async def keep(self, name: str, chunks: Any, *, sha256: str = "") -> FileRef:
+        raise AssertionError("files of a grid have no content")
+
+    async def keep_path(self, path: str) -> FileRef:
+        name = Path(path).name
+        size = self._sizes.get(path, self._sizes.get(name))
+        return FileRef(sha256=_digest(path), bytes=_bytes_here(path) if size is None else size, name=name)
+
+    def kept(self, sha256: str) -> Any:
+        raise AssertionError("files of a grid have no content")
+
+    async def size(self, sha256: str) -> int | None:
+        return 0
+
+
+async def register_files(data: LocalData, sizes: Mapping[str, int]) -> None:
+    """Let the product's catalogue know the logical files of a scene."""
+    names = [name for name in sizes if name.startswith(LOGICAL_PREFIX)]
+    if names:
+        await data.put_element(ELEMENT, who="grid")
+    for name in names:
+        place = (Replica(element=ELEMENT.name),)
+        file = LogicalFile(
+            name=name.removeprefix(LOGICAL_PREFIX), sha256=_digest(name), bytes=sizes[name], replicas=place
+        )
+        await data.add_data(file, who="grid")
+
+
+def _bytes_here(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError as error:
+        raise NotFound(f"{path} cannot be found ({error.strerror}); say how large it is") from None
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()

@@ -1,0 +1,181 @@
+"""What lies in the index, and the four things that are done with it: write, fetch, find, refresh.
+
+An item is a document, a chunk of a stream, or a tombstone. Its version is where its last write stands in the history of
+the shard: primary term and sequence number, in one number that only grows. To write at a version is to write under the
+condition that the item's last write is that one.
+
+An item knows who wrote it (its mark, one for each write), and of its last few writes before that, which version each
+made and whose mark it bore. So whoever lost an answer finds out later whether its write happened, even if others have
+written since. A deleted document leaves a tombstone for the same reason."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from mendflow.stores.elastic.http import ClusterClient, ClusterRetries, unavailable
+from mendflow.stores.elastic.indices import store_of
+
+Json = dict[str, Any]
+ItemHistory = list[tuple[int, str]]
+"""Versions that an item had before, the latest first, each with the mark of its writer, if that is known."""
+
+ID_BYTES_MAX = 512
+FETCH_MAX = 500
+SEEN_FIELDS = ("mark", "past", "gone")
+_SEQUENCE_BITS = 40
+
+
+class IndexedItem(msgspec.Struct, frozen=True):
+    id: str
+    version: int
+    source: Json
+
+    @property
+    def mark(self) -> str:
+        return str(self.source["mark"])
+
+    @property
+    def past(self) -> ItemHistory:
+        return [(version, mark) for version, mark in self.source["past"]]
+
+    @property
+    def gone(self) -> bool:
+        return "gone" in self.source
+
+
+class ItemWrite(msgspec.Struct, frozen=True):
+    """One write: at version 0 the item must not be there."""
+
+    id: str
+    at: int
+    source: bytes | None  # JSON; None takes the item away
+
+
+class ItemResult(msgspec.Struct, frozen=True):
+    """`status` is as in HTTP: 409 means that the item is not at the version. If it is no success, `version` is 0."""
+
+    status: int
+    version: int = 0
+    trouble: str = ""
+
+
+def version_of(hit: Json) -> int:
+    sequence: int = hit["_seq_no"]
+    term: int = hit["_primary_term"]
+    return term << _SEQUENCE_BITS | sequence + 1
+
+
+def is_valid_version(version: int) -> bool:
+    """Whether an item may have this version at all."""
+    return version >> _SEQUENCE_BITS > 0 and version & (1 << _SEQUENCE_BITS) - 1 > 0
+
+
+class ItemIndex:
+    def __init__(self, http: ClusterClient) -> None:
+        self.http = http
+        self.index = store_of(http.address)
+
+    async def write(self, lines: Sequence[ItemWrite], patience: ClusterRetries) -> tuple[list[ItemResult], bool]:
+        """What became of each, in order, and whether they may have been carried out once before."""
+        raw = b"".join(_ndjson(line) for line in lines)
+        # An index that somebody deleted must not come back by itself, without its mapping.
+        path = f"/{self.index}/_bulk?require_alias=true&timeout=5s"
+        answer = await self.http.ask("POST", path, raw, patience=patience)
+        return [_made(item) for item in answer.data["items"]], answer.uncertain
+
+    async def copy_to(self, index: str, lines: Sequence[ItemWrite]) -> None:
+        """Write items into an index of history, where they are not yet; all or an error."""
+        raw = b"".join(_ndjson(line) for line in lines)
+        patience = self.http.patience()
+        while True:
+            answer = await self.http.ask("POST", f"/{index}/_bulk?timeout=5s", raw, patience=patience)
+            failed = [made for made in map(_made, answer.data["items"]) if made.status >= 300 and made.status != 409]
+            if not failed:
+                return
+            await patience.rest(failed[0].trouble)
+
+    async def fetch(
+        self, ids: Sequence[str], *fields: str, patience: ClusterRetries | None = None
+    ) -> dict[str, IndexedItem]:
+        """Items as they are now, not as searches see them."""
+        patience = patience or self.http.patience()
+        found: dict[str, IndexedItem] = {}
+        for start in range(0, len(ids), FETCH_MAX):
+            for hit in await self._fetched(self.index, ids[start : start + FETCH_MAX], fields, patience):
+                if hit.get("found"):
+                    found[hit["_id"]] = item(hit)
+        return found
+
+    async def _fetched(
+        self, index: str, ids: Sequence[str], fields: Sequence[str], patience: ClusterRetries
+    ) -> list[Json]:
+        body = msgspec.json.encode({"ids": list(ids)})
+        path = f"/{index}/_mget?_source_includes={','.join((*SEEN_FIELDS, *fields))}"
+        while True:
+            answer = await self.http.ask("POST", path, body, patience=patience)
+            hits: list[Json] = answer.data["docs"]
+            errors = [hit["error"] for hit in hits if "error" in hit]
+            if not errors:
+                return hits
+            # An item that cannot be read just now is not an item that is not there.
+            await self._passing(errors[0], patience)
+
+    async def fetch_from(self, index: str, ids: Sequence[str], *fields: str) -> dict[str, Json]:
+        """Sources from an index of history."""
+        hits = await self._fetched(index, ids, fields, self.http.patience())
+        return {hit["_id"]: hit["_source"] for hit in hits if hit.get("found")}
+
+    async def find(self, search: Json) -> Json:
+        """As of the last refresh. All or an error: never a part."""
+        path = f"/{self.index}/_search?allow_partial_search_results=false"
+        patience = self.http.patience()
+        while True:
+            answer = await self.http.ask("POST", path, msgspec.json.encode(search), patience=patience)
+            if not answer.data["timed_out"] and not answer.data["_shards"]["failed"]:
+                found: Json = answer.data
+                return found
+            await patience.rest("a shard did not answer")
+
+    async def refresh(self) -> None:
+        patience = self.http.patience()
+        while True:
+            answer = await self.http.ask("POST", f"/{self.index}/_refresh", patience=patience)
+            shards = answer.data["_shards"]
+            if shards["successful"] and not shards["failed"]:
+                return
+            await patience.rest("a shard did not answer")
+
+    async def _passing(self, error: Json, patience: ClusterRetries) -> None:
+        what = f"{error['type']}: {error.get('reason', '')}"[:300]
+        if error["type"] == "index_not_found_exception":
+            raise unavailable(
+                self.http.address, f"its index is gone ({what}): restore it, or start again with an empty one"
+            )
+        await patience.rest(what)
+
+
+def item(hit: Json) -> IndexedItem:
+    return IndexedItem(hit["_id"], version_of(hit), hit["_source"])
+
+
+def _ndjson(line: ItemWrite) -> bytes:
+    action: Json = {"_id": line.id}
+    if line.at:
+        action |= {
+            "if_seq_no": (line.at & (1 << _SEQUENCE_BITS) - 1) - 1,
+            "if_primary_term": line.at >> _SEQUENCE_BITS,
+        }
+    if line.source is None:
+        return msgspec.json.encode({"delete": action}) + b"\n"
+    head = msgspec.json.encode({"index" if line.at else "create": action})
+    return head + b"\n" + line.source + b"\n"
+
+
+def _made(answer: Json) -> ItemResult:
+    (result,) = answer.values()
+    status: int = result["status"]
+    if status < 300:
+        return ItemResult(status, version_of(result))
+    error = result["error"]
+    return ItemResult(status, 0, f"{error['type']}: {error.get('reason', '')}"[:300])

@@ -1,0 +1,36 @@
+"""How long a store that is away is tried again, and how long to wait between two tries.
+
+The waits grow, and are not in step with those of other servers, which lost the same store at the same moment."""
+
+import asyncio
+import random
+import time
+
+from mendflow.stores.contract import RETRIES
+
+FIRST_WAIT_S = 0.05
+LONGEST_WAIT_S = 2.0
+
+
+class RetryTimer:
+    """Shared by all tries of one piece of work. It begins with the first failure, or with the first look at it."""
+
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = patience_s
+        self._until = 0.0
+        self._wait_s = FIRST_WAIT_S
+
+    @property
+    def left_s(self) -> float:
+        self._until = self._until or time.monotonic() + self._patience_s
+        return self._until - time.monotonic()
+
+    async def wait(self) -> bool:
+        """Wait for the next try; False if there is none."""
+        left_s = self.left_s
+        if left_s <= 0:
+            return False
+        await asyncio.sleep(min(left_s, self._wait_s * random.uniform(0.5, 1.0)))
+        self._wait_s = min(self._wait_s * 2, LONGEST_WAIT_S)
+        RETRIES.times += 1
+        return True

@@ -1,0 +1,40 @@
+"""What SQLite's errors mean for a person: which file, what is the matter, and what to do."""
+
+import sqlite3
+from pathlib import Path
+
+from mendflow.core.model.errors import StoreUnavailable
+
+_WHAT_TO_DO = {
+    sqlite3.SQLITE_FULL: "there is no space left: free some; writing goes on by itself then",
+    sqlite3.SQLITE_IOERR: "the disk does not take or give data: check its space, its quota and its health",
+    sqlite3.SQLITE_BUSY: "another program holds it locked: close that program, then try again",
+    sqlite3.SQLITE_LOCKED: "another program holds it locked: close that program, then try again",
+    sqlite3.SQLITE_CORRUPT: "it is damaged: put it away for inspection and restore a backup",
+    sqlite3.SQLITE_NOTADB: "it is not a mendflow store: give another file",
+    sqlite3.SQLITE_READONLY: "it may not be written: give yourself write permission to the file and its folder",
+    sqlite3.SQLITE_PERM: "it may not be opened: give yourself permission to the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened: check that its folder exists and that you may write there",
+    sqlite3.SQLITE_NOMEM: "this process has no memory left: give it more",
+}
+_PRIMARY = 0xFF  # the low byte of an extended error code names its family
+
+
+def is_environment_error(error: sqlite3.Error) -> bool:
+    """Whether the surroundings failed, rather than what was asked."""
+    return getattr(error, "sqlite_errorcode", -1) & _PRIMARY in _WHAT_TO_DO
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another program holds the file locked, which may pass."""
+    return getattr(error, "sqlite_errorcode", -1) & _PRIMARY in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def unavailable(path: Path, error: Exception) -> StoreUnavailable:
+    """The sentence for an error of the surroundings."""
+    if isinstance(error, OSError):
+        what = f"it cannot be used ({error.strerror}): check that its folder exists and that you may write there"
+    else:
+        code = getattr(error, "sqlite_errorcode", -1) & _PRIMARY
+        what = f"{_WHAT_TO_DO.get(code, 'SQLite refused')} ({error})"
+    return StoreUnavailable(f"{path}: {what}", path=str(path))

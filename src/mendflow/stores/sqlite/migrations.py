@@ -1,0 +1,85 @@
+"""The SQLite schema, as numbered steps from nothing to the present.
+
+A step is never changed once it is released; a new need is a new step. A file of a newer schema is refused, because
+this version does not know what it would break."""
+
+import sqlite3
+from pathlib import Path
+
+import msgspec
+
+from mendflow.core.model.errors import StoreUnavailable
+
+
+class SqliteMigration(msgspec.Struct, frozen=True):
+    number: int
+    why: str
+    statements: tuple[str, ...]
+
+
+MIGRATIONS = (
+    SqliteMigration(
+        1,
+        "Documents and streams. The fields that people search by are columns that SQLite fills itself from the JSON. "
+        "They stand before the body, so that reading them does not read the body; they have no type, so that a number "
+        "stays a number. Few documents have a status: the others pay nothing for its index.",
+        (
+            """CREATE TABLE documents (
+                 kind       TEXT NOT NULL,
+                 id         TEXT NOT NULL,
+                 version    INTEGER NOT NULL,
+                 by_case    GENERATED ALWAYS AS (json_extract(body, '$.case')) STORED,
+                 by_state   GENERATED ALWAYS AS (json_extract(body, '$.state')) STORED,
+                 by_status  GENERATED ALWAYS AS (json_extract(body, '$.status')) STORED,
+                 body       TEXT NOT NULL,
+                 UNIQUE (kind, id)
+               )""",
+            "CREATE INDEX documents_by_case ON documents (kind, by_case, by_state) WHERE by_case IS NOT NULL",
+            "CREATE INDEX documents_by_state ON documents (kind, by_state)",
+            "CREATE INDEX documents_by_status ON documents (kind, by_status) WHERE by_status IS NOT NULL",
+            """CREATE TABLE entries (
+                 stream    TEXT NOT NULL,
+                 position  INTEGER NOT NULL,
+                 body      BLOB NOT NULL,
+                 PRIMARY KEY (stream, position)
+               ) WITHOUT ROWID""",
+        ),
+    ),
+    SqliteMigration(
+        2,
+        "A version is never given twice, not even to a document that was deleted and made again: they all come from "
+        "one row of numbers, of which blocks are reserved.",
+        (
+            "CREATE TABLE versions (upto INTEGER NOT NULL)",
+            "INSERT INTO versions SELECT coalesce(max(version), 0) FROM documents",
+        ),
+    ),
+)
+
+NEWEST = MIGRATIONS[-1].number
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the file to the newest schema, each step whole or not at all."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS schema_version (number INTEGER NOT NULL PRIMARY KEY, why TEXT NOT NULL)"
+    )
+    present = connection.execute("SELECT coalesce(max(number), 0) FROM schema_version").fetchone()[0]
+    if present > NEWEST:
+        raise StoreUnavailable(
+            f"{path} was written by a newer mendflow (schema {present}; this one knows up to {NEWEST}): "
+            "upgrade mendflow, or give it another file",
+            path=str(path),
+            schema=present,
+        )
+    for step in MIGRATIONS[present:]:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in step.statements:
+                connection.execute(statement)
+            connection.execute("INSERT INTO schema_version (number, why) VALUES (?, ?)", (step.number, step.why))
+            connection.execute("COMMIT")
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise

@@ -1,0 +1,188 @@
+"""Every SQL statement of the SQLite store, named and described; and how a search becomes SQL.
+
+Values are always bound, never written into the text; a field path is checked before it comes here, and is bound too."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.values import Value
+from mendflow.stores.contract import FieldCondition, StoredDocument
+from mendflow.stores.fields import field_of
+
+PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",  # a commit that returned has been synced to the disk
+    "PRAGMA wal_autocheckpoint = 4000",  # 16 MB between checkpoints: each costs two more syncs
+    "PRAGMA cache_size = -32000",
+    "PRAGMA temp_store = MEMORY",
+)
+
+WAIT_FOR_NO_LOCK = "PRAGMA busy_timeout = 0"
+"""The writer works on the event loop and must not block it; where it can wait for a lock, it does so itself."""
+
+VERSION = "SELECT version FROM documents WHERE kind = ? AND id = ?"
+
+VERSIONS = """
+-- The versions of many documents in one answer: a JSON list of [kind, id, version]; absent ones are left out.
+SELECT json_group_array(json_array(d.kind, d.id, d.version))
+FROM json_each(?) k JOIN documents d ON d.kind = k.value->>0 AND d.id = k.value->>1
+"""
+
+LENGTHS = """
+-- The lengths of many streams in one answer: a JSON list of [stream, length].
+SELECT json_group_array(json_array(k.value,
+         (SELECT coalesce(max(e.position) + 1, 0) FROM entries e WHERE e.stream = k.value)))
+FROM json_each(?) k
+"""
+
+RESERVED = "SELECT upto FROM versions"
+
+RESERVE = "UPDATE versions SET upto = ?"
+"""Versions up to this number may be given out; noted before the first of them is."""
+
+PUT = (
+    "INSERT INTO documents (kind, id, version, body) VALUES ",
+    "(?, ?, ?, CAST(? AS TEXT))",
+    " ON CONFLICT (kind, id) DO UPDATE SET version = excluded.version, body = excluded.body",
+)
+"""Write documents whole; the writer has compared their versions before. The middle part is said once a row."""
+
+APPEND = ("INSERT INTO entries (stream, position, body) VALUES ", "(?, ?, ?)", "")
+"""Add entries at their positions; the writer has compared the streams' lengths before."""
+
+DELETE = """
+-- Remove many documents; the parameter is a JSON list of [kind, id].
+DELETE FROM documents WHERE rowid IN (
+  SELECT d.rowid FROM json_each(?) k JOIN documents d ON d.kind = k.value->>0 AND d.id = k.value->>1)
+"""
+
+GET = "SELECT version, body FROM documents WHERE kind = ? AND id = ?"
+
+GET_MANY = """
+-- The documents of one kind with the ids of a JSON list.
+SELECT d.id, d.version, d.body FROM json_each(?2) k JOIN documents d ON d.kind = ?1 AND d.id = k.value ORDER BY k.key
+"""
+
+READ = "SELECT body FROM entries WHERE stream = ? AND position >= ? ORDER BY position LIMIT ?"
+
+LENGTH = "SELECT coalesce(max(position) + 1, 0) FROM entries WHERE stream = ?"
+
+SCAN_FIRST = "SELECT id, version, body FROM documents WHERE kind = ? AND id >= ? ORDER BY id LIMIT ?"
+SCAN_NEXT = "SELECT id, version, body FROM documents WHERE kind = ? AND id > ? ORDER BY id LIMIT ?"
+
+_COLUMNS = {"case": "by_case", "state": "by_state", "status": "by_status"}
+_ID_AFTER_SEARCH = "+id"  # the plus keeps SQLite from walking all documents by id just to have them in order
+_COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+Params = list[Any]
+"""What is bound to a statement."""
+
+
+def many(statement: tuple[str, str, str], rows: int) -> str:
+    """A statement for several rows at once: one step of SQLite, so the interpreter is given up and taken back once."""
+    head, row, tail = statement
+    return head + ",".join([row] * rows) + tail
+
+
+def search(
+    kind: str,
+    where: Sequence[FieldCondition],
+    order_by: str,
+    descending: bool,
+    limit: int,
+    offset: int,
+    after: StoredDocument | None = None,
+) -> tuple[str, Params]:
+    """Documents that fulfil every condition, in order; equal ones by id, so that pages never overlap, and shorter ids
+    first, so that numbers at their end are in order."""
+    condition, params = _conditions(kind, where)
+    way = " DESC" if descending else ""
+    order = f"{_ID_AFTER_SEARCH if where else 'id'}{way}"
+    if after is not None:
+        behind, more = _behind(after, order_by, descending) if order_by else (_id_behind(descending), [after.id])
+        condition += f" AND {behind}"
+        params += more
+    if order_by:
+        expression, more = _field(order_by)
+        order = f"{expression}{way}, length(id){way}, id{way}"
+        params += more
+    sql = f"SELECT id, version, body FROM documents WHERE {condition} ORDER BY {order} LIMIT ? OFFSET ?"
+    return sql, [*params, limit, offset]
+
+
+def _id_behind(descending: bool) -> str:
+    return "id < ?" if descending else "id > ?"
+
+
+def _behind(after: StoredDocument, order_by: str, descending: bool) -> tuple[str, Params]:
+    """What comes after a document in the order of a field. Null is before everything, and equal only to itself."""
+    field, path = _field(order_by)
+    value = field_of(msgspec.json.decode(after.body), order_by)
+    beyond = "<" if descending else ">"
+    alike, ids = f"(length(id), id) {beyond} (?, ?)", [len(after.id), after.id]
+    if value is None:
+        later = f" OR {field} IS NOT NULL" if not descending else ""
+        return f"(({field} IS NULL AND {alike}){later})", [*path, *ids, *(path if later else [])]
+    bound = value if isinstance(value, (bool, int, float, str)) else msgspec.json.encode(value).decode()
+    later = f" OR {field} IS NULL" if descending else ""
+    part = f"({field} {beyond} ? OR ({field} = ? AND {alike}){later})"
+    return part, [*path, bound, *path, bound, *ids, *(path if later else [])]
+
+
+def count(kind: str, where: Sequence[FieldCondition], by: str) -> tuple[str, Params]:
+    """How many documents fulfil every condition, for each value of a field as text."""
+    condition, params = _conditions(kind, where)
+    if not by:
+        return f"SELECT '', count(*) FROM documents WHERE {condition}", params
+    expression, more = _field(by)
+    if by not in _COLUMNS:
+        path = _path(by)
+        expression = f"CASE json_type(body, ?) WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE {expression} END"
+        more = [path, *more]
+    return f"SELECT {expression} AS value, count(*) FROM documents WHERE {condition} GROUP BY value", more + params
+
+
+def _conditions(kind: str, where: Sequence[FieldCondition]) -> tuple[str, Params]:
+    parts, params = ["kind = ?"], [kind]
+    for each in where:
+        part, more = _condition(each)
+        parts.append(part)
+        params += more
+    return " AND ".join(parts), params
+
+
+def _condition(where: FieldCondition) -> tuple[str, Params]:
+    field, path = _field(where.field)
+    value = where.value
+    match where.op:
+        case "eq":
+            return (f"{field} IS NULL", path) if value is None else (f"{field} = ?", [*path, value])
+        case "ne":
+            return f"{field} IS NOT ?", [*path, value]
+        case "in":
+            return _within(field, path, value)
+    # The type in the JSON, not in SQLite, where true and false are numbers.
+    types = "('text')" if isinstance(value, str) else "('integer', 'real')"
+    part = f"(json_type(body, ?) IN {types} AND {field} {_COMPARISONS[where.op]} ?)"
+    return part, [_path(where.field), *path, value]
+
+
+def _within(field: str, path: Params, values: Sequence[Value]) -> tuple[str, Params]:
+    given = msgspec.json.encode([value for value in values if value is not None]).decode()
+    part = f"{field} IN (SELECT value FROM json_each(?))"
+    if None in values:
+        return f"({part} OR {field} IS NULL)", [*path, given, *path]
+    return part, [*path, given]
+
+
+def _field(field: str) -> tuple[str, Params]:
+    """The expression for a field, and what it binds."""
+    column = _COLUMNS.get(field)
+    return (column, []) if column else ("json_extract(body, ?)", [_path(field)])
+
+
+def _path(field: str) -> str:
+    """Each name is quoted: one that begins with a digit is a name too."""
+    return "$" + "".join(f'."{name}"' for name in field.split("."))

@@ -1,0 +1,175 @@
+"""The store in one SQLite file: the embedded default.
+
+One thread writes, in groups (writer.py). Reads have connections of their own, and a write-ahead log never
+makes them wait: a point read is so short that it is done on the spot, anything longer goes to a reading thread.
+A lock beside the file keeps a second server out."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from mendflow.core.model.errors import StoreUnavailable
+from mendflow.stores.contract import FieldCondition, StoredDocument, Write, WriteConflict, WriteDone
+from mendflow.stores.fields import check
+from mendflow.stores.file_lock import FileLock
+from mendflow.stores.sqlite import queries as sql
+from mendflow.stores.sqlite.errors import unavailable
+from mendflow.stores.sqlite.migrations import migrate
+from mendflow.stores.sqlite.writer import SqliteWriter
+
+SCAN_PAGE = 1000
+INLINE_IDS_MAX = 32
+BUSY_SECONDS = 5.0
+
+Rows = list[tuple[Any, ...]]
+T = TypeVar("T")
+
+
+class SqliteStore:
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path).absolute()
+        self._lock = FileLock(self._path)
+        self._opened: _Opened | None = None
+
+    async def open(self) -> None:
+        assert self._opened is None, "opened twice"
+        loop = asyncio.get_running_loop()
+        self._opened = await asyncio.to_thread(self._told, lambda: _open(self._path, self._lock, loop))
+
+    async def close(self) -> None:
+        """Waits for what is queued; what is asked after this is refused."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.writer.finish()
+            await asyncio.to_thread(self._told, opened.close)
+            self._lock.release()
+
+    async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
+        return await self._ready().writer.put(writes) if writes else []
+
+    async def get(self, kind: str, id: str) -> StoredDocument | None:
+        rows = self._told(lambda: self._ready().loop_reader.execute(sql.GET, (kind, id)).fetchall())
+        return StoredDocument(kind, id, *rows[0]) if rows else None
+
+    async def get_many(self, kind: str, ids: Sequence[str]) -> list[StoredDocument]:
+        params = (kind, msgspec.json.encode(list(dict.fromkeys(ids))).decode())
+        if len(ids) <= INLINE_IDS_MAX:
+            rows = self._told(lambda: self._ready().loop_reader.execute(sql.GET_MANY, params).fetchall())
+        else:
+            rows = await self._rows(sql.GET_MANY, params)
+        return _documents(kind, rows)
+
+    async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
+        return [row[0] for row in await self._rows(sql.READ, (stream, start, limit))]
+
+    async def length(self, stream: str) -> int:
+        (row,) = self._told(lambda: self._ready().loop_reader.execute(sql.LENGTH, (stream,)).fetchall())
+        return int(row[0])
+
+    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
+        statement, after = sql.SCAN_FIRST, prefix
+        while page := _documents(kind, await self._rows(statement, (kind, after, SCAN_PAGE))):
+            for document in page:
+                if not document.id.startswith(prefix):
+                    return
+                yield document
+            statement, after = sql.SCAN_NEXT, page[-1].id
+
+    async def search(
+        self,
+        kind: str,
+        where: Sequence[FieldCondition] = (),
+        *,
+        order_by: str = "",
+        descending: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+        after: StoredDocument | None = None,
+    ) -> list[StoredDocument]:
+        check(where, order_by)
+        return _documents(kind, await self._rows(*sql.search(kind, where, order_by, descending, limit, offset, after)))
+
+    async def count(self, kind: str, where: Sequence[FieldCondition] = (), *, by: str = "") -> dict[str, int]:
+        check(where, by)
+        return {_text(value): number for value, number in await self._rows(*sql.count(kind, where, by))}
+
+    async def refresh(self) -> None:
+        """Nothing lags here."""
+        self._ready()
+
+    async def _rows(self, statement: str, params: Sequence[Any]) -> Rows:
+        opened = self._ready()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            opened.reading, self._told, lambda: opened.thread_reader.execute(statement, params).fetchall()
+        )
+
+    def _ready(self) -> "_Opened":
+        if self._opened is None:
+            raise StoreUnavailable(f"{self._path} is not open: open the store before use", path=str(self._path))
+        return self._opened
+
+    def _told(self, work: Callable[[], T]) -> T:
+        """Do it, and turn what the disk or SQLite say into a sentence."""
+        try:
+            return work()
+        except (sqlite3.Error, OSError) as error:
+            raise unavailable(self._path, error) from error
+
+
+class _Opened:
+    """What an open store holds: the writer, a connection for reads on the spot, and one for the reading thread."""
+
+    def __init__(self, main: sqlite3.Connection, path: Path, loop: asyncio.AbstractEventLoop) -> None:
+        self.main = main
+        self.writer = SqliteWriter(main, path, loop)
+        self.loop_reader = _reader(path)
+        self.thread_reader = _reader(path)
+        self.reading = ThreadPoolExecutor(1, thread_name_prefix="sqlite-reader")
+
+    def close(self) -> None:
+        self.reading.shutdown()
+        for connection in (self.loop_reader, self.thread_reader, self.main):
+            connection.close()
+
+
+def _open(path: Path, lock: FileLock, loop: asyncio.AbstractEventLoop) -> _Opened:
+    lock.acquire()
+    try:
+        main = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            for pragma in sql.PRAGMAS:
+                main.execute(pragma)
+            migrate(main, path)
+            main.execute(sql.WAIT_FOR_NO_LOCK)
+            return _Opened(main, path, loop)
+        except BaseException:
+            main.close()
+            raise
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    """Texts come back as the bytes that they are on disk: a body is wanted so, and nothing is decoded in vain."""
+    address = f"file:{quote(str(path))}?mode=ro"
+    connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection.text_factory = bytes
+    return connection
+
+
+def _documents(kind: str, rows: Rows) -> list[StoredDocument]:
+    return [StoredDocument(kind, id.decode(), version, body) for id, version, body in rows]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,295 @@
+"""The one who writes to the SQLite file, and groups commits.
+
+Whoever writes leaves a batch and awaits its answer. All that has gathered becomes one transaction: the present
+versions of everything named are looked up, each compare-and-set is decided in order from those, and the last body of
+each document is written. One sync to disk then answers every batch at once. Deciding from versions that were just
+read, or that this writer itself wrote last, is safe because the file's lock keeps every other writer out.
+
+The statements of a small group run on the event loop, a few microseconds a write; only the commit, which waits for the
+disk, goes to a thread, unless the group is tiny and the disk fast. Running the statements there would be slower: the
+interpreter's lock is given up around every step of SQLite, and a busy event loop is slow to give it back. A large group
+does go to the thread whole, and so does one that meets any trouble, because there is time for it there."""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import msgspec
+
+from mendflow.stores.contract import Append, Delete, Put, Write, WriteConflict, WriteDone
+from mendflow.stores.fields import BadDocument
+from mendflow.stores.sqlite import queries as sql
+from mendflow.stores.sqlite.errors import is_busy, is_environment_error, unavailable
+from mendflow.stores.write_batches import WriteBatch, WriteOutcomes, resolve, take_group
+
+Key = tuple[str, str]
+
+ON_THE_LOOP_WRITES_MAX = 512
+"""A group up to this size holds the event loop for a few milliseconds at most."""
+
+COMMIT_HERE_WRITES_MAX = 16
+COMMIT_HERE_MS_MAX = 1.0
+"""A small group on a disk that syncs this fast is committed on the spot: to wake a thread for it, and to be woken by it
+in turn, takes about as long as the sync, and whoever wrote so little waits for just this answer."""
+
+REMEMBERED_MAX = 20_000
+"""Of so many documents and streams the writer remembers what it wrote last, and need not look."""
+
+VERSIONS_RESERVED = 1_000_000
+"""So many versions are noted as given out at once: one more write in a million, and numbers that are left out harm
+nobody."""
+
+LOOK_ONE_BY_ONE_MAX = 4
+
+LOCKED_SECONDS_MAX = 5.0
+"""How long to wait for another program that holds the file locked."""
+
+_ROWS = (256, 128, 64, 32, 16, 8, 4, 2, 1)
+_PUTS = [(rows, sql.many(sql.PUT, rows)) for rows in _ROWS]
+_APPENDS = [(rows, sql.many(sql.APPEND, rows)) for rows in _ROWS]
+
+
+class SqliteWriter:
+    """Give it an open connection that waits for no lock; from then on that connection is the writer's own."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, loop: asyncio.AbstractEventLoop) -> None:
+        self._transaction = Transaction(connection)
+        self._path = path
+        self._loop = loop
+        self._gathered: list[WriteBatch] = []
+        self._at_work = False
+        self._idle: asyncio.Future[None] | None = None
+        self._commit_ms = COMMIT_HERE_MS_MAX  # the running mean; until it is known, commits go to the thread
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="sqlite-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, writes: Sequence[Write]) -> "asyncio.Future[WriteOutcomes]":
+        future: asyncio.Future[WriteOutcomes] = self._loop.create_future()
+        self._gathered.append((writes, future))
+        if not self._at_work:
+            self._at_work = True
+            self._loop.call_soon(self._next_group)
+        return future
+
+    async def finish(self) -> None:
+        """Returns when everything that was put is on disk."""
+        if self._at_work:
+            self._idle = self._loop.create_future()
+            await self._idle
+        self._work.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _next_group(self) -> None:
+        group, self._gathered, writes = take_group(self._gathered)
+        if not group:
+            self._at_work = False
+            if self._idle is not None:
+                self._idle.set_result(None)
+            return
+        if writes <= ON_THE_LOOP_WRITES_MAX:
+            try:
+                answers = self._transaction.prepare(group)
+            except Exception:  # noqa: BLE001 - whatever it is, the thread meets it again and has time to sort it out
+                self._transaction.roll_back()
+            else:
+                if writes <= COMMIT_HERE_WRITES_MAX and self._commit_ms < COMMIT_HERE_MS_MAX:
+                    self._resolve(group, self._committed(group, answers))
+                else:
+                    self._work.put(lambda: self._tell(group, self._committed(group, answers)))
+                return
+        self._work.put(lambda: self._tell(group, self._answers(group)))
+
+    def _resolve(self, group: list[WriteBatch], answers: list[WriteOutcomes | Exception]) -> None:
+        resolve(group, answers)
+        # Those who waited run before this, and what they write in turn joins the next group.
+        self._loop.call_soon(self._next_group)
+
+    # From here on: in the thread.
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+
+    def _tell(self, group: list[WriteBatch], answers: list[WriteOutcomes | Exception]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._resolve, group, answers)
+        except RuntimeError:
+            return  # the event loop has ended: nobody is left to be told
+
+    def _committed(self, group: list[WriteBatch], answers: list[WriteOutcomes]) -> list[WriteOutcomes | Exception]:
+        started = time.perf_counter()
+        try:
+            self._transaction.commit()
+        except sqlite3.Error as error:
+            self._transaction.roll_back()
+            return [unavailable(self._path, error)] * len(group)
+        self._commit_ms += 0.1 * ((time.perf_counter() - started) * 1000 - self._commit_ms)
+        return list(answers)
+
+    def _answers(self, group: list[WriteBatch]) -> list[WriteOutcomes | Exception]:
+        try:
+            return self._committed(group, self._when_unlocked(group))
+        except Exception as error:  # noqa: BLE001 - the thread must live, and whoever waits must hear of anything
+            self._transaction.roll_back()
+            if isinstance(error, sqlite3.Error) and is_environment_error(error):
+                return [unavailable(self._path, error)] * len(group)
+            if len(group) == 1:
+                return [BadDocument(f"this cannot be stored: {error}; a document must be JSON, and ids plain text")]
+        # One batch holds something that cannot be stored. Alone, each finds its own answer.
+        return [self._answers([batch])[0] for batch in group]
+
+    def _when_unlocked(self, group: list[WriteBatch]) -> list[WriteOutcomes]:
+        give_up_at = time.monotonic() + LOCKED_SECONDS_MAX
+        while True:
+            try:
+                return self._transaction.prepare(group)
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or time.monotonic() > give_up_at:
+                    raise
+            self._transaction.roll_back()
+            time.sleep(0.02)
+
+
+class Transaction:
+    """A group of batches as one SQLite transaction, in a handful of statements."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        # As committed: nobody else writes to the file.
+        self._versions: dict[Key, int] = {}
+        self._lengths: dict[str, int] = {}
+        self._version = self._reserved = int(connection.execute(sql.RESERVED).fetchone()[0])
+        self._prepared = GroupChanges({}, {}, 0)
+
+    def prepare(self, group: list[WriteBatch]) -> list[WriteOutcomes]:
+        """Everything but the commit."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        changes = self._look(group)
+        answers = [changes.decide(writes) for writes, _ in group]
+        self._version = changes.version
+        if self._version > self._reserved:
+            self._reserved = self._version + VERSIONS_RESERVED
+            self._connection.execute(sql.RESERVE, (self._reserved,))
+        self._write(changes)
+        self._prepared = changes
+        return answers
+
+    def commit(self) -> None:
+        self._connection.commit()
+        self._remember(self._prepared)
+
+    def _remember(self, changes: "GroupChanges") -> None:
+        for known in (self._versions, self._lengths):
+            if len(known) > REMEMBERED_MAX:
+                known.clear()
+        self._versions.update(changes.versions)
+        self._lengths.update(changes.lengths)
+
+    def roll_back(self) -> None:
+        self._versions.clear()
+        self._lengths.clear()
+        self._reserved = 0  # whatever was reserved in this transaction is not; the next one does it again
+        try:
+            self._connection.rollback()
+        except sqlite3.Error:
+            return  # SQLite has rolled back by itself, which it does when the disk fails under it
+
+    def _look(self, group: list[WriteBatch]) -> "GroupChanges":
+        """What the group's documents and streams are at now."""
+        keys: set[Key] = set()
+        streams: set[str] = set()
+        for writes, _ in group:
+            for write in writes:
+                if isinstance(write, Append):
+                    streams.add(write.stream)
+                else:
+                    keys.add((write.kind, write.id))
+        return GroupChanges(self._versions_of(keys), self._lengths_of(streams), self._version)
+
+    def _versions_of(self, keys: set[Key]) -> dict[Key, int]:
+        versions = {key: self._versions[key] for key in keys if key in self._versions}
+        unknown = keys.difference(versions)
+        if len(unknown) <= LOOK_ONE_BY_ONE_MAX:
+            for key in unknown:
+                row = self._connection.execute(sql.VERSION, key).fetchone()
+                versions[key] = row[0] if row else 0
+        else:
+            versions.update(((kind, id), version) for kind, id, version in self._ask(sql.VERSIONS, unknown))
+        return versions
+
+    def _lengths_of(self, streams: set[str]) -> dict[str, int]:
+        lengths = {stream: self._lengths[stream] for stream in streams if stream in self._lengths}
+        unknown = streams.difference(lengths)
+        if unknown:
+            lengths.update(self._ask(sql.LENGTHS, unknown))
+        return lengths
+
+    def _ask(self, statement: str, about: set[Key] | set[str]) -> Any:
+        (answer,) = self._connection.execute(statement, (msgspec.json.encode(about).decode(),)).fetchone()
+        return msgspec.json.decode(answer)
+
+    def _write(self, changes: "GroupChanges") -> None:
+        rows: list[str | int | bytes] = []
+        gone: list[Key] = []
+        for key, body in changes.bodies.items():
+            if body is None:
+                gone.append(key)
+            else:
+                rows += (*key, changes.versions[key], body)
+        if gone:
+            self._connection.execute(sql.DELETE, (msgspec.json.encode(gone).decode(),))
+        self._insert(_PUTS, 4, rows)
+        self._insert(_APPENDS, 3, changes.entries)
+
+    def _insert(self, statements: list[tuple[int, str]], width: int, params: list[str | int | bytes]) -> None:
+        """Many rows in few statements, of sizes that stay prepared."""
+        start = 0
+        for rows, statement in statements:
+            span = rows * width
+            while len(params) - start >= span:
+                self._connection.execute(statement, params[start : start + span])
+                start += span
+
+
+class GroupChanges:
+    """A group decided in memory: what is there now, and what is to be written when the group is complete. `version` is
+    the last that was given out."""
+
+    def __init__(self, versions: dict[Key, int], lengths: dict[str, int], version: int) -> None:
+        self.versions = versions
+        self.lengths = lengths
+        self.version = version
+        self.bodies: dict[Key, bytes | None] = {}
+        self.entries: list[str | int | bytes] = []
+
+    def decide(self, writes: Sequence[Write]) -> WriteOutcomes:
+        return [self._append(write) if isinstance(write, Append) else self._document(write) for write in writes]
+
+    def _document(self, write: Put | Delete) -> WriteDone | WriteConflict:
+        key = (write.kind, write.id)
+        actual = self.versions.get(key, 0)
+        if actual != write.expected:
+            return WriteConflict(write.kind, write.id, write.expected, actual)
+        if isinstance(write, Put):
+            self.version += 1
+            self.versions[key] = self.version
+            self.bodies[key] = write.body
+            return WriteDone(self.version)
+        self.versions[key] = 0
+        self.bodies[key] = None
+        return WriteDone(0)
+
+    def _append(self, write: Append) -> WriteDone | WriteConflict:
+        actual = self.lengths.get(write.stream, 0)
+        if actual != write.expected:
+            return WriteConflict("stream", write.stream, write.expected, actual)
+        for position, body in enumerate(write.entries, actual):
+            self.entries += (write.stream, position, body)
+        self.lengths[write.stream] = actual + len(write.entries)
+        return WriteDone(actual + len(write.entries))

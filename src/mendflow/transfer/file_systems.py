@@ -1,0 +1,108 @@
+"""From a storage element to something that speaks its protocol.
+
+Secrets stand in the environment, and only their names in the element: `env:NAME`. What was read from there is known
+here, so that no sentence which leaves this room has it in it."""
+
+import importlib
+import inspect
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mendflow.core.data.protocols import WITH_RENAME
+from mendflow.core.model.data import StorageElement
+from mendflow.transfer.addresses import shown
+from mendflow.transfer.errors import BadFileUrl, TransferFailed
+
+ENV: Final = "env:"
+OWN: Final = "MENDFLOW_"
+"""What the names of variables begin with whose values go to our own servers and nowhere else."""
+
+SECRET_NAMES: Final = ("key", "secret", "token", "password", "passphrase", "credential", "sas")
+CONNECT_S_MAX: Final = 10.0
+EXTRAS: Final = {"s3": "mendflow[s3]", "s3a": "mendflow[s3]"}
+
+
+def options_of(element: StorageElement, environment: Mapping[str, str]) -> tuple[dict[str, Any], frozenset[str]]:
+    """The options for its protocol, and those texts in them that nobody may see. A name with dots stands for a map in a
+    map: `client_kwargs.region_name`."""
+    options: dict[str, Any] = {}
+    secrets: set[str] = set()
+    for name, value in element.options.items():
+        if isinstance(value, str) and value.startswith(ENV):
+            variable = value.removeprefix(ENV)
+            if variable.startswith(OWN):
+                raise BadFileUrl(f"storage element {element.name} wants {variable}, which is not for storage elements")
+            if variable not in environment:
+                raise BadFileUrl(f"storage element {element.name} wants the variable {variable}, which is not set here")
+            value = environment[variable]
+            secrets.add(value)
+        elif isinstance(value, str) and any(part in name.lower() for part in SECRET_NAMES):
+            secrets.add(value)
+        inner = options
+        *outer, last = name.split(".")
+        for part in outer:
+            inner = inner.setdefault(part, {})
+        inner[last] = value
+    return options, frozenset(text for text in secrets if len(text) > 2)
+
+
+def file_system(protocol: str, options: Mapping[str, Any], timeout_ms: int) -> Any:
+    """A file system of a protocol."""
+    kind = _kind(protocol)
+    try:
+        made = kind(**_with_times(protocol, options, timeout_ms), skip_instance_cache=True, use_listings_cache=False)
+    except (TypeError, ValueError, KeyError, ImportError) as error:
+        raise BadFileUrl(f"{protocol}:// does not take these options: {error}") from None
+    except Exception as error:  # noqa: BLE001 - some protocols connect here, and each raises what it likes
+        raise TransferFailed(f"{protocol}:// cannot be reached: {error}", passing=True) from None
+    if protocol in ("s3", "s3a"):
+        made.retries = 1  # tries are counted in one place
+    return made
+
+
+def options_from_url(protocol: str, url: str) -> dict[str, Any]:
+    """What a URL says of the machine to speak to: its name, and who we are there. Protocols that want to be told it
+    take it from there; others find it in the URL themselves."""
+    if protocol not in WITH_RENAME:
+        return {}
+    parts = urllib.parse.urlsplit(url)
+    kind = _kind(protocol)
+    known = inspect.signature(kind.__init__).parameters
+    said = {"host": parts.hostname, "port": parts.port, "hostid": parts.netloc}
+    for name, given in (("username", parts.username), ("user", parts.username), ("password", parts.password)):
+        said[name] = urllib.parse.unquote(given) if given else None
+    if protocol in ("sftp", "ssh"):  # which pass on whatever they are told
+        return {name: said[name] for name in ("host", "port", "username", "password") if said[name]}
+    return {name: value for name, value in said.items() if value and name in known}
+
+
+def _kind(protocol: str) -> Any:
+    """What fsspec has for a protocol. Loaded when first wanted: most pilots never do, and all would start later."""
+    library = importlib.import_module("fsspec")
+    try:
+        return library.get_filesystem_class(protocol)
+    except ImportError:
+        wanted = EXTRAS.get(protocol, f"what fsspec needs for {protocol}")
+        raise BadFileUrl(f"{protocol}:// cannot be spoken here: install {wanted}") from None
+
+
+def _with_times(protocol: str, options: Mapping[str, Any], timeout_ms: int) -> dict[str, Any]:
+    seconds = timeout_ms / 1000
+    if protocol in ("s3", "s3a"):
+        usual = {
+            "connect_timeout": min(seconds, CONNECT_S_MAX),
+            "read_timeout": seconds,
+            "retries": {"max_attempts": 1},
+        }
+        return {**options, "config_kwargs": {**usual, **options.get("config_kwargs", {})}}
+    if protocol in ("sftp", "ssh", "ftp"):
+        return {"timeout": seconds, **options}
+    return dict(options)
+
+
+def redacted(text: str, secrets: frozenset[str]) -> str:
+    """The text without any secret, and with no password in a URL."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return " ".join(shown(word) if "://" in word else word for word in text.split(" "))
