@@ -20,7 +20,7 @@ _decode_job = msgspec.json.Decoder(Job).decode
 
 
 class DomainReader:
-    """`server.runtime` holds the services; it is replaced as a whole when they are built anew after the store was away."""
+    """`server.runtime` holds the services; it is replaced as a whole when they are built anew."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
