@@ -87,7 +87,7 @@ async def test_a_case_that_is_over_is_exported_by_anybody_although_its_letter_wa
         await one.served.stop()  # and nobody needs to ask there
         async with two.client() as client:
             file = await client.export(tmp_path / "s.archive", [case])
-        assert ("tree", case) in [(type(each).__name__.lower(), each.root) for each in records_of(file)]
+        assert ("treerecord", case) in [(type(each).__name__.lower(), each.root) for each in records_of(file)]
 
 
 async def test_a_server_that_cannot_be_asked_is_named_with_its_address(
