@@ -62,7 +62,7 @@ async def test_a_rerun_takes_over_the_jobs_of_the_cases_that_the_same_items_call
     await pilot.run_all(ok)
     assert (await domain.case(second)).status == "completed"
     how = await jobs_of_calls(domain, second)
-    assert [name for name, word in how.items() if word.startswith("taken over")] == ["first 2", "first 1", "then 1"]
+    assert [name for name, word in how.items() if word.startswith("cached")] == ["first 2", "first 1", "then 1"]
     assert how["then 2"] == "run again: it did not complete in the earlier case"
 
 
@@ -87,7 +87,7 @@ async def test_a_called_case_that_is_run_again_goes_on_taking_over_after_a_resta
     await pilot.run_all(ok)
     how = await jobs_of_calls(domain, (await domain.case("last")).id)
     assert how["first 1"] == "run again: its command changed"
-    assert how["then 1"].startswith("taken over")
+    assert how["then 1"].startswith("cached")
 
 
 async def test_a_call_that_is_over_is_listed_with_its_case_and_counted_after_a_restart(

@@ -160,14 +160,14 @@ class VirtualCache:
 
     def _make_room(self, digest: str, bytes: int) -> bool:
         if bytes > self.shelf.free_bytes and self._on_host:
-            self.shelf.size_bytes = self._evict_for(digest)
+            self.shelf.size_bytes = self._own_part(digest)
         victims = self.shelf.victims(bytes)
         for digest in victims or ():
             self.shelf.evict(digest)
             self._news.gone(digest)
         return victims is not None
 
-    def _evict_for(self, coming: str) -> int:
+    def _own_part(self, coming: str) -> int:
         """What this cache may hold beside those on its host with that file: one that several have links to counts
         once."""
         near = self._neighbours()
