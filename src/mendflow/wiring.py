@@ -42,7 +42,7 @@ from mendflow.server.runner import serve
 from mendflow.server.soap.caller import HttpCaller
 from mendflow.server.webhook_posts import HttpPoster
 from mendflow.services.api.case_locator import CaseLocator
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.api.soap_endpoint import LocalSoapGateway
 from mendflow.services.base.clock import SystemClock, steady_ms, steady_name
@@ -124,7 +124,7 @@ class RunningServer:
     """`pilot_token` is what local pilots show; empty where no token is wanted. `place` is what it serves from, as
     people are told."""
 
-    def __init__(self, url: str, place: str, pilot_token: str, domain: LocalDomain, server: Server) -> None:
+    def __init__(self, url: str, place: str, pilot_token: str, domain: Domain, server: Server) -> None:
         self.url = url
         self.place = place
         self.pilot_token = pilot_token
@@ -300,7 +300,7 @@ async def _serve_http(
     peers: PeerIdentity | None,
     grounds: SiteFolders,
 ) -> AsyncIterator[RunningServer]:
-    data, domain = options.data, LocalDomain(server, elsewhere=peers.peers if peers is not None else None)
+    data, domain = options.data, Domain(server, elsewhere=peers.peers if peers is not None else None)
     try:
         await server.open()
         file_store.open()

@@ -10,7 +10,7 @@ from mendflow.cli.deployment import deploy as give_flow
 from mendflow.cli.flow_files import is_flow_file, load_one
 from mendflow.cli.inputs import json_or_text, read_inputs, upload_inputs
 from mendflow.cli.options import CaseArgument, Inputs, InputsFile, complete_from_server
-from mendflow.cli.printing import print_json, say
+from mendflow.cli.printing import print_answer, print_json, say
 from mendflow.client import Client
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
@@ -86,10 +86,7 @@ def start(
         return await client.start(meant.name, kept, cache_from=cache_from, key=key, notify=notify)
 
     view = context.run(begin)
-    if context.json:
-        print_json(view)
-    else:
-        say(f"{view.id} started; see it with mendflow watch {view.id}")
+    print_answer(context.json, view, f"{view.id} started; see it with mendflow watch {view.id}")
 
 
 @app.command("suspend")
@@ -157,10 +154,7 @@ def _apply(
     context: CommandContext, change: Callable[[Client], Awaitable[CaseView]], sentence: Callable[[CaseView], str]
 ) -> None:
     view = context.run(change)
-    if context.json:
-        print_json(view)
-    else:
-        say(sentence(view))
+    print_answer(context.json, view, sentence(view))
 
 
 def _subject_text(item: str, done: str) -> Callable[[CaseView], str]:

@@ -5,7 +5,7 @@ straight to its handler, and all else to the routes."""
 
 import asyncio
 from functools import cache, partial
-from typing import Any, cast
+from typing import cast
 
 from litestar import Litestar, Router
 from litestar.di import Provide
@@ -50,25 +50,25 @@ from mendflow.services.api.domain import Domain
 from mendflow.services.messaging.contracts import SoapGateway
 
 JSON_BYTES_MAX = 16 << 20
-ROUTES: list[Any] = [
-    *about.ROUTES,
-    *metrics.ROUTES,
-    *flows.ROUTES,
-    *cases.ROUTES,
-    *events.ROUTES,
-    *jobs.ROUTES,
-    *alerts.ROUTES,
-    *notifications.ROUTES,
-    *tasks.ROUTES,
-    *files.ROUTES,
-    *data.ROUTES,
-    *rules.ROUTES,
-    *repairs.ROUTES,
-    *history.ROUTES,
-    *archives.ROUTES,
-    *engines.ROUTES,
-    *sites.ROUTES,
-    *data_sets.ROUTES,
+ROUTES: list[Router] = [
+    about.ROUTES,
+    metrics.ROUTES,
+    flows.ROUTES,
+    cases.ROUTES,
+    events.ROUTES,
+    jobs.ROUTES,
+    alerts.ROUTES,
+    notifications.ROUTES,
+    tasks.ROUTES,
+    files.ROUTES,
+    data.ROUTES,
+    rules.ROUTES,
+    repairs.ROUTES,
+    history.ROUTES,
+    archives.ROUTES,
+    engines.ROUTES,
+    sites.ROUTES,
+    data_sets.ROUTES,
 ]
 SYNC_PATH = f"{API}/pilots/sync"
 METRICS_PATH = f"{API}/metrics"

@@ -140,10 +140,15 @@ _RENAMED = {
 _BINARY = {"type": "string", "format": "binary"}
 
 
-def describe(routes: Sequence[Any], dependencies: Mapping[str, Provide]) -> Json:
+def describe(routes: Sequence[Router], dependencies: Mapping[str, Provide]) -> Json:
     """An application is built around the routes for their description alone; the one that serves has no pages of the
     framework's."""
-    config = OpenAPIConfig(title="mendflow", version=version("mendflow"), use_handler_docstrings=True)
+    config = OpenAPIConfig(
+        title="mendflow",
+        version=version("mendflow"),
+        use_handler_docstrings=True,
+        operation_id_creator=lambda handler, _method, _path: handler.handler_name,
+    )
     app = Litestar([Router(API, route_handlers=routes)], dependencies=dependencies, openapi_config=config)
     base = app.openapi_schema.to_schema()
     paths: Json = _rewritten(base["paths"])
@@ -282,8 +287,8 @@ _SPECIAL: dict[str, Callable[[Json], None]] = {
     "kept_size": _kept_size,
     "export": _export,
     "import_archive": _import,
-    "happenings": _stream,
-    "all_happenings": _stream,
+    "case_events": _stream,
+    "all_events": _stream,
     "health": _health,
     "history": _history,
     "flow_history": _flow_history,

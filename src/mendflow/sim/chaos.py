@@ -2,12 +2,12 @@
 command that repeats it."""
 
 import argparse
-import multiprocessing
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from mendflow.sim.parallel import run_parallel
 from mendflow.sim.world import RunVerdict, Scene, play
 
 
@@ -26,14 +26,6 @@ def scenes(options: argparse.Namespace) -> list[Scene]:
         )
         for seed in range(options.start, options.start + options.seeds)
     ]
-
-
-def run_scenes(wanted: Sequence[Scene], processes: int) -> Iterator[RunVerdict]:
-    if processes == 1:
-        yield from map(play, wanted)
-        return
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        yield from pool.imap_unordered(play, wanted, chunksize=5)
 
 
 def repeat(scene: Scene) -> str:
@@ -96,7 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = scenes(options)
     summary = ChaosSummary(options.lease_ms)
     by_seed = {scene.seed: scene for scene in wanted}
-    runs = (play(scene, story=True) for scene in wanted) if options.story else run_scenes(wanted, options.processes)
+    runs = (
+        (play(scene, story=True) for scene in wanted)
+        if options.story
+        else run_parallel(play, wanted, options.processes, chunk=5)
+    )
     for verdict in runs:
         summary.add(verdict)
         for line in verdict.story:
