@@ -17,18 +17,20 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "pages": frozenset({"mendflow.pages", "mendflow.core", "msgspec"}),
     "services": frozenset({"mendflow.services", "mendflow.core", "mendflow.stores.contract", "msgspec"}),
     "event_loop": frozenset({"uvloop"}),
+    "lazy": frozenset(),
     "reporting": frozenset({"msgspec"}),
     "transfer": frozenset({"mendflow.transfer", "mendflow.core", "fsspec", "msgspec"}),
     "pilot": frozenset(
         {"mendflow.pilot", "mendflow.core", "mendflow.event_loop", "mendflow.transfer", "msgspec", "aiohttp"}
     ),
-    "client": frozenset({"mendflow.client", "mendflow.core", "msgspec", "aiohttp"}),
+    "client": frozenset({"mendflow.client", "mendflow.core", "mendflow.lazy", "msgspec", "aiohttp"}),
     "server": frozenset(
         {
             "mendflow.server",
             "mendflow.services",
             "mendflow.core",
             "mendflow.formats.xes",
+            "mendflow.lazy",
             "msgspec",
             "aiohttp",
             "litestar",
@@ -44,6 +46,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.client",
             "mendflow.core",
             "mendflow.formats",
+            "mendflow.lazy",
             "mendflow.pilot.environment",
             "mendflow.pilot.main",
             "mendflow.pilot.slot.memory",

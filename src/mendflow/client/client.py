@@ -25,7 +25,7 @@ from mendflow.client.files import content_of, digest_of, fetch, fetch_archive
 from mendflow.client.repairs import RepairCalls
 from mendflow.client.sites import SiteCalls
 from mendflow.client.soap import SoapCalls
-from mendflow.client.transport import STREAM_TIMEOUT, Transport
+from mendflow.client.transport import STREAM_READ_S, Transport
 from mendflow.core.model.errors import NotFound, StoreUnavailable, Unreachable
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.repair_views import Explanation
@@ -322,7 +322,7 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(ref.bytes)}
         query: dict[str, str | int] = {"name": ref.name}
         async with self._transport.open(
-            "PUT", f"/files/{ref.sha256}", query=query, body=content_of(source), headers=headers, timeout=STREAM_TIMEOUT
+            "PUT", f"/files/{ref.sha256}", query=query, body=content_of(source), headers=headers, read_s=STREAM_READ_S
         ) as response:
             return msgspec.json.decode(await response.read(), type=FileRef)
 
@@ -357,7 +357,7 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         query: dict[str, str | int] = {name: str(value).lower() for name, value in said.items()}
         headers = {"Content-Type": "application/gzip"}
         async with self._transport.open(
-            "POST", "/archives", query=query, body=content_of(Path(path)), headers=headers, timeout=STREAM_TIMEOUT
+            "POST", "/archives", query=query, body=content_of(Path(path)), headers=headers, read_s=STREAM_READ_S
         ) as response:
             return msgspec.json.decode(await response.read(), type=ImportReport)
 

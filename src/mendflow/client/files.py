@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from mendflow.client.transport import STREAM_TIMEOUT, Transport
+from mendflow.client.transport import STREAM_READ_S, Transport
 from mendflow.core.model.errors import NotFound, Unreachable
 
 CHUNK_BYTES = 1 << 20
@@ -57,7 +57,7 @@ async def fetch(transport: Transport, sha256: str, path: Path) -> Path:
     digest = hashlib.sha256()
     target = await asyncio.to_thread(_partial_path, path)
     try:
-        async with transport.open("GET", f"/files/{quote(sha256, safe='')}", timeout=STREAM_TIMEOUT) as response:
+        async with transport.open("GET", f"/files/{quote(sha256, safe='')}", read_s=STREAM_READ_S) as response:
             async for chunk in response.content.iter_chunked(CHUNK_BYTES):
                 digest.update(chunk)
                 await asyncio.to_thread(target.write, chunk)
@@ -73,7 +73,7 @@ async def fetch_archive(transport: Transport, query: str, path: Path) -> Path:
     """An archive that was cut off never stands under its name."""
     target = await asyncio.to_thread(_partial_path, path)
     try:
-        async with transport.open("GET", query, timeout=STREAM_TIMEOUT) as response:
+        async with transport.open("GET", query, read_s=STREAM_READ_S) as response:
             async for chunk in response.content.iter_chunked(CHUNK_BYTES):
                 await asyncio.to_thread(target.write, chunk)
         await asyncio.to_thread(_finish, target, path)

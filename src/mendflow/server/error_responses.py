@@ -2,77 +2,24 @@
 
 An exception that nobody foresaw is our bug: the caller gets an id, the log gets the story under the same id."""
 
-import logging
 import re
 import traceback
-import uuid
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-import msgspec
 from litestar import MediaType, Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, ValidationException
-from litestar.types import Send
 
 from mendflow.core.model.errors import (
-    InternalError,
     InvalidRequest,
     NotFound,
     RequestError,
-    TemporarilyUnavailable,
     TooLarge,
-    Unauthorized,
 )
 from mendflow.core.model.values import LEVELS_MAX
-
-log = logging.getLogger("mendflow.server")
+from mendflow.server.error_bodies import ClientDisconnected, WrongMethod, body_of, headers_of, log_unforeseen
 
 AnyRequest = Request[Any, Any, Any]
-
-
-class WrongMethod(RequestError):
-    code: ClassVar[str] = "method-not-allowed"
-    status: ClassVar[int] = 405
-
-
-class ClientDisconnected(RequestError):
-    """The caller went away before all was said. Nobody reads the answer; it only ends the work."""
-
-    code: ClassVar[str] = "hung-up"
-
-
-def _as_json(value: object) -> object:
-    """Fields are for people: whatever JSON cannot say is told in words."""
-    return str(value)
-
-
-_encoder = msgspec.json.Encoder(enc_hook=_as_json)
-
-
-def body_of(mistake: RequestError) -> bytes:
-    return _encoder.encode({"code": mistake.code, "message": mistake.message, "fields": mistake.fields})
-
-
-def headers_of(mistake: RequestError) -> dict[str, str]:
-    if isinstance(mistake, Unauthorized):
-        return {"WWW-Authenticate": "Bearer"}
-    return {"Retry-After": "1"} if isinstance(mistake, TemporarilyUnavailable) else {}
-
-
-async def send_mistake(send: Send, mistake: RequestError) -> None:
-    """Answer a raw ASGI request with a mistake."""
-    body = body_of(mistake)
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(name.lower().encode(), value.encode()) for name, value in headers_of(mistake).items()]
-    await send({"type": "http.response.start", "status": mistake.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-def log_unforeseen(error: BaseException, method: str, path: str) -> InternalError:
-    """Put the story into the log, and give an id that finds it there. The query is left out: it may hold data."""
-    id = uuid.uuid4().hex[:12]
-    log.error("internal error %s at %s %s", id, method, path, exc_info=error)
-    return InternalError(f"the server failed; its log tells why under {id}. Please report it", id=id)
 
 
 _OVERSIZED = (
