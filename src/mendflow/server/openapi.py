@@ -1,6 +1,5 @@
-"""The description of the API, made from the routes themselves, with what they cannot say of themselves added.
-
-The schemas are those of the very types that are read and written, so the description cannot drift from the truth."""
+"""The OpenAPI description, made from the routes, plus what the routes cannot express. The schemas come from the very
+types that are decoded and encoded, so the description always matches the server."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
@@ -84,7 +83,7 @@ _REF = "#/components/schemas/"
 
 
 class ErrorView(msgspec.Struct, frozen=True):
-    """What every refusal says: a stable code, a sentence that says what to do, and what it is about."""
+    """The body of every error: a stable code, a sentence that says what to do, and the fields that it is about."""
 
     code: str
     message: str
@@ -130,7 +129,7 @@ _TYPES = [
     ),
     *(HistoryEntry, ExceptionEvent, EventAnswer, EngineView, EngineOrder, Registration, OrderAnswer),
 ]
-# Two types are called Job: the activity of a flow, and the document that a pilot works on.
+# Two types are called Job: the activity of a flow, and the document of a job that a pilot runs.
 _RENAMED = {
     "mendflow.core.model.flow.Job": "JobActivity",
     "mendflow.core.model.jobs.Job": "Job",
@@ -141,8 +140,8 @@ _BINARY = {"type": "string", "format": "binary"}
 
 
 def describe(routes: Sequence[Any], dependencies: Mapping[str, Provide]) -> Json:
-    """An application is built around the routes for their description alone; the one that serves has no pages of the
-    framework's."""
+    """Builds an application around the routes only to describe them; the one that serves has none of the framework's
+    own pages."""
     config = OpenAPIConfig(title="mendflow", version=version("mendflow"), use_handler_docstrings=True)
     app = Litestar([Router(API, route_handlers=routes)], dependencies=dependencies, openapi_config=config)
     base = app.openapi_schema.to_schema()
@@ -167,7 +166,7 @@ def describe(routes: Sequence[Any], dependencies: Mapping[str, Provide]) -> Json
 
 
 def _rewritten(value: Any) -> Any:
-    """The same, with every reference by the name that we give the type."""
+    """The same document, with every reference replaced by our name for the type."""
     if isinstance(value, list):
         return [_rewritten(one) for one in value]
     if not isinstance(value, dict):
@@ -197,7 +196,7 @@ def _tidy(operation: Json) -> None:
 
 
 def _without_null(schema: Json) -> tuple[Json, bool]:
-    """In a query or an optional body, not given is how one says null."""
+    """In a query or an optional body, leaving a value out means null."""
     either = schema.get("oneOf", [])
     if {"type": "null"} in either:
         rest = [one for one in either if one != {"type": "null"}]
@@ -221,7 +220,7 @@ def _sync() -> Json:
 
 
 def _packed(name: str, summary: str, asked: type, told: type) -> Json:
-    """What pilots say in MessagePack, which the routes do not know of."""
+    """The MessagePack requests of pilots, which the routes do not include."""
     request, answer = {"$ref": _REF + asked.__name__}, {"$ref": _REF + told.__name__}
     media_type = "application/vnd.msgpack"
     return {
