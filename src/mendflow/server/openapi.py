@@ -1,6 +1,5 @@
-"""The description of the API, made from the routes themselves, with what they cannot say of themselves added.
-
-The schemas are those of the very types that are read and written, so the description cannot drift from the truth."""
+"""The OpenAPI description, made from the routes, plus what the routes cannot express. The schemas come from the very
+types that are decoded and encoded, so the description always matches the server."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
@@ -84,7 +83,7 @@ _REF = "#/components/schemas/"
 
 
 class ErrorView(msgspec.Struct, frozen=True):
-    """What every refusal says: a stable code, a sentence that says what to do, and what it is about."""
+    """The body of every error: a stable code, a sentence that says what to do, and the fields that it is about."""
 
     code: str
     message: str
@@ -130,7 +129,7 @@ _TYPES = [
     ),
     *(HistoryEntry, ExceptionEvent, EventAnswer, EngineView, EngineOrder, Registration, OrderAnswer),
 ]
-# Two types are called Job: the activity of a flow, and the document that a pilot works on.
+# Two types are called Job: the activity of a flow, and the document of a job that a pilot runs.
 _RENAMED = {
     "mendflow.core.model.flow.Job": "JobActivity",
     "mendflow.core.model.jobs.Job": "Job",
@@ -172,7 +171,7 @@ def describe(routes: Sequence[Router], dependencies: Mapping[str, Provide]) -> J
 
 
 def _rewritten(value: Any) -> Any:
-    """The same, with every reference by the name that we give the type."""
+    """The same document, with every reference replaced by our name for the type."""
     if isinstance(value, list):
         return [_rewritten(one) for one in value]
     if not isinstance(value, dict):
@@ -202,7 +201,7 @@ def _tidy(operation: Json) -> None:
 
 
 def _without_null(schema: Json) -> tuple[Json, bool]:
-    """In a query or an optional body, not given is how one says null."""
+    """In a query or an optional body, leaving a value out means null."""
     either = schema.get("oneOf", [])
     if {"type": "null"} in either:
         rest = [one for one in either if one != {"type": "null"}]
@@ -226,7 +225,7 @@ def _sync() -> Json:
 
 
 def _packed(name: str, summary: str, asked: type, told: type) -> Json:
-    """What pilots say in MessagePack, which the routes do not know of."""
+    """The MessagePack requests of pilots, which the routes do not include."""
     request, answer = {"$ref": _REF + asked.__name__}, {"$ref": _REF + told.__name__}
     media_type = "application/vnd.msgpack"
     return {
