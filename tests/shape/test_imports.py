@@ -54,6 +54,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.pilot.agent.orphan",
             "mendflow.pages",
             "mendflow.server.access",
+            "mendflow.services.api.domain",
             "mendflow.sim",
             "mendflow.wiring",
             "msgspec",
