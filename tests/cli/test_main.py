@@ -215,6 +215,6 @@ def test_the_reference_has_every_word_of_every_command_and_no_other() -> None:
 
 
 def test_the_reference_has_every_exit_code() -> None:
-    exits = importlib.import_module("mendflow.cli.exit_codes").Exit
+    exits = importlib.import_module("mendflow.cli.exit_codes").ExitCode
     codes = {int(code) for code in re.findall(r"^\| (\d+) \|", REFERENCE.read_text(), flags=re.MULTILINE)}
     assert codes == {int(code) for code in exits}
