@@ -1,7 +1,7 @@
 """A hook of mkdocs that makes our pages its own.
 
-- Pages link to files of the repository that are not pages, such as examples. In a checkout such a link opens the file. The
-  site does not have the file, so there the link becomes its path in the repository.
+- Pages link to files of the repository that are not pages, such as examples. In a checkout such a link opens the file.
+  The site does not have the file, so there the link becomes its path in the repository.
 - The first line of a code block says more than its language: whether a test runs it, and which file it becomes. mkdocs
   would take such a block for text, so it is given the language, and the name of the file as a title."""
 
