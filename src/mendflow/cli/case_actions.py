@@ -78,7 +78,7 @@ def start(
     file = load_one(flow) if is_flow_file(flow) else None
 
     async def begin(client: Client) -> CaseView:
-        meant = file or await _deploy_if_file(client, flow)
+        meant = file or await _deployed_flow(client, flow)
         values = read_inputs(meant.inputs, input or [], inputs, flow=str(meant.name))
         if file is not None:
             await give_flow(client, file)
@@ -162,7 +162,7 @@ def _subject_text(item: str, done: str) -> Callable[[CaseView], str]:
     return lambda view: f"item {item} of {view.id} {done}" if item else f"{view.id} {done}"
 
 
-async def _deploy_if_file(client: Client, name: str) -> Flow:
+async def _deployed_flow(client: Client, name: str) -> Flow:
     found = (await client.flow(name)).flow
     if found is None:
         raise NotFound(f"no flow {name} is deployed; deploy it with mendflow flows deploy FILE")

@@ -22,7 +22,7 @@ from mendflow.server.error_bodies import ClientDisconnected, WrongMethod, body_o
 AnyRequest = Request[Any, Any, Any]
 
 
-_OVERSIZED = (
+_TOO_DEEP = (
     f"the body is nested too deeply: lists and maps may stand in each other at most {LEVELS_MAX} levels deep;"
     " make it flatter, or give it as a file"
 )
@@ -74,11 +74,11 @@ def on_refusal(request: AnyRequest, error: HTTPException) -> Response[bytes]:
     return on_mistake(request, told or log_unforeseen(error, request.method, request.scope["path"]))
 
 
-def on_oversized(request: AnyRequest, error: RecursionError) -> Response[bytes]:
+def on_deep_nesting(request: AnyRequest, error: RecursionError) -> Response[bytes]:
     """The error for an oversized body, if one was being read; otherwise a bug of ours."""
     reading = any(frame.f_code.co_name in _BODY_READERS for frame, _ in traceback.walk_tb(error.__traceback__))
     told = (
-        InvalidRequest(_OVERSIZED, field="body")
+        InvalidRequest(_TOO_DEEP, field="body")
         if reading
         else log_unforeseen(error, request.method, request.scope["path"])
     )
@@ -92,6 +92,6 @@ def on_unforeseen(request: AnyRequest, error: Exception) -> Response[bytes]:
 HANDLERS: dict[int | type[Exception], Any] = {
     RequestError: on_mistake,
     HTTPException: on_refusal,
-    RecursionError: on_oversized,
+    RecursionError: on_deep_nesting,
     Exception: on_unforeseen,
 }

@@ -33,11 +33,11 @@ def repeat(scene: Scene) -> str:
         f"python -m mendflow.sim.chaos --start {scene.seed} --seeds 1 --servers {scene.servers} --pilots {scene.pilots}"
         f" --jobs {scene.jobs} --long-s {scene.long_s:g} --lease-ms {scene.lease_ms} --storm-s {scene.fault_period_s:g}"
         f" --faults {scene.faults}"
-        f"{_recovery_text(scene.recovery)} --story"
+        f"{_recovery_option(scene.recovery)} --story"
     )
 
 
-def _recovery_text(recovery: bool | None) -> str:
+def _recovery_option(recovery: bool | None) -> str:
     return "" if recovery is None else " --recovery" if recovery else " --no-recovery"
 
 
