@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter, steady_ms
 from mendflow.services.base.cluster import SERVER_KIND, ServerDocument
 from mendflow.services.base.cluster_terms import ClusterTerms, cluster_terms
@@ -160,9 +161,7 @@ class ServerMembership:
 
     async def drop(self) -> None:
         """Stop without a word, as if it were killed."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_tasks(*self._tasks)
         self._tasks = []
 
     async def _repeat(self, do: Callable[[], Awaitable[None]]) -> None:

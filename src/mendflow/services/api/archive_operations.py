@@ -1,4 +1,4 @@
-"""The part of the local domain that writes archives and takes them in.
+"""The part of the domain that writes archives and takes them in.
 
 An archive is put aside whole before anything of it is looked at: half a file brings nothing in."""
 
@@ -10,12 +10,12 @@ import msgspec
 
 from mendflow.core.model.views import CaseQuery, ImportReport
 from mendflow.services.api.archive.desk import ArchiveService
-from mendflow.services.api.local_views import LocalViews
+from mendflow.services.api.view_operations import ViewOperations
 
 EXPORTED_PAGE = 1000
 
 
-class LocalArchives(LocalViews):
+class ArchiveOperations(ViewOperations):
     async def export(
         self,
         cases: Sequence[str],
@@ -26,6 +26,9 @@ class LocalArchives(LocalViews):
         leave_out: bool = False,
         who: str,
     ) -> AsyncIterator[bytes]:
+        """An archive of these cases, of those that a condition holds for, or of everything. Each comes with all that
+        it called and all that mended it, as of one moment. Raises Unreachable if it lives on a server that cannot be
+        asked; or such cases are left out, and the archive says so."""
         archives, chosen = ArchiveService(self._server), [await self._id(case) for case in cases]
         query = CaseQuery(where=where, order="started", limit=EXPORTED_PAGE) if everything or where else None
         while query is not None:
@@ -45,6 +48,8 @@ class LocalArchives(LocalViews):
         resume: bool = False,
         who: str,
     ) -> ImportReport:
+        """Take the cases of an archive, all of them or none. Those that are not over come suspended, unless they are to
+        `resume`."""
         with tempfile.TemporaryFile() as spool:
             async for chunk in chunks:
                 await asyncio.to_thread(spool.write, chunk)

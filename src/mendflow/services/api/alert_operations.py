@@ -1,4 +1,4 @@
-"""The part of the local domain that is about alerts, notifications and webhooks, and the release of a job by a person.
+"""The part of the domain that is about alerts, notifications and webhooks, and the release of a job by a person.
 
 Like the rest it answers only when what it says is on disk."""
 
@@ -14,12 +14,14 @@ from mendflow.core.model.alerts import (
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.views import ChangeEvent
-from mendflow.services.api.local_views import LocalViews
+from mendflow.services.api.view_operations import ViewOperations
 from mendflow.services.base.addresses import check_url
 
 
-class LocalWatch(LocalViews):
+class AlertOperations(ViewOperations):
     async def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
+        """The newest first, of this severity or a higher one; `every`: those that are over too. `info` has messages
+        that nobody has to do anything about."""
         await self._settled()
         least = SEVERITIES.index(severity)
         found = await self._server.runtime.monitor.alerts.list(every=every, limit=limit)
@@ -34,6 +36,7 @@ class LocalWatch(LocalViews):
         return await self._server.runtime.monitor.acknowledge(alert, who=who)
 
     async def requeue(self, job: str, *, who: str, reason: str = "") -> Job:
+        """Take a job's attempt from its pilot. The job is given again when the attempt is certain to have ended."""
         id = await self._job_id(job)
         known = await self.job(id)
         if known.requeued is None and self._server.runtime.meta.release(id, by=who, reason=reason) is None:
@@ -46,6 +49,7 @@ class LocalWatch(LocalViews):
         return await self.job(id)
 
     async def notifications(self, *, after: int | None = None, limit: int = 100) -> list[Notification]:
+        """Those after a serial, the oldest first; without one, the newest."""
         await self._settled()
         return await self._server.runtime.notifier.feed.after(after, limit)
 

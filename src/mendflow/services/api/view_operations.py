@@ -1,4 +1,4 @@
-"""The part of the local domain that shows cases, items and jobs: one by name, or those that a search finds.
+"""The part of the domain that shows cases, items and jobs: one by name, or those that a search finds.
 
 What lives is told from memory and what is over from the store, and a row looks the same whichever it was."""
 
@@ -21,8 +21,8 @@ from mendflow.core.model.views import (
 )
 from mendflow.core.query.search import Search
 from mendflow.core.query.vocabulary import ITEMS
+from mendflow.services.api.domain_reader import DomainReader
 from mendflow.services.api.item_list import ItemList
-from mendflow.services.api.local_names import LocalNames
 from mendflow.services.base.paging import EXAMINED_MAX
 from mendflow.services.cases import case_search, item_views
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
@@ -32,13 +32,14 @@ from mendflow.services.scheduling import job_search
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 
-class LocalViews(LocalNames):
+class ViewOperations(DomainReader):
     # Cases
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
         return (await self.find_cases(CaseQuery(flow=flow, status=status, limit=limit, offset=offset))).rows
 
     async def find_cases(self, query: CaseQuery) -> CasePage:
+        """What fulfils the query's condition, in its order, page by page. Raises InvalidSearch."""
         store = await self._searchable(query)
         found = await case_search.search(store, self._server.runtime.manager.live, query, self._server.clock.now())
         rows = [self._view(_decode_case(body)) for body in found.bodies]
@@ -55,6 +56,7 @@ class LocalViews(LocalNames):
         return self._view(await self._document(await self._id(case)))
 
     async def flow_of(self, case: str) -> Flow:
+        """The flow that the case was started with, which may not be the newest version."""
         document = await self._document(await self._id(case))
         return await self._server.runtime.manager.flow_of(document.id)
 
@@ -76,6 +78,8 @@ class LocalViews(LocalNames):
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
+        """In the order in which they last began. `after` is the `place` of an item: those after it. A page costs what
+        is on it, and what `offset`, a state or a name pass over."""
         found = await self.find_items(case, state=state, name=name, limit=limit, offset=offset, after=after)
         return found.rows
 

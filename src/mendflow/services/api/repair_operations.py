@@ -1,4 +1,4 @@
-"""The part of the local domain that is about repairs: rules, failures, decisions, histories, levels, foreign engines.
+"""The part of the domain that is about repairs: rules, failures, decisions, histories, levels, foreign engines.
 
 Like the rest it answers only when what it says is on disk."""
 
@@ -38,7 +38,7 @@ from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern
 from mendflow.core.recovery.primitive_checks import step_problems
 from mendflow.core.rules import insertion
-from mendflow.services.api.local_names import LocalNames
+from mendflow.services.api.domain_reader import DomainReader
 from mendflow.services.api.rule_service import RuleService
 from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
 from mendflow.services.observe import history
@@ -60,7 +60,7 @@ ALL = "all"
 _decode_task = msgspec.json.Decoder(TaskDocument).decode
 
 
-class LocalRepairs(LocalNames):
+class RepairOperations(DomainReader):
     # Rules
 
     async def rule_sets(self) -> list[RuleSetView]:
@@ -69,39 +69,49 @@ class LocalRepairs(LocalNames):
         return RuleService(self._server).all()
 
     async def rule_set(self, name: str, version: int | None = None) -> RuleSetView:
+        """The newest version, or the one asked for, whole."""
         await self._settled()
         await self._server.runtime.exceptions.rules.look_again(name)
         return await RuleService(self._server).one(name, version)
 
     async def rule_versions(self, name: str) -> list[RuleSetView]:
+        """Every version, the newest first."""
         return await RuleService(self._server).versions(name)
 
     async def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSetView:
+        """Make this the next version of the set, at once for all cases. Refused whole if an exlet or a condition has
+        problems, or if the newest version is not the `expected` one."""
         view = await RuleService(self._server).put(rules, who, note, expected)
         await self._settled()
         return view
 
     async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSetView:
+        """Make an earlier version the next one."""
         view = await RuleService(self._server).restore(name, version, who)
         await self._settled()
         return view
 
     async def promote_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
+        """Put a rule that was on trial in force; refused if it would change what another cornerstone concludes."""
         changed = await self._administration.promote_rule(name, meant, who=who)
         await self._settled()
         return changed
 
     async def retire_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
+        """Take a rule out of use; refused if it has exceptions that would not be asked any more, unless they are
+        retired with it, and if it would change what another cornerstone concludes."""
         changed = await self._administration.retire_rule(name, meant, who=who)
         await self._settled()
         return changed
 
     async def add_rule(self, wish: RuleSpec, *, who: str) -> RuleAddition:
+        """Add a rule for the case at hand; refused if it would change what another cornerstone concludes."""
         added = await RuleService(self._server).add(wish, who)
         await self._settled()
         return added
 
     async def try_rule(self, wish: RuleSpec, *, limit: int = 10_000) -> TrialView:
+        """Play a rule against the newest past failures; nothing changes."""
         return await RuleService(self._server).try_out(wish, limit)
 
     # Failures
@@ -110,6 +120,7 @@ class LocalRepairs(LocalNames):
         return await group_failures(await self._read(), since=since, flow=flow, limit=limit)
 
     async def failure(self, group: str) -> FailureView:
+        """`group` may be the beginning of a group's id."""
         view, members = await find_group(await self._read(), group)
         samples = [await self._decisions.get(member.id) for member in members[:SAMPLES]]
         alike = [FieldCondition("type", samples[0].type.value), FieldCondition("signature", samples[0].signature, "ne")]
@@ -133,6 +144,7 @@ class LocalRepairs(LocalNames):
         return others[0].context if others else None
 
     async def apply_rules(self, group: str, *, who: str) -> ApplyResult:
+        """Ask the rules again, now, for every decision of the group that waits."""
         view, members = await find_group(await self._read(), group)
         taken_up, left = list[str](), list[str]()
         for member in members:
@@ -164,6 +176,7 @@ class LocalRepairs(LocalNames):
         return await view_of(await self._decisions.get(decision), self._conditions, whole=True)
 
     async def reject_choice(self, wish: RejectRequest, *, who: str) -> DecisionView:
+        """A choice was wrong: put the right exlet or worklet in its place. The decision that replaces it is given."""
         exlet, wrong = _named(wish), await self._decisions.get(wish.decision)
         rules = wrong.conclusion.rules if wrong.conclusion else wrong.flow
         known = wrong.type is ExceptionType.SELECTION or wish.flow is not None
@@ -222,6 +235,7 @@ class LocalRepairs(LocalNames):
     async def raise_trigger(
         self, case: str, trigger: str, item: str = "", *, who: str, data: Value = None
     ) -> DecisionView:
+        """Say that something happened. What no rule knows suspends the case until a person mends it."""
         id = await self._id(case)
         await self._document(id)
         return await self._decision_view(
@@ -250,6 +264,7 @@ class LocalRepairs(LocalNames):
         return self._server.runtime.patterns.patterns
 
     async def add_patterns(self, patterns: Patterns, *, who: str) -> Patterns:
+        """Add these, or put them in the place of those by the same names; all of them, or none."""
         for talk in patterns.conversations:
             if problem := check_pattern(talk.messages):
                 raise InvalidRequest(f"{talk.name}: {problem}", field=talk.name)
@@ -278,6 +293,7 @@ class LocalRepairs(LocalNames):
         return EventAnswer(event=event.id, held=held)
 
     async def engine_orders(self, engine: str, *, who: str, wait_ms: int = 0) -> list[EngineOrder]:
+        """What the engine is to do; held back until there is something, or the time is over."""
         return await self._server.runtime.engines.orders(engine, who=who, wait_ms=wait_ms)
 
     async def engine_done(self, engine: str, order: str, answer: Value, *, who: str) -> None:
@@ -293,6 +309,8 @@ class LocalRepairs(LocalNames):
         ]
 
     async def register_compensation(self, wish: CompensationView, *, who: str) -> list[CompensationView]:
+        """From now on a flow undoes a task, in cases that begin from now on; without a flow, none does. The library as
+        it then is."""
         library = self._server.runtime.recovery.library
         if not wish.task:
             raise InvalidRequest("say which task it undoes", field="task")
@@ -310,6 +328,7 @@ class LocalRepairs(LocalNames):
         return [_level(levels, level, levels.entries(level)) for level in sorted(levels.counts())]
 
     async def drain(self, level: str, *, who: str) -> DrainResult:
+        """Let all that waits in a level, or in `all`, go on now."""
         levels = self._server.runtime.levels
         number = int(level) if level.isdecimal() and len(level) < 10 else 0
         if level != ALL and number not in levels.counts():

@@ -1,4 +1,4 @@
-"""What the parts of the local domain stand on: what a name means, and when the store may be read.
+"""What the parts of the domain stand on: what a name means, and when the store may be read.
 
 Whoever reads waits for the ledger first, so what has left memory is to be found on disk."""
 
@@ -19,8 +19,8 @@ _decode_case = msgspec.json.Decoder(CaseDocument).decode
 _decode_job = msgspec.json.Decoder(Job).decode
 
 
-class LocalNames:
-    """`house` holds the services; it is replaced as a whole when they are built anew after the store was away."""
+class DomainReader:
+    """`server.runtime` holds the services; it is replaced as a whole when they are built anew."""
 
     def __init__(self, server: Server) -> None:
         self._server = server

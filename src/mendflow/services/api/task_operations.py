@@ -1,13 +1,13 @@
-"""The part of the local domain that is about people's work.
+"""The part of the domain that is about people's work.
 
 Like the rest it answers only when what it says is on disk."""
 
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskView
-from mendflow.services.api.local_names import LAST, LocalNames
+from mendflow.services.api.domain_reader import LAST, DomainReader
 
 
-class LocalTasks(LocalNames):
+class TaskOperations(DomainReader):
     async def worklist(
         self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
     ) -> list[UserTaskView]:
