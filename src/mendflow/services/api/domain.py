@@ -1,7 +1,7 @@
-"""The face of one domain: everything that a person or a program can ask of it, in one place.
+"""Every operation that a person or a program can ask of a domain, in one place.
 
-The HTTP server, the client's in-process twin and the tests call this and nothing deeper. Every method raises a
-`RequestError` for what the caller can put right."""
+The HTTP server, the in-process client and the tests call these methods and nothing deeper. Every method raises a
+`RequestError` for errors of the caller."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
@@ -63,7 +63,7 @@ from mendflow.services.scheduling.sites.operations import SiteOperations
 
 
 class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
-    """`who` is the name of whoever asks, as the server's authentication tells it."""
+    """`who` is the name of the caller, as the server has authenticated it."""
 
     # flows
     async def deploy(self, flow: Flow) -> FlowView: ...
@@ -74,14 +74,14 @@ class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
     async def start(
         self, name: str, inputs: dict[str, Value], *, who: str, cache_from: str = "", key: str = "", notify: str = ""
     ) -> CaseView:
-        """Start a case of the newest version of a deployed flow. `cache_from` names a case (or "last") whose unchanged
-        jobs are taken over. `key` makes a repeated call harmless: the same key is the same case. `notify` is an address
-        that is told of its end."""
+        """Start a case of the newest version of a deployed flow. `cache_from` names a case (or "last") whose results
+        are used for unchanged jobs. `key` makes the call idempotent: the same key is the same case. `notify` is a URL
+        that gets a notification when the case ends."""
         ...
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]: ...
     async def find_cases(self, query: CaseQuery) -> CasePage:
-        """What fulfils the query's condition, in its order, page by page. Raises InvalidSearch."""
+        """Cases that match the query's condition, in its order, page by page. Raises InvalidSearch."""
         ...
 
     async def count_cases(self, query: CaseQuery, *, by: str = "") -> CountsView: ...
@@ -93,8 +93,8 @@ class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
-        """In the order in which they last began. `after` is the `place` of an item: those after it. A page costs what
-        is on it, and what `offset`, a state or a name pass over."""
+        """In the order in which they last began. `after` is the `place` of an item: the page begins after it. The cost
+        is that of the items on the page and of those that `offset`, a state or a name skips."""
         ...
 
     async def find_items(
@@ -117,16 +117,16 @@ class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
     async def resume(self, case: str, item: str = "", *, who: str) -> CaseView: ...
     async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView: ...
     async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
-        """A new case of the same flow and inputs. Unchanged completed jobs are taken over; `from_failed` refuses if
-        nothing failed."""
+        """Start a new case of the same flow and inputs. Results of unchanged completed jobs are reused; `from_failed`
+        refuses if nothing failed."""
         ...
 
     async def send(
         self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = ""
     ) -> CaseView: ...
     def events(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[ChangeEvent]:
-        """Changes as they happen, of one case from the given serial on (ends with the case), or of all from now; of
-        every kind, or of one: "case", "item", "user-task", "alert", "message" or "repair"."""
+        """Changes as they happen: of one case from the given serial on (ends with the case), or of all cases from now
+        on; of every kind, or of one: "case", "item", "user-task", "alert", "message" or "repair"."""
         ...
 
     # jobs and pilots
@@ -136,13 +136,13 @@ class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
     async def job(self, job: str) -> JobView: ...
     async def log(self, job: str) -> str: ...
     async def pilots(self) -> list[PilotView]:
-        """Those of all servers on the store."""
+        """The pilots of all servers on the store."""
         ...
 
     async def servers(self) -> list[ServerView]: ...
     async def stats(self, *, running: int = 0, everywhere: bool = True) -> list[StatsView]:
-        """The living servers in numbers, the one that is asked first, or that one alone; with so many running jobs of
-        each, those that run longest. Answered also while the store is away."""
+        """Metrics of the live servers, the one that is asked first, or of that one alone; with the `running` jobs of
+        each that have run longest. Works also while the store is unreachable."""
         ...
 
     async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer: ...
@@ -168,8 +168,8 @@ class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
         ...
 
     async def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSetView:
-        """Make this the next version of the set, at once for all cases. Refused whole if an exlet or a condition has
-        problems, or if the newest version is not the `expected` one."""
+        """Make this the next version of the set, in force at once for all cases. Refused as a whole if an exlet or a
+        condition has problems, or if the newest version is not the `expected` one."""
         ...
 
     async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSetView:
@@ -177,20 +177,20 @@ class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
         ...
 
     async def promote_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
-        """Put a rule that was on trial in force; refused if it would change what another cornerstone concludes."""
+        """Put a rule that was on trial into force; refused if it would change what another cornerstone concludes."""
         ...
 
     async def retire_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
-        """Take a rule out of use; refused if it has exceptions that would not be asked any more, unless they are
-        retired with it, and if it would change what another cornerstone concludes."""
+        """Take a rule out of use. Refused if it has exceptions, unless these are retired with it, and if it would
+        change what another cornerstone concludes."""
         ...
 
     async def add_rule(self, wish: RuleSpec, *, who: str) -> RuleAddition:
-        """Add a rule for the case at hand; refused if it would change what another cornerstone concludes."""
+        """Add a rule for a given decision; refused if it would change what another cornerstone concludes."""
         ...
 
     async def try_rule(self, wish: RuleSpec, *, limit: int = 10_000) -> TrialView:
-        """Play a rule against the newest past failures; nothing changes."""
+        """Try a rule on the newest past failures; nothing changes."""
         ...
 
     # failures and what was decided
@@ -200,22 +200,23 @@ class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
         ...
 
     async def apply_rules(self, group: str, *, who: str) -> ApplyResult:
-        """Ask the rules again, now, for every decision of the group that waits."""
+        """Ask the rules again, now, for every waiting decision of the group."""
         ...
 
     async def decisions(self, query: DecisionQuery) -> list[DecisionView]: ...
     async def decision(self, decision: str) -> DecisionView: ...
     async def reject_choice(self, wish: RejectRequest, *, who: str) -> DecisionView:
-        """A choice was wrong: put the right exlet or worklet in its place. The decision that replaces it is given."""
+        """Reject a wrong choice and run the right exlet or worklet instead. Returns the decision that replaces it."""
         ...
 
-    # one history, and exceptions from outside
+    # histories, and triggers
     async def history(self, case: str) -> list[HistoryEntry]: ...
     async def triggers(self, case: str, item: str = "") -> list[TriggerView]: ...
     async def raise_trigger(
         self, case: str, trigger: str, item: str = "", *, who: str, data: Value = None
     ) -> DecisionView:
-        """Say that something happened. What no rule knows suspends the case until a person mends it."""
+        """Report that something happened. If no rule knows the trigger, the case is suspended until a person mends
+        it."""
         ...
 
     async def mend(self, case: str, wish: RepairRequest, *, who: str) -> DecisionView: ...
@@ -223,20 +224,20 @@ class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
     # the library of compensations
     async def compensations(self) -> list[CompensationView]: ...
     async def register_compensation(self, wish: CompensationView, *, who: str) -> list[CompensationView]:
-        """From now on a flow undoes a task, in cases that begin from now on; without a flow, none does. The library as
-        it then is."""
+        """Set the flow that compensates a task in cases that start from now on; an empty flow removes it. Returns the
+        library."""
         ...
 
     # levels of retries
     async def levels(self) -> list[LevelView]: ...
     async def drain(self, level: str, *, who: str) -> DrainResult:
-        """Let all that waits in a level, or in `all`, go on now."""
+        """Let all entries of a level, or of `all` levels, continue now."""
         ...
 
     # the repository of patterns
     async def patterns(self) -> Patterns: ...
     async def add_patterns(self, patterns: Patterns, *, who: str) -> Patterns:
-        """Add these, or put them in the place of those by the same names; all of them, or none."""
+        """Add these patterns, replacing those with the same names; all of them, or none."""
         ...
 
     # engines of other systems
@@ -244,32 +245,34 @@ class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
     async def register_engine(self, name: str, *, who: str) -> EngineView: ...
     async def engine_event(self, engine: str, event: ExceptionEvent, *, who: str) -> EventAnswer: ...
     async def engine_orders(self, engine: str, *, who: str, wait_ms: int = 0) -> list[EngineOrder]:
-        """What the engine is to do; held back until there is something, or the time is over."""
+        """The orders for the engine; the answer is held back until there is one, or the time is over."""
         ...
 
     async def engine_done(self, engine: str, order: str, answer: Value, *, who: str) -> None: ...
 
     # stored files
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
-        """Store a file on the server; refused if `sha256` is given and does not fit. Whole or not at all."""
+        """Store a file on the server; refused if `sha256` is given and does not match. The file is stored completely or
+        not at all."""
         ...
 
     def kept(self, sha256: str) -> AsyncIterator[bytes]: ...
     async def kept_size(self, sha256: str) -> int: ...
 
-    # what administrators and clients are told
+    # alerts and notifications
     async def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
-        """The newest first, of this severity or a higher one; `every`: those that are over too. `info` has messages
-        that nobody has to do anything about."""
+        """The newest first, of this severity or a higher one; `every`: also those that are over. `info` has messages
+        that need no action."""
         ...
 
     async def acknowledge(self, alert: str, *, who: str) -> AlertView: ...
     async def requeue(self, job: str, *, who: str, reason: str = "") -> JobView:
-        """Take a job's attempt from its pilot. The job is given again when the attempt is certain to have ended."""
+        """Take a job's attempt from its pilot. The job is given to a pilot again when the attempt is certain to have
+        ended."""
         ...
 
     async def notifications(self, *, after: int | None = None, limit: int = 100) -> list[Notification]:
-        """Those after a serial, the oldest first; without one, the newest."""
+        """Those after a serial, the oldest first; without a serial, the newest."""
         ...
 
     async def webhooks(self) -> list[WebhookView]: ...
@@ -288,9 +291,9 @@ class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
         leave_out: bool = False,
         who: str,
     ) -> AsyncIterator[bytes]:
-        """An archive of these cases, of those that a condition holds for, or of everything. Each comes with all that
-        it called and all that mended it, as of one moment. Raises Unreachable if it lives on a server that cannot be
-        asked; or such cases are left out, and the archive says so."""
+        """An archive of these cases, of those that match a condition, or of everything. Each case comes with the cases
+        that it called and that mended it, as of one moment. Raises Unreachable if a case lives on a server that cannot
+        be asked, unless such cases are to be left out; then the archive names them."""
         ...
 
     async def import_archive(
@@ -302,12 +305,12 @@ class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
         resume: bool = False,
         who: str,
     ) -> ImportReport:
-        """Take the cases of an archive, all of them or none. Those that are not over come suspended, unless they are to
-        `resume`."""
+        """Import the cases of an archive, all of them or none. Those that are not over are suspended, unless `resume`
+        is set."""
         ...
 
     async def notices(self, limit: int = 100) -> list[ChangeEvent]:
-        """What the administrator should know: failures of forgotten jobs, refused reports, lost pilots."""
+        """Messages for the administrator: failures of forgotten jobs, refused reports, lost pilots."""
         ...
 
     async def health(self) -> Health: ...

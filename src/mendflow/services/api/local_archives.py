@@ -1,6 +1,6 @@
-"""The part of the local domain that writes archives and takes them in.
+"""The part of the local domain that exports and imports archives.
 
-An archive is put aside whole before anything of it is looked at: half a file brings nothing in."""
+An uploaded archive is stored completely before any of it is read: an interrupted upload imports nothing."""
 
 import asyncio
 import tempfile
@@ -53,7 +53,7 @@ class LocalArchives(LocalViews):
 
 
 async def _begun(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same, when its first part is there: whatever is refused is refused before anything is told."""
+    """The same stream, once its first part is there: so errors are raised before the response begins."""
     first = await anext(content)
 
     async def whole() -> AsyncIterator[bytes]:

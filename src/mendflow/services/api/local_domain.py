@@ -1,7 +1,7 @@
-"""The domain of this very process: what `Domain` promises, done with the services below it.
+"""The domain of this process: implements `Domain` with the services.
 
-Every answer waits for the ledger, so whatever a caller was told is on disk. What is done to cases stands here; the
-other parts are what it is made of."""
+Every answer waits for the ledger, so whatever a caller is told is on disk. The operations on cases are here; the others
+are in the base classes."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable
@@ -35,8 +35,8 @@ REPAIRS_SHOWN = 50
 
 
 class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSites, LocalData, LocalSets):
-    """`chance` gives new names: so many random bytes, in hexadecimal. `elsewhere` is the way to the numbers of other
-    servers, if there may be some."""
+    """`chance` makes new names: so many random bytes, in hexadecimal. `elsewhere` asks other servers for their metrics,
+    if there may be some."""
 
     def __init__(
         self, server: Server, *, chance: Callable[[int], str] = secrets.token_hex, elsewhere: PeerStats | None = None

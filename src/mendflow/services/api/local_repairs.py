@@ -1,4 +1,4 @@
-"""The part of the local domain that is about repairs: rules, failures, decisions, histories, levels, foreign engines.
+"""The part of the local domain for repairs: rules, failures, decisions, histories, levels, engines of other systems.
 
 Like the rest it answers only when what it says is on disk."""
 
@@ -122,7 +122,7 @@ class LocalRepairs(LocalNames):
         )
 
     async def _neighbour(self, sample: Decision, members: Sequence[DecisionSummary]) -> dict[str, Value] | None:
-        """What the failure is to be told from: the cornerstone of the rule that decides about it now, else another
+        """What the failure is compared with: the cornerstone of the rule that decides about it now, else another
         failure of the same type."""
         rules = self._server.runtime.exceptions.rules.newest_or_empty(sample.flow)
         place = insertion.place(rules, sample.type, sample.task, sample.context)
@@ -156,7 +156,7 @@ class LocalRepairs(LocalNames):
         return await self._views(await self._decisions.search(where, limit=query.limit, offset=query.offset))
 
     async def _about(self, case: CaseId) -> list[FieldCondition]:
-        """Decisions about a case of ours; if we have none of that id, about those of other engines."""
+        """Decisions about a case of this server; if there are none of that id, about cases of other engines."""
         known = await self._server.runtime.manager.document(case) is not None
         return [FieldCondition("case", case), *([FieldCondition("engine", "")] if known else [])]
 
@@ -214,7 +214,7 @@ class LocalRepairs(LocalNames):
                 steps += history.primitives(await history.journal(store, decision.exlet_case), decision)
         return history.merged(journal, told, steps)
 
-    # From outside, and by hand
+    # Triggers, and repairs by hand
 
     async def triggers(self, case: str, item: str = "") -> list[TriggerView]:
         return await self._administration.triggers(await self._id(case), item)
@@ -319,7 +319,7 @@ class LocalRepairs(LocalNames):
 
 
 def _named(wish: RepairRequest | RejectRequest) -> str:
-    """The exlet's name; one that comes along has it with it."""
+    """The exlet's name; an exlet that is sent along contains its name."""
     name = wish.exlet or (str(wish.flow.name) if wish.flow else "")
     if not name:
         raise InvalidRequest("say what is to be done: name an exlet, or send one along", field="exlet")

@@ -1,6 +1,4 @@
-"""The part of the local domain that is about people's work.
-
-Like the rest it answers only when what it says is on disk."""
+"""The part of the local domain for user tasks. Like the rest it answers only when what it says is on disk."""
 
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import UserTaskView

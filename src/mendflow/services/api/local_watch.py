@@ -1,6 +1,5 @@
-"""The part of the local domain that is about alerts, notifications and webhooks, and the release of a job by a person.
-
-Like the rest it answers only when what it says is on disk."""
+"""The part of the local domain for alerts, notifications and webhooks, and for requeueing a job. Like the rest it
+answers only when what it says is on disk."""
 
 from mendflow.core.model.alerts import (
     SEVERITIES,
@@ -69,7 +68,7 @@ class LocalWatch(LocalViews):
 
 
 def _message(told: ChangeEvent) -> AlertView:
-    """What only informs, as an alert that nobody has to acknowledge."""
+    """A message that only informs, as an alert that nobody has to acknowledge."""
     return AlertView(
         id=f"message/{told.serial}",
         kind="message",

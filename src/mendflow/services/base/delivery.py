@@ -1,7 +1,7 @@
-"""Bringing something to one address: again and again with growing waits, for a bounded time.
+"""Delivers something to one address: retries with growing waits, for a bounded time.
 
-Each address has few lanes, so one that is dead holds up nobody but itself. Waits double from a second to ten minutes,
-and are spread by chance, so that what failed together does not come back together."""
+Each address has a small number of concurrent deliveries, so a dead one delays nothing but itself. Waits double from a
+second to ten minutes, with random jitter, so that what failed together is not retried together."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,7 +21,7 @@ Attempt = Callable[[], Awaitable[str | None]]
 
 
 def wait_ms(tries: int, chance: float) -> int:
-    """How long to wait after so many tries in vain; `chance` is between 0 and 1."""
+    """How long to wait after so many failed tries; `chance` is between 0 and 1."""
     longest = min(FIRST_WAIT_MS << min(tries - 1, 20), LONGEST_WAIT_MS)
     return int(longest * (0.5 + chance / 2))
 
@@ -41,8 +41,8 @@ class RetryingSender:
     async def deliver(
         self, to: str, attempt: Attempt, *, tries: int, until: Instant, failed: Callable[[int], Awaitable[None]]
     ) -> str:
-        """Until it is taken, or nobody wants it any more, or the time is over: then why it failed last. `failed` is
-        told of each try in vain."""
+        """Retry until it is delivered, nobody wants it any more, or the time is over: then return why it last failed.
+        `failed` is called after each failed try."""
         why: str | None = "it was not tried in time"
         while True:
             if tries:
