@@ -1,4 +1,4 @@
-"""What a person, a program or a pilot can ask of a domain about logical files and storage elements."""
+"""The operations of a domain on logical files and storage elements."""
 
 from typing import Protocol
 
@@ -20,23 +20,23 @@ class DataOperations(Protocol):
     async def data(
         self, *, prefix: str = "", data_set: str = "", after: str = "", limit: int = 100, every: bool = False
     ) -> list[LogicalFile]:
-        """By name, those after a name. `every`: also names that are kept for a job that is writing."""
+        """By name, those after a name. `every`: also names that are reserved for a job that is writing."""
         ...
 
     async def datum(self, name: str) -> LogicalFile: ...
     async def add_data(self, file: LogicalFile, *, who: str) -> LogicalFile:
-        """Take in a file that lies on a storage element; one that is known already gets its replicas. Refused if the
-        name has another content."""
+        """Add a file that exists on a storage element; if it is known already, add its replicas. Refused if the name
+        has other content."""
         ...
 
     async def remove_data(self, name: str, *, who: str) -> LogicalFile:
-        """Forget a file; what lies on its elements stays there."""
+        """Forget a file; its content on storage elements is not deleted."""
         ...
 
     async def add_replica(self, name: str, replica: Replica, *, who: str) -> LogicalFile: ...
     async def remove_replica(self, name: str, replica: Replica, *, who: str) -> LogicalFile: ...
     async def places(self, name: str, *, site: str = "", storage: str = "") -> list[ReplicaLocation]:
-        """Where a pilot of that site would read a file, the nearest first."""
+        """The places where a pilot of that site would read a file, the nearest first."""
         ...
 
     async def elements(self) -> list[StorageElement]: ...
@@ -46,5 +46,6 @@ class DataOperations(Protocol):
 
     async def locate(self, request: LocateRequest) -> LocateAnswer: ...
     async def place(self, request: PlaceRequest, *, who: str = "") -> PlaceAnswer:
-        """Refused if the job does not run with that pilot, under the token `who`, or publishes nothing like this."""
+        """Refused if that pilot does not run the job under the token `who`, or if the job does not publish such an
+        output."""
         ...
