@@ -1,7 +1,7 @@
-"""The only place where concrete classes meet.
+"""The only module that chooses concrete classes.
 
-A data folder holds what is one server's own: `server.json`, by which commands on this machine find the server while it
-runs; and, unless its store is elsewhere, the store and the stored files."""
+A data folder holds what belongs to one server: `server.json`, by which commands on this machine find the running
+server; and, unless its store is elsewhere, the store and the stored files."""
 
 import asyncio
 import gc
@@ -89,8 +89,8 @@ GC_YOUNG_MAX = 50_000
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`files_roots` are the folders that flows may read given files from; None: any, as the user's own server may.
-    `store` is the URL of the store; without it the store is in the data folder. `url` is where others reach this
+    """`files_roots` are the folders that flows may read local files from; None: any, as for a user's own server.
+    `store` is the URL of the store; without it the store is in the data folder. `url` is the public address of this
     server, if that is not where it listens."""
 
     data: Path
@@ -104,16 +104,16 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     files_roots: tuple[Path, ...] | None = ()
     recovery: bool = True  # whether rules are asked at all
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
-    monitor: MonitorSettings = MonitorSettings()  # from when on there is an alert
-    webhooks_to_private: bool = False  # a server that listens on this machine only may send them there anyway
-    otlp: str = ""  # the collector that traces go to; empty: none
-    sites_look_ms: int = LOOK_MS  # how often sites are looked at
+    monitor: MonitorSettings = MonitorSettings()  # the thresholds of alerts
+    webhooks_to_private: bool = False  # a server that listens on this machine only may send to private addresses anyway
+    otlp: str = ""  # the collector of traces; empty: none
+    sites_look_ms: int = LOOK_MS  # the interval between looks at sites
     data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
-    announce: bool = True  # whether commands on this machine are to find it by its folder
+    announce: bool = True  # whether commands on this machine can find it by its folder
 
 
 class ServerAnnouncement(msgspec.Struct, frozen=True, kw_only=True):
-    """What server.json says. The token is good for a pilot and for nothing else: jobs can read this file."""
+    """The content of server.json. Its token is valid only for pilots: jobs can read this file."""
 
     url: str
     pid: int
@@ -121,8 +121,8 @@ class ServerAnnouncement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningServer:
-    """`pilot_token` is what local pilots show; empty where no token is wanted. `place` is what it serves from, as
-    people are told."""
+    """`pilot_token` is the token of local pilots; empty where none is needed. `place` is the folder or store that it
+    serves from, for people."""
 
     def __init__(self, url: str, place: str, pilot_token: str, domain: LocalDomain, server: Server) -> None:
         self.url = url
@@ -133,7 +133,7 @@ class RunningServer:
 
 
 def read_job(description: str, folder: Path | None) -> Flow:
-    """The flow of a job description that came over a port."""
+    """The flow of a job description that came to a port."""
     return flow_of(parse(description, "the job description"), "the job description", folder)
 
 
@@ -147,8 +147,8 @@ def default_rules() -> RuleSet:
 async def running_server(
     options: ServerOptions, *, domains: Mapping[str, MetaScheduler] = NO_DOMAINS
 ) -> AsyncIterator[RunningServer]:
-    """A whole server in this process, for as long as the block lasts. `domains` are other ones that failed jobs can go
-    to, by name."""
+    """A whole server in this process, for as long as the block lasts. `domains` are other domains that failed jobs can
+    be submitted to, by name."""
     with _lock_folder(options.data, store_at(options.store, options.data)) as (located, file_store):
         place = located.shown if options.store else str(options.data)
         peers = PeerIdentity(options.data) if located.shared else None
@@ -164,7 +164,8 @@ async def running_server(
 def _lock_folder(
     data: Path, located: StoreLocation
 ) -> Iterator[tuple[StoreLocation, FolderFileStore | SharedFileStore]]:
-    """The data folder, for as long as the block lasts. The lock of a store in the folder guards the folder too."""
+    """Locks the data folder, for as long as the block lasts. The lock of a store in the folder guards the folder
+    too."""
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -179,8 +180,8 @@ def _lock_folder(
 
 
 class PeerIdentity:
-    """What a server needs on a store that it shares: who it is to the others, and the way to them. It is known by its
-    machine and its folder, so that one that is started again is the same."""
+    """What a server on a shared store needs: its identity, and the way to the other servers. It is identified by its
+    machine and its folder, so that it is the same after a restart."""
 
     def __init__(self, data: Path) -> None:
         host = socket.gethostname()
@@ -196,7 +197,7 @@ class PeerIdentity:
         self.peers.introduce(self.token)
 
     def serve_at(self, url: str) -> None:
-        """The next beat tells it."""
+        """Announced with the next heartbeat."""
         self.document.url = url
 
 
@@ -204,7 +205,7 @@ class PeerIdentity:
 async def _span_export(
     options: ServerOptions, counts: ServerMetrics, peers: PeerIdentity | None
 ) -> AsyncIterator[SpanSink | None]:
-    """Where spans go, if they are wanted. What sends them is loaded only then: it needs what not everybody has."""
+    """The exporter of spans, if one is wanted. It is imported only then, because its dependencies are optional."""
     if not options.otlp:
         yield None
         return
@@ -226,7 +227,7 @@ async def _span_export(
 
 
 class WatchedElements:
-    """The way to storage elements that a server watches."""
+    """Reads the storage elements that a server watches."""
 
     async def list(self, element: StorageElement, prefix: str) -> Sequence[ListedFile]:
         with _translate_errors(StorageUnavailable):
@@ -242,7 +243,7 @@ class WatchedElements:
 
 @contextmanager
 def _translate_errors(problem: type[Exception]) -> Iterator[None]:
-    """What comes in the way of a transfer, in the words of whoever asked."""
+    """Translate errors of a transfer into those of the storage contract."""
     try:
         yield
     except (TransferFailed, BadFileUrl) as error:
@@ -353,8 +354,8 @@ async def _serve_http(
 
 
 def _add_pilot_token(tokens: Sequence[AccessToken], shared: str) -> tuple[str, list[AccessToken]]:
-    """A token for pilots that this server starts itself: what a job can read of its pilot must not let it do more than
-    a pilot may. Made anew each time, or `shared` with other servers, which such a pilot may go to."""
+    """Add a token for the pilots that this server starts itself: what a job can read of its pilot must not let it do
+    more than a pilot may. It is new each time, or `shared` with other servers, which such a pilot may connect to."""
     if not tokens:
         return "", []
     token = shared or new_token("local-pilot", [PILOT])[0]
@@ -362,14 +363,14 @@ def _add_pilot_token(tokens: Sequence[AccessToken], shared: str) -> tuple[str, l
 
 
 def relax_garbage_collection() -> None:
-    """A server holds a great many small values that live long, and makes hardly any cycles: looking through all of
-    them for cycles, as often as Python does by default, would cost more than the work itself."""
+    """A server holds a great many small objects that live long, and makes hardly any cycles: searching all of them for
+    cycles, as often as Python does by default, would cost more than the work itself."""
     gc.freeze()
     gc.set_threshold(GC_YOUNG_MAX, 20, 100)
 
 
 def write_server_file(data: Path, content: ServerAnnouncement) -> None:
-    """Whole or not at all, and for its owner's eyes only."""
+    """Write the file atomically, readable only by its owner."""
     draft = data / f"server.json.{content.pid}"
     descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as out:
@@ -378,7 +379,7 @@ def write_server_file(data: Path, content: ServerAnnouncement) -> None:
 
 
 def find_server(data: Path) -> ServerAnnouncement | None:
-    """The server that runs on this data folder, by the same rule as commands go by."""
+    """The server that runs on this data folder, found by the same rule as commands use."""
     found = server_file.find_server(data)
     return ServerAnnouncement(url=found.url, pid=found.pid, token=found.token) if found else None
 
@@ -391,12 +392,12 @@ class LocalPilot:
         self.log = log
 
     def ask_to_leave(self) -> None:
-        """The first time it lets its jobs end within their grace, the second time it leaves at once."""
+        """The first time it lets its jobs end within their grace period, the second time it leaves at once."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
 
     async def stop(self, patience_s: float) -> None:
-        """Ask it to end its jobs and leave; insist if it does not."""
+        """Ask it to end its jobs and leave; kill it if it does not."""
         self.ask_to_leave()
         try:
             await asyncio.to_thread(self.process.wait, patience_s)
@@ -415,8 +416,8 @@ def start_pilot(
     server_file: Path | None = None,
     extra: Sequence[str] = (),
 ) -> LocalPilot:
-    """Start a pilot as a process of its own. The token goes by the environment, so that no process list shows it. By
-    `server_file` the pilot finds the next server, should this one be killed."""
+    """Start a pilot as a separate process. The token is passed in the environment, so that no process list shows it. By
+    `server_file` the pilot finds the next server, if this one is killed."""
     work.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = work / "pilot.log"
     command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--jobs", str(slots)]

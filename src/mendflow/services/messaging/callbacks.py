@@ -1,8 +1,8 @@
-"""Whoever wants to hear of a job's end is told: a document until it is taken, brought again and again until then.
+"""Sends callbacks when jobs end. A callback is a document until it is delivered, and is retried until then.
 
-It is written before whoever subscribes is told that it was, and is dropped when it was taken. So a server that is
-killed at any point tells it once more, and never forgets it: whoever hears it twice hears the same. What nobody takes
-in a whole day is given up, and the administrator is told."""
+It is written before the subscription is acknowledged, and deleted after the callback was delivered. So a server that is
+killed at any point sends it once more, and never forgets it: whoever gets it twice gets the same. A callback that
+nobody accepts for a whole day is given up, and the administrator is told."""
 
 import asyncio
 import hashlib
@@ -35,8 +35,8 @@ FLOW_ADDRESS: Final = re.compile(r"mendflow:flows/([^/]+)/([^/]+)")
 
 
 class CallbackTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An address that speaks SOAP, with headers that go `along`; or a channel of a flow here; or the administrator, who
-    hears of failures alone. It is not `own` if somebody else has asked for the job."""
+    """A SOAP address, with the `soap_headers` to send; or a channel of a flow here; or the administrator, who is told
+    of failures only. `own` is false if somebody else has asked for the job."""
 
     url: str = ""
     soap_headers: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ _decode = msgspec.json.Decoder(CallbackDocument).decode
 
 
 class Callbacks:
-    """`find` gives the case of a job; `mail` takes messages for flows of this server."""
+    """`find` returns the case of a job; `mail` takes messages for flows of this server."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Callbacks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Go on with the callbacks of these trees, before their cases are taken up."""
+        """Continue with the callbacks of these trees, before their cases are loaded."""
         async for found in self._store.scan(CALLBACK_KIND, only(roots)):
             callback = _decode(found.body)
             if root_of(found.id) in roots and callback.id not in self._known.get(callback.job, {}):
@@ -101,7 +101,7 @@ class Callbacks:
                 self._keep(callback)
 
     async def resume(self, roots: Collection[CaseId]) -> None:
-        """After the cases of these trees were taken up: tell the ends that nobody will tell of any more."""
+        """After the cases of these trees were loaded: send the callbacks of those that have ended meanwhile."""
         for job in [each for each in self._known if root_of(each) in roots]:
             document = await self._find(job)
             if document is None or not document.live:
@@ -113,7 +113,7 @@ class Callbacks:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def check(self, address: str, soap_headers: tuple[str, ...] = ()) -> CallbackTarget:
-        """Where an address leads. Raises InvalidRequest if nothing may be sent there."""
+        """Check an address. Raises InvalidRequest if nothing may be sent there."""
         demand_address(address)
         if (here := FLOW_ADDRESS.fullmatch(address)) is not None:
             return CallbackTarget(flow=here[1], channel=f"{here[2]}.{NOTIFY}")
@@ -121,7 +121,8 @@ class Callbacks:
         return CallbackTarget(url=address, soap_headers=soap_headers)
 
     async def add(self, document: CaseDocument, to: CallbackTarget) -> None:
-        """Tell the end of a job there; at once if it is over. It is on disk when this returns."""
+        """Subscribe an address to the end of a job; it is called at once if the job is over. The subscription is on
+        disk when this returns."""
         digest = hashlib.sha256(msgspec.json.encode(to)).hexdigest()[:16]
         callback = CallbackDocument(id=f"{document.id}:callback-{digest}", job=document.id, to=to)
         if callback.id not in self._known.get(document.id, {}):
@@ -140,7 +141,7 @@ class Callbacks:
         self._homes.hold(callback.id, callback.id)
         self._known.setdefault(callback.job, {})[callback.id] = callback
 
-    # Telling
+    # Sending
 
     def _deliver_all(self, job: CaseId) -> None:
         under_way = {task.get_name() for task in self._tasks}
@@ -157,7 +158,7 @@ class Callbacks:
             if document is not None:
                 await self._tell(callback, document)
         except StoreUnavailable:
-            return  # everything is read again, and with it this callback
+            return  # everything is loaded again, and with it this callback
         known = self._known.get(callback.job, {})
         known.pop(callback.id, None)
         if not known:
@@ -181,7 +182,7 @@ class Callbacks:
             self._notices.post(f"nobody at {shown} has taken the end of {document.id}: {why}", case=document.id)
 
     async def _attempt(self, callback: CallbackDocument, document: CaseDocument) -> str:
-        """Empty if it was taken, else why not."""
+        """Empty if it was accepted, else why not."""
         to, element, who = callback.to, outcome_element(NOTIFY, document, own=callback.to.own), document.owner
         if to.administrator:
             if document.status != "completed":

@@ -1,8 +1,9 @@
-"""What clients are told: noted with what it tells of, put into the feed, and brought to whoever wants it.
+"""The notifier: records a notification together with what it reports, appends it to the feed, and delivers it to
+webhooks.
 
-A notification is a letter, a document in the same tree of cases as what it tells of, noted before the document that
-says that the case is over. It keeps its tree at home until all have it; so whoever takes the tree over brings it, and a
-crash at any point repeats something under the same id and forgets nothing."""
+A pending notification is a document in the same tree of cases as what it reports, recorded before the document that
+says that the case is over. It keeps the tree at its home until all receivers have it; so a server that takes the tree
+over delivers it, and a crash at any point repeats something under the same id and forgets nothing."""
 
 import asyncio
 import hashlib
@@ -38,7 +39,7 @@ FEED_RETRY_MS: Final = 1_000
 
 
 class Recipient(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One of those who are to get a letter. `hook` is the webhook; none: the address was given with the case."""
+    """One receiver of a notification. `hook` is the webhook; none: the address was given with the case."""
 
     url: str
     hook: str = ""
@@ -58,7 +59,7 @@ _decode = msgspec.json.Decoder(PendingNotification).decode
 
 class DeliveryFailures(Protocol):
     async def delivery_failed(self, to: str, told: Notification, why: str) -> None:
-        """A notification could not be delivered to somebody in all the time that it may take."""
+        """A notification could not be delivered to a receiver in the time allowed."""
         ...
 
 
@@ -94,7 +95,8 @@ class Notifier:
         self._delivery_tasks: set[asyncio.Task[None]] = set()
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Go on with the letters of these trees. Before their cases: one that is told to end again must be known."""
+        """Continue with the pending notifications of these trees. Before their cases: a case that ends again must find
+        its notification."""
         async for found in self._store.scan(PENDING_KIND, only(roots)):
             if root_of(found.id) in roots and found.id not in self._pending:
                 self._ledger.known(PENDING_KIND, found.id, found.version)
@@ -109,11 +111,11 @@ class Notifier:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # What is told
+    # What is notified
 
     def case_ended(self, document: CaseDocument) -> None:
-        """To be called in the same step as the end, before its document is noted. Cases that others called, or that
-        mend others, are those others' business."""
+        """To be called in the same step as the end, before its document is recorded. Cases that were called by others,
+        or that mend others, are not notified."""
         status = document.status
         if document.parent is not None or document.mends is not None:
             return
@@ -126,7 +128,7 @@ class Notifier:
         self._ledger.defer(CASE_KIND, document.id)
 
     def item_failed(self, live: LiveCase, serial: int, outcome: Outcome) -> None:
-        """To be called before the flow hears of it."""
+        """To be called before the flow is told."""
         if outcome.fault is None or not self.webhooks.has_subscriber("item-failed"):
             return
         instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
@@ -141,8 +143,8 @@ class Notifier:
         self.alert(alert.id, alert.sentence, at=alert.raised_at, case=alert.case, item=alert.item, but=but)
 
     def alert(self, id: str, sentence: str, *, at: Instant, case: CaseId, item: ItemId | None, but: str = "") -> None:
-        """Tell of an alert; `but` is a webhook that is left out. Another server may have begun to tell of the same: it
-        has the same id, and each has a letter of its own."""
+        """Notify clients of an alert; `but` is a webhook that is left out. Another server may have begun to notify of
+        the same alert: both have the same id, and each has a pending notification of its own."""
         event = f"alert@{hashlib.sha256(id.encode()).hexdigest()[:24]}"
         told = Notification(id=event, kind="alert", at=at, message=sentence, case=case, item=item, alert=id)
         self._note(f"{event}@{self._homes.server}", told, [], but=but)
@@ -207,7 +209,7 @@ class Notifier:
         else:
             self._done(pending)
 
-    # To those who want it
+    # To webhooks
 
     def _deliver_all(self, pending: PendingNotification) -> None:
         for address in list(pending.recipients):
@@ -233,7 +235,7 @@ class Notifier:
             if why and alarm is not None:
                 await alarm.delivery_failed(address.hook or address.url.partition("?")[0], pending.notification, why)
         except StoreUnavailable:
-            return  # everything is read again, and with it this letter
+            return  # everything is loaded again, and with it this notification
         pending.recipients.remove(address)
         if pending.recipients:
             self._ledger.touch(PENDING_KIND, pending.id, pending)
@@ -246,7 +248,7 @@ class Notifier:
         self._homes.release(pending.id, f"letter {pending.id}")
 
     async def send_test(self, id: str) -> DeliveryResult:
-        """Bring something to a webhook now, once, to see whether that works."""
+        """Send a test to a webhook now, once."""
         hook, now = await self.webhooks.get(id), self._clock.now()
         told = Notification(id=f"test@{hook.id}-{now}", kind="test", at=now, message=f"this is a test of webhook {id}")
         why = await self._deliveries.try_once(hook.url, hook.secret, told)
