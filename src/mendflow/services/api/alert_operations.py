@@ -73,7 +73,7 @@ class AlertOperations(ViewOperations):
 
 
 def _message(told: ChangeEvent) -> AlertView:
-    """What only informs, as an alert that nobody has to acknowledge."""
+    """A message that only informs, as an alert that nobody has to acknowledge."""
     return AlertView(
         id=f"message/{told.serial}",
         kind="message",

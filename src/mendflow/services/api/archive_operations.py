@@ -1,6 +1,6 @@
 """The part of the domain that writes archives and takes them in.
 
-An archive is put aside whole before anything of it is looked at: half a file brings nothing in."""
+An uploaded archive is stored completely before any of it is read: an interrupted upload imports nothing."""
 
 import asyncio
 import tempfile
@@ -58,7 +58,7 @@ class ArchiveOperations(ViewOperations):
 
 
 async def _begun(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same, when its first part is there: whatever is refused is refused before anything is told."""
+    """The same stream, once its first part is there: so errors are raised before the response begins."""
     first = await anext(content)
 
     async def whole() -> AsyncIterator[bytes]:

@@ -133,7 +133,7 @@ class RepairOperations(DomainReader):
         )
 
     async def _neighbour(self, sample: Decision, members: Sequence[DecisionSummary]) -> dict[str, Value] | None:
-        """What the failure is to be told from: the cornerstone of the rule that decides about it now, else another
+        """What the failure is compared with: the cornerstone of the rule that decides about it now, else another
         failure of the same type."""
         rules = self._server.runtime.exceptions.rules.newest_or_empty(sample.flow)
         place = insertion.place(rules, sample.type, sample.task, sample.context)
@@ -168,7 +168,7 @@ class RepairOperations(DomainReader):
         return await self._views(await self._decisions.search(where, limit=query.limit, offset=query.offset))
 
     async def _about(self, case: CaseId) -> list[FieldCondition]:
-        """Decisions about a case of ours; if we have none of that id, about those of other engines."""
+        """Decisions about a case of this server; if there are none of that id, about cases of other engines."""
         known = await self._server.runtime.manager.document(case) is not None
         return [FieldCondition("case", case), *([FieldCondition("engine", "")] if known else [])]
 
@@ -227,7 +227,7 @@ class RepairOperations(DomainReader):
                 steps += history.primitives(await history.journal(store, decision.exlet_case), decision)
         return history.merged(journal, told, steps)
 
-    # From outside, and by hand
+    # Triggers, and repairs by hand
 
     async def triggers(self, case: str, item: str = "") -> list[TriggerView]:
         return await self._administration.triggers(await self._id(case), item)
@@ -338,7 +338,7 @@ class RepairOperations(DomainReader):
 
 
 def _named(wish: RepairRequest | RejectRequest) -> str:
-    """The exlet's name; one that comes along has it with it."""
+    """The exlet's name; an exlet that is sent along contains its name."""
     name = wish.exlet or (str(wish.flow.name) if wish.flow else "")
     if not name:
         raise InvalidRequest("say what is to be done: name an exlet, or send one along", field="exlet")

@@ -1,6 +1,6 @@
 """The part of the domain that shows cases, items and jobs: one by name, or those that a search finds.
 
-What lives is told from memory and what is over from the store, and a row looks the same whichever it was."""
+What is live is read from memory and what is over from the store; rows look the same either way."""
 
 import msgspec
 
@@ -106,7 +106,7 @@ class ViewOperations(DomainReader):
         return ItemPage(rows=found, looked_at=looked_at)
 
     async def item(self, case: str, item: str) -> ItemView:
-        """The item; of one that was restarted, what goes on, or else what came last."""
+        """The item; of one that was restarted, the run that is under way, or else the last one."""
         id = await self._id(case)
         found = await (await self._items(id)).find(ItemId(item))
         if found is None:
@@ -140,7 +140,7 @@ class ViewOperations(DomainReader):
         return job_search.shown(self._server.runtime.meta, await self._job(job))
 
     async def newest_submission(self, job: str) -> Job:
-        """The job as it was submitted last; when it is over, with the attempts of all its submissions."""
+        """The newest submission of the job; when it is over, with the attempts of all its submissions."""
         known = await self._job(job)
         base, _ = item_views.generation_of(known.id)
         if base != known.id:
