@@ -172,9 +172,7 @@ class ServerMembership:
                 await do()
             except StoreUnavailable as error:
                 log.warning("no beat: %s", error.message)
-            except (
-                Exception
-            ):  # whatever the error, the next heartbeat may succeed; without any the server loses its cases
+            except Exception:  # the next heartbeat may succeed; without any the server loses its cases
                 log.exception("no beat")
 
     async def _register(self) -> None:
