@@ -1,7 +1,7 @@
-"""The HTTP face of one domain.
+"""The HTTP application of one domain.
 
-One gate stands before everything: it knows the caller or turns the request away. Behind it the pilots' exchange goes
-straight to its handler, and all else to the routes."""
+Access control comes first: it identifies the caller or refuses the request. Then the exchange of pilots goes straight
+to its handler, and everything else to the routes."""
 
 import asyncio
 from functools import cache, partial
@@ -13,7 +13,7 @@ from litestar.enums import ScopeType
 from litestar.types import HTTPScope, LifeSpanReceive, LifeSpanScope, LifeSpanSend, Receive, Scope, Send
 
 from mendflow.core.model.errors import RequestError, Unreachable
-from mendflow.server import error_responses
+from mendflow.server import error_bodies, error_responses
 from mendflow.server.access import API, PEERS, AccessControl
 from mendflow.server.case_forwarding import CaseForwarder, CaseHomeLookup
 from mendflow.server.fan_out import FanOut
@@ -77,7 +77,7 @@ USUAL_METRICS_PATH = "/metrics"
 
 
 class Api(Litestar):
-    """The application with its gate."""
+    """The application with access control in front."""
 
     access: AccessControl
     exchange: PilotExchangeHandler
@@ -93,11 +93,11 @@ class Api(Litestar):
         self, scope: Scope | LifeSpanScope, receive: Receive | LifeSpanReceive, send: Send | LifeSpanSend
     ) -> None:
         if scope["type"] == ScopeType.HTTP:
-            await self._gate(cast(HTTPScope, scope), cast(Receive, receive), cast(Send, send))
+            await self._admit_and_answer(cast(HTTPScope, scope), cast(Receive, receive), cast(Send, send))
         else:
             await super().__call__(scope, receive, send)
 
-    async def _gate(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    async def _admit_and_answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         if scope["path"] == USUAL_METRICS_PATH:
             scope["path"] = METRICS_PATH
         try:
@@ -119,13 +119,13 @@ class Api(Litestar):
             if not self.stopping:
                 raise
             if not drain.is_answering:
-                await error_responses.send_mistake(send, Unreachable(STOPPING))
+                await error_bodies.send_mistake(send, Unreachable(STOPPING))
 
     async def _refuse(self, scope: HTTPScope, send: Send, mistake: RequestError) -> None:
         if self.soap_handler is not None and scope["path"].startswith(soap.SOAP):
             await soap.send_response(send, soap.refusal_response(mistake))
         else:
-            await error_responses.send_mistake(send, mistake)
+            await error_bodies.send_mistake(send, mistake)
 
     async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         if scope["path"].startswith(PEERS):
@@ -138,7 +138,8 @@ class Api(Litestar):
             await super().__call__(scope, left, send)
 
     async def _forward_or_keep(self, scope: HTTPScope, receive: Receive, send: Send) -> Receive | None:
-        """What is left to be received of a request that this server answers itself."""
+        """Forward the request to another server, or return the receive function for the handler that answers it
+        here."""
         if self.case_forwarder is None:
             return receive
         try:
@@ -147,17 +148,17 @@ class Api(Litestar):
             if fan_out is not None and await fan_out(scope, receive, send, super().__call__):
                 return None
             return await self.case_forwarder(scope, receive, send, again=again)
-        except error_responses.ClientDisconnected:
+        except error_bodies.ClientDisconnected:
             return None
         except RequestError as mistake:
             await self._refuse(scope, send, mistake)
         except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the caller gets an answer and we a log
-            await self._refuse(scope, send, error_responses.log_unforeseen(error, scope["method"], scope["path"]))
+            await self._refuse(scope, send, error_bodies.log_unforeseen(error, scope["method"], scope["path"]))
         return None
 
     async def stop(self, grace_s: float) -> None:
-        """End what would stay open: event streams at once, held exchanges after a grace. Whatever else is cancelled
-        from now on is told why."""
+        """End what would stay open: event streams at once, held exchanges after a grace period. Requests that are
+        cancelled from now on are answered with the reason."""
         self.stopping = True
         self.open_requests.end_all()
         await self.exchange.stop(grace_s)
@@ -175,9 +176,9 @@ def create_app(
     url: str = "",
     file_bytes_max: int = files.FILE_BYTES_MAX,
 ) -> Api:
-    """`let_go` asks the domain to answer held exchanges at once: those of a pilot, or all (None). `peer` answers the
-    other servers on the same store, if there may be some; `where` knows where cases live, and `passing` asks there.
-    `office` serves those who come with SOAP; `url` is the address that they are told."""
+    """`let_go` tells the domain to answer held exchanges at once: those of one pilot, or all (None). `peer` answers the
+    other servers on the same store, if there may be some; `homes` finds the server of a case, and `peer_requests`
+    forwards requests to it. `gateway` answers SOAP requests; `url` is the address that SOAP callers are given."""
     open_requests = OpenRequests()
     provided = parameters.dependencies(domain, open_requests)
     described = cache(lambda: describe(ROUTES, provided))

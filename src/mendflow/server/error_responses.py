@@ -1,78 +1,25 @@
-"""How the server words a mistake, on every route alike: {code, message, fields}, under the mistake's own status.
+"""Error responses, the same on every route: {code, message, fields}, with the HTTP status of the error.
 
-An exception that nobody foresaw is our bug: the caller gets an id, the log gets the story under the same id."""
+An unexpected exception is a bug of ours: the caller gets an id, and the log has the traceback under the same id."""
 
-import logging
 import re
 import traceback
-import uuid
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-import msgspec
 from litestar import MediaType, Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, ValidationException
-from litestar.types import Send
 
 from mendflow.core.model.errors import (
-    InternalError,
     InvalidRequest,
     NotFound,
     RequestError,
-    TemporarilyUnavailable,
     TooLarge,
-    Unauthorized,
 )
 from mendflow.core.model.values import LEVELS_MAX
-
-log = logging.getLogger("mendflow.server")
+from mendflow.server.error_bodies import ClientDisconnected, WrongMethod, body_of, headers_of, log_unforeseen
 
 AnyRequest = Request[Any, Any, Any]
-
-
-class WrongMethod(RequestError):
-    code: ClassVar[str] = "method-not-allowed"
-    status: ClassVar[int] = 405
-
-
-class ClientDisconnected(RequestError):
-    """The caller went away before all was said. Nobody reads the answer; it only ends the work."""
-
-    code: ClassVar[str] = "hung-up"
-
-
-def _as_json(value: object) -> object:
-    """Fields are for people: whatever JSON cannot say is told in words."""
-    return str(value)
-
-
-_encoder = msgspec.json.Encoder(enc_hook=_as_json)
-
-
-def body_of(mistake: RequestError) -> bytes:
-    return _encoder.encode({"code": mistake.code, "message": mistake.message, "fields": mistake.fields})
-
-
-def headers_of(mistake: RequestError) -> dict[str, str]:
-    if isinstance(mistake, Unauthorized):
-        return {"WWW-Authenticate": "Bearer"}
-    return {"Retry-After": "1"} if isinstance(mistake, TemporarilyUnavailable) else {}
-
-
-async def send_mistake(send: Send, mistake: RequestError) -> None:
-    """Answer a raw ASGI request with a mistake."""
-    body = body_of(mistake)
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(name.lower().encode(), value.encode()) for name, value in headers_of(mistake).items()]
-    await send({"type": "http.response.start", "status": mistake.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-def log_unforeseen(error: BaseException, method: str, path: str) -> InternalError:
-    """Put the story into the log, and give an id that finds it there. The query is left out: it may hold data."""
-    id = uuid.uuid4().hex[:12]
-    log.error("internal error %s at %s %s", id, method, path, exc_info=error)
-    return InternalError(f"the server failed; its log tells why under {id}. Please report it", id=id)
 
 
 _OVERSIZED = (
@@ -84,7 +31,7 @@ _DISCONNECTED = "client disconnected prematurely"
 
 
 def _from_litestar(error: HTTPException) -> RequestError | None:
-    """What the framework refused before a handler was asked; None if it is no mistake of the caller."""
+    """An error that the framework raised before the handler was called; None if it is not the caller's error."""
     if isinstance(error, ValidationException):
         return _first_bad_field(error)
     if isinstance(error, MethodNotAllowedException):
@@ -102,7 +49,7 @@ _EXTRA_KEY = re.compile(r"^data\.?")
 
 
 def _first_bad_field(error: ValidationException) -> InvalidRequest:
-    """The first field that does not fit, with its path and what was expected."""
+    """The first field that is invalid, with its path and what was expected."""
     found = error.extra if isinstance(error.extra, list) else []
     first: Mapping[str, Any] = found[0] if found and isinstance(found[0], dict) else {}
     place = _EXTRA_KEY.sub("", str(first.get("key", ""))) or "body"
@@ -112,7 +59,7 @@ def _first_bad_field(error: ValidationException) -> InvalidRequest:
 
 
 def _sentence(detail: str) -> str:
-    """The framework names its own types after the reason; callers need the reason."""
+    """The reason alone: the framework appends the names of its own types."""
     return detail.removeprefix("Failed to decode JSON: ") or "the request is malformed"
 
 
@@ -128,7 +75,7 @@ def on_refusal(request: AnyRequest, error: HTTPException) -> Response[bytes]:
 
 
 def on_oversized(request: AnyRequest, error: RecursionError) -> Response[bytes]:
-    """Somebody's body, if it was being read; else a fault of ours."""
+    """The error for an oversized body, if one was being read; otherwise a bug of ours."""
     reading = any(frame.f_code.co_name in _BODY_READERS for frame, _ in traceback.walk_tb(error.__traceback__))
     told = (
         InvalidRequest(_OVERSIZED, field="body")

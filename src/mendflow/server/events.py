@@ -1,8 +1,8 @@
-"""Happenings as server-sent events.
+"""Events of cases as server-sent events.
 
-Frames are gathered while the line is busy and written together, so a case of many thousand items is told in few
-pieces; a reader that is slow holds the telling back, and never grows our memory. The stream says `end` when the case
-is over; a stream that stops without it was cut, and is taken up again after its last id."""
+Frames are collected while the connection is busy and written together, so a case with many thousand items is sent in
+few pieces; a slow reader delays its own stream and never grows our memory. The stream sends `end` when the case is
+over; a stream that stops without it was cut, and the reader continues after its last id."""
 
 import asyncio
 import logging
@@ -37,10 +37,10 @@ def event_frame(happening: ChangeEvent) -> bytes:
 
 
 class EventFrames:
-    """One reader's stream. A pump fills `_frames`; the response empties it."""
+    """The stream of one reader. A background task fills `_frames`; the response empties it."""
 
     def __init__(self, source: AsyncIterator[ChangeEvent], case_is_over: Callable[[], Awaitable[bool]]) -> None:
-        """`over`: whether what is told of has ended, asked when the source has."""
+        """`over`: whether the subject of the stream has ended, asked when the source ends."""
         self._source = source
         self._has_ended = case_is_over
         self._frames: list[bytes] = []
@@ -66,7 +66,7 @@ class EventFrames:
                 self._frames.append(b"event: end\ndata: {}\n\n")
         except RequestError as mistake:
             log.info("an event stream was cut: %s", mistake.message)
-        except Exception:  # the edge of a background task: nobody else would ever see it
+        except Exception:  # the top of a background task: nobody else would ever see the exception
             log.exception("an event stream failed")
         self.end()
 
@@ -83,7 +83,7 @@ class EventFrames:
             await asyncio.gather(pump, return_exceptions=True)
 
     async def _keep_alive(self) -> None:
-        """Let news gather for a moment before the next piece; the end is told at once."""
+        """Wait a moment so that several events go out together; the end is sent at once."""
         if not self._case_is_over:
             try:
                 await asyncio.wait_for(self._ended.wait(), KEEP_ALIVE_S)

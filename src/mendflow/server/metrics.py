@@ -1,7 +1,7 @@
-"""A server's numbers in the words of Prometheus.
+"""The metrics of a server in the format of Prometheus.
 
-The numbers are made into metrics when somebody asks, and at no other time. Names follow the conventions there: base
-units, `_total` for what only grows, and labels of which there are few."""
+Metrics are made when somebody asks, and at no other time. Names follow the conventions of Prometheus: base units,
+`_total` for counters, and labels with few values."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from platform import python_version
@@ -24,7 +24,7 @@ class MetricsPage(NamedTuple):
 
 
 class _StatsCollector(Collector):
-    """One look, as a collector."""
+    """One snapshot, as a collector."""
 
     def __init__(self, stats: StatsView) -> None:
         self._stats = stats
@@ -35,7 +35,7 @@ class _StatsCollector(Collector):
 
 
 def render_metrics(stats: StatsView, accept: str) -> MetricsPage:
-    """The metrics in the format that whoever asks likes best: the classic text, or OpenMetrics."""
+    """The metrics in the format that the caller prefers: the classic text, or OpenMetrics."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     registry.register(_StatsCollector(stats))

@@ -1,6 +1,5 @@
-"""The description of the API, made from the routes themselves, with what they cannot say of themselves added.
-
-The schemas are those of the very types that are read and written, so the description cannot drift from the truth."""
+"""The OpenAPI description, made from the routes, plus what the routes cannot express. The schemas come from the very
+types that are decoded and encoded, so the description always matches the server."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
@@ -24,7 +23,7 @@ _REF = "#/components/schemas/"
 
 
 class ErrorView(msgspec.Struct, frozen=True):
-    """What every refusal says: a stable code, a sentence that says what to do, and what it is about."""
+    """The body of every error: a stable code, a sentence that says what to do, and the fields that it is about."""
 
     code: str
     message: str
@@ -35,7 +34,7 @@ _TYPES = [ErrorView, ChangeEvent, HistoryEntry]
 _TYPES += [SyncRequest, SyncAnswer, LocateRequest, LocateAnswer, PlaceRequest, PlaceAnswer]
 """What is read and written without a route that says so."""
 
-# Two types are called Job: the activity of a flow, and the document that a pilot works on.
+# Two types are called Job: the activity of a flow, and the document of a job that a pilot runs.
 _RENAMED = {
     "mendflow.core.model.flow.Job": "JobActivity",
     "mendflow.core.model.jobs.Job": "Job",
@@ -94,7 +93,7 @@ def _structs_in(annotation: Any) -> Iterator[type]:
 
 
 def _rewritten(value: Any) -> Any:
-    """The same, with every reference by the name that we give the type."""
+    """The same document, with every reference replaced by our name for the type."""
     if isinstance(value, list):
         return [_rewritten(one) for one in value]
     if not isinstance(value, dict):
@@ -124,7 +123,7 @@ def _tidy(operation: Json) -> None:
 
 
 def _without_null(schema: Json) -> tuple[Json, bool]:
-    """In a query or an optional body, not given is how one says null."""
+    """In a query or an optional body, leaving a value out means null."""
     either = schema.get("oneOf", [])
     if {"type": "null"} in either:
         rest = [one for one in either if one != {"type": "null"}]
@@ -148,7 +147,7 @@ def _sync() -> Json:
 
 
 def _packed(name: str, summary: str, asked: type, told: type) -> Json:
-    """What pilots say in MessagePack, which the routes do not know of."""
+    """The MessagePack requests of pilots, which the routes do not include."""
     request, answer = {"$ref": _REF + asked.__name__}, {"$ref": _REF + told.__name__}
     media_type = "application/vnd.msgpack"
     return {

@@ -1,16 +1,15 @@
-"""What servers on one store say to each other over HTTP: both ends of it.
+"""What servers on one store ask each other over HTTP: both ends of it.
 
-The way is not for anybody else: whoever asks must know what only servers know, whatever tokens the server has. Nothing
-is repeated here, and an answer that is not as it should be is none."""
+Only servers may use it: the caller must know the secret that the servers share, whatever tokens the server has. Nothing
+is retried here, and an answer that cannot be decoded counts as no answer."""
 
-import asyncio
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-import aiohttp
 import msgspec
-from litestar.types import Receive, Scope, Send
 
 from mendflow.core.model.data import CacheAdvert
 from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
@@ -18,10 +17,17 @@ from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
+from mendflow.lazy import LazyModule
 from mendflow.server.access import PEERS
-from mendflow.server.error_responses import ClientDisconnected, log_unforeseen, send_mistake
+from mendflow.server.error_bodies import ClientDisconnected, log_unforeseen, send_mistake
 from mendflow.server.request_body import read_body
 from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
+
+if TYPE_CHECKING:
+    import aiohttp
+    from litestar.types import Receive, Scope, Send
+else:
+    aiohttp = LazyModule("aiohttp")
 
 T = TypeVar("T")
 
@@ -30,11 +36,10 @@ ANSWER_S, CONNECT_S, NUDGE_S = 10, 2, 2
 SILENCE_S_MAX = 30
 """The longest that another server may be silent while it reads a tree of cases."""
 ARCHIVE = "archive"
-_CONNECTION_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
 
 class ForwardedExchange(msgspec.Struct, frozen=True, array_like=True):
-    """A pilot's exchange, and the name of the token that the pilot speaks under."""
+    """A forwarded exchange of a pilot, and the name of the token that the pilot uses."""
 
     request: SyncRequest
     who: str
@@ -50,7 +55,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Peer(Protocol):
-    """The server as others see it."""
+    """This server as other servers see it."""
 
     async def sync(self, request: SyncRequest, who: str) -> SyncAnswer: ...
     def nudged(self, pilots: list[PilotId], *, work: bool, by: str) -> None: ...
@@ -61,7 +66,7 @@ class Peer(Protocol):
 
 
 class PeerEndpoint:
-    """Answers other servers."""
+    """Answers requests of other servers."""
 
     def __init__(self, peer: Peer | None) -> None:
         self._peer = peer
@@ -78,7 +83,7 @@ class PeerEndpoint:
             return
         except RequestError as mistake:
             await send_mistake(send, mistake)
-        except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the other server gets an answer
+        except Exception as error:  # noqa: BLE001 - outermost handler: answer the caller, log the traceback
             await send_mistake(send, log_unforeseen(error, "POST", scope["path"]))
         else:
             headers = [(b"content-type", b"application/vnd.msgpack"), (b"content-length", b"%d" % len(answer))]
@@ -107,15 +112,15 @@ class PeerEndpoint:
 
 
 class HttpPeers:
-    """Asks other servers. One pool of connections for all of them, opened at the first request."""
+    """Sends requests to other servers. All servers share one pool of connections, opened at the first request."""
 
     def __init__(self) -> None:
         self._headers = {"Content-Type": "application/vnd.msgpack"}
         self._session: aiohttp.ClientSession | None = None
 
     def introduce(self, token: str) -> None:
-        """From now on others know by this token that a server asks. It lies in the store, so it is known a moment later
-        than the store is open."""
+        """Use this token from now on to identify as a server. It is in the store, so it is known only after the store
+        was opened."""
         self._headers["Authorization"] = f"Bearer {token}"
 
     async def close(self) -> None:
@@ -146,7 +151,7 @@ class HttpPeers:
                     raise PeerUnavailable(f"server {server.id} answered {response.status}")
                 async for chunk in response.content.iter_any():
                     yield chunk
-        except _CONNECTION_ERRORS as error:
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise PeerUnavailable(f"no answer from server {server.id}: {error!r}") from error
 
     def _post(
@@ -167,7 +172,7 @@ class HttpPeers:
         try:
             async with self._post(server, what, said, timeout) as response:
                 body = await response.read()
-        except _CONNECTION_ERRORS as error:
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise PeerUnavailable(f"no answer from server {server.id}: {error!r}") from error
         if response.status != 200:
             raise PeerUnavailable(f"server {server.id} answered {response.status}")
@@ -178,8 +183,8 @@ class HttpPeers:
 
 
 async def _stream(content: AsyncIterator[bytes], send: Send) -> None:
-    """An archive, as it is read. What is refused is refused before anything is sent; later it is cut, which its digest
-    tells whoever asked."""
+    """An archive, streamed as it is read. Errors are answered before the first byte; after that the stream is cut, and
+    the digest shows the receiver that it is incomplete."""
     first = await anext(content)
     headers = [(b"content-type", b"application/gzip")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -189,7 +194,7 @@ async def _stream(content: AsyncIterator[bytes], send: Send) -> None:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
     except RequestError as error:
         raise ClientDisconnected(error.message) from error
-    except Exception as error:  # the edge: whatever it was, the line is cut, so half an archive is never taken for one
+    except Exception as error:  # outermost handler: cut the stream, so half an archive is never taken for a whole one
         raise ClientDisconnected(log_unforeseen(error, "POST", f"{PEERS}{ARCHIVE}").message) from error
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -16,7 +16,7 @@ Description = NamedDependency[SkipValidation[dict[str, Any]]]
 
 @get("/health", summary="Whether the server can work")
 async def health(domain: TheDomain) -> Response[Health]:
-    """503 when the store is away; the body says more."""
+    """Status 503 while the store is unreachable; the body says more."""
     view = await domain.health()
     return Response(view, status_code=200 if view.status == "ok" else 503)
 

@@ -1,4 +1,4 @@
-"""Alerts, and what an administrator does about a job that hangs."""
+"""Alerts, and requeueing a job that hangs."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from mendflow.server.routes.parameters import CaseName, Limit, TheCaller, TheDom
 
 
 class JobRelease(RequestBody, frozen=True):
-    """Why, for those who look later."""
+    """The reason, for those who look later."""
 
     reason: str = ""
 
@@ -43,8 +43,8 @@ async def acknowledge(domain: TheDomain, caller: TheCaller, alert: FromPath[str]
 async def requeue(
     domain: TheDomain, caller: TheCaller, case: CaseName, serial: JobSerial, data: JSONBody[JobRelease | None] = None
 ) -> JobView:
-    """The job is given again when its attempt is certain to have ended, which may take a lease. What the attempt
-    reports from now on is refused. For administrators."""
+    """The job is given to a pilot again when its attempt is certain to have ended, which may take as long as a lease.
+    Reports of the attempt are refused from now on. For administrators."""
     return await domain.requeue(f"{case}/{serial}", who=caller.name, reason=(data or JobRelease()).reason)
 
 

@@ -27,7 +27,7 @@ ItemsLimit = Annotated[int, QueryParameter(ge=1, le=100_000, description="At mos
 
 
 class RequestBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a caller may say in a body; an unknown word is refused, so that a misspelt one is not passed over."""
+    """Base of request bodies. An unknown field is refused, so that a misspelt one is not ignored."""
 
 
 class StartRequest(RequestBody, frozen=True):
@@ -83,8 +83,8 @@ async def cases(
     order: Order = "",
     after: After = "",
 ) -> Response[list[CaseView]]:
-    """In another order, if one is given. With a condition the page may be short, and `Mendflow-Next` says from where to
-    go on."""
+    """The newest first, unless another order is given. With a condition the page may be short, and `Mendflow-Next` says
+    from where to continue."""
     wanted = CaseQuery(
         flow=flow, status=status or "", limit=limit, offset=offset, where=where, order=order, after=after
     )
@@ -101,7 +101,7 @@ async def count_cases(
     by: CountedBy = "",
     after: After = "",
 ) -> CountsView:
-    """All under the empty name, or by the value of a name."""
+    """The number of all cases, under the empty name, or the numbers by the values of a field."""
     return await domain.count_cases(CaseQuery(flow=flow, status=status or "", where=where, after=after), by=by)
 
 

@@ -16,11 +16,11 @@ Replacing = Annotated[bool, QueryParameter(description="Whether one that is ther
 
 
 class FileWish(LogicalFile, frozen=True, forbid_unknown_fields=True):
-    """A file that lies somewhere already. `made_by`, `added_at` and `writing` are not taken from callers."""
+    """A file that exists on a storage element. `made_by`, `added_at` and `writing` cannot be set by callers."""
 
 
 class ElementWish(StorageElement, frozen=True, forbid_unknown_fields=True):
-    """A storage element. Secrets are given as `env:NAME`, never themselves."""
+    """A storage element. Secrets are given as `env:NAME`, never as their values."""
 
 
 @get("/data/files", summary="Logical files, by name")
@@ -37,7 +37,7 @@ async def data(
 
 @post("/data/files", status_code=200, summary="Take in a file that lies somewhere")
 async def add_data(domain: TheDomain, caller: TheCaller, data: JSONBody[FileWish]) -> LogicalFile:
-    """One that is known already gets the replicas that it does not have. A name never gets another content."""
+    """If the file is already known, the new replicas are added to it. The content of a name never changes."""
     return await domain.add_data(LogicalFile(**asdict(data)), who=caller.name)
 
 
@@ -48,13 +48,13 @@ async def datum(domain: TheDomain, name: FromPath[str]) -> LogicalFile:
 
 @delete("/data/files/{name:path}", status_code=200, summary="Forget a logical file")
 async def remove_data(domain: TheDomain, caller: TheCaller, name: FromPath[str]) -> LogicalFile:
-    """What lies on its elements stays there. For administrators."""
+    """The replicas on storage elements are not deleted. For administrators."""
     return await domain.remove_data(name, who=caller.name)
 
 
 @get("/places/{name:path}", summary="Where a file would be read")
 async def places(domain: TheDomain, name: FromPath[str], site: Text = "", storage: Text = "") -> list[ReplicaLocation]:
-    """By a pilot of that site, the nearest place first."""
+    """The places where a pilot of that site would read the file, the nearest first."""
     return await domain.places(name, site=site, storage=storage)
 
 
@@ -69,7 +69,7 @@ async def add_replica(
 async def remove_replica(
     domain: TheDomain, caller: TheCaller, name: FromPath[str], element: Text, path: Text = ""
 ) -> LogicalFile:
-    """Not the last one. For administrators."""
+    """The last replica cannot be removed. For administrators."""
     return await domain.remove_replica(name, Replica(element=element, path=path), who=caller.name)
 
 
@@ -82,7 +82,7 @@ async def elements(domain: TheDomain) -> list[StorageElement]:
 async def put_element(
     domain: TheDomain, caller: TheCaller, data: JSONBody[ElementWish], replace: Replacing = False
 ) -> StorageElement:
-    """Or change one. For administrators."""
+    """Adds the storage element, or changes it. For administrators."""
     return await domain.put_element(StorageElement(**asdict(data)), who=caller.name, replace=replace)
 
 
@@ -93,7 +93,7 @@ async def element(domain: TheDomain, name: FromPath[str]) -> StorageElement:
 
 @delete("/data/storage/{name:str}", status_code=200, summary="Remove a storage element")
 async def remove_element(domain: TheDomain, caller: TheCaller, name: FromPath[str]) -> StorageElement:
-    """What lies there stays there, and is not found any more. For administrators."""
+    """The files on it are not deleted, but can no longer be found. For administrators."""
     return await domain.remove_element(name, who=caller.name)
 
 

@@ -1,4 +1,4 @@
-"""Data sets: files that come, what follows from them, and watched storage elements."""
+"""Data sets: files that arrive, the cases that are started for them, and watched storage elements."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from mendflow.server.routes.parameters import Limit, TheCaller, TheDomain
 
 
 class Arrived(RequestBody, frozen=True):
-    """Files that have arrived: `names` are logical, `kept` are stored on the server."""
+    """Files that have arrived: `names` are logical files, `kept` are files stored on the server."""
 
     names: list[str] = []
     kept: list[FileRef] = []
@@ -36,8 +36,8 @@ async def data_set(domain: TheDomain, name: FromPath[str]) -> DataSetView:
 async def put_data_set(
     domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[DataSetSpec]
 ) -> DataSetView:
-    """Cases that it starts belong to the caller. A gathering that is there already, by its name, goes on where it
-    was; a new one is given the files that are there."""
+    """Cases that the data set starts belong to the caller. A gathering that exists already, by its name, continues
+    where it was; a new one is given the files that are there."""
     if data.name != name:
         raise InvalidRequest(f"the data set is called {data.name!r} in the body and {name!r} in the path", field="name")
     return await domain.put_data_set(data, who=caller.name)
@@ -55,7 +55,7 @@ async def set_files(
 
 @post("/data/sets/{name:str}/files", status_code=200, summary="Say that files have arrived")
 async def add_to_set(domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[Arrived]) -> DataSetView:
-    """The set is made if there is none. A file that is told twice counts once. Refused if the set is closed."""
+    """The set is created if it does not exist. A file that is added twice counts once. Refused if the set is closed."""
     return await domain.add_to_set(name, [*data.names, *data.kept], who=caller.name)
 
 
@@ -73,7 +73,7 @@ async def set_batches(
 
 @post("/data/sets/{name:str}/close", status_code=200, summary="Close a data set: nothing more comes")
 async def close_set(domain: TheDomain, caller: TheCaller, name: FromPath[str]) -> DataSetView:
-    """What waits is handed on as it is."""
+    """The files that wait are handed on in one last batch."""
     return await domain.close_set(name, who=caller.name)
 
 
@@ -85,7 +85,7 @@ async def close_set(domain: TheDomain, caller: TheCaller, name: FromPath[str]) -
 async def retry_batch(
     domain: TheDomain, caller: TheCaller, name: FromPath[str], gathering: FromPath[str], number: FromPath[int]
 ) -> BatchView:
-    """The jobs that completed are taken over."""
+    """The results of the jobs that completed are reused."""
     return await domain.retry_batch(name, gathering, number, who=caller.name)
 
 
@@ -98,7 +98,7 @@ async def watches(domain: TheDomain) -> list[WatchView]:
 async def put_watch(
     domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[FolderWatch]
 ) -> WatchView:
-    """The server reads what lies there. For administrators."""
+    """The server scans that folder from now on. For administrators."""
     if data.name != name:
         raise InvalidRequest(f"the watch is called {data.name!r} in the body and {name!r} in the path", field="name")
     return await domain.put_watch(data, who=caller.name)
@@ -106,7 +106,7 @@ async def put_watch(
 
 @delete("/data/watches/{name:str}", status_code=200, summary="Watch no more")
 async def remove_watch(domain: TheDomain, caller: TheCaller, name: FromPath[str]) -> WatchView:
-    """What was found stays in its set. For administrators."""
+    """Files that it found stay in their data set. For administrators."""
     return await domain.remove_watch(name, who=caller.name)
 
 

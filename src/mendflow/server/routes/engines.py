@@ -1,8 +1,7 @@
 """The exception service for engines of other systems (interfaces A, B and X over HTTP).
 
-An engine registers, posts what happens at the points of its cases and items, and asks for orders: the calls of
-interface B. Each order is given again until the engine says that it is done. An engine's name belongs to whoever
-registered it."""
+An engine registers, posts events about its cases and items, and asks for orders: the calls of interface B. Each order
+is repeated until the engine reports that it is done. An engine's name belongs to whoever registered it."""
 
 import asyncio
 from typing import Annotated
@@ -26,7 +25,7 @@ class Registration(RequestBody, frozen=True):
 
 
 class OrderAnswer(RequestBody, frozen=True):
-    """What the call came to: false if the case or item was not there any more; facts, or names, where asked for."""
+    """The result of an order: false if the case or item no longer exists; facts, or names, where asked for."""
 
     order: str
     answer: Value = True
@@ -39,7 +38,7 @@ async def engines(domain: TheDomain) -> list[EngineView]:
 
 @post("/engines", status_code=201, summary="Register an engine")
 async def register_engine(domain: TheDomain, caller: TheCaller, data: JSONBody[Registration]) -> EngineView:
-    """Registered again, it is the same engine."""
+    """An engine that registers again is the same engine."""
     return await domain.register_engine(data.name, who=caller.name)
 
 
@@ -47,8 +46,8 @@ async def register_engine(domain: TheDomain, caller: TheCaller, data: JSONBody[R
 async def engine_event(
     domain: TheDomain, caller: TheCaller, engine: FromPath[str], data: JSONBody[ExceptionEvent]
 ) -> EventAnswer:
-    """`held` true: hold what was about to happen until the order `release` with the event's id. The same id again is
-    the same event, decided once."""
+    """If `held` is true in the answer, hold what was about to happen until the order `release` with the event's id. An
+    event that is sent again under the same id is decided once."""
     return await domain.engine_event(engine, data, who=caller.name)
 
 
@@ -56,7 +55,7 @@ async def engine_event(
 async def engine_orders(
     domain: TheDomain, open_requests: TheOpenRequests, caller: TheCaller, engine: FromPath[str], wait_ms: WaitMs = 0
 ) -> list[EngineOrder]:
-    """Held back until there is an order, or the time is over."""
+    """The answer is held back until there is an order, or the time is over."""
     asking = asyncio.ensure_future(domain.engine_orders(engine, who=caller.name, wait_ms=wait_ms))
     with open_requests.hold(asking.cancel):
         try:
@@ -72,7 +71,7 @@ async def engine_orders(
 async def engine_done(
     domain: TheDomain, caller: TheCaller, engine: FromPath[str], data: JSONBody[OrderAnswer]
 ) -> list[EngineOrder]:
-    """The orders that are still open are given in the same answer."""
+    """The answer contains the orders that are still open."""
     await domain.engine_done(engine, data.order, data.answer, who=caller.name)
     return await domain.engine_orders(engine, who=caller.name)
 

@@ -33,7 +33,7 @@ def _announced(request: Request[Any, Any, Any]) -> int:
 async def keep(
     request: Request[Any, Any, Any], domain: TheDomain, file_bytes_max: BytesMax, sha256: Digest, name: Text = ""
 ) -> FileRef:
-    """The body is the content. It is refused, whole, if it does not have that SHA-256."""
+    """The body is the content. It is refused if it does not have that SHA-256."""
     if _announced(request) > file_bytes_max:
         raise TooLarge(f"the file is larger than the {file_bytes_max} bytes that are allowed", bytes_max=file_bytes_max)
     if len(name) > NAME_CHARS_MAX or "/" in name or "\0" in name:
@@ -42,7 +42,7 @@ async def keep(
 
 
 def _headers(sha256: str, size: int) -> dict[str, str]:
-    """The content is never shown by a browser as a page of ours, whatever it is."""
+    """Headers that keep a browser from showing the content as a page of this server."""
     return {
         "Content-Length": str(size),
         "Content-Disposition": "attachment",
@@ -56,7 +56,7 @@ _FROM = re.compile(r"bytes=(\d{1,18})-")
 
 @get("/files/{sha256:str}", summary="A file's content")
 async def kept(request: Request[Any, Any, Any], domain: TheDomain, sha256: Digest) -> Stream:
-    """With `Range: bytes=N-` from there on, for whoever was cut off; any other range is passed over."""
+    """With `Range: bytes=N-` the content from there on, for resumed downloads; any other range is ignored."""
     size = await domain.kept_size(sha256)
     content: AsyncIterator[bytes] = domain.kept(sha256)
     asked = _FROM.fullmatch(request.headers.get("range", ""))

@@ -10,7 +10,7 @@ from mendflow.server.routes.parameters import TheDomain
 
 @post("/flows", status_code=201, summary="Deploy a flow")
 async def deploy(domain: TheDomain, data: JSONBody[Flow]) -> FlowView:
-    """The body is the flow model as JSON. The same flow again is the same version."""
+    """The body is the flow model as JSON. Deploying an unchanged flow again makes no new version."""
     return await domain.deploy(data)
 
 

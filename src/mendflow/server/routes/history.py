@@ -1,4 +1,4 @@
-"""The one history of a case, as data or as XES for process mining; and that of all cases of a flow."""
+"""The history of one case, as data or as XES for process mining; and the histories of all cases of a flow."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
@@ -40,7 +40,7 @@ async def flow_history(domain: TheDomain, name: FromPath[str], limit: CasesLimit
 
 
 async def _log(domain: Domain, flow: str, page: list[CaseView], limit: int) -> AsyncIterator[str]:
-    """Trace by trace, so that the whole log is never in memory."""
+    """One trace at a time, so that the whole log is never in memory."""
     yield xes.head(flow)
     told = 0
     while page:

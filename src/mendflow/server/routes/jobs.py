@@ -1,4 +1,4 @@
-"""Jobs, the pilots that run them, and the servers of both. A job's id is `CASE/SERIAL`, and so is its address."""
+"""Jobs, the pilots that run them, and the servers. A job's id, `CASE/SERIAL`, is also its path."""
 
 from typing import Annotated
 
@@ -43,8 +43,8 @@ async def jobs(
     order: Order = "",
     after: After = "",
 ) -> Response[list[JobView]]:
-    """The newest first, if no order is given. With a condition the page may be short, and `Mendflow-Next` says from
-    where to go on."""
+    """The newest first, unless another order is given. With a condition the page may be short, and `Mendflow-Next` says
+    from where to continue."""
     wanted = JobQuery(
         case=case,
         state=job_state or "",
@@ -75,7 +75,8 @@ async def count_jobs(
     by: CountedBy = "",
     after: After = "",
 ) -> CountsView:
-    """All under the empty name, or by the value of a name. With `next`, go on from there and add."""
+    """The number of all jobs, under the empty name, or the numbers by the values of a field. If the answer has `next`,
+    ask again from there and add the numbers."""
     wanted = JobQuery(
         case=case,
         state=job_state or "",
@@ -106,8 +107,8 @@ async def pilots(domain: TheDomain) -> list[PilotView]:
 
 @get("/servers", summary="Servers on the store", tags=["server"])
 async def servers(domain: TheDomain) -> list[ServerView]:
-    """As the server that is asked sees them. `silent`: no beat of it was seen for a while; the others take its cases
-    when that lasts."""
+    """The servers as this server sees them. `silent`: it has not renewed its document for a while; if that lasts, the
+    others take over its cases."""
     return await domain.servers()
 
 

@@ -1,4 +1,4 @@
-"""The server in numbers: for Prometheus, and for `mendflow admin top`."""
+"""Metrics of the server: for Prometheus, and for `mendflow admin top`."""
 
 from typing import Annotated, Any
 
@@ -19,13 +19,13 @@ async def stats(
         int, QueryParameter(ge=0, le=RUNNING_MAX, description="Name so many running jobs of each, the longest first.")
     ] = 0,
 ) -> list[StatsView]:
-    """The server that is asked comes first. One that does not answer in time is left out."""
+    """The server that answers comes first. A server that does not answer in time is left out."""
     return await domain.stats(running=running)
 
 
 @get("/metrics", summary="The server that is asked, for Prometheus", media_type=MediaType.TEXT)
 async def metrics(domain: TheDomain, request: Request[Any, Any, Any]) -> Response[str]:
-    """As text, or as OpenMetrics where that is asked for. The same is to be had under `/metrics`."""
+    """As Prometheus text, or as OpenMetrics where the request accepts that. Also served under `/metrics`."""
     [own] = await domain.stats(everywhere=False)
     shown = render_metrics(own, request.headers.get("accept", ""))
     return Response(shown.content.decode(), headers={"content-type": shown.content_type})

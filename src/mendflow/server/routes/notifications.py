@@ -1,4 +1,4 @@
-"""What clients are told, and where it is sent."""
+"""Notifications, and the webhooks that they are sent to."""
 
 from typing import Annotated
 
@@ -16,13 +16,14 @@ AfterSerial = Annotated[
 
 @get("/notifications", summary="What clients were told")
 async def notifications(domain: TheDomain, after: AfterSerial = None, limit: Limit = 100) -> list[Notification]:
-    """Of all servers on the store, in one order. Whoever goes on after the last serial that he has read misses none."""
+    """The notifications of all servers on the store, in one order. A client that continues after the last serial that
+    it has read misses none."""
     return await domain.notifications(after=after, limit=limit)
 
 
 @get("/webhooks", summary="Where notifications are sent")
 async def webhooks(domain: TheDomain) -> list[WebhookView]:
-    """Secrets are not shown. For administrators: an address may be a secret, too."""
+    """Secrets are not shown. For administrators, because an address may be a secret, too."""
     return await domain.webhooks()
 
 

@@ -1,4 +1,4 @@
-"""Failures by their cause, what was decided about them, and what a person says of it. Levels of retries too."""
+"""Failures grouped by cause, the decisions about them, rejections by people, and retry levels."""
 
 from typing import Annotated
 
@@ -30,7 +30,7 @@ GroupName = Annotated[str, PathParameter(description="A group's id, or its begin
 
 
 class Raised(RequestBody, frozen=True):
-    """What happened, to the case or to one item of it. A word that no rule knows suspends the case."""
+    """What happened, to the case or to one item of it. A trigger that no rule knows suspends the case."""
 
     trigger: str
     item: str = ""
@@ -77,7 +77,7 @@ async def decision(domain: TheDomain, decision: FromPath[str]) -> DecisionView:
 
 @post("/decisions/reject", status_code=200, summary="Say that a choice was wrong, and what is right instead")
 async def reject_choice(domain: TheDomain, caller: TheCaller, data: JSONBody[RejectRequest]) -> DecisionView:
-    """The case is suspended, the rule corrected if a condition is given, and the right one put in its place."""
+    """Suspends the case, corrects the rule if a condition is given, and starts the right exlet or worklet instead."""
     return await domain.reject_choice(data, who=caller.name)
 
 
@@ -103,7 +103,8 @@ async def patterns(domain: TheDomain) -> Patterns:
 
 @post("/patterns", status_code=201, summary="Add patterns")
 async def add_patterns(domain: TheDomain, caller: TheCaller, data: JSONBody[Patterns]) -> Patterns:
-    """One by the same name is replaced. They hold at once; rules conclude repairs by their names."""
+    """A pattern with an existing name is replaced. Patterns are in force at once; rules conclude repairs by their
+    names."""
     return await domain.add_patterns(data, who=caller.name)
 
 
@@ -116,7 +117,7 @@ async def compensations(domain: TheDomain) -> list[CompensationView]:
 async def register_compensation(
     domain: TheDomain, caller: TheCaller, data: JSONBody[CompensationView]
 ) -> list[CompensationView]:
-    """It holds for cases that begin from now on."""
+    """It applies to cases that start from now on."""
     return await domain.register_compensation(data, who=caller.name)
 
 

@@ -1,4 +1,4 @@
-"""Rule sets: read, put, add to, try out, go back. A set's name is its flow's, or `*` for the default rules."""
+"""Rule sets: read, replace, extend, try out, restore. The name of a set is its flow's, or `*` for the default rules."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ TrialLimit = Annotated[int, QueryParameter(ge=1, le=TRIED_MAX, description="Look
 
 
 class PutRules(RequestBody, frozen=True):
-    """The whole set, as its next version. Refused if the newest one is not `expected` any more."""
+    """The whole set, as its next version. Refused if the newest version is no longer `expected`."""
 
     rules: RuleSet
     note: str = ""
@@ -41,7 +41,7 @@ async def rule_set(domain: TheDomain, name: FromPath[str], version: Version = No
 
 @put("/rules/{name:str}", summary="Give a rule set its next version")
 async def put_rules(domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[PutRules]) -> RuleSetView:
-    """It holds at once, for cases that run too. Nothing that was decided before changes."""
+    """The new version is in force at once, also for running cases. Earlier decisions do not change."""
     if data.rules.name != name:
         raise InvalidRequest(
             f"the set says that it is {data.rules.name!r}; put it to /rules/{data.rules.name}", field="name"
@@ -65,7 +65,7 @@ async def restore_rules(
 async def promote_rule(
     domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[RuleSelector]
 ) -> RuleChange:
-    """Refused with the cornerstone's name if it would change what that one concludes."""
+    """Refused with the cornerstone's name if the rule would change what that cornerstone concludes."""
     return await domain.promote_rule(name, data, who=caller.name)
 
 
@@ -73,13 +73,14 @@ async def promote_rule(
 async def retire_rule(
     domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[RuleSelector]
 ) -> RuleChange:
-    """Exceptions to it would not be asked any more: they are retired before it, or with it by `exceptions`."""
+    """A rule that has exceptions cannot be retired alone: retire these first, or all together with `exceptions`."""
     return await domain.retire_rule(name, data, who=caller.name)
 
 
 @post("/rules/add", status_code=201, summary="Add a rule for the case at hand")
 async def add_rule(domain: TheDomain, caller: TheCaller, data: JSONBody[RuleSpec]) -> RuleAddition:
-    """The tree says where it goes. Refused with the cornerstone's name if it would change what that one concludes."""
+    """The server finds the rule's place in the tree. Refused with the cornerstone's name if the rule would change what
+    that cornerstone concludes."""
     return await domain.add_rule(data, who=caller.name)
 
 

@@ -12,7 +12,7 @@ from mendflow.server.routes.parameters import TheCaller, TheDomain
 
 
 class SitePause(RequestBody, frozen=True):
-    """Why, for those who look later."""
+    """The reason, for those who look later."""
 
     reason: str = ""
 
@@ -29,7 +29,8 @@ async def site(domain: TheDomain, site: FromPath[str]) -> SiteView:
 
 @put("/sites/{site:str}", summary="Add a site, or give one other settings")
 async def put_site(domain: TheDomain, caller: TheCaller, site: FromPath[str], data: JSONBody[Site]) -> SiteView:
-    """What runs there goes on. For administrators: a site's settings are commands on other machines."""
+    """Adds the site or changes its settings; pilots that run there continue. For administrators, because a site's
+    settings are commands on other machines."""
     if data.name != site:
         raise InvalidRequest(f"the site is called {data.name!r} in the body and {site!r} in the path", field="name")
     return await domain.put_site(data, who=caller.name)
@@ -39,7 +40,7 @@ async def put_site(domain: TheDomain, caller: TheCaller, site: FromPath[str], da
 async def pause_site(
     domain: TheDomain, caller: TheCaller, site: FromPath[str], data: JSONBody[SitePause | None] = None
 ) -> SiteView:
-    """Those that have not begun are taken back; those that work go on. For administrators."""
+    """Pilots that have not started are cancelled; those that run continue. For administrators."""
     return await domain.pause_site(site, who=caller.name, reason=(data or SitePause()).reason)
 
 
@@ -56,7 +57,7 @@ async def remove_site(
     site: FromPath[str],
     force: Annotated[bool, QueryParameter(description="End its pilots, whatever they do.")] = False,
 ) -> SiteView:
-    """It goes with its last pilot. For administrators."""
+    """The site is removed when its last pilot has ended. For administrators."""
     return await domain.remove_site(site, who=caller.name, force=force)
 
 

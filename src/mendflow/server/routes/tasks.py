@@ -1,4 +1,4 @@
-"""A person's work. Only somebody with the task's role may take it up; the role is asked of the task itself."""
+"""The worklist. Only somebody with a user task's role may claim it; the role is read from the task itself."""
 
 from typing import Annotated
 

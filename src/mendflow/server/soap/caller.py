@@ -1,30 +1,38 @@
-"""Carries calls to partners over HTTP.
+"""Sends calls to partners over HTTP.
 
-Only http and https, no redirects, no proxies of the environment, no cookies, no compression, and never more of an
-answer than is allowed: a partner can say no, but it cannot lead us elsewhere or fill our memory."""
+Only http and https, no redirects, no proxies from the environment, no cookies, no compression, and a bounded answer: a
+partner can refuse a call, but it cannot redirect us or fill our memory."""
+
+from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
-
-import aiohttp
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap import CONTENT_TYPE
 from mendflow.core.soap.envelope import MESSAGE_BYTES_MAX
-from mendflow.server.webhook_posts import PrivateAddress, PublicResolver
+from mendflow.lazy import LazyModule
+from mendflow.server.webhook_posts import PrivateAddress
 from mendflow.services.base.addresses import is_private_host, private_sentence
 from mendflow.services.messaging.contracts import CallFailed, PartnerResponse
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from mendflow.server import public_resolver
+else:
+    aiohttp = LazyModule("aiohttp")
+    public_resolver = LazyModule("mendflow.server.public_resolver")
 
 CONNECT_S: Final = 10.0
 ANSWER_S: Final = 3600.0
 """A partner may take its time; a flow that wants less sets an alarm beside the call."""
 CONNECTIONS_MAX: Final = 1_000
-_CONNECTION_ERRORS: Final = (aiohttp.ClientError, OSError, ValueError)
 
 
 class HttpCaller:
-    """`private`: also addresses that came by a message may be private ones, as they may where the server itself listens
+    """`private`: addresses that came in a message may be private ones, too, as they may where the server itself listens
     on this machine only."""
 
     def __init__(self, *, answer_s: float = ANSWER_S, bytes_max: int = MESSAGE_BYTES_MAX, private: bool = True) -> None:
@@ -49,7 +57,7 @@ class HttpCaller:
         except TimeoutError as error:
             sentence = f"{address} has not answered within {self._answer_s:g} s"
             raise _failed("partnerTimedOut", Category.NETWORK, sentence) from error
-        except _CONNECTION_ERRORS as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, PrivateAddress):
                 raise _failed("partnerRefused", Category.REFUSED, str(error.os_error)) from error
             raise _failed("partnerUnreachable", Category.NETWORK, f"{address}: {_why(error)}") from error
@@ -64,12 +72,13 @@ class HttpCaller:
         return content
 
     def _open_session(self, *, guarded: bool) -> aiohttp.ClientSession:
-        """Names are looked up anew where they are guarded, and the connection goes to what was looked at."""
+        """Where addresses are guarded, names are resolved for each connection, and the connection goes to the address
+        that was checked."""
         if guarded not in self._sessions:
             connector = aiohttp.TCPConnector(
                 limit=CONNECTIONS_MAX,
                 force_close=True,
-                resolver=PublicResolver() if guarded else None,
+                resolver=public_resolver.PublicResolver() if guarded else None,
                 use_dns_cache=not guarded,
             )
             self._sessions[guarded] = aiohttp.ClientSession(

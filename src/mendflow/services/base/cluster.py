@@ -1,4 +1,4 @@
-"""What the servers on one store know of each other, and how they speak. docs/decisions/0009 has the reasons.
+"""What the servers on one store know of each other, and how they speak. docs/understand/decisions/0009 has the reasons.
 
 `Membership` answers who lives and whether this server may still promise; `Homes` whose a case is; `Peers` carry a
 pilot's exchange, or a nudge, to another server. A server that is alone has the same three, and never waits for them."""
