@@ -3,20 +3,17 @@
 A data folder holds what belongs to one server: `server.json`, by which commands on this machine find the running
 server; and, unless its store is elsewhere, the store and the stored files."""
 
-import asyncio
 import gc
 import hashlib
 import importlib
 import os
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,21 +25,17 @@ from mendflow.core.model.errors import InvalidRequest, StoreUnavailable
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
-from mendflow.core.xml import parse
 from mendflow.event_loop import run
-from mendflow.formats.bpel.ports import PORTS, port_wsdl
-from mendflow.formats.jsdl import flow_of
 from mendflow.formats.patterns import default_patterns
 from mendflow.formats.rules import read_rules
+from mendflow.lazy import LazyModule
 from mendflow.server.access import PILOT, AccessControl, AccessToken, is_loopback, new_token, token_hash
-from mendflow.server.app import create_app
 from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.peers import HttpPeers
-from mendflow.server.runner import serve
 from mendflow.server.soap.caller import HttpCaller
 from mendflow.server.webhook_posts import HttpPoster
 from mendflow.services.api.case_locator import CaseLocator
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.api.soap_endpoint import LocalSoapGateway
 from mendflow.services.base.clock import SystemClock, steady_ms, steady_name
@@ -62,12 +55,25 @@ from mendflow.stores.file_lock import FileLock
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.shared_files import SharedFileStore
 from mendflow.stores.urls import STORE_FILE, StoreLocation, has_password, store_at
-from mendflow.transfer import listing
 from mendflow.transfer.errors import BadFileUrl, TransferFailed
+
+if TYPE_CHECKING:
+    from mendflow.core import xml
+    from mendflow.formats import jsdl
+    from mendflow.formats.bpel import ports
+    from mendflow.server import app as http_api
+    from mendflow.server import runner as http_runner
+    from mendflow.transfer import listing
+else:
+    xml = LazyModule("mendflow.core.xml")
+    jsdl = LazyModule("mendflow.formats.jsdl")
+    ports = LazyModule("mendflow.formats.bpel.ports")
+    http_api = LazyModule("mendflow.server.app")
+    http_runner = LazyModule("mendflow.server.runner")
+    listing = LazyModule("mendflow.transfer.listing")
 
 __all__ = [
     "DEFAULT_WAITS_MS",
-    "LocalPilot",
     "MonitorSettings",
     "RunningServer",
     "ServerAnnouncement",
@@ -77,11 +83,9 @@ __all__ = [
     "has_password",
     "run",
     "running_server",
-    "start_pilot",
     "write_server_file",
 ]
 
-STOP_PILOT_S = 15
 SITES_TOKEN = "site-pilots"
 """The name of the token that pilots of sites show. It comes from the store's secret, so that a server that is started
 again, and every other on the store, knows the pilots that are there."""
@@ -105,11 +109,12 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     recovery: bool = True  # whether rules are asked at all
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
     monitor: MonitorSettings = MonitorSettings()  # the thresholds of alerts
-    webhooks_to_private: bool = False  # a server that listens on this machine only may send to private addresses anyway
+    webhooks_to_private: bool = False  # a server that listens on this machine only may send them there anyway
     otlp: str = ""  # the collector of traces; empty: none
     sites_look_ms: int = LOOK_MS  # the interval between looks at sites
     data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
     announce: bool = True  # whether commands on this machine can find it by its folder
+    listen: bool = True  # whether it serves HTTP; on a store that others share it does anyway
 
 
 class ServerAnnouncement(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,10 +126,11 @@ class ServerAnnouncement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningServer:
-    """`pilot_token` is the token of local pilots; empty where none is needed. `place` is the folder or store that it
-    serves from, for people."""
+    """`pilot_token` is what local pilots show; empty where no token is wanted. `place` is what it serves from, as
+    people are told. `url` is empty if it does not listen."""
 
-    def __init__(self, url: str, place: str, pilot_token: str, domain: LocalDomain, server: Server) -> None:
+    def __init__(self, url: str, place: str, pilot_token: str, domain: Domain, server: Server) -> None:
+        self.shared = server.membership.shared
         self.url = url
         self.place = place
         self.pilot_token = pilot_token
@@ -134,7 +140,7 @@ class RunningServer:
 
 def read_job(description: str, folder: Path | None) -> Flow:
     """The flow of a job description that came to a port."""
-    return flow_of(parse(description, "the job description"), "the job description", folder)
+    return jsdl.flow_of(xml.parse(description, "the job description"), "the job description", folder)
 
 
 def default_rules() -> RuleSet:
@@ -156,7 +162,7 @@ async def running_server(
         async with _span_export(options, counts, peers) as offer:
             grounds = SiteFolders(options.data.absolute())
             server = _build_server(options, located, file_store, domains, peers, counts, offer, grounds)
-            async with _serve_http(options, place, server, file_store, peers, grounds) as running:
+            async with _serve(options, place, server, file_store, peers, grounds) as running:
                 yield running
 
 
@@ -293,7 +299,7 @@ def _build_server(
 
 
 @asynccontextmanager
-async def _serve_http(
+async def _serve(
     options: ServerOptions,
     place: str,
     server: Server,
@@ -301,48 +307,16 @@ async def _serve_http(
     peers: PeerIdentity | None,
     grounds: SiteFolders,
 ) -> AsyncIterator[RunningServer]:
-    data, domain = options.data, LocalDomain(server, elsewhere=peers.peers if peers is not None else None)
+    domain = Domain(server, elsewhere=peers.peers if peers is not None else None)
     try:
         await server.open()
         file_store.open()
         relax_garbage_collection()
-        if peers is not None:
-            await peers.introduce(server.store)
-        pilot_token, known = _add_pilot_token(options.tokens, peers.pilot_token if peers is not None else "")
-        sites_token = derived(await shared_secret(server.store), "pilots of sites") if known else ""
-        known += [AccessToken(SITES_TOKEN, frozenset({PILOT}), token_hash(sites_token))] if known else []
-        access = AccessControl(known, servers_token=peers.token if peers is not None else "")
-        peer = PeerHandler(server) if peers is not None else None
-        homes = CaseLocator(server) if peers is not None else None
-        peer_requests = PeerRequests(homes.find, peers.token) if homes is not None and peers is not None else None
-        app = create_app(
-            domain,
-            access=access,
-            let_go=server.answer_held,
-            peer=peer,
-            homes=homes,
-            peer_requests=peer_requests,
-            gateway=LocalSoapGateway(server, {name: port_wsdl(name) for name in PORTS}),
-            url=options.url,
-        )
-        http_server = await serve(app, options.host, options.port)
-        if peers is not None:
-            peers.serve_at(options.url or http_server.public_url)
-        own_url = options.url or http_server.public_url
-        server.listens_at(own_url)
-        grounds.introduce(
-            token=sites_token, servers=lambda: [own_url, *(each.url for each in server.membership.living())]
-        )
-        if options.announce:
-            write_server_file(data, ServerAnnouncement(url=http_server.url, pid=os.getpid(), token=pilot_token))
-        try:
-            yield RunningServer(http_server.url, place, pilot_token, domain, server)
-        finally:
-            if options.announce:
-                (data / "server.json").unlink(missing_ok=True)
-            await http_server.stop()
-            if peer_requests is not None:
-                await peer_requests.close()
+        if options.listen or peers is not None:
+            async with _serve_http(options, place, server, domain, peers, grounds) as running:
+                yield running
+        else:
+            yield RunningServer("", place, "", domain, server)
     finally:
         await server.close()
         if isinstance(server.poster, HttpPoster):
@@ -351,6 +325,52 @@ async def _serve_http(
             await server.caller.close()
         if peers is not None:
             await peers.peers.close()
+
+
+@asynccontextmanager
+async def _serve_http(
+    options: ServerOptions,
+    place: str,
+    server: Server,
+    domain: Domain,
+    peers: PeerIdentity | None,
+    grounds: SiteFolders,
+) -> AsyncIterator[RunningServer]:
+    if peers is not None:
+        await peers.introduce(server.store)
+    pilot_token, known = _add_pilot_token(options.tokens, peers.pilot_token if peers is not None else "")
+    sites_token = derived(await shared_secret(server.store), "pilots of sites") if known else ""
+    known += [AccessToken(SITES_TOKEN, frozenset({PILOT}), token_hash(sites_token))] if known else []
+    access = AccessControl(known, servers_token=peers.token if peers is not None else "")
+    peer = PeerHandler(server) if peers is not None else None
+    homes = CaseLocator(server) if peers is not None else None
+    peer_requests = PeerRequests(homes.find, peers.token) if homes is not None and peers is not None else None
+    app = http_api.create_app(
+        domain,
+        access=access,
+        let_go=server.answer_held,
+        peer=peer,
+        homes=homes,
+        peer_requests=peer_requests,
+        gateway=LocalSoapGateway(server, {name: ports.port_wsdl(name) for name in ports.PORTS}),
+        url=options.url,
+    )
+    http_server = await http_runner.serve(app, options.host, options.port)
+    if peers is not None:
+        peers.serve_at(options.url or http_server.public_url)
+    own_url = options.url or http_server.public_url
+    server.listens_at(own_url)
+    grounds.introduce(token=sites_token, servers=lambda: [own_url, *(each.url for each in server.membership.living())])
+    if options.announce:
+        write_server_file(options.data, ServerAnnouncement(url=http_server.url, pid=os.getpid(), token=pilot_token))
+    try:
+        yield RunningServer(http_server.url, place, pilot_token, domain, server)
+    finally:
+        if options.announce:
+            (options.data / "server.json").unlink(missing_ok=True)
+        await http_server.stop()
+        if peer_requests is not None:
+            await peer_requests.close()
 
 
 def _add_pilot_token(tokens: Sequence[AccessToken], shared: str) -> tuple[str, list[AccessToken]]:
@@ -382,50 +402,3 @@ def find_server(data: Path) -> ServerAnnouncement | None:
     """The server that runs on this data folder, found by the same rule as commands use."""
     found = server_file.find_server(data)
     return ServerAnnouncement(url=found.url, pid=found.pid, token=found.token) if found else None
-
-
-class LocalPilot:
-    """A pilot process on this machine, started and stopped by us."""
-
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        self.process = process
-        self.log = log
-
-    def ask_to_leave(self) -> None:
-        """The first time it lets its jobs end within their grace period, the second time it leaves at once."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-
-    async def stop(self, patience_s: float) -> None:
-        """Ask it to end its jobs and leave; kill it if it does not."""
-        self.ask_to_leave()
-        try:
-            await asyncio.to_thread(self.process.wait, patience_s)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            await asyncio.to_thread(self.process.wait)
-
-
-def start_pilot(
-    url: str,
-    *,
-    work: Path,
-    slots: int,
-    token: str = "",
-    site: str = "",
-    server_file: Path | None = None,
-    extra: Sequence[str] = (),
-) -> LocalPilot:
-    """Start a pilot as a separate process. The token is passed in the environment, so that no process list shows it. By
-    `server_file` the pilot finds the next server, if this one is killed."""
-    work.mkdir(mode=0o700, parents=True, exist_ok=True)
-    log = work / "pilot.log"
-    command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--jobs", str(slots)]
-    command += [*(["--site", site] if site else []), *extra]
-    command += ["--server-file", str(server_file.absolute())] if server_file is not None else []
-    environment = {**os.environ, **({"MENDFLOW_TOKEN": token} if token else {})}
-    with log.open("ab") as out:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment, start_new_session=True
-        )
-    return LocalPilot(process, log)

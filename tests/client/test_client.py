@@ -24,7 +24,7 @@ from mendflow.core.model.errors import (
 from mendflow.core.model.values import FileRef
 from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
-from mendflow.server.error_responses import body_of
+from mendflow.server.error_bodies import body_of
 from mendflow.server.runner import HttpServer, serve
 from tests.server.conftest import DomainUnderTest
 from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow, sync_request

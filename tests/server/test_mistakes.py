@@ -14,7 +14,7 @@ from mendflow.core.model.errors import Conflict
 from mendflow.core.model.views import CaseView
 from mendflow.server.access import AccessControl, single_token
 from mendflow.server.app import JSON_BYTES_MAX, create_app
-from mendflow.server.error_responses import body_of
+from mendflow.server.error_bodies import body_of
 from mendflow.server.runner import HttpServer, serve
 from tests.server.conftest import DomainUnderTest, Serving
 

@@ -20,7 +20,7 @@ from mendflow.server.access import ADMIN, AccessControl, AccessToken, token_hash
 from mendflow.server.app import create_app
 from mendflow.server.peers import HttpPeers
 from mendflow.server.runner import HttpServer, serve
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.base.clock import SystemClock, steady_ms
 from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
@@ -177,7 +177,7 @@ class Whole:
             peers=self.peers,
             meter=steady_ms,
         )
-        self.domain = LocalDomain(self.server)
+        self.domain = Domain(self.server)
         self.served: HttpServer | None = None
 
     async def open(self) -> None:

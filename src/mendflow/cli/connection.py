@@ -66,7 +66,7 @@ def _folder_of_store(store: str) -> Path | None:
 
 def _open_folder(folder: Path, store: str = "") -> AbstractAsyncContextManager[Client]:
     """Loaded like a command is: only a command that comes to this pays for the server's machinery."""
-    opened: AbstractAsyncContextManager[Client] = importlib.import_module("mendflow.cli.local_cluster").opened(
+    opened: AbstractAsyncContextManager[Client] = importlib.import_module("mendflow.cli.local_cluster").open_folder(
         folder, store
     )
     return opened

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mendflow.cli.exit_codes import EnvironmentUnfit
 from mendflow.cli.level_waits import level_waits
+from mendflow.cli.local_client import LocalClient
 from mendflow.cli.options import store_url
 from mendflow.cli.password_warning import warn_of_password
 from mendflow.cli.pilot_supervisor import PilotSupervisor
@@ -27,8 +28,14 @@ async def open_folder(folder: Path, store: str = "") -> AsyncIterator[Client]:
     """The folder, or a store, for one command. Nobody else is to find this server, and lose it the next moment."""
     warn_of_password(store)
     async with AsyncExitStack() as stack:
-        server = await _start_server(stack, folder, announce=False, store=store)
-        yield await stack.enter_async_context(Client(server.url))
+        server = await _start_server(stack, folder, for_one_command=True, store=store)
+        yield await stack.enter_async_context(_client_of(server))
+
+
+def _client_of(server: RunningServer) -> Client:
+    """On a store that other servers share, a case may live on one of them: there the server's HTTP side knows whom to
+    ask. Everywhere else the server in this process is asked directly."""
+    return Client(server.url) if server.shared else LocalClient(server.domain, server.url)
 
 
 class LocalCluster:
@@ -37,7 +44,7 @@ class LocalCluster:
 
     def __init__(self, client: Client, alarm: asyncio.Event) -> None:
         self.client = client
-        self.leave: Callable[[], Awaitable[None]] = _no_leave
+        self.leave: Callable[[], Awaitable[None]] = _do_nothing
         self.has_left = False
         self._alarm = alarm
         self._trouble = ""
@@ -60,7 +67,7 @@ async def start_local_cluster(
     refuse_if_taken(folder)
     async with AsyncExitStack() as stack:
         server = await _start_server(stack, folder)
-        client = await stack.enter_async_context(Client(server.url))
+        client = await stack.enter_async_context(_client_of(server))
         cluster = LocalCluster(client, alarm)
         supervisor = PilotSupervisor(server, folder, slots=slots, keep=keep, on_failure=cluster.trouble)
         supervision = asyncio.create_task(supervisor.supervise())
@@ -77,18 +84,23 @@ async def start_local_cluster(
         yield cluster
 
 
-async def _no_leave() -> None: ...
+async def _do_nothing() -> None: ...
 
 
 async def _start_server(
-    stack: AsyncExitStack, folder: Path, *, announce: bool = True, store: str = ""
+    stack: AsyncExitStack, folder: Path, *, for_one_command: bool = False, store: str = ""
 ) -> RunningServer:
     """Open the folder; if another command has it just now, wait for a moment."""
     give_up_at = time.monotonic() + OTHER_COMMAND_S
     while True:
         try:
             options = ServerOptions(
-                data=folder, store=store or store_url(), files_roots=None, announce=announce, levels_ms=level_waits()
+                data=folder,
+                store=store or store_url(),
+                files_roots=None,
+                announce=not for_one_command,
+                listen=not for_one_command,
+                levels_ms=level_waits(),
             )
             return await stack.enter_async_context(running_server(options))
         except (StoreUnavailable, Conflict):

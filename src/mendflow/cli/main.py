@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from mendflow.cli.command_table import COMMANDS, ELSEWHERE, GROUPS, CommandEntry
 from mendflow.cli.exit_codes import is_debugging, report_error
+from mendflow.cli.plain_values import take_plain_values
 from mendflow.core.model.errors import InvalidRequest
 
 COMPLETE_VARIABLE = "_MENDFLOW_COMPLETE"
@@ -59,7 +60,7 @@ def load(name: str, entries: dict[str, CommandEntry] = COMMANDS) -> Any:
     if entries is COMMANDS and name in GROUPS:
         return LazyGroup(name=name, help=COMMANDS[name].help, no_args_is_help=True, entries=GROUPS[name])
     module = importlib.import_module(entries[name].module)
-    return typer.main.get_group(module.app).commands[name]
+    return take_plain_values(typer.main.get_group(module.app).commands[name])
 
 
 root = typer.Typer(
@@ -92,12 +93,14 @@ def mendflow(
 
 def command() -> Any:
     """The whole command line. Completion is installed by `mendflow admin completion`, not by options of the root."""
-    made = typer.main.get_command(root)
+    made = take_plain_values(typer.main.get_command(root))
     made.params = [param for param in made.params if param.name not in ("install_completion", "show_completion")]
     return made
 
 
 def main(args: list[str] | None = None) -> NoReturn:
+    if args == ["version"]:
+        args = ["--version"]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a crash

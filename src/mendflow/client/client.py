@@ -9,7 +9,7 @@ Every method raises the `RequestError` that the server raised, and `Unreachable`
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -25,7 +25,7 @@ from mendflow.client.files import content_of, digest_of, fetch, fetch_archive
 from mendflow.client.repairs import RepairCalls
 from mendflow.client.sites import SiteCalls
 from mendflow.client.soap import SoapCalls
-from mendflow.client.transport import STREAM_TIMEOUT, Transport
+from mendflow.client.transport import STREAM_READ_S, Transport
 from mendflow.core.model.errors import NotFound, StoreUnavailable, Unreachable
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.repair_views import Explanation
@@ -226,19 +226,16 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         return await self._count("/jobs/count", query or JobQuery(), by)
 
     async def _count(self, path: str, query: JobQuery | CaseQuery, by: str) -> CountsView:
-        sums, looked_at, place = dict[str, int](), 0, query.after
         given = {
             name: value
             for name, value in msgspec.structs.asdict(query).items()
             if name not in ("limit", "offset", "order")
         }
-        while True:
-            part = await self._transport.ask("GET", path, CountsView, query={**given, "by": by, "after": place})
-            for name, number in part.counts.items():
-                sums[name] = sums.get(name, 0) + number
-            looked_at, place = looked_at + part.looked_at, part.next
-            if not place:
-                return CountsView(counts=sums, looked_at=looked_at)
+
+        async def part(after: str) -> CountsView:
+            return await self._transport.ask("GET", path, CountsView, query={**given, "by": by, "after": after})
+
+        return await sum_counts(part, query.after)
 
     async def job(self, job: str) -> JobView:
         return await self._transport.ask("GET", f"/jobs/{_job_path(job)}", JobView)
@@ -322,7 +319,7 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(ref.bytes)}
         query: dict[str, str | int] = {"name": ref.name}
         async with self._transport.open(
-            "PUT", f"/files/{ref.sha256}", query=query, body=content_of(source), headers=headers, timeout=STREAM_TIMEOUT
+            "PUT", f"/files/{ref.sha256}", query=query, body=content_of(source), headers=headers, read_s=STREAM_READ_S
         ) as response:
             return msgspec.json.decode(await response.read(), type=FileRef)
 
@@ -357,7 +354,7 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         query: dict[str, str | int] = {name: str(value).lower() for name, value in said.items()}
         headers = {"Content-Type": "application/gzip"}
         async with self._transport.open(
-            "POST", "/archives", query=query, body=content_of(Path(path)), headers=headers, timeout=STREAM_TIMEOUT
+            "POST", "/archives", query=query, body=content_of(Path(path)), headers=headers, read_s=STREAM_READ_S
         ) as response:
             return msgspec.json.decode(await response.read(), type=ImportReport)
 
@@ -367,13 +364,30 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         return await self._transport.ask("GET", "/health", Health)
 
 
+async def sum_counts(part: Callable[[str], Awaitable[CountsView]], after: str) -> CountsView:
+    """The sum of the parts, of which each says where the next one begins."""
+    sums, looked_at, place = dict[str, int](), 0, after
+    while True:
+        counted = await part(place)
+        for name, number in counted.counts.items():
+            sums[name] = sums.get(name, 0) + number
+        looked_at, place = looked_at + counted.looked_at, counted.next
+        if not place:
+            return CountsView(counts=sums, looked_at=looked_at)
+
+
 def _case(case: str) -> str:
     return f"/cases/{quote(case, safe='')}"
 
 
 def _job_path(id: str) -> str:
-    """`CASE/SERIAL` as a path: only the last slash parts the two. A job that was submitted again has `~2` after it."""
+    case, serial = check_job_id(id)
+    return f"{quote(case, safe='')}/{serial}"
+
+
+def check_job_id(id: str) -> tuple[str, str]:
+    """The case and the serial: only the last slash parts the two. A job that was submitted again has `~2` after it."""
     case, _, serial = id.rpartition("/")
     if not case or not serial.replace("~", "", 1).isdecimal():
         raise NotFound(f"{id!r} names no job or user task; such an id is CASE/NUMBER, for example align-7f3k/12", id=id)
-    return f"{quote(case, safe='')}/{serial}"
+    return case, serial

@@ -3,21 +3,25 @@
 Each event carries its serial; after a break the stream is asked for what came after the last one seen, so a case's
 happenings arrive once each and in order. Only the server's own `end` event ends the iteration."""
 
+from __future__ import annotations
+
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
-import aiohttp
 import msgspec
 
 from mendflow.client.transport import Transport
 from mendflow.core.model.errors import StoreUnavailable, Unreachable
 from mendflow.core.model.views import ChangeEvent
 
+if TYPE_CHECKING:
+    import aiohttp
+
 SILENCE_S_MAX = 45.0
 """The server says something at least every fifteen seconds, so a longer silence is a dead line."""
 
-_STREAM_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=SILENCE_S_MAX)
 _happening = msgspec.json.Decoder(ChangeEvent)
 
 
@@ -27,7 +31,7 @@ async def follow(transport: Transport, path: str, after: int, patience_s: float)
     while True:
         try:
             headers = {"Accept": "text/event-stream", "Last-Event-ID": str(last)}
-            async with transport.open("GET", path, headers=headers, timeout=_STREAM_TIMEOUT) as response:
+            async with transport.open("GET", path, headers=headers, read_s=SILENCE_S_MAX) as response:
                 async for kind, data in _events(response.content):
                     give_up_at = time.monotonic() + patience_s
                     if kind == "end":

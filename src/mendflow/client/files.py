@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from mendflow.client.transport import STREAM_TIMEOUT, Transport
+from mendflow.client.transport import STREAM_READ_S, Transport
 from mendflow.core.model.errors import NotFound, Unreachable
 
 CHUNK_BYTES = 1 << 20
@@ -53,14 +53,18 @@ async def content_of(path: Path) -> AsyncIterator[bytes]:
 
 
 async def fetch(transport: Transport, sha256: str, path: Path) -> Path:
+    async with transport.open("GET", f"/files/{quote(sha256, safe='')}", read_s=STREAM_READ_S) as response:
+        return await write_file(response.content.iter_chunked(CHUNK_BYTES), sha256, path)
+
+
+async def write_file(chunks: AsyncIterator[bytes], sha256: str, path: Path) -> Path:
     """Write beside the target first, then rename: nobody ever sees half a file."""
     digest = hashlib.sha256()
     target = await asyncio.to_thread(_partial_path, path)
     try:
-        async with transport.open("GET", f"/files/{quote(sha256, safe='')}", timeout=STREAM_TIMEOUT) as response:
-            async for chunk in response.content.iter_chunked(CHUNK_BYTES):
-                digest.update(chunk)
-                await asyncio.to_thread(target.write, chunk)
+        async for chunk in chunks:
+            digest.update(chunk)
+            await asyncio.to_thread(target.write, chunk)
         if digest.hexdigest() != sha256:
             raise Unreachable(f"file {sha256[:12]} arrived damaged; fetch it again", sha256=sha256)
         await asyncio.to_thread(_finish, target, path)
@@ -70,12 +74,16 @@ async def fetch(transport: Transport, sha256: str, path: Path) -> Path:
 
 
 async def fetch_archive(transport: Transport, query: str, path: Path) -> Path:
+    async with transport.open("GET", query, read_s=STREAM_READ_S) as response:
+        return await write_archive(response.content.iter_chunked(CHUNK_BYTES), path)
+
+
+async def write_archive(chunks: AsyncIterator[bytes], path: Path) -> Path:
     """An archive that was cut off never stands under its name."""
     target = await asyncio.to_thread(_partial_path, path)
     try:
-        async with transport.open("GET", query, timeout=STREAM_TIMEOUT) as response:
-            async for chunk in response.content.iter_chunked(CHUNK_BYTES):
-                await asyncio.to_thread(target.write, chunk)
+        async for chunk in chunks:
+            await asyncio.to_thread(target.write, chunk)
         await asyncio.to_thread(_finish, target, path)
     finally:
         await asyncio.to_thread(_discard, target)

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from mendflow.client.transport import STREAM_TIMEOUT, Transport
+from mendflow.client.transport import STREAM_READ_S, Transport
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.repair_views import (
@@ -107,7 +107,7 @@ class RepairCalls:
         """The history of a case, or of the newest cases of a flow, as an XES log."""
         path = f"{_case(case)}/history" if case else f"/flows/{quote(flow, safe='')}/history"
         query: dict[str, str | int] = {"format": "xes"} if case else {"limit": limit}
-        async with self._transport.open("GET", path, query=query, timeout=STREAM_TIMEOUT) as response:
+        async with self._transport.open("GET", path, query=query, read_s=STREAM_READ_S) as response:
             return (await response.read()).decode()
 
     async def triggers(self, case: str, item: str = "") -> list[TriggerView]:

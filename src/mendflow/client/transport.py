@@ -6,16 +6,17 @@ unnoticed; everything else is asked once, and `Unreachable` then says that nobod
 that takes no connection has been told nothing, and one that says `TemporarilyUnavailable` has done nothing: after that
 anything may be asked again, of the next server."""
 
+from __future__ import annotations
+
 import asyncio
 import getpass
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
-import aiohttp
 import msgspec
 
 from mendflow.core.model.errors import (
@@ -31,6 +32,12 @@ from mendflow.core.model.errors import (
     Unauthorized,
     Unreachable,
 )
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import aiohttp
+else:
+    aiohttp = LazyModule("aiohttp")
 
 log = logging.getLogger("mendflow.client")
 
@@ -44,13 +51,9 @@ SILENCE_S_MAX = 20
 """One of several servers that says nothing for so long is taken for dead; the next one is asked."""
 UNHEARD_HEADER = "Mendflow-Unheard"
 """The header that names servers which did not say in time what an answer should have of them."""
-STREAM_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=60)
+STREAM_READ_S = 60.0
 """For answers and bodies without a known length: each piece must come in time, the whole may take long."""
 
-NO_READ_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10)
-"""For an answer that comes when a flow gives it."""
-
-_CONNECTION_ERRORS = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, asyncio.TimeoutError, ConnectionError)
 _BY_STATUS: dict[int, type[RequestError]] = {
     401: Unauthorized,
     403: Forbidden,
@@ -146,9 +149,13 @@ class Transport:
         query: Mapping[str, str | int] | None = None,
         body: bytes | AsyncIterator[bytes] | None = None,
         headers: Mapping[str, str] | None = None,
+        read_s: float | None = None,
         timeout: aiohttp.ClientTimeout | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One request; the answer is open while the block lasts. A mistake is raised, a dead line is `Unreachable`."""
+        """One request; the answer is open while the block lasts. A mistake is raised, a dead line is `Unreachable`.
+        With `read_s` the whole may take long, and each piece must come within that time."""
+        if read_s is not None:
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=read_s)
         given = {
             "params": {name: str(value) for name, value in (query or {}).items() if value not in ("", None)},
             "data": body,
@@ -166,7 +173,7 @@ class Transport:
                         response.headers[UNHEARD_HEADER],
                     )
                 yield response
-        except _CONNECTION_ERRORS as away:
+        except _connection_errors() as away:
             refused = isinstance(away, aiohttp.ClientConnectorError)
             where = ", ".join(tried) if refused else tried[-1]
             self._fail_over_from(tried[-1])
@@ -198,10 +205,14 @@ class Transport:
             self._session = aiohttp.ClientSession(headers=self._headers, auto_decompress=True, trust_env=False)
         try:
             async with self._session.post(
-                self.url + path, data=body, headers=headers, timeout=NO_READ_TIMEOUT, allow_redirects=False
+                self.url + path,
+                data=body,
+                headers=headers,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
+                allow_redirects=False,
             ) as response:
                 return response.status, await response.read()
-        except _CONNECTION_ERRORS as away:
+        except _connection_errors() as away:
             raise Unreachable(f"no answer from {self.url}: {_cause(away)}; is the server running?") from away
 
     async def ask(
@@ -247,6 +258,10 @@ class Transport:
                     raise
                 self._fail_over_from(url)
                 await asyncio.sleep(wait_s)
+
+
+def _connection_errors() -> tuple[type[BaseException], ...]:
+    return aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, asyncio.TimeoutError, ConnectionError
 
 
 def _decoded(body: bytes, type: type[T]) -> T:

@@ -1,19 +1,28 @@
 """Documents to flows: which format a file is in is said by its name."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Flow
-from mendflow.formats.bpel import BPEL_ENDING, load_bpel
 from mendflow.formats.files import select_flow
-from mendflow.formats.jsdl import JSDL_ENDING, load_jsdl
-from mendflow.formats.python.loader import load_python
-from mendflow.formats.wfformat import TRACE, load_trace_flow
-from mendflow.formats.yaml import load_flow
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from mendflow.formats import bpel, jsdl, wfformat
+    from mendflow.formats import yaml as flow_files
+    from mendflow.formats.python import loader as python_files
+else:
+    bpel = LazyModule("mendflow.formats.bpel")
+    jsdl = LazyModule("mendflow.formats.jsdl")
+    wfformat = LazyModule("mendflow.formats.wfformat")
+    flow_files = LazyModule("mendflow.formats.yaml")
+    python_files = LazyModule("mendflow.formats.python.loader")
 
 __all__ = ["load"]
 
 YAML = (".yaml", ".yml")
+PYTHON, TRACE, JOB, PROCESS = ".py", ".json", ".jsdl", ".bpel"
 
 
 def load(path: str | Path, flow_name: str = "") -> Flow:
@@ -24,14 +33,14 @@ def load(path: str | Path, flow_name: str = "") -> Flow:
         text, _, flow_name = text.rpartition(":")
     file = Path(text)
     if file.suffix in YAML:
-        return select_flow({(flow := load_flow(file)).name: flow}, flow_name, text)
-    if file.suffix == ".py":
-        return select_flow(load_python(file, flow_name), flow_name, text)
+        return select_flow({(flow := flow_files.load_flow(file)).name: flow}, flow_name, text)
+    if file.suffix == PYTHON:
+        return select_flow(python_files.load_python(file, flow_name), flow_name, text)
     if file.suffix == TRACE:
-        return select_flow({(flow := load_trace_flow(file)).name: flow}, flow_name, text)
-    if file.suffix == JSDL_ENDING:
-        return select_flow({(flow := load_jsdl(file)).name: flow}, flow_name, text)
-    if file.suffix == BPEL_ENDING:
-        return select_flow({(flow := load_bpel(file)).name: flow}, flow_name, text)
+        return select_flow({(flow := wfformat.load_trace_flow(file)).name: flow}, flow_name, text)
+    if file.suffix == JOB:
+        return select_flow({(flow := jsdl.load_jsdl(file)).name: flow}, flow_name, text)
+    if file.suffix == PROCESS:
+        return select_flow({(flow := bpel.load_bpel(file)).name: flow}, flow_name, text)
     message = "a flow file ends in .yaml, .yml, .py, .bpel, .jsdl for a job, or .json for a trace"
     raise BadFlow(problems=[Problem(file=text, message=message)])

@@ -5,7 +5,7 @@ to its handler, and everything else to the routes."""
 
 import asyncio
 from functools import cache, partial
-from typing import Any, cast
+from typing import cast
 
 from litestar import Litestar, Router
 from litestar.di import Provide
@@ -13,7 +13,7 @@ from litestar.enums import ScopeType
 from litestar.types import HTTPScope, LifeSpanReceive, LifeSpanScope, LifeSpanSend, Receive, Scope, Send
 
 from mendflow.core.model.errors import RequestError, Unreachable
-from mendflow.server import error_responses
+from mendflow.server import error_bodies, error_responses
 from mendflow.server.access import API, PEERS, AccessControl
 from mendflow.server.case_forwarding import CaseForwarder, CaseHomeLookup
 from mendflow.server.fan_out import FanOut
@@ -50,25 +50,25 @@ from mendflow.services.api.domain import Domain
 from mendflow.services.messaging.contracts import SoapGateway
 
 JSON_BYTES_MAX = 16 << 20
-ROUTES: list[Any] = [
-    *about.ROUTES,
-    *metrics.ROUTES,
-    *flows.ROUTES,
-    *cases.ROUTES,
-    *events.ROUTES,
-    *jobs.ROUTES,
-    *alerts.ROUTES,
-    *notifications.ROUTES,
-    *tasks.ROUTES,
-    *files.ROUTES,
-    *data.ROUTES,
-    *rules.ROUTES,
-    *repairs.ROUTES,
-    *history.ROUTES,
-    *archives.ROUTES,
-    *engines.ROUTES,
-    *sites.ROUTES,
-    *data_sets.ROUTES,
+ROUTES: list[Router] = [
+    about.ROUTES,
+    metrics.ROUTES,
+    flows.ROUTES,
+    cases.ROUTES,
+    events.ROUTES,
+    jobs.ROUTES,
+    alerts.ROUTES,
+    notifications.ROUTES,
+    tasks.ROUTES,
+    files.ROUTES,
+    data.ROUTES,
+    rules.ROUTES,
+    repairs.ROUTES,
+    history.ROUTES,
+    archives.ROUTES,
+    engines.ROUTES,
+    sites.ROUTES,
+    data_sets.ROUTES,
 ]
 SYNC_PATH = f"{API}/pilots/sync"
 METRICS_PATH = f"{API}/metrics"
@@ -119,13 +119,13 @@ class Api(Litestar):
             if not self.stopping:
                 raise
             if not drain.is_answering:
-                await error_responses.send_mistake(send, Unreachable(STOPPING))
+                await error_bodies.send_mistake(send, Unreachable(STOPPING))
 
     async def _refuse(self, scope: HTTPScope, send: Send, mistake: RequestError) -> None:
         if self.soap_handler is not None and scope["path"].startswith(soap.SOAP):
             await soap.send_response(send, soap.refusal_response(mistake))
         else:
-            await error_responses.send_mistake(send, mistake)
+            await error_bodies.send_mistake(send, mistake)
 
     async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         if scope["path"].startswith(PEERS):
@@ -148,12 +148,12 @@ class Api(Litestar):
             if fan_out is not None and await fan_out(scope, receive, send, super().__call__):
                 return None
             return await self.case_forwarder(scope, receive, send, again=again)
-        except error_responses.ClientDisconnected:
+        except error_bodies.ClientDisconnected:
             return None
         except RequestError as mistake:
             await self._refuse(scope, send, mistake)
-        except Exception as error:  # noqa: BLE001 - outermost handler: answer the caller, log the traceback
-            await self._refuse(scope, send, error_responses.log_unforeseen(error, scope["method"], scope["path"]))
+        except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the caller gets an answer and we a log
+            await self._refuse(scope, send, error_bodies.log_unforeseen(error, scope["method"], scope["path"]))
         return None
 
     async def stop(self, grace_s: float) -> None:

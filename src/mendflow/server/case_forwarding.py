@@ -19,7 +19,7 @@ from mendflow.core.model.errors import RequestError, TemporarilyUnavailable, Unr
 from mendflow.core.soap import qualified_name
 from mendflow.core.soap.envelope import read_envelope
 from mendflow.server.access import API
-from mendflow.server.error_responses import ClientDisconnected
+from mendflow.server.error_bodies import ClientDisconnected
 from mendflow.server.open_requests import OpenRequests
 from mendflow.server.peer_requests import PeerRequests, end_to_end_headers, unreachable
 from mendflow.server.request_body import read_body

@@ -2,80 +2,27 @@
 
 An unexpected exception is a bug of ours: the caller gets an id, and the log has the traceback under the same id."""
 
-import logging
 import re
 import traceback
-import uuid
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-import msgspec
 from litestar import MediaType, Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, ValidationException
-from litestar.types import Send
 
 from mendflow.core.model.errors import (
-    InternalError,
     InvalidRequest,
     NotFound,
     RequestError,
-    TemporarilyUnavailable,
     TooLarge,
-    Unauthorized,
 )
 from mendflow.core.model.values import LEVELS_MAX
-
-log = logging.getLogger("mendflow.server")
+from mendflow.server.error_bodies import ClientDisconnected, WrongMethod, body_of, headers_of, log_unforeseen
 
 AnyRequest = Request[Any, Any, Any]
 
 
-class WrongMethod(RequestError):
-    code: ClassVar[str] = "method-not-allowed"
-    status: ClassVar[int] = 405
-
-
-class ClientDisconnected(RequestError):
-    """The caller disconnected before the response was complete. Nobody reads the answer; it only ends the work."""
-
-    code: ClassVar[str] = "hung-up"
-
-
-def _as_json(value: object) -> object:
-    """Fields are for people: a value that is not JSON-serializable is replaced by its text."""
-    return str(value)
-
-
-_encoder = msgspec.json.Encoder(enc_hook=_as_json)
-
-
-def body_of(mistake: RequestError) -> bytes:
-    return _encoder.encode({"code": mistake.code, "message": mistake.message, "fields": mistake.fields})
-
-
-def headers_of(mistake: RequestError) -> dict[str, str]:
-    if isinstance(mistake, Unauthorized):
-        return {"WWW-Authenticate": "Bearer"}
-    return {"Retry-After": "1"} if isinstance(mistake, TemporarilyUnavailable) else {}
-
-
-async def send_mistake(send: Send, mistake: RequestError) -> None:
-    """Answer a raw ASGI request with an error."""
-    body = body_of(mistake)
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(name.lower().encode(), value.encode()) for name, value in headers_of(mistake).items()]
-    await send({"type": "http.response.start", "status": mistake.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-def log_unforeseen(error: BaseException, method: str, path: str) -> InternalError:
-    """Log the traceback under a new id, and return that id. The query is left out: it may hold data."""
-    id = uuid.uuid4().hex[:12]
-    log.error("internal error %s at %s %s", id, method, path, exc_info=error)
-    return InternalError(f"the server failed; its log tells why under {id}. Please report it", id=id)
-
-
-_OVERSIZED = (
+_TOO_DEEP = (
     f"the body is nested too deeply: lists and maps may stand in each other at most {LEVELS_MAX} levels deep;"
     " make it flatter, or give it as a file"
 )
@@ -127,11 +74,11 @@ def on_refusal(request: AnyRequest, error: HTTPException) -> Response[bytes]:
     return on_mistake(request, told or log_unforeseen(error, request.method, request.scope["path"]))
 
 
-def on_oversized(request: AnyRequest, error: RecursionError) -> Response[bytes]:
+def on_deep_nesting(request: AnyRequest, error: RecursionError) -> Response[bytes]:
     """The error for an oversized body, if one was being read; otherwise a bug of ours."""
     reading = any(frame.f_code.co_name in _BODY_READERS for frame, _ in traceback.walk_tb(error.__traceback__))
     told = (
-        InvalidRequest(_OVERSIZED, field="body")
+        InvalidRequest(_TOO_DEEP, field="body")
         if reading
         else log_unforeseen(error, request.method, request.scope["path"])
     )
@@ -145,6 +92,6 @@ def on_unforeseen(request: AnyRequest, error: Exception) -> Response[bytes]:
 HANDLERS: dict[int | type[Exception], Any] = {
     RequestError: on_mistake,
     HTTPException: on_refusal,
-    RecursionError: on_oversized,
+    RecursionError: on_deep_nesting,
     Exception: on_unforeseen,
 }

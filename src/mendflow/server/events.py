@@ -21,7 +21,7 @@ SILENCE_S = 15.0
 
 FRAMES_MAX = 1000
 
-KEEP_ALIVE_S = 0.03
+FRAME_PAUSE_S = 0.03
 """Pieces come no faster than this: no person sees the difference, and a case of many short jobs is not slowed down by
 being watched."""
 
@@ -42,15 +42,15 @@ class EventFrames:
     def __init__(self, source: AsyncIterator[ChangeEvent], case_is_over: Callable[[], Awaitable[bool]]) -> None:
         """`case_is_over`: whether the subject of the stream has ended, asked when the source ends."""
         self._source = source
-        self._has_ended = case_is_over
+        self._check_case_over = case_is_over
         self._frames: list[bytes] = []
         self._has_frames = asyncio.Event()
         self._has_room = asyncio.Event()
         self._ended = asyncio.Event()
-        self._case_is_over = False
+        self._is_over = False
 
     def end(self) -> None:
-        self._case_is_over = True
+        self._is_over = True
         self._ended.set()
         self._has_frames.set()
 
@@ -62,7 +62,7 @@ class EventFrames:
                 if len(self._frames) >= FRAMES_MAX:
                     self._has_room.clear()
                     await self._has_room.wait()
-            if await self._has_ended():
+            if await self._check_case_over():
                 self._frames.append(b"event: end\ndata: {}\n\n")
         except RequestError as mistake:
             log.info("an event stream was cut: %s", mistake.message)
@@ -75,18 +75,18 @@ class EventFrames:
         try:
             with open_requests.hold(self.end):
                 yield b": mendflow\n\n"
-                while not (self._case_is_over and not self._frames):
+                while not (self._is_over and not self._frames):
                     yield await self._next()
-                    await self._keep_alive()
+                    await self._pause_between_frames()
         finally:
             pump.cancel()
             await asyncio.gather(pump, return_exceptions=True)
 
-    async def _keep_alive(self) -> None:
+    async def _pause_between_frames(self) -> None:
         """Wait a moment so that several events go out together; the end is sent at once."""
-        if not self._case_is_over:
+        if not self._is_over:
             try:
-                await asyncio.wait_for(self._ended.wait(), KEEP_ALIVE_S)
+                await asyncio.wait_for(self._ended.wait(), FRAME_PAUSE_S)
             except TimeoutError:
                 pass
 
@@ -98,6 +98,6 @@ class EventFrames:
         self._has_frames.clear()
         frames, self._frames = self._frames, []
         self._has_room.set()
-        if self._case_is_over:
+        if self._is_over:
             self._has_frames.set()
         return b"".join(frames) or b": \n\n"

@@ -30,7 +30,7 @@ class _StatsCollector(Collector):
         self._stats = stats
 
     def collect(self) -> Iterable[Metric]:
-        for part in (_server, _process_samples, _jobs, _cases, _partners, _latencies, _store):
+        for part in (_server, _current_gauges, _jobs, _cases, _partners, _latencies, _store):
             yield from part(self._stats)
 
 
@@ -56,7 +56,7 @@ def _server(stats: StatsView) -> Iterator[Metric]:
     yield _counters("mendflow_trace_spans", "Spans for the collector of traces.", ["result"], _flatten(stats.spans))
 
 
-def _process_samples(stats: StatsView) -> Iterator[Metric]:
+def _current_gauges(stats: StatsView) -> Iterator[Metric]:
     yield _gauges(
         "mendflow_jobs",
         "Jobs that are not over, by state and site.",

@@ -1,15 +1,19 @@
 """Requests and answers in MessagePack: one decoding and one encoding and nothing else, because pilots send thousands of
 them a minute."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Awaitable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-from litestar.types import Scope, Send
 
 from mendflow.core.model.errors import InvalidRequest, RequestError
-from mendflow.server.error_responses import ClientDisconnected, log_unforeseen, send_mistake
+from mendflow.server.error_bodies import ClientDisconnected, log_unforeseen, send_mistake
+
+if TYPE_CHECKING:
+    from litestar.types import Scope, Send
 
 T = TypeVar("T")
 

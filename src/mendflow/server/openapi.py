@@ -139,10 +139,15 @@ _RENAMED = {
 _BINARY = {"type": "string", "format": "binary"}
 
 
-def describe(routes: Sequence[Any], dependencies: Mapping[str, Provide]) -> Json:
+def describe(routes: Sequence[Router], dependencies: Mapping[str, Provide]) -> Json:
     """Builds an application around the routes only to describe them; the one that serves has none of the framework's
     own pages."""
-    config = OpenAPIConfig(title="mendflow", version=version("mendflow"), use_handler_docstrings=True)
+    config = OpenAPIConfig(
+        title="mendflow",
+        version=version("mendflow"),
+        use_handler_docstrings=True,
+        operation_id_creator=lambda handler, _method, _path: handler.handler_name,
+    )
     app = Litestar([Router(API, route_handlers=routes)], dependencies=dependencies, openapi_config=config)
     base = app.openapi_schema.to_schema()
     paths: Json = _rewritten(base["paths"])
@@ -281,8 +286,8 @@ _SPECIAL: dict[str, Callable[[Json], None]] = {
     "kept_size": _kept_size,
     "export": _export,
     "import_archive": _import,
-    "happenings": _stream,
-    "all_happenings": _stream,
+    "case_events": _stream,
+    "all_events": _stream,
     "health": _health,
     "history": _history,
     "flow_history": _flow_history,

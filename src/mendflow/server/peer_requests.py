@@ -4,17 +4,23 @@ Only addresses from server documents are used: no caller can name one. A forward
 token, which the other server checks again, and the servers' token, which tells the other server not to forward it once
 more. If the other server is found dead, the request is not waited for any longer."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Final
-
-import aiohttp
-from litestar.types import HTTPScope
+from typing import TYPE_CHECKING, Final
 
 from mendflow.core.model.errors import TemporarilyUnavailable, Unreachable
+from mendflow.lazy import LazyModule
 from mendflow.server.access import FORWARDED_HEADER
 from mendflow.services.base.cluster import ServerDocument
+
+if TYPE_CHECKING:
+    import aiohttp
+    from litestar.types import HTTPScope
+else:
+    aiohttp = LazyModule("aiohttp")
 
 CONNECT_S: Final = 2
 CHUNK_WAIT_S: Final = 75
@@ -27,7 +33,6 @@ _HOP_BY_HOP_HEADERS: Final = frozenset(
 )
 _OWN_HEADERS: Final = frozenset({b"host", b"content-length", b"expect", b"origin", b"sec-fetch-site", FORWARDED_HEADER})
 """Said anew, or judged already by the server that was asked first."""
-_CONNECTION_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
 Headers = list[tuple[bytes, bytes]]
 Find = Callable[[str], ServerDocument | None]
@@ -72,7 +77,7 @@ class PeerRequests:
                 allow_redirects=False,
             ) as response:
                 yield response
-        except (*_CONNECTION_ERRORS, asyncio.CancelledError) as error:
+        except (*(aiohttp.ClientError, asyncio.TimeoutError, OSError), asyncio.CancelledError) as error:
             if (lost := _translate_loss(error, server, method, watcher)) is error:
                 raise
             raise lost from error

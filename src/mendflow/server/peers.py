@@ -3,14 +3,13 @@
 Only servers may use it: the caller must know the secret that the servers share, whatever tokens the server has. Nothing
 is retried here, and an answer that cannot be decoded counts as no answer."""
 
-import asyncio
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-import aiohttp
 import msgspec
-from litestar.types import Receive, Scope, Send
 
 from mendflow.core.model.data import CacheAdvert
 from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
@@ -18,10 +17,17 @@ from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
+from mendflow.lazy import LazyModule
 from mendflow.server.access import PEERS
-from mendflow.server.error_responses import ClientDisconnected, log_unforeseen, send_mistake
+from mendflow.server.error_bodies import ClientDisconnected, log_unforeseen, send_mistake
 from mendflow.server.request_body import read_body
 from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
+
+if TYPE_CHECKING:
+    import aiohttp
+    from litestar.types import Receive, Scope, Send
+else:
+    aiohttp = LazyModule("aiohttp")
 
 T = TypeVar("T")
 
@@ -30,7 +36,6 @@ ANSWER_S, CONNECT_S, NUDGE_S = 10, 2, 2
 SILENCE_S_MAX = 30
 """The longest that another server may be silent while it reads a tree of cases."""
 ARCHIVE = "archive"
-_CONNECTION_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
 
 class ForwardedExchange(msgspec.Struct, frozen=True, array_like=True):
@@ -146,7 +151,7 @@ class HttpPeers:
                     raise PeerUnavailable(f"server {server.id} answered {response.status}")
                 async for chunk in response.content.iter_any():
                     yield chunk
-        except _CONNECTION_ERRORS as error:
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise PeerUnavailable(f"no answer from server {server.id}: {error!r}") from error
 
     def _post(
@@ -167,7 +172,7 @@ class HttpPeers:
         try:
             async with self._post(server, what, said, timeout) as response:
                 body = await response.read()
-        except _CONNECTION_ERRORS as error:
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise PeerUnavailable(f"no answer from server {server.id}: {error!r}") from error
         if response.status != 200:
             raise PeerUnavailable(f"server {server.id} answered {response.status}")

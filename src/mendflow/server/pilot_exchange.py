@@ -1,10 +1,12 @@
 """The pilots' one exchange, as a bare ASGI handler."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
-from litestar.types import Receive, Scope, Send
 
 from mendflow.core.model.errors import InvalidRequest, Unreachable
 from mendflow.core.model.ids import PilotId
@@ -12,6 +14,9 @@ from mendflow.core.model.sync import SyncRequest
 from mendflow.server.msgpack import decode_body, send_packed
 from mendflow.server.request_body import read_body
 from mendflow.services.api.domain import Domain
+
+if TYPE_CHECKING:
+    from litestar.types import Receive, Scope, Send
 
 SYNC_BYTES_MAX = 64 << 20
 DISCONNECT_CHECK_AFTER_S = 0.05

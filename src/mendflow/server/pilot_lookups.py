@@ -1,16 +1,20 @@
 """What pilots ask besides their exchange: where files can be read, and where outputs go. Any server can answer, because
 all of it is in the store."""
 
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 import msgspec
-from litestar.types import Receive, Scope, Send
 
 from mendflow.core.model.data import LocateRequest, PlaceRequest
 from mendflow.server.access import API
 from mendflow.server.msgpack import decode_body, send_packed
 from mendflow.server.request_body import read_body
 from mendflow.services.api.domain import Domain
+
+if TYPE_CHECKING:
+    from litestar.types import Receive, Scope, Send
 
 LOOKUP_BYTES_MAX: Final = 16 << 20
 LOCATE_PATH: Final = f"{API}/pilots/locate"

@@ -1,14 +1,19 @@
 """Reading a request's body, never more of it than is allowed."""
 
-from collections.abc import AsyncIterator
+from __future__ import annotations
 
-from litestar.types import HTTPReceiveMessage, Message, Receive, Send, WebSocketReceiveMessage
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from mendflow.core.model.errors import TooLarge
-from mendflow.server.error_responses import ClientDisconnected
+from mendflow.server.error_bodies import ClientDisconnected
+
+if TYPE_CHECKING:
+    from litestar.types import HTTPReceiveMessage, Message, Receive, Send, WebSocketReceiveMessage
+
+    ReceiveMessage = HTTPReceiveMessage | WebSocketReceiveMessage
 
 DRAINED_BYTES_MAX = 256 << 20
-ReceiveMessage = HTTPReceiveMessage | WebSocketReceiveMessage
 
 
 async def body_chunks(receive: Receive, bytes_max: int) -> AsyncIterator[bytes]:

@@ -4,43 +4,29 @@ Names are resolved here, and the connection goes to the very address that was ch
 public to a private address a moment later changes nothing. Redirects are not followed, proxies from the environment are
 not used, and of the answer only the status counts."""
 
-import asyncio
-import ipaddress
-import socket
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
-
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.services.base.addresses import check_url, is_private, private_sentence
+from mendflow.lazy import LazyModule
+from mendflow.services.base.addresses import check_url
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from mendflow.server import public_resolver
+else:
+    aiohttp = LazyModule("aiohttp")
+    public_resolver = LazyModule("mendflow.server.public_resolver")
 
 TOTAL_S, CONNECT_S = 10.0, 5.0
-_FAILED = (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError)
 
 
 class PrivateAddress(OSError):
     """The name resolves to a private address."""
-
-
-class PublicResolver(AbstractResolver):
-    """Resolves names, and returns only addresses that may be reached."""
-
-    def __init__(self) -> None:
-        self._inner = ThreadedResolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        found = await self._inner.resolve(host, port, family)
-        if any(is_private(ipaddress.ip_address(each["host"].partition("%")[0])) for each in found):
-            raise PrivateAddress(private_sentence(host))
-        return found
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 class HttpPoster:
@@ -64,7 +50,7 @@ class HttpPoster:
             return mistake.message
         except TimeoutError:
             return f"no answer within {TOTAL_S:g} s"
-        except _FAILED as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             return _why(error)
         if 200 <= status < 300:
             return ""
@@ -74,7 +60,9 @@ class HttpPoster:
     def _open_http(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                resolver=None if self.private else PublicResolver(), force_close=True, use_dns_cache=False
+                resolver=None if self.private else public_resolver.PublicResolver(),
+                force_close=True,
+                use_dns_cache=False,
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,

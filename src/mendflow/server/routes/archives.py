@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from litestar import Request, get, post
+from litestar import Request, Router, get, post
 from litestar.params import QueryParameter
 from litestar.response import Stream
 
@@ -16,7 +16,7 @@ ARCHIVE_TYPE = "application/gzip"
 Flag = Annotated[bool, QueryParameter()]
 
 
-@get("/archives", summary="An archive of cases", operation_id="export", tags=["archives"])
+@get("/archives", summary="An archive of cases")
 async def export(
     domain: TheDomain,
     caller: TheCaller,
@@ -43,14 +43,7 @@ async def export(
     return Stream(content, media_type=ARCHIVE_TYPE, headers=headers)
 
 
-@post(
-    "/archives",
-    status_code=200,
-    summary="Take the cases of an archive",
-    operation_id="import_archive",
-    tags=["archives"],
-    request_max_body_size=None,
-)
+@post("/archives", status_code=200, summary="Take the cases of an archive", request_max_body_size=None)
 async def import_archive(
     request: Request[Any, Any, Any],
     domain: TheDomain,
@@ -66,4 +59,4 @@ async def import_archive(
     return await domain.import_archive(body, as_new=as_new, skip_existing=skip_existing, resume=resume, who=caller.name)
 
 
-ROUTES = [export, import_archive]
+ROUTES = Router("/", route_handlers=[export, import_archive], tags=["archives"])

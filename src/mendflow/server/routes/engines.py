@@ -6,7 +6,7 @@ is repeated until the engine reports that it is done. An engine's name belongs t
 import asyncio
 from typing import Annotated
 
-from litestar import get, post
+from litestar import Router, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from mendflow.core.model.repair import ExceptionEvent
@@ -31,24 +31,18 @@ class OrderAnswer(RequestBody, frozen=True):
     answer: Value = True
 
 
-@get("/engines", summary="Engines that are served", operation_id="engines", tags=["engines"])
+@get("/engines", summary="Engines that are served")
 async def engines(domain: TheDomain) -> list[EngineView]:
     return await domain.engines()
 
 
-@post("/engines", status_code=201, summary="Register an engine", operation_id="register_engine", tags=["engines"])
+@post("/engines", status_code=201, summary="Register an engine")
 async def register_engine(domain: TheDomain, caller: TheCaller, data: JSONBody[Registration]) -> EngineView:
     """An engine that registers again is the same engine."""
     return await domain.register_engine(data.name, who=caller.name)
 
 
-@post(
-    "/engines/{engine:str}/events",
-    status_code=200,
-    summary="Tell of a point in the life of a case or an item",
-    operation_id="engine_event",
-    tags=["engines"],
-)
+@post("/engines/{engine:str}/events", status_code=200, summary="Tell of a point in the life of a case or an item")
 async def engine_event(
     domain: TheDomain, caller: TheCaller, engine: FromPath[str], data: JSONBody[ExceptionEvent]
 ) -> EventAnswer:
@@ -57,13 +51,7 @@ async def engine_event(
     return await domain.engine_event(engine, data, who=caller.name)
 
 
-@post(
-    "/engines/{engine:str}/orders",
-    status_code=200,
-    summary="What the engine is to do",
-    operation_id="engine_orders",
-    tags=["engines"],
-)
+@post("/engines/{engine:str}/orders", status_code=200, summary="What the engine is to do")
 async def engine_orders(
     domain: TheDomain, open_requests: TheOpenRequests, caller: TheCaller, engine: FromPath[str], wait_ms: WaitMs = 0
 ) -> list[EngineOrder]:
@@ -79,13 +67,7 @@ async def engine_orders(
             raise
 
 
-@post(
-    "/engines/{engine:str}/done",
-    status_code=200,
-    summary="Say that an order is done",
-    operation_id="engine_done",
-    tags=["engines"],
-)
+@post("/engines/{engine:str}/done", status_code=200, summary="Say that an order is done")
 async def engine_done(
     domain: TheDomain, caller: TheCaller, engine: FromPath[str], data: JSONBody[OrderAnswer]
 ) -> list[EngineOrder]:
@@ -94,4 +76,6 @@ async def engine_done(
     return await domain.engine_orders(engine, who=caller.name)
 
 
-ROUTES = [engines, register_engine, engine_event, engine_orders, engine_done]
+ROUTES = Router(
+    "/", route_handlers=[engines, register_engine, engine_event, engine_orders, engine_done], tags=["engines"]
+)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from litestar import MediaType, Request, Response, get
+from litestar import MediaType, Request, Response, Router, get
 from litestar.params import QueryParameter
 
 from mendflow.core.model.stats import StatsView
@@ -12,7 +12,7 @@ from mendflow.server.routes.parameters import TheDomain
 RUNNING_MAX = 1_000
 
 
-@get("/stats", summary="The living servers in numbers", operation_id="stats", tags=["server"])
+@get("/stats", summary="The living servers in numbers")
 async def stats(
     domain: TheDomain,
     running: Annotated[
@@ -23,13 +23,7 @@ async def stats(
     return await domain.stats(running=running)
 
 
-@get(
-    "/metrics",
-    summary="The server that is asked, for Prometheus",
-    operation_id="metrics",
-    tags=["server"],
-    media_type=MediaType.TEXT,
-)
+@get("/metrics", summary="The server that is asked, for Prometheus", media_type=MediaType.TEXT)
 async def metrics(domain: TheDomain, request: Request[Any, Any, Any]) -> Response[str]:
     """As Prometheus text, or as OpenMetrics where the request accepts that. Also served under `/metrics`."""
     [own] = await domain.stats(everywhere=False)
@@ -37,4 +31,4 @@ async def metrics(domain: TheDomain, request: Request[Any, Any, Any]) -> Respons
     return Response(shown.content.decode(), headers={"content-type": shown.content_type})
 
 
-ROUTES = [stats, metrics]
+ROUTES = Router("/", route_handlers=[stats, metrics], tags=["server"])

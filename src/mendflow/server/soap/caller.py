@@ -3,24 +3,32 @@
 Only http and https, no redirects, no proxies from the environment, no cookies, no compression, and a bounded answer: a
 partner can refuse a call, but it cannot redirect us or fill our memory."""
 
-import asyncio
-from typing import Final
-from urllib.parse import urlsplit
+from __future__ import annotations
 
-import aiohttp
+import asyncio
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap import CONTENT_TYPE
 from mendflow.core.soap.envelope import MESSAGE_BYTES_MAX
-from mendflow.server.webhook_posts import PrivateAddress, PublicResolver
+from mendflow.lazy import LazyModule
+from mendflow.server.webhook_posts import PrivateAddress
 from mendflow.services.base.addresses import is_private_host, private_sentence
 from mendflow.services.messaging.contracts import CallFailed, PartnerResponse
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from mendflow.server import public_resolver
+else:
+    aiohttp = LazyModule("aiohttp")
+    public_resolver = LazyModule("mendflow.server.public_resolver")
 
 CONNECT_S: Final = 10.0
 ANSWER_S: Final = 3600.0
 """A partner may take its time; a flow that wants less sets an alarm beside the call."""
 CONNECTIONS_MAX: Final = 1_000
-_CONNECTION_ERRORS: Final = (aiohttp.ClientError, OSError, ValueError)
 
 
 class HttpCaller:
@@ -49,7 +57,7 @@ class HttpCaller:
         except TimeoutError as error:
             sentence = f"{address} has not answered within {self._answer_s:g} s"
             raise _failed("partnerTimedOut", Category.NETWORK, sentence) from error
-        except _CONNECTION_ERRORS as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, PrivateAddress):
                 raise _failed("partnerRefused", Category.REFUSED, str(error.os_error)) from error
             raise _failed("partnerUnreachable", Category.NETWORK, f"{address}: {_why(error)}") from error
@@ -70,7 +78,7 @@ class HttpCaller:
             connector = aiohttp.TCPConnector(
                 limit=CONNECTIONS_MAX,
                 force_close=True,
-                resolver=PublicResolver() if guarded else None,
+                resolver=public_resolver.PublicResolver() if guarded else None,
                 use_dns_cache=not guarded,
             )
             self._sessions[guarded] = aiohttp.ClientSession(

@@ -42,10 +42,10 @@ from mendflow.core.soap.messages import PartValues, answer_body, fault_detail, f
 from mendflow.core.soap.references import with_public_references
 from mendflow.core.soap.wsdl import ServedPort, at_address, schema_of, wsdl_of
 from mendflow.core.xml.encodings import MARKS, SUPPORTED
-from mendflow.server import error_responses
+from mendflow.server import error_bodies
 from mendflow.server.access import API, Principal, is_allowed
 from mendflow.server.case_forwarding import relay_until_disconnect
-from mendflow.server.error_responses import ClientDisconnected, WrongMethod
+from mendflow.server.error_bodies import ClientDisconnected, WrongMethod
 from mendflow.server.open_requests import OpenRequests
 from mendflow.server.pilot_exchange import STOPPING
 from mendflow.server.request_body import read_body
@@ -98,7 +98,7 @@ class SoapHandler:
             await send_response(send, refusal_response(mistake))
         except Exception as error:  # noqa: BLE001 - outermost handler: answer the caller, log the traceback
             await send_response(
-                send, refusal_response(error_responses.log_unforeseen(error, scope["method"], scope["path"]))
+                send, refusal_response(error_bodies.log_unforeseen(error, scope["method"], scope["path"]))
             )
 
     # Descriptions

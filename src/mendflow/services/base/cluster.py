@@ -1,4 +1,4 @@
-"""What the servers on one store know of each other, and how they communicate. docs/decisions/0009 has the reasons.
+"""What the servers on one store know of each other, and how they communicate. Reasons: docs/understand/decisions/0009.
 
 `Membership` says who is alive and whether this server may still make promises to pilots; `Homes` says which server a
 case lives on; `Peers` sends a pilot's exchange, or a nudge, to another server. A server that is alone on its store has
@@ -73,8 +73,7 @@ class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     pilots: int = 0
     cases: int = 0
     lease_ms: int = 0  # the lease that it promises pilots: whoever takes over its cases waits at least that long
-    # the waiting jobs, by what they need: the server that submits pilots counts them with its own
-    demand: list[JobGroup] = []
+    demand: list[JobGroup] = []  # what waits there, by what it needs: whoever provides pilots counts it with its own
 
 
 class HomeDocument(msgspec.Struct, kw_only=True, omit_defaults=True):

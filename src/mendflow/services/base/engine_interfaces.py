@@ -9,7 +9,6 @@ from typing import Protocol
 import msgspec
 
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.values import Value
@@ -54,7 +53,6 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class InterfaceA(Protocol):
-    async def put_flow(self, flow: Flow) -> None: ...
     async def flows(self) -> list[str]: ...
 
 

@@ -8,7 +8,7 @@ over delivers it, and a crash at any point repeats something under the same id a
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from typing import Final, Protocol
 
 import msgspec
@@ -53,7 +53,6 @@ class PendingNotification(msgspec.Struct, kw_only=True):
     recipients: list[Recipient] = []
 
 
-DeliveryFailed = Callable[[str, Notification, str], Awaitable[None]]
 _decode = msgspec.json.Decoder(PendingNotification).decode
 
 

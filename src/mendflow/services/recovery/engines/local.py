@@ -21,7 +21,6 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseHold
@@ -49,9 +48,6 @@ class LocalEngine:
         self._interception_points = interception_points
 
     # A
-
-    async def put_flow(self, flow: Flow) -> None:
-        await self._flows.deploy(flow)
 
     async def flows(self) -> list[str]:
         return [view.name for view in self._flows.all()]

@@ -9,9 +9,8 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.repair_views import EngineOrder, EngineView
 from mendflow.core.model.values import Value
@@ -123,9 +122,6 @@ class RemoteEngine:
             waiter.set_result(answer)
 
     # A
-
-    async def put_flow(self, flow: Flow) -> None:
-        raise InvalidRequest(f"engine {self.name} runs flows of its own; worklets for it run here")
 
     async def flows(self) -> list[str]:
         return sorted({kept.facts.flow for kept in self._cases.values()})

@@ -1,0 +1,40 @@
+"""Texts and defaults of options, taken as they are.
+
+Typer turns every value into its type by a library for data models, which takes longer to load than most of our commands
+take to run. A text that is wanted as a text, and a default that is left as it is, need no turning; everything else is
+given to typer."""
+
+from typing import Any
+
+
+class PlainValue:
+    """Stands where typer keeps what turns a parameter's value, until there is a value to be turned."""
+
+    def __init__(self, annotation: Any) -> None:
+        self._annotation = annotation
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        is_plain = type(value) is self._annotation and (self._annotation is str or value == param.default)
+        if is_plain and not param.multiple and param.nargs == 1:
+            return value
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+def take_plain_values(command: Any) -> Any:
+    """The command, and those inside it, with parameters that do so. Versions of typer that turn values in another way
+    are left alone."""
+    for param in command.params:
+        described = getattr(param, "type_descriptor", None)
+        if described is not None and getattr(param, "_runtime_param", "") is None and _is_turned_by_type(param):
+            param._runtime_param = PlainValue(described.annotation)
+    for inner in getattr(command, "commands", {}).values():
+        take_plain_values(inner)
+    return command
+
+
+def _is_turned_by_type(param: Any) -> bool:
+    given = param.type_descriptor.parameter_info
+    return getattr(given, "parser", None) is None and getattr(given, "click_type", None) is None
