@@ -110,7 +110,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     recovery: bool = True  # whether rules are asked at all
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
     monitor: MonitorSettings = MonitorSettings()  # the thresholds of alerts
-    webhooks_to_private: bool = False  # a server that listens on this machine only may send to private addresses anyway
+    webhooks_to_private: bool = False  # a server that listens on this machine only may send them there anyway
     otlp: str = ""  # the collector of traces; empty: none
     sites_look_ms: int = LOOK_MS  # the interval between looks at sites
     data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data

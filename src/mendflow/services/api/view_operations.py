@@ -39,7 +39,7 @@ class ViewOperations(DomainReader):
         return (await self.find_cases(CaseQuery(flow=flow, status=status, limit=limit, offset=offset))).rows
 
     async def find_cases(self, query: CaseQuery) -> CasePage:
-        """What fulfils the query's condition, in its order, page by page. Raises InvalidSearch."""
+        """Cases that match the query's condition, in its order, page by page. Raises InvalidSearch."""
         store = await self._searchable(query)
         found = await case_search.search(store, self._server.runtime.manager.live, query, self._server.clock.now())
         rows = [self._view(_decode_case(body)) for body in found.bodies]
@@ -78,8 +78,8 @@ class ViewOperations(DomainReader):
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
-        """In the order in which they last began. `after` is the `place` of an item: those after it. A page costs what
-        is on it, and what `offset`, a state or a name pass over."""
+        """In the order in which they last began. `after` is the `place` of an item: the page begins after it. The cost
+        is that of the items on the page and of those that `offset`, a state or a name skips."""
         found = await self.find_items(case, state=state, name=name, limit=limit, offset=offset, after=after)
         return found.rows
 

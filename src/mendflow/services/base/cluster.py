@@ -73,8 +73,7 @@ class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     pilots: int = 0
     cases: int = 0
     lease_ms: int = 0  # the lease that it promises pilots: whoever takes over its cases waits at least that long
-    # the waiting jobs, by what they need: the server that submits pilots counts them with its own
-    demand: list[JobGroup] = []
+    demand: list[JobGroup] = []  # what waits there, by what it needs: whoever provides pilots counts it with its own
 
 
 class HomeDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
