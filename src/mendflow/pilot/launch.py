@@ -27,7 +27,7 @@ class LocalPilot:
             self._asked = True
 
     async def stop(self, patience_s: float) -> None:
-        """Ask it to end its jobs and leave; insist if it does not."""
+        """Ask it to end its jobs and leave; kill it if it does not."""
         self.ask_to_leave()
         try:
             await asyncio.to_thread(self.process.wait, patience_s)
@@ -46,8 +46,8 @@ def start_pilot(
     server_file: Path | None = None,
     extra: Sequence[str] = (),
 ) -> LocalPilot:
-    """Start a pilot as a process of its own. The token goes by the environment, so that no process list shows it. By
-    `server_file` the pilot finds the next server, should this one be killed."""
+    """Start a pilot as a separate process. The token is passed in the environment, so that no process list shows it. By
+    `server_file` the pilot finds the next server, if this one is killed."""
     work.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = work / "pilot.log"
     command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--jobs", str(slots)]

@@ -40,7 +40,7 @@ class EventFrames:
     """The stream of one reader. A background task fills `_frames`; the response empties it."""
 
     def __init__(self, source: AsyncIterator[ChangeEvent], case_is_over: Callable[[], Awaitable[bool]]) -> None:
-        """`over`: whether the subject of the stream has ended, asked when the source ends."""
+        """`case_is_over`: whether the subject of the stream has ended, asked when the source ends."""
         self._source = source
         self._check_case_over = case_is_over
         self._frames: list[bytes] = []

@@ -45,8 +45,8 @@ _BINARY = {"type": "string", "format": "binary"}
 
 
 def describe(routes: Sequence[Router], dependencies: Mapping[str, Provide]) -> Json:
-    """An application is built around the routes for their description alone; the one that serves has no pages of the
-    framework's."""
+    """Builds an application around the routes only to describe them; the one that serves has none of the framework's
+    own pages."""
     config = OpenAPIConfig(
         title="mendflow",
         version=version("mendflow"),

@@ -50,7 +50,7 @@ def headers_of(text: str) -> dict[str, str]:
 
 
 class OtlpExporter:
-    """`counts` counts the spans that were sent and dropped. `about` describes this server to the collector."""
+    """`counts` counts the spans that were sent and dropped. `attributes` describe this server to the collector."""
 
     def __init__(
         self, url: str, *, attributes: Mapping[str, str], counts: dict[str, int], queue_max: int = QUEUE_MAX

@@ -20,8 +20,8 @@ from mendflow.services.base.addresses import check_url
 
 class AlertOperations(ViewOperations):
     async def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
-        """The newest first, of this severity or a higher one; `every`: those that are over too. `info` has messages
-        that nobody has to do anything about."""
+        """The newest first, of this severity or a higher one; `every`: also those that are over. `info` has messages
+        that need no action."""
         await self._settled()
         least = SEVERITIES.index(severity)
         found = await self._server.runtime.monitor.alerts.list(every=every, limit=limit)
@@ -36,7 +36,8 @@ class AlertOperations(ViewOperations):
         return await self._server.runtime.monitor.acknowledge(alert, who=who)
 
     async def requeue(self, job: str, *, who: str, reason: str = "") -> Job:
-        """Take a job's attempt from its pilot. The job is given again when the attempt is certain to have ended."""
+        """Take a job's attempt from its pilot. The job is given to a pilot again when the attempt is certain to have
+        ended."""
         id = await self._job_id(job)
         known = await self.job(id)
         if known.requeued is None and self._server.runtime.meta.release(id, by=who, reason=reason) is None:
@@ -49,7 +50,7 @@ class AlertOperations(ViewOperations):
         return await self.job(id)
 
     async def notifications(self, *, after: int | None = None, limit: int = 100) -> list[Notification]:
-        """Those after a serial, the oldest first; without one, the newest."""
+        """Those after a serial, the oldest first; without a serial, the newest."""
         await self._settled()
         return await self._server.runtime.notifier.feed.after(after, limit)
 
@@ -73,7 +74,7 @@ class AlertOperations(ViewOperations):
 
 
 def _message(told: ChangeEvent) -> AlertView:
-    """What only informs, as an alert that nobody has to acknowledge."""
+    """A message that only informs, as an alert that nobody has to acknowledge."""
     return AlertView(
         id=f"message/{told.serial}",
         kind="message",

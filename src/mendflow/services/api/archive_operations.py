@@ -1,6 +1,6 @@
 """The part of the domain that writes archives and takes them in.
 
-An archive is put aside whole before anything of it is looked at: half a file brings nothing in."""
+An uploaded archive is stored completely before any of it is read: an interrupted upload imports nothing."""
 
 import asyncio
 import tempfile
@@ -26,9 +26,9 @@ class ArchiveOperations(ViewOperations):
         leave_out: bool = False,
         who: str,
     ) -> AsyncIterator[bytes]:
-        """An archive of these cases, of those that a condition holds for, or of everything. Each comes with all that
-        it called and all that mended it, as of one moment. Raises Unreachable if it lives on a server that cannot be
-        asked; or such cases are left out, and the archive says so."""
+        """An archive of these cases, of those that match a condition, or of everything. Each case comes with the cases
+        that it called and that mended it, as of one moment. Raises Unreachable if a case lives on a server that cannot
+        be asked, unless such cases are to be left out; then the archive names them."""
         archives, chosen = ArchiveService(self._server), [await self._id(case) for case in cases]
         query = CaseQuery(where=where, order="started", limit=EXPORTED_PAGE) if everything or where else None
         while query is not None:
@@ -48,8 +48,8 @@ class ArchiveOperations(ViewOperations):
         resume: bool = False,
         who: str,
     ) -> ImportReport:
-        """Take the cases of an archive, all of them or none. Those that are not over come suspended, unless they are to
-        `resume`."""
+        """Import the cases of an archive, all of them or none. Those that are not over are suspended, unless `resume`
+        is set."""
         with tempfile.TemporaryFile() as spool:
             async for chunk in chunks:
                 await asyncio.to_thread(spool.write, chunk)
@@ -58,7 +58,7 @@ class ArchiveOperations(ViewOperations):
 
 
 async def _begun(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same, when its first part is there: whatever is refused is refused before anything is told."""
+    """The same stream, once its first part is there: so errors are raised before the response begins."""
     first = await anext(content)
 
     async def whole() -> AsyncIterator[bytes]:

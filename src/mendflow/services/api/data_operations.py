@@ -29,19 +29,19 @@ class DataOperations(ViewOperations):
     async def data(
         self, *, prefix: str = "", data_set: str = "", after: str = "", limit: int = 100, every: bool = False
     ) -> list[LogicalFile]:
-        """By name, those after a name. `every`: also names that are kept for a job that is writing."""
+        """By name, those after a name. `every`: also names that are reserved for a job that is writing."""
         return await self._catalogue.files.page(prefix=prefix, data_set=data_set, after=after, limit=limit, every=every)
 
     async def datum(self, name: str) -> LogicalFile:
         return await self._catalogue.files.get(name)
 
     async def add_data(self, file: LogicalFile, *, who: str) -> LogicalFile:
-        """Take in a file that lies on a storage element; one that is known already gets its replicas. Refused if the
-        name has another content."""
+        """Add a file that exists on a storage element; if it is known already, add its replicas. Refused if the name
+        has other content."""
         return await self._catalogue.add(file)
 
     async def remove_data(self, name: str, *, who: str) -> LogicalFile:
-        """Forget a file; what lies on its elements stays there."""
+        """Forget a file; its content on storage elements is not deleted."""
         removed = await self._catalogue.remove(name)
         self._server.runtime.notices.post(f"file {removed.name} was taken out of the catalogue by {who}")
         return removed
@@ -53,7 +53,7 @@ class DataOperations(ViewOperations):
         return await self._catalogue.remove_replica(name, replica)
 
     async def places(self, name: str, *, site: str = "", storage: str = "") -> list[ReplicaLocation]:
-        """Where a pilot of that site would read a file, the nearest first."""
+        """The places where a pilot of that site would read a file, the nearest first."""
         return await self._catalogue.places(name, site=site, storage=storage)
 
     async def elements(self) -> list[StorageElement]:
@@ -74,7 +74,8 @@ class DataOperations(ViewOperations):
         return await self._catalogue.locate(request)
 
     async def place(self, request: PlaceRequest, *, who: str = "") -> PlaceAnswer:
-        """Refused if the job does not run with that pilot, under the token `who`, or publishes nothing like this."""
+        """Refused if that pilot does not run the job under the token `who`, or if the job does not publish such an
+        output."""
         return await self._catalogue.place(request, who=who)
 
     # Data sets and watched folders
@@ -84,14 +85,14 @@ class DataOperations(ViewOperations):
         return self._server.runtime.data_sets
 
     async def data_sets(self, *, every: bool = False) -> list[DataSetView]:
-        """By name; `every`: those that are over too."""
+        """By name; `every`: also those that are over."""
         return await self._sets.all(every=every)
 
     async def data_set(self, name: str) -> DataSetView:
         return await self._sets.view(name)
 
     async def put_data_set(self, wish: DataSetSpec, *, who: str) -> DataSetView:
-        """Make a set, or change what follows from its files from now on. `who` owns the cases that it starts."""
+        """Create a set, or change what is done with its files from now on. `who` owns the cases that it starts."""
         await self._settled()
         return await self._sets.define(wish, who=who)
 
@@ -100,8 +101,8 @@ class DataOperations(ViewOperations):
         return await self._sets.files(name, limit=limit, offset=offset)
 
     async def add_to_set(self, name: str, files: Sequence[str | FileRef], *, who: str) -> DataSetView:
-        """Say that files have arrived: logical names of the catalogue, or files stored on the server. The set is
-        made if there is none. Told twice, a file counts once."""
+        """Report that files have arrived: logical names of the catalogue, or files stored on the server. The set is
+        created if it does not exist. A file that is reported twice counts once."""
         return await self._sets.arrived(name, files)
 
     async def set_batches(self, name: str, *, status: str = "", limit: int = 1000) -> list[BatchView]:
@@ -109,11 +110,11 @@ class DataOperations(ViewOperations):
         return await self._sets.batches(name, status=status, limit=limit)
 
     async def close_set(self, name: str, *, who: str) -> DataSetView:
-        """Nothing more comes: what waits is handed on as it is."""
+        """Close the set: files that wait become a last batch."""
         return await self._sets.close(name, who=who)
 
     async def retry_batch(self, name: str, gathering: str, number: int, *, who: str) -> BatchView:
-        """Another case for a batch whose case did not complete; completed jobs are taken over."""
+        """Start another case for a batch whose case did not complete; results of completed jobs are reused."""
         return await self._sets.retry(name, gathering, number, who=who)
 
     async def watches(self) -> list[WatchView]:
@@ -123,7 +124,7 @@ class DataOperations(ViewOperations):
         return await self._server.runtime.watches.add(watch, who=who)
 
     async def remove_watch(self, name: str, *, who: str) -> WatchView:
-        """Look there no more; what was found stays in its set."""
+        """Stop watching; files that were found stay in their set."""
         removed = await self._server.runtime.watches.remove(name)
         self._server.runtime.notices.post(f"watch {name} was removed by {who}")
         await self._settled()

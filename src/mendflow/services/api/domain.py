@@ -77,8 +77,8 @@ class Domain(RepairOperations, AlertOperations, TaskOperations, ArchiveOperation
         return self._view(begun)
 
     async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
-        """A new case of the same flow and inputs. Unchanged completed jobs are taken over; `from_failed` refuses if
-        nothing failed."""
+        """Start a new case of the same flow and inputs. Results of unchanged completed jobs are reused; `from_failed`
+        refuses if nothing failed."""
         document = await self._document(await self._id(case))
         if document.live:
             raise Conflict(f"case {document.id} is still {document.status}; remove it, or wait for its end")
@@ -119,8 +119,8 @@ class Domain(RepairOperations, AlertOperations, TaskOperations, ArchiveOperation
         return await self.case(id)
 
     async def events(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[ChangeEvent]:
-        """Changes as they happen, of one case from the given serial on (ends with the case), or of all from now; of
-        every kind, or of one: "case", "item", "user-task", "alert", "message" or "repair"."""
+        """Changes as they happen: of one case from the given serial on (ends with the case), or of all cases from now
+        on; of every kind, or of one: "case", "item", "user-task", "alert", "message" or "repair"."""
         told = self._server.runtime.events
         source = told.listen("", 0, kind=kind, over=False)
         if case:

@@ -1,6 +1,6 @@
 """What the parts of the domain stand on: what a name means, and when the store may be read.
 
-Whoever reads waits for the ledger first, so what has left memory is to be found on disk."""
+Every read waits for the ledger first, so what is no longer in memory is found on disk."""
 
 import msgspec
 
@@ -60,7 +60,7 @@ class DomainReader:
         return _decode_job(found.body)
 
     async def _jobs_of(self, case: CaseId) -> dict[str, list[Job]]:
-        """The jobs of a case by the id that the flow knows; each with all its submissions, the oldest first."""
+        """The jobs of a case by the id that the flow uses; each with all its submissions, the oldest first."""
         found: dict[str, list[Job]] = {}
         async for document in (await self._read()).scan("job", f"{case}/"):
             job = self._server.runtime.meta.jobs.get(JobId(document.id)) or _decode_job(document.body)
@@ -70,13 +70,13 @@ class DomainReader:
         return found
 
     async def _read(self) -> Store:
-        """The store, when it has caught up with what happened here: what has left memory is then to be found there."""
+        """The store, after everything that happened here was written: what is no longer in memory is found there."""
         await self._settled()
         return self._server.store
 
     async def _searchable(self, query: JobQuery | CaseQuery) -> Store:
-        """The store, when a search with a condition finds there what happened before it. Lists that are asked for again
-        and again do not wait for that, and a page after the first has waited already."""
+        """The store, after its search index includes everything that happened before. Lists without a condition do not
+        wait for that, nor do pages after the first."""
         store = await self._read()
         if query.where and not query.after:
             await store.refresh()

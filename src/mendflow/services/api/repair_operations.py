@@ -79,8 +79,8 @@ class RepairOperations(DomainReader):
         return await RuleService(self._server).versions(name)
 
     async def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSetView:
-        """Make this the next version of the set, at once for all cases. Refused whole if an exlet or a condition has
-        problems, or if the newest version is not the `expected` one."""
+        """Make this the next version of the set, in force at once for all cases. Refused as a whole if an exlet or a
+        condition has problems, or if the newest version is not the `expected` one."""
         view = await RuleService(self._server).put(rules, who, note, expected)
         await self._settled()
         return view
@@ -92,26 +92,26 @@ class RepairOperations(DomainReader):
         return view
 
     async def promote_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
-        """Put a rule that was on trial in force; refused if it would change what another cornerstone concludes."""
+        """Put a rule that was on trial into force; refused if it would change what another cornerstone concludes."""
         changed = await self._administration.promote_rule(name, meant, who=who)
         await self._settled()
         return changed
 
     async def retire_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
-        """Take a rule out of use; refused if it has exceptions that would not be asked any more, unless they are
-        retired with it, and if it would change what another cornerstone concludes."""
+        """Take a rule out of use. Refused if it has exceptions, unless these are retired with it, and if it would
+        change what another cornerstone concludes."""
         changed = await self._administration.retire_rule(name, meant, who=who)
         await self._settled()
         return changed
 
     async def add_rule(self, wish: RuleSpec, *, who: str) -> RuleAddition:
-        """Add a rule for the case at hand; refused if it would change what another cornerstone concludes."""
+        """Add a rule for a given decision; refused if it would change what another cornerstone concludes."""
         added = await RuleService(self._server).add(wish, who)
         await self._settled()
         return added
 
     async def try_rule(self, wish: RuleSpec, *, limit: int = 10_000) -> TrialView:
-        """Play a rule against the newest past failures; nothing changes."""
+        """Try a rule on the newest past failures; nothing changes."""
         return await RuleService(self._server).try_out(wish, limit)
 
     # Failures
@@ -133,7 +133,7 @@ class RepairOperations(DomainReader):
         )
 
     async def _neighbour(self, sample: Decision, members: Sequence[DecisionSummary]) -> dict[str, Value] | None:
-        """What the failure is to be told from: the cornerstone of the rule that decides about it now, else another
+        """What the failure is compared with: the cornerstone of the rule that decides about it now, else another
         failure of the same type."""
         rules = self._server.runtime.exceptions.rules.newest_or_empty(sample.flow)
         place = insertion.place(rules, sample.type, sample.task, sample.context)
@@ -144,7 +144,7 @@ class RepairOperations(DomainReader):
         return others[0].context if others else None
 
     async def apply_rules(self, group: str, *, who: str) -> ApplyResult:
-        """Ask the rules again, now, for every decision of the group that waits."""
+        """Ask the rules again, now, for every waiting decision of the group."""
         view, members = await find_group(await self._read(), group)
         taken_up, left = list[str](), list[str]()
         for member in members:
@@ -168,7 +168,7 @@ class RepairOperations(DomainReader):
         return await self._views(await self._decisions.search(where, limit=query.limit, offset=query.offset))
 
     async def _about(self, case: CaseId) -> list[FieldCondition]:
-        """Decisions about a case of ours; if we have none of that id, about those of other engines."""
+        """Decisions about a case of this server; if there are none of that id, about cases of other engines."""
         known = await self._server.runtime.manager.document(case) is not None
         return [FieldCondition("case", case), *([FieldCondition("engine", "")] if known else [])]
 
@@ -176,7 +176,7 @@ class RepairOperations(DomainReader):
         return await view_of(await self._decisions.get(decision), self._conditions, whole=True)
 
     async def reject_choice(self, wish: RejectRequest, *, who: str) -> DecisionView:
-        """A choice was wrong: put the right exlet or worklet in its place. The decision that replaces it is given."""
+        """Reject a wrong choice and run the right exlet or worklet instead. Returns the decision that replaces it."""
         exlet, wrong = _named(wish), await self._decisions.get(wish.decision)
         rules = wrong.conclusion.rules if wrong.conclusion else wrong.flow
         known = wrong.type is ExceptionType.SELECTION or wish.flow is not None
@@ -235,7 +235,8 @@ class RepairOperations(DomainReader):
     async def raise_trigger(
         self, case: str, trigger: str, item: str = "", *, who: str, data: Value = None
     ) -> DecisionView:
-        """Say that something happened. What no rule knows suspends the case until a person mends it."""
+        """Report that something happened. If no rule knows the trigger, the case is suspended until a person mends
+        it."""
         id = await self._id(case)
         await self._document(id)
         return await self._decision_view(
@@ -264,7 +265,7 @@ class RepairOperations(DomainReader):
         return self._server.runtime.patterns.patterns
 
     async def add_patterns(self, patterns: Patterns, *, who: str) -> Patterns:
-        """Add these, or put them in the place of those by the same names; all of them, or none."""
+        """Add these patterns, replacing those with the same names; all of them, or none."""
         for talk in patterns.conversations:
             if problem := check_pattern(talk.messages):
                 raise InvalidRequest(f"{talk.name}: {problem}", field=talk.name)
@@ -293,7 +294,7 @@ class RepairOperations(DomainReader):
         return EventAnswer(event=event.id, held=held)
 
     async def engine_orders(self, engine: str, *, who: str, wait_ms: int = 0) -> list[EngineOrder]:
-        """What the engine is to do; held back until there is something, or the time is over."""
+        """The orders for the engine; the answer is held back until there is one, or the time is over."""
         return await self._server.runtime.engines.orders(engine, who=who, wait_ms=wait_ms)
 
     async def engine_done(self, engine: str, order: str, answer: Value, *, who: str) -> None:
@@ -309,8 +310,8 @@ class RepairOperations(DomainReader):
         ]
 
     async def register_compensation(self, wish: CompensationView, *, who: str) -> list[CompensationView]:
-        """From now on a flow undoes a task, in cases that begin from now on; without a flow, none does. The library as
-        it then is."""
+        """Set the flow that compensates a task in cases that start from now on; an empty flow removes it. Returns the
+        library."""
         library = self._server.runtime.recovery.library
         if not wish.task:
             raise InvalidRequest("say which task it undoes", field="task")
@@ -328,7 +329,7 @@ class RepairOperations(DomainReader):
         return [_level(levels, level, levels.entries(level)) for level in sorted(levels.counts())]
 
     async def drain(self, level: str, *, who: str) -> DrainResult:
-        """Let all that waits in a level, or in `all`, go on now."""
+        """Let all entries of a level, or of `all` levels, continue now."""
         levels = self._server.runtime.levels
         number = int(level) if level.isdecimal() and len(level) < 10 else 0
         if level != ALL and number not in levels.counts():
@@ -338,7 +339,7 @@ class RepairOperations(DomainReader):
 
 
 def _named(wish: RepairRequest | RejectRequest) -> str:
-    """The exlet's name; one that comes along has it with it."""
+    """The exlet's name; an exlet that is sent along contains its name."""
     name = wish.exlet or (str(wish.flow.name) if wish.flow else "")
     if not name:
         raise InvalidRequest("say what is to be done: name an exlet, or send one along", field="exlet")

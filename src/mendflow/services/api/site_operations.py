@@ -12,16 +12,16 @@ class SiteOperations(ViewOperations):
         return await self._server.runtime.sites.get(name)
 
     async def put_site(self, site: Site, *, who: str) -> SiteView:
-        """A new site, or other settings of one that is there."""
+        """Add a site, or change the settings of one."""
         return await self._server.runtime.sites.put(site, who=who)
 
     async def pause_site(self, name: str, *, who: str, reason: str = "") -> SiteView:
-        """Submit no more pilots there, and take back those that have not begun."""
+        """Submit no more pilots there, and cancel those that have not begun."""
         return await self._server.runtime.sites.pause(name, who=who, why=reason)
 
     async def resume_site(self, name: str, *, who: str) -> SiteView:
         return await self._server.runtime.sites.resume(name)
 
     async def remove_site(self, name: str, *, who: str, force: bool = False) -> SiteView:
-        """It goes with its last pilot; with `force` these are ended."""
+        """The site is removed when its last pilot has ended; with `force` the pilots are cancelled."""
         return await self._server.runtime.sites.remove(name, force=force)

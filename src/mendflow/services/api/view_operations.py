@@ -1,6 +1,6 @@
 """The part of the domain that shows cases, items and jobs: one by name, or those that a search finds.
 
-What lives is told from memory and what is over from the store, and a row looks the same whichever it was."""
+What is live is read from memory and what is over from the store; rows look the same either way."""
 
 import msgspec
 
@@ -39,7 +39,7 @@ class ViewOperations(DomainReader):
         return (await self.find_cases(CaseQuery(flow=flow, status=status, limit=limit, offset=offset))).rows
 
     async def find_cases(self, query: CaseQuery) -> CasePage:
-        """What fulfils the query's condition, in its order, page by page. Raises InvalidSearch."""
+        """Cases that match the query's condition, in its order, page by page. Raises InvalidSearch."""
         store = await self._searchable(query)
         found = await case_search.search(store, self._server.runtime.manager.live, query, self._server.clock.now())
         rows = [self._view(_decode_case(body)) for body in found.bodies]
@@ -78,8 +78,8 @@ class ViewOperations(DomainReader):
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
-        """In the order in which they last began. `after` is the `place` of an item: those after it. A page costs what
-        is on it, and what `offset`, a state or a name pass over."""
+        """In the order in which they last began. `after` is the `place` of an item: the page begins after it. The cost
+        is that of the items on the page and of those that `offset`, a state or a name skips."""
         found = await self.find_items(case, state=state, name=name, limit=limit, offset=offset, after=after)
         return found.rows
 
@@ -106,7 +106,7 @@ class ViewOperations(DomainReader):
         return ItemPage(rows=found, looked_at=looked_at)
 
     async def item(self, case: str, item: str) -> ItemView:
-        """The item; of one that was restarted, what goes on, or else what came last."""
+        """The item; of one that was restarted, the run that is under way, or else the last one."""
         id = await self._id(case)
         found = await (await self._items(id)).find(ItemId(item))
         if found is None:
@@ -140,7 +140,7 @@ class ViewOperations(DomainReader):
         return job_search.shown(self._server.runtime.meta, await self._job(job))
 
     async def newest_submission(self, job: str) -> Job:
-        """The job as it was submitted last; when it is over, with the attempts of all its submissions."""
+        """The newest submission of the job; when it is over, with the attempts of all its submissions."""
         known = await self._job(job)
         base, _ = item_views.generation_of(known.id)
         if base != known.id:

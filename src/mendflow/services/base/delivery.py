@@ -1,4 +1,4 @@
-"""Bringing something to one address: again and again with growing waits, for a bounded time.
+"""Delivers something to one address: retries with growing waits, for a bounded time.
 
 What is to be brought is a document in an outbox, in the same tree of cases as what it tells of. It keeps its tree at
 home until it was taken; so whoever takes the tree over brings it, and a crash at any point repeats something under the
@@ -33,7 +33,7 @@ Attempt = Callable[[], Awaitable[str | None]]
 
 
 def wait_ms(tries: int, chance: float) -> int:
-    """How long to wait after so many tries in vain; `chance` is between 0 and 1."""
+    """How long to wait after so many failed tries; `chance` is between 0 and 1."""
     longest = min(FIRST_WAIT_MS << min(tries - 1, 20), LONGEST_WAIT_MS)
     return int(longest * (0.5 + chance / 2))
 
@@ -53,8 +53,8 @@ class RetryingSender:
     async def deliver(
         self, to: str, attempt: Attempt, *, tries: int, until: Instant, failed: Callable[[int], Awaitable[None]]
     ) -> str:
-        """Until it is taken, or nobody wants it any more, or the time is over: then why it failed last. `failed` is
-        told of each try in vain."""
+        """Retry until it is delivered, nobody wants it any more, or the time is over: then return why it last failed.
+        `failed` is called after each failed try."""
         why: str | None = "it was not tried in time"
         while True:
             if tries:

@@ -1,4 +1,4 @@
-"""Timers of all cases in one heap. A dropped timer stays in the heap and is passed over when its time comes."""
+"""Timers of all cases in one heap. A cancelled timer stays in the heap and is ignored when its time comes."""
 
 import asyncio
 import heapq

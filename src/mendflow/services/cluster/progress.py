@@ -1,7 +1,7 @@
-"""How far cases have come, for those who ask another server than their home: written down every few seconds.
+"""Writes the progress of cases every few seconds, for those who ask another server than their home.
 
-At home the counts of a case are in memory and exact. Elsewhere people see them as the case's document has them, and so,
-where other servers may be asked, the home writes them there from time to time, if they have changed."""
+At home the counts of a case are in memory and exact. Other servers show the counts in the case's document; so, where
+there may be other servers, the home writes them there from time to time, if they have changed."""
 
 import asyncio
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class ProgressWriter:
             self.write()
 
     def write(self) -> None:
-        """Write the counts of the cases in which something has moved."""
+        """Write the counts of the cases that have changed."""
         moved = (live for live in self._live.values() if live.tally.moved and live.document.live)
         for live in list(islice(moved, CASES_AT_ONCE_MAX)):
             live.document.counts = live.tally.counts()

@@ -1,8 +1,8 @@
-"""Whoever wants to hear of a job's end is told: a document until it is taken, brought again and again until then.
+"""Sends callbacks when jobs end. A callback is a document until it is delivered, and is retried until then.
 
-It is written before whoever subscribes is told that it was, and is dropped when it was taken. So a server that is
-killed at any point tells it once more, and never forgets it: whoever hears it twice hears the same. What nobody takes
-in a whole day is given up, and the administrator is told."""
+It is written before the subscription is acknowledged, and deleted after the callback was delivered. So a server that is
+killed at any point sends it once more, and never forgets it: whoever gets it twice gets the same. A callback that
+nobody accepts for a whole day is given up, and the administrator is told."""
 
 import hashlib
 import re
@@ -35,8 +35,8 @@ FLOW_ADDRESS: Final = re.compile(r"mendflow:flows/([^/]+)/([^/]+)")
 
 
 class CallbackTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An address that speaks SOAP, with headers that go `along`; or a channel of a flow here; or the administrator, who
-    hears of failures alone. It is not `own` if somebody else has asked for the job."""
+    """A SOAP address, with the `soap_headers` to send; or a channel of a flow here; or the administrator, who is told
+    of failures only. `own` is false if somebody else has asked for the job."""
 
     url: str = ""
     soap_headers: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ CaseLookup = Callable[[str], Awaitable[CaseDocument | None]]
 
 
 class Callbacks:
-    """`find` gives the case of a job; `mail` takes messages for flows of this server."""
+    """`find` returns the case of a job; `mail` takes messages for flows of this server."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Callbacks:
         await self._outbox.stop()
 
     def check(self, address: str, soap_headers: tuple[str, ...] = ()) -> CallbackTarget:
-        """Where an address leads. Raises InvalidRequest if nothing may be sent there."""
+        """Check an address. Raises InvalidRequest if nothing may be sent there."""
         demand_address(address)
         if (here := FLOW_ADDRESS.fullmatch(address)) is not None:
             return CallbackTarget(flow=here[1], channel=f"{here[2]}.{NOTIFY}")
@@ -112,7 +112,8 @@ class Callbacks:
         return CallbackTarget(url=address, soap_headers=soap_headers)
 
     async def add(self, document: CaseDocument, to: CallbackTarget) -> None:
-        """Tell the end of a job there; at once if it is over. It is on disk when this returns."""
+        """Subscribe an address to the end of a job; it is called at once if the job is over. The subscription is on
+        disk when this returns."""
         digest = hashlib.sha256(msgspec.json.encode(to)).hexdigest()[:16]
         callback = CallbackDocument(id=f"{document.id}:callback-{digest}", job=document.id, to=to)
         if callback.id not in self._outbox.waiting:
@@ -126,7 +127,7 @@ class Callbacks:
         """To be called in the same step as the end of a case."""
         self._deliver_all(document.id)
 
-    # Telling
+    # Sending
 
     def _deliver_all(self, job: CaseId) -> None:
         for callback in self._by_job.get(job, ()):
@@ -157,7 +158,7 @@ class Callbacks:
             self._notices.post(f"nobody at {shown} has taken the end of {document.id}: {why}", case=document.id)
 
     async def _attempt(self, callback: CallbackDocument, document: CaseDocument) -> str:
-        """Empty if it was taken, else why not."""
+        """Empty if it was accepted, else why not."""
         to, element, who = callback.to, outcome_element(NOTIFY, document, own=callback.to.own), document.owner
         if to.administrator:
             if document.status != "completed":

@@ -1,4 +1,4 @@
-"""What runs for cases beside the services: each is a task, and ends with its case or with the server."""
+"""Tasks that run for cases besides the services; each ends with its case or with the server."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -18,7 +18,8 @@ class CaseTasks:
         task.add_done_callback(self._tasks.pop)
 
     def case_ended(self, case: CaseId) -> None:
-        """Nobody waits any more for what it has asked. Who tells the end of the case is one of these, perhaps."""
+        """Cancel the tasks of a case that is over, except the current one, which may be the one that reports the
+        end."""
         for task, asked in list(self._tasks.items()):
             if asked == case and task is not asyncio.current_task():
                 task.cancel()

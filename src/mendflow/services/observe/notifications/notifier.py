@@ -1,4 +1,5 @@
-"""What clients are told: noted with what it tells of, put into the feed, and brought to whoever wants it.
+"""The notifier: records a notification together with what it reports, appends it to the feed, and delivers it to
+webhooks.
 
 A notification waits in an outbox, and is noted there before the document that says that the case is over."""
 
@@ -39,7 +40,7 @@ FEED_RETRY_MS: Final = 1_000
 
 
 class Recipient(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One of those who are to get a letter. `hook` is the webhook; none: the address was given with the case."""
+    """One receiver of a notification. `hook` is the webhook; none: the address was given with the case."""
 
     url: str
     hook: str = ""
@@ -55,7 +56,7 @@ class PendingNotification(msgspec.Struct, kw_only=True):
 
 class DeliveryFailures(Protocol):
     async def delivery_failed(self, to: str, told: Notification, why: str) -> None:
-        """A notification could not be delivered to somebody in all the time that it may take."""
+        """A notification could not be delivered to a receiver in the time allowed."""
         ...
 
 
@@ -100,11 +101,11 @@ class Notifier:
         await cancel_tasks(self._task)
         await self._outbox.stop()
 
-    # What is told
+    # What is notified
 
     def case_ended(self, document: CaseDocument) -> None:
-        """To be called in the same step as the end, before its document is noted. Cases that others called, or that
-        mend others, are those others' business."""
+        """To be called in the same step as the end, before its document is recorded. Cases that were called by others,
+        or that mend others, are not notified."""
         status = document.status
         if document.parent is not None or document.mends is not None:
             return
@@ -117,7 +118,7 @@ class Notifier:
         self._ledger.defer(CASE_KIND, document.id)
 
     def item_failed(self, live: LiveCase, serial: int, outcome: Outcome) -> None:
-        """To be called before the flow hears of it."""
+        """To be called before the flow is told."""
         if outcome.fault is None or not self.webhooks.has_subscriber("item-failed"):
             return
         instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
@@ -132,8 +133,8 @@ class Notifier:
         self.alert(alert.id, alert.sentence, at=alert.raised_at, case=alert.case, item=alert.item, but=but)
 
     def alert(self, id: str, sentence: str, *, at: Instant, case: CaseId, item: ItemId | None, but: str = "") -> None:
-        """Tell of an alert; `but` is a webhook that is left out. Another server may have begun to tell of the same: it
-        has the same id, and each has a letter of its own."""
+        """Notify clients of an alert; `but` is a webhook that is left out. Another server may have begun to notify of
+        the same alert: both have the same id, and each has a pending notification of its own."""
         event = f"alert@{hashlib.sha256(id.encode()).hexdigest()[:24]}"
         told = Notification(id=event, kind="alert", at=at, message=sentence, case=case, item=item, alert=id)
         self._note(f"{event}@{self._homes.server}", told, [], but=but)
@@ -196,7 +197,7 @@ class Notifier:
         else:
             self._outbox.remove(pending)
 
-    # To those who want it
+    # To webhooks
 
     def _deliver_all(self, pending: PendingNotification) -> None:
         for address in list(pending.recipients):
@@ -225,7 +226,7 @@ class Notifier:
             self._outbox.remove(pending)
 
     async def send_test(self, id: str) -> DeliveryResult:
-        """Bring something to a webhook now, once, to see whether that works."""
+        """Send a test to a webhook now, once."""
         hook, now = await self.webhooks.get(id), self._clock.now()
         told = Notification(id=f"test@{hook.id}-{now}", kind="test", at=now, message=f"this is a test of webhook {id}")
         why = await self._deliveries.try_once(hook.url, hook.secret, told)
