@@ -3,15 +3,11 @@
 A data folder holds what is one server's own: `server.json`, by which commands on this machine find the server while it
 runs; and, unless its store is elsewhere, the store and the stored files."""
 
-import asyncio
 import gc
 import hashlib
 import importlib
 import os
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from importlib.metadata import version
@@ -33,6 +29,7 @@ from mendflow.event_loop import run
 from mendflow.formats.patterns import default_patterns
 from mendflow.formats.rules import read_rules
 from mendflow.lazy import LazyModule
+from mendflow.local_pilot import STOP_PILOT_S, LocalPilot, start_pilot
 from mendflow.server.access import PILOT, AccessControl, AccessToken, is_loopback, new_token, token_hash
 from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.peers import HttpPeers
@@ -79,6 +76,7 @@ else:
 
 __all__ = [
     "DEFAULT_WAITS_MS",
+    "STOP_PILOT_S",
     "LocalPilot",
     "MonitorSettings",
     "RunningServer",
@@ -93,7 +91,6 @@ __all__ = [
     "write_server_file",
 ]
 
-STOP_PILOT_S = 15
 SITES_TOKEN = "site-pilots"
 """The name of the token that pilots of sites show. It comes from the store's secret, so that a server that is started
 again, and every other on the store, knows the pilots that are there."""
@@ -415,50 +412,3 @@ def find_server(data: Path) -> ServerAnnouncement | None:
     """The server that runs on this data folder, by the same rule as commands go by."""
     found = server_file.find_server(data)
     return ServerAnnouncement(url=found.url, pid=found.pid, token=found.token) if found else None
-
-
-class LocalPilot:
-    """A pilot process on this machine, started and stopped by us."""
-
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        self.process = process
-        self.log = log
-
-    def ask_to_leave(self) -> None:
-        """The first time it lets its jobs end within their grace, the second time it leaves at once."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-
-    async def stop(self, patience_s: float) -> None:
-        """Ask it to end its jobs and leave; insist if it does not."""
-        self.ask_to_leave()
-        try:
-            await asyncio.to_thread(self.process.wait, patience_s)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            await asyncio.to_thread(self.process.wait)
-
-
-def start_pilot(
-    url: str,
-    *,
-    work: Path,
-    slots: int,
-    token: str = "",
-    site: str = "",
-    server_file: Path | None = None,
-    extra: Sequence[str] = (),
-) -> LocalPilot:
-    """Start a pilot as a process of its own. The token goes by the environment, so that no process list shows it. By
-    `server_file` the pilot finds the next server, should this one be killed."""
-    work.mkdir(mode=0o700, parents=True, exist_ok=True)
-    log = work / "pilot.log"
-    command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--jobs", str(slots)]
-    command += [*(["--site", site] if site else []), *extra]
-    command += ["--server-file", str(server_file.absolute())] if server_file is not None else []
-    environment = {**os.environ, **({"MENDFLOW_TOKEN": token} if token else {})}
-    with log.open("ab") as out:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment, start_new_session=True
-        )
-    return LocalPilot(process, log)

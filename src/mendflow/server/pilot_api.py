@@ -14,7 +14,7 @@ from mendflow.server.pilot_lookups import LOOKUP_PATHS, PilotLookups
 from mendflow.services.api.domain import Domain
 
 if TYPE_CHECKING:
-    from litestar.types import HTTPScope, Receive, Scope, Send
+    from litestar.types import HTTPScope, Receive, Send
 
     from mendflow.server.app import Api
 
@@ -33,8 +33,8 @@ class PilotApi:
         self._load = load
         self._api: Api | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in (SYNC_PATH, *LOOKUP_PATHS):
+    async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST" and scope["path"] in (SYNC_PATH, *LOOKUP_PATHS):
             await self._answer_pilot(scope, receive, send)
             return
         if self._api is None:
