@@ -2,7 +2,7 @@
 
 Makes `.venv` from the locked dependencies, then runs format, lint, types and tests, each to its end, and says in a
 table how each went. The exit code is 0 only if all went well. What is quiet runs beside the tests, which wait a good
-deal. docs/check.md tells what is in each stage and what it takes."""
+deal. docs/understand/check.md tells what is in each stage and what it takes."""
 
 import argparse
 import os
@@ -108,6 +108,7 @@ class Tests(NamedTuple):
 
 def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> list[Stage]:
     listed = [
+        Stage("docs", "lint", [python, "-m", "mkdocs", "build", "--strict"]),
         of_tests.stage("tests", _none_of(*APART), WORKERS),
         of_tests.stage("waiting", f"waiting and {_none_of('alone', 'opensearch', 'slurm')}", WAITING_WORKERS),
         of_tests.stage("alone", f"alone and {_none_of('opensearch', 'slurm')}", 1),

@@ -3,7 +3,7 @@
 Look-ups are measured on the shelf alone and on a disk, where each also looks at the file's seal. The policies are run
 over three kinds of work: steps that each read what the one before has made, files of which a few are read most, and the
 same with passes over everything in between. `python -m bench.cache --write` puts the figures into
-docs/benchmarks.md."""
+docs/understand/benchmarks.md."""
 
 import argparse
 import hashlib
@@ -244,7 +244,7 @@ def section(found: dict[str, object]) -> str:
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.cache", description="What a pilot's cache costs.")
-    parser.add_argument("--write", action="store_true", help="write the section in docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the section in docs/understand/benchmarks.md")
     options = parser.parse_args(arguments)
     found = measure()
     print(json.dumps(found, indent=2))

@@ -3,7 +3,7 @@
 A million jobs wait, each with inputs; ten thousand pilots, eight on a host, have a hundred files each. Each scene says
 which files jobs read and pilots have. Pilots ask in turn; what is taken is put back, so that every match sees the full
 million. The time is the wall clock's; the processor time beside it tells how much of a long match was other programs'
-turn. `python -m bench.matching --write` puts the figures into docs/benchmarks.md."""
+turn. `python -m bench.matching --write` puts the figures into docs/understand/benchmarks.md."""
 
 import argparse
 import gc
@@ -231,7 +231,7 @@ def section(found: dict[str, object]) -> str:
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.matching", description="Matches with a look at the data.")
-    parser.add_argument("--write", action="store_true", help="write the section in docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the section in docs/understand/benchmarks.md")
     options = parser.parse_args(arguments)
     found = measure()
     print(json.dumps(found, indent=2))

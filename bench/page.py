@@ -1,10 +1,11 @@
-"""docs/benchmarks.md: the comparison with others first, then a section for each measurement that is run by itself.
+"""docs/understand/benchmarks.md: the comparison with others first, then a section for each measurement that is run by
+itself.
 
 Whoever measures writes its own part and leaves the others as they are."""
 
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "understand" / "benchmarks.md"
 _SECTION = "\n## "
 
 

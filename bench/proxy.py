@@ -30,7 +30,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.sync import Assignment, AttemptReport, Capacity, SyncRequest
 from mendflow.event_loop import run
 from mendflow.formats.patterns import default_patterns
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
@@ -102,7 +102,7 @@ def end_to_end(seconds: float, jobs: int = JOBS, server_starts: int = SERVER_STA
 # In one process
 
 
-async def play(domain: LocalDomain, case: CaseId, serial: int) -> int:
+async def play(domain: Domain, case: CaseId, serial: int) -> int:
     """A pilot that has done every job by the time it asks for the next; the serial of its last exchange."""
     held: list[Assignment] = []
     while held or (await domain.case(case)).status == "running":
@@ -136,7 +136,7 @@ class InProcessServer:
             shipped=default_rules(),
             patterns=default_patterns(),
         )
-        self._domain = LocalDomain(self.server)
+        self._domain = Domain(self.server)
         self._serial = 0
 
     async def open(self) -> None:

@@ -203,7 +203,7 @@ def table(measured: dict[str, object]) -> str:
     for name, found in shapes.items():
         lines.append(
             f"{name:<29}{found['rules']:>7,}{found['per_s']:>15,}{found['us']:>10,}{found['lines']:>7}"
-            f"{found['is_pilot_coming']:>12,}{found['ready_ms']:>13,}"
+            f"{found['on_the_way']:>12,}{found['ready_ms']:>13,}"
         )
     lines += ["", *(f"{name}: {each.about}" for name, each in SHAPES.items())]
     lines.append(f"slowest of those that need not ask every rule: {measured['per_s']:,}/s (wanted: {WANTED_PER_S:,})")

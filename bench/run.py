@@ -57,7 +57,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--no-rules", action="store_true", help="leave out conclusions from 10,000 rules")
     parser.add_argument("--no-proxy", action="store_true", help="leave out what recovery costs jobs that do not fail")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
-    parser.add_argument("--write", action="store_true", help="write the beginning of docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the beginning of docs/understand/benchmarks.md")
     parser.add_argument(
         "--peers-python", default=os.environ.get("BENCH_PEERS_PYTHON", str(PEERS_PYTHON)), help="who has the peers"
     )

@@ -131,7 +131,7 @@ def body(all_found: Sequence[ServersResult], before: float) -> str:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.servers", description="Durable jobs on several servers.")
     parser.add_argument("--jobs", type=int, default=JOBS)
-    parser.add_argument("--write", action="store_true", help="write the section in docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the section in docs/understand/benchmarks.md")
     options = parser.parse_args(arguments)
     load = os.getloadavg()[0]
     found = []

@@ -3,7 +3,7 @@
 A plain copy that is as safe is one that is on the disk when it is done: `cp`, then `sync`. Nobody knows whether it is
 right; a careful user takes its digest as well, and that is what staging does. Where the disk is faster than SHA-256,
 nothing that knows what it has can be as fast as a plain copy, so the digest alone is shown too.
-`python -m bench.staging --write` puts the figures into docs/benchmarks.md."""
+`python -m bench.staging --write` puts the figures into docs/understand/benchmarks.md."""
 
 import argparse
 import hashlib
@@ -278,7 +278,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--far", type=int, default=FAR_BYTES, help="bytes of the file from servers")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--where", type=Path, help="a folder on the disk that is measured")
-    parser.add_argument("--write", action="store_true", help="write the section in docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the section in docs/understand/benchmarks.md")
     parser.add_argument("--json", action="store_true", help="tell the numbers as JSON")
     options = parser.parse_args(arguments)
     found = measure(options.size, options.far, options.rounds, options.where)

@@ -248,7 +248,7 @@ def body(found: dict[str, list[StoresResult]], count: int) -> str:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.stores", description="Services compete for jobs.")
     parser.add_argument("--jobs", type=int, default=JOBS)
-    parser.add_argument("--write", action="store_true", help="write the section in docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the section in docs/understand/benchmarks.md")
     parser.add_argument("--json", action="store_true", help="tell the numbers as JSON")
     parser.add_argument("--service", nargs=3, metavar=("NAME", "KIND", "JOBS"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -91,7 +91,7 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def page(report: BenchReport) -> str:
-    """The beginning of docs/benchmarks.md."""
+    """The beginning of docs/understand/benchmarks.md."""
     ruled = ["|".join(["", *COLUMNS, ""]), "|---|--:|--:|--:|---|", *("|".join(["", *row, ""]) for row in rows(report))]
     missing = [f"- Left out: {name} ({reason})" for name, reason in report.left_out.items()]
     return "\n".join(

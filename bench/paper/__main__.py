@@ -13,8 +13,8 @@ from experiments.paper import paper
 from experiments.paper.figures import FIGURES_BY_NUMBER
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = "docs/experiments.md"
-FIGURES = "docs/experiments"
+PAGE = "docs/understand/experiments.md"
+FIGURES = "docs/understand/experiments"
 SEEDS = 5
 
 

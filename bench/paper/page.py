@@ -1,4 +1,4 @@
-"""docs/experiments.md: its prose is written by hand, its tables of claims are put between marks in it."""
+"""docs/understand/experiments.md: its prose is written by hand, its tables of claims are put between marks in it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""docs/failure-scenarios.md, whole."""
+"""docs/understand/failure-scenarios.md, whole."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ a job truly needs, which host is broken and until when is given; each strategy m
 - **none**: a failure is the end, and so is the loss of a pilot.
 - **plain retry**: whatever the failure is, the same again, three times, after 10, 20 and 40 s. A job whose pilot is
   lost is given to another one, up to twenty times, without spending its retries.
-- **default rules**: no retries are asked for; [the default rules](recovery.md) decide.
+- **default rules**: no retries are asked for; [the default rules](../do/recovery.md) decide.
 
 A job takes a minute unless the scenario says otherwise, and asks for 2 GiB and 100 s. *Attempts* counts what was begun,
 or refused, beyond one for each job. *s lost* is the time beyond what the work takes in fair weather; of a case that

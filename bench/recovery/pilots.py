@@ -15,7 +15,7 @@ from mendflow.core.model.sync import (
     SyncAnswer,
     SyncRequest,
 )
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 
 SLOTS = 2
 WAIT_MS = 10_000
@@ -26,7 +26,7 @@ MEMORY_BYTES = {"ant": 16 * GIB, "bee": 16 * GIB, "elk": 64 * GIB}
 class ModelPilot:
     """One life of a pilot on a host. After `vanish` it is as if the machine had never been there."""
 
-    def __init__(self, domain: LocalDomain, nature: FailureModel, host: str, life: int) -> None:
+    def __init__(self, domain: Domain, nature: FailureModel, host: str, life: int) -> None:
         self._domain = domain
         self._model = nature
         self._host = host
@@ -104,7 +104,7 @@ class ModelPilot:
 class Hosts:
     """The machines of the world. Some of them come and go."""
 
-    def __init__(self, domain: LocalDomain, nature: FailureModel, vanishing: Iterable[HostLoss]) -> None:
+    def __init__(self, domain: Domain, nature: FailureModel, vanishing: Iterable[HostLoss]) -> None:
         self._domain = domain
         self._model = nature
         self._lives: dict[str, int] = {}

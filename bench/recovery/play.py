@@ -19,7 +19,7 @@ from bench.recovery.strategies import Strategy, server_with
 from mendflow.core.model.flow import Flow, JobActivity, Parallel, ResourceTemplates
 from mendflow.core.model.ids import FlowName, JobId
 from mendflow.core.model.jobs import Submission
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
 from mendflow.sim.loop import run
 
@@ -80,9 +80,9 @@ async def _world(
     nature: FailureModel,
     line: SchedulerLink,
     far: FarScheduler | None,
-) -> AsyncIterator[tuple[Server, LocalDomain]]:
+) -> AsyncIterator[tuple[Server, Domain]]:
     server: Server = await server_with(strategy, folder, line, far)
-    domain = LocalDomain(server)
+    domain = Domain(server)
     vanishing = [trouble for trouble in scenario.troubles if isinstance(trouble, HostLoss)]
     hosts = Hosts(domain, nature, vanishing)
     try:
@@ -111,7 +111,7 @@ def _flow(name: str, count: int, scenario: Scenario) -> Flow:
 
 async def _over(server: Server, case: str, forgotten: int) -> bool:
     """Wait for the end that the user sees: of the case, and of the jobs that it does not wait for."""
-    domain, proxy = LocalDomain(server), server.runtime.proxy
+    domain, proxy = Domain(server), server.runtime.proxy
     while asyncio.get_running_loop().time() < BOUND_S:
         await asyncio.sleep(1)
         if (await domain.case(case)).status in ("running", "suspended"):

@@ -9,7 +9,7 @@ from bench.recovery.play import PlayResult, play, without_failures
 from bench.recovery.scenario import Scenario
 from bench.recovery.strategies import NONE, STRATEGIES, Strategy
 
-PAGE: Final = "docs/failure-scenarios.md"
+PAGE: Final = "docs/understand/failure-scenarios.md"
 
 
 class Row(msgspec.Struct, frozen=True):

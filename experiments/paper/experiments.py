@@ -68,10 +68,10 @@ def run_all(
 ) -> list[Sample]:
     """Every setup with every seed."""
     runs = [(setup, seed, parameters) for setup in setups for seed in seeds]
-    return _group_samples(run_parallel(run_setup, runs, processes, chunk=4), len(runs), tell)
+    return _collect_samples(run_parallel(run_setup, runs, processes, chunk=4), len(runs), tell)
 
 
-def _group_samples(samples: Iterator[Sample], of: int, tell: Tell) -> list[Sample]:
+def _collect_samples(samples: Iterator[Sample], of: int, tell: Tell) -> list[Sample]:
     found: list[Sample] = []
     for sample in samples:
         found.append(sample)

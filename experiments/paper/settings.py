@@ -1,8 +1,8 @@
 """What the paper varies, what it fixes, and what it does not say.
 
 What it varies makes a `Setup`: a workflow, a condition of the storage element, a caching scheme, a way of submission.
-What it does not say is in `Parameters`, each with the reason for its value; docs/experiments.md tells what changes with
-them."""
+What it does not say is in `Parameters`, each with the reason for its value; docs/understand/experiments.md tells what
+changes with them."""
 
 from typing import Final, Literal, NamedTuple
 

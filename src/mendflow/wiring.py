@@ -1,7 +1,7 @@
-"""The only place where concrete classes meet.
+"""The only module that chooses concrete classes.
 
-A data folder holds what is one server's own: `server.json`, by which commands on this machine find the server while it
-runs; and, unless its store is elsewhere, the store and the stored files."""
+A data folder holds what belongs to one server: `server.json`, by which commands on this machine find the running
+server; and, unless its store is elsewhere, the store and the stored files."""
 
 import gc
 import hashlib
@@ -29,7 +29,6 @@ from mendflow.event_loop import run
 from mendflow.formats.patterns import default_patterns
 from mendflow.formats.rules import read_rules
 from mendflow.lazy import LazyModule
-from mendflow.local_pilot import STOP_PILOT_S, LocalPilot, start_pilot
 from mendflow.server.access import PILOT, AccessControl, AccessToken, is_loopback, new_token, token_hash
 from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.peers import HttpPeers
@@ -37,7 +36,7 @@ from mendflow.server.pilot_api import PilotApi
 from mendflow.server.soap.caller import HttpCaller
 from mendflow.server.webhook_posts import HttpPoster
 from mendflow.services.api.case_locator import CaseLocator
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.api.soap_endpoint import LocalSoapGateway
 from mendflow.services.base.clock import SystemClock, steady_ms, steady_name
@@ -76,8 +75,6 @@ else:
 
 __all__ = [
     "DEFAULT_WAITS_MS",
-    "STOP_PILOT_S",
-    "LocalPilot",
     "MonitorSettings",
     "RunningServer",
     "ServerAnnouncement",
@@ -87,7 +84,6 @@ __all__ = [
     "has_password",
     "run",
     "running_server",
-    "start_pilot",
     "write_server_file",
 ]
 
@@ -98,8 +94,8 @@ GC_YOUNG_MAX = 50_000
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`files_roots` are the folders that flows may read given files from; None: any, as the user's own server may.
-    `store` is the URL of the store; without it the store is in the data folder. `url` is where others reach this
+    """`files_roots` are the folders that flows may read local files from; None: any, as for a user's own server.
+    `store` is the URL of the store; without it the store is in the data folder. `url` is the public address of this
     server, if that is not where it listens."""
 
     data: Path
@@ -113,10 +109,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     files_roots: tuple[Path, ...] | None = ()
     recovery: bool = True  # whether rules are asked at all
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
-    monitor: MonitorSettings = MonitorSettings()  # from when on there is an alert
+    monitor: MonitorSettings = MonitorSettings()  # the thresholds of alerts
     webhooks_to_private: bool = False  # a server that listens on this machine only may send them there anyway
-    otlp: str = ""  # the collector that traces go to; empty: none
-    sites_look_ms: int = LOOK_MS  # how often sites are looked at
+    otlp: str = ""  # the collector of traces; empty: none
+    sites_look_ms: int = LOOK_MS  # the interval between looks at sites
     data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
     announce: bool = True  # whether commands on this machine are to find it by its folder
     mostly_pilots: bool = False  # whether hardly anybody but its pilot will speak HTTP with it
@@ -124,7 +120,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerAnnouncement(msgspec.Struct, frozen=True, kw_only=True):
-    """What server.json says. The token is good for a pilot and for nothing else: jobs can read this file."""
+    """The content of server.json. Its token is valid only for pilots: jobs can read this file."""
 
     url: str
     pid: int
@@ -135,7 +131,7 @@ class RunningServer:
     """`pilot_token` is what local pilots show; empty where no token is wanted. `place` is what it serves from, as
     people are told. `url` is empty if it does not listen."""
 
-    def __init__(self, url: str, place: str, pilot_token: str, domain: LocalDomain, server: Server) -> None:
+    def __init__(self, url: str, place: str, pilot_token: str, domain: Domain, server: Server) -> None:
         self.shared = server.membership.shared
         self.url = url
         self.place = place
@@ -159,8 +155,8 @@ def default_rules() -> RuleSet:
 async def running_server(
     options: ServerOptions, *, domains: Mapping[str, MetaScheduler] = NO_DOMAINS
 ) -> AsyncIterator[RunningServer]:
-    """A whole server in this process, for as long as the block lasts. `domains` are other ones that failed jobs can go
-    to, by name."""
+    """A whole server in this process, for as long as the block lasts. `domains` are other domains that failed jobs can
+    be submitted to, by name."""
     with _lock_folder(options.data, store_at(options.store, options.data)) as (located, file_store):
         place = located.shown if options.store else str(options.data)
         peers = PeerIdentity(options.data) if located.shared else None
@@ -176,7 +172,8 @@ async def running_server(
 def _lock_folder(
     data: Path, located: StoreLocation
 ) -> Iterator[tuple[StoreLocation, FolderFileStore | SharedFileStore]]:
-    """The data folder, for as long as the block lasts. The lock of a store in the folder guards the folder too."""
+    """Locks the data folder, for as long as the block lasts. The lock of a store in the folder guards the folder
+    too."""
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -191,8 +188,8 @@ def _lock_folder(
 
 
 class PeerIdentity:
-    """What a server needs on a store that it shares: who it is to the others, and the way to them. It is known by its
-    machine and its folder, so that one that is started again is the same."""
+    """What a server on a shared store needs: its identity, and the way to the other servers. It is identified by its
+    machine and its folder, so that it is the same after a restart."""
 
     def __init__(self, data: Path) -> None:
         host = socket.gethostname()
@@ -208,7 +205,7 @@ class PeerIdentity:
         self.peers.introduce(self.token)
 
     def serve_at(self, url: str) -> None:
-        """The next beat tells it."""
+        """Announced with the next heartbeat."""
         self.document.url = url
 
 
@@ -216,7 +213,7 @@ class PeerIdentity:
 async def _span_export(
     options: ServerOptions, counts: ServerMetrics, peers: PeerIdentity | None
 ) -> AsyncIterator[SpanSink | None]:
-    """Where spans go, if they are wanted. What sends them is loaded only then: it needs what not everybody has."""
+    """The exporter of spans, if one is wanted. It is imported only then, because its dependencies are optional."""
     if not options.otlp:
         yield None
         return
@@ -238,7 +235,7 @@ async def _span_export(
 
 
 class WatchedElements:
-    """The way to storage elements that a server watches."""
+    """Reads the storage elements that a server watches."""
 
     async def list(self, element: StorageElement, prefix: str) -> Sequence[ListedFile]:
         with _translate_errors(StorageUnavailable):
@@ -254,7 +251,7 @@ class WatchedElements:
 
 @contextmanager
 def _translate_errors(problem: type[Exception]) -> Iterator[None]:
-    """What comes in the way of a transfer, in the words of whoever asked."""
+    """Translate errors of a transfer into those of the storage contract."""
     try:
         yield
     except (TransferFailed, BadFileUrl) as error:
@@ -312,7 +309,7 @@ async def _serve(
     peers: PeerIdentity | None,
     grounds: SiteFolders,
 ) -> AsyncIterator[RunningServer]:
-    domain = LocalDomain(server, elsewhere=peers.peers if peers is not None else None)
+    domain = Domain(server, elsewhere=peers.peers if peers is not None else None)
     try:
         await server.open()
         file_store.open()
@@ -337,7 +334,7 @@ async def _serve_http(
     options: ServerOptions,
     place: str,
     server: Server,
-    domain: LocalDomain,
+    domain: Domain,
     peers: PeerIdentity | None,
     grounds: SiteFolders,
 ) -> AsyncIterator[RunningServer]:
@@ -384,8 +381,8 @@ async def _serve_http(
 
 
 def _add_pilot_token(tokens: Sequence[AccessToken], shared: str) -> tuple[str, list[AccessToken]]:
-    """A token for pilots that this server starts itself: what a job can read of its pilot must not let it do more than
-    a pilot may. Made anew each time, or `shared` with other servers, which such a pilot may go to."""
+    """Add a token for the pilots that this server starts itself: what a job can read of its pilot must not let it do
+    more than a pilot may. It is new each time, or `shared` with other servers, which such a pilot may connect to."""
     if not tokens:
         return "", []
     token = shared or new_token("local-pilot", [PILOT])[0]
@@ -393,14 +390,14 @@ def _add_pilot_token(tokens: Sequence[AccessToken], shared: str) -> tuple[str, l
 
 
 def relax_garbage_collection() -> None:
-    """A server holds a great many small values that live long, and makes hardly any cycles: looking through all of
-    them for cycles, as often as Python does by default, would cost more than the work itself."""
+    """A server holds a great many small objects that live long, and makes hardly any cycles: searching all of them for
+    cycles, as often as Python does by default, would cost more than the work itself."""
     gc.freeze()
     gc.set_threshold(GC_YOUNG_MAX, 20, 100)
 
 
 def write_server_file(data: Path, content: ServerAnnouncement) -> None:
-    """Whole or not at all, and for its owner's eyes only."""
+    """Write the file atomically, readable only by its owner."""
     draft = data / f"server.json.{content.pid}"
     descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as out:
@@ -409,6 +406,6 @@ def write_server_file(data: Path, content: ServerAnnouncement) -> None:
 
 
 def find_server(data: Path) -> ServerAnnouncement | None:
-    """The server that runs on this data folder, by the same rule as commands go by."""
+    """The server that runs on this data folder, found by the same rule as commands use."""
     found = server_file.find_server(data)
     return ServerAnnouncement(url=found.url, pid=found.pid, token=found.token) if found else None

@@ -238,6 +238,18 @@ def test_the_reference_has_every_word_of_every_command_and_no_other() -> None:
 
 
 def test_the_reference_has_every_exit_code() -> None:
-    exits = importlib.import_module("mendflow.cli.exit_codes").Exit
+    exits = importlib.import_module("mendflow.cli.exit_codes").ExitCode
     codes = {int(code) for code in re.findall(r"^\| (\d+) \|", REFERENCE.read_text(), flags=re.MULTILINE)}
     assert codes == {int(code) for code in exits}
+
+
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_the_version_is_told_without_loading_the_command_line(word: str) -> None:
+    program = (
+        f"import sys; sys.argv = ['mendflow', '{word}']; import mendflow.__main__ as m; m.main(); print(*sys.modules)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    version, _, loaded = told.partition("\n")
+    assert version.startswith("mendflow ") and not {"typer", "rich", "msgspec", "mendflow.cli"} & set(loaded.split())

@@ -38,7 +38,7 @@ def test_a_flow_is_predicted_and_written_as_a_page_with_charts_and_data(shell: S
     done = shell(*words, "--out", "out")
     assert done.returncode == 0, done.stderr
     assert "night would take 2 m" in done.stdout
-    assert "What holds it back: " in done.stdout
+    assert "Bottleneck: " in done.stdout
     assert "seed 2 (2 of 2): completed" in done.stderr
     names = {path.name for path in (shell.folder / "out").iterdir()}
     assert {"index.html", "prediction.json", "running.svg", "running.csv", "what-if.svg"} <= names

@@ -12,7 +12,7 @@ from mendflow.core.model.flow import Call, Flow, ForEach, Input, JobActivity, Sc
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.api.archive.records import AnyRecord, DocumentRecord, HeadRecord, JournalRecord, Unpacker
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
@@ -24,7 +24,7 @@ CALLED = Flow(name=FlowName("f.inner"), body=JobActivity(name="inner", command="
 
 class World(NamedTuple):
     server: Server
-    domain: LocalDomain
+    domain: Domain
     pilot: HandPilot
 
 
@@ -32,7 +32,7 @@ class World(NamedTuple):
 async def world_on(store: Store, folder: Path) -> AsyncIterator[World]:
     server = server_on(store, folder)
     await server.open()
-    domain = LocalDomain(server)
+    domain = Domain(server)
     try:
         yield World(server, domain, HandPilot(domain))
     finally:
@@ -52,7 +52,7 @@ def play(spec: JobSpec) -> Outcome:
     return failed(7) if spec.item == "a[0]" and spec.env.get("MENDED") != "yes" else Outcome(outputs=str(spec.item))
 
 
-async def kept(domain: LocalDomain, content: bytes) -> dict[str, Any]:
+async def kept(domain: Domain, content: bytes) -> dict[str, Any]:
     async def chunks() -> AsyncIterator[bytes]:
         yield content
 
@@ -74,11 +74,11 @@ async def over(world: World) -> str:
     return case
 
 
-async def packed(domain: LocalDomain, *cases: str, **more: Any) -> bytes:
+async def packed(domain: Domain, *cases: str, **more: Any) -> bytes:
     return b"".join([chunk async for chunk in await domain.export(list(cases), who="ann", **more)])
 
 
-async def unpacked(domain: LocalDomain, archive: bytes, **more: bool) -> Any:
+async def unpacked(domain: Domain, archive: bytes, **more: bool) -> Any:
     async def chunks() -> AsyncIterator[bytes]:
         for start in range(0, len(archive), 1000):
             yield archive[start : start + 1000]

@@ -237,8 +237,8 @@ def test_several_exlets_of_one_file_do_not_see_each_other() -> None:
     }
     assert all(flow is not None and flow.exlet for flow in built.values())
     assert [str(each) for each in reading.problems] == [
-        "rules.yaml:2:60: nothing says what this step does; give it one of `run`, `python`, `task`, `call`, `steps`, "
-        "`choose`, ... (did you mean `suspend`?)",
+        "rules.yaml:2:60: nothing says what this step does; give it one of `run`, `python`, `user-task`, `call`, "
+        "`steps`, `choose`, ... (did you mean `suspend`?)",
         "rules.yaml:2:23: there is no job `same` in this flow (did you mean `same2`?)",
     ]
 

@@ -12,7 +12,7 @@ from mendflow.core.model.repair import ExceptionType
 from mendflow.formats.schema import RULES_PATH, rules_schema, text_of
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = [ROOT / "src" / "mendflow" / "house" / "rules.yaml", *sorted((ROOT / "examples").rglob("*rules*.yaml"))]
+SHIPPED = [ROOT / "src" / "mendflow" / "defaults" / "rules.yaml", *sorted((ROOT / "examples").rglob("*rules*.yaml"))]
 
 
 @pytest.fixture(scope="module")

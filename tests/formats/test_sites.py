@@ -8,7 +8,7 @@ import pytest
 from mendflow.core.model.errors import BadFile
 from mendflow.formats.sites import load_site, read_site
 
-PAGE = Path(__file__).parents[2] / "docs" / "sites.md"
+PAGE = Path(__file__).parents[2] / "docs" / "do" / "sites.md"
 
 
 def test_times_and_sizes_are_written_without_their_units_in_the_name(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_without_a_target_files_are_kept_by_the_server(read: Reader) -> None:
 def test_a_url_without_a_target_is_refused_with_what_to_do(complaints: Complaints, source: str) -> None:  # FM-6
     flow = f"inputs: {{run: 7}}\nsteps:\n  - {{name: s, stage: {{a: '{source}'}}}}\n"
     (line,) = complaints(flow)
-    assert "3:26: a URL is not taken into keeping" in line and "`to:`" in line and "`inputs`" in line
+    assert "3:26: a URL is not stored" in line and "`to:`" in line and "`inputs`" in line
 
 
 @pytest.mark.parametrize(

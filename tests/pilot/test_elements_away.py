@@ -21,7 +21,7 @@ from mendflow.core.model.data import (
 )
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.recovery.classify import is_recoverable
+from mendflow.core.recovery.classify import classify
 from mendflow.pilot.files.retries import ElementRetries, ElementUnavailable
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
@@ -156,14 +156,14 @@ def test_when_patience_is_over_and_no_other_takes_it_the_fault_may_pass(tmp_path
             staging.keep(done)
     fault = told(staging, done).fault
     assert fault is not None and fault.name == "notPublished" and fault.data["element"] == "far"
-    assert is_recoverable(fault), "the rules try it again later"
+    assert classify(fault).recoverable, "the rules try it again later"
 
 
 def test_what_cannot_pass_is_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "store" / "out").mkdir(parents=True)
     staging, done = made(tmp_path, Near(StorageElement(name="disk", url=(tmp_path / "store").as_uri())), "disk")
     fault = told(staging, done).fault
-    assert fault is not None and fault.name == "notPublished" and not is_recoverable(fault)
+    assert fault is not None and fault.name == "notPublished" and not classify(fault).recoverable
 
 
 def test_an_element_is_borne_with_from_its_first_failure_on() -> None:

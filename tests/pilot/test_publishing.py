@@ -25,7 +25,7 @@ from mendflow.core.model.faults import AttemptStage, Category
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.values import FileRef, Value
-from mendflow.core.recovery.classify import is_recoverable
+from mendflow.core.recovery.classify import classify
 from mendflow.pilot.agent.http import FileClient, ServerAddress
 from mendflow.pilot.files.sources import InputSources, OpenElements
 from mendflow.pilot.files.staging import FileStager
@@ -322,7 +322,7 @@ async def test_a_place_that_leads_out_of_its_element_is_not_read(
     hire()
     fault = (await server.outcome(await server.submit(_cat(logical(b"not yours", "/a"))))).fault
     assert fault is not None and fault.name == "badSource" and "leads elsewhere" in fault.message
-    assert not is_recoverable(fault), "it would lead there the next time too"
+    assert not classify(fault).recoverable, "it would lead there the next time too"
 
 
 def _cat(ref: FileRef) -> JobSpec:

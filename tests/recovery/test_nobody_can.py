@@ -9,7 +9,7 @@ from bench.recovery.schedulers import SchedulerLink
 from bench.recovery.strategies import HOUSE, server_with
 from mendflow.core.model.flow import Flow, ForEach, JobActivity, ResourceTemplates
 from mendflow.core.model.ids import FlowName
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.sim.loop import run
 
 WORK = JobActivity(name="work", command="work", resources=ResourceTemplates(memory_bytes=32 * GIB, wall_ms=600_000))
@@ -19,7 +19,7 @@ MANY = Flow(name=FlowName("many"), body=ForEach(name="all", first=1, last=5, par
 async def _no_pilot_for_two_minutes(folder: Path) -> tuple[list[str], str, list[str]]:
     """What the administrator was told by then, how the case ended when pilots had come, and what was told in all."""
     server = await server_with(HOUSE, folder, SchedulerLink("", ()), None)
-    domain = LocalDomain(server)
+    domain = Domain(server)
     await domain.deploy(MANY)
     case = (await domain.start("many", {}, who="somebody")).id
     await asyncio.sleep(120)

@@ -13,7 +13,7 @@ from mendflow.core.model.ids import PilotId
 from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
 from mendflow.server.runner import HttpServer, serve
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
@@ -24,7 +24,7 @@ class Serving(Protocol):
     async def __call__(self, access: AccessControl = ..., *, file_bytes_max: int = ...) -> HttpServer: ...
 
 
-class DomainUnderTest(LocalDomain):
+class DomainUnderTest(Domain):
     """The domain that the product serves, which can be asked to answer what it holds."""
 
     def let_go(self, pilot: PilotId | None) -> None:

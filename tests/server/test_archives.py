@@ -17,7 +17,7 @@ from mendflow.server.app import create_app
 from mendflow.server.runner import serve
 from mendflow.services.api.archive import abroad
 from mendflow.services.api.archive.records import HeadRecord, TreeRecord
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.cluster import NoPeers, ServerDocument
 from mendflow.stores.memory import MemoryStore
@@ -32,7 +32,7 @@ LONG = Flow(name=FlowName("f"), body=Wait(name="w", duration=3_600_000))
 async def test_a_case_goes_out_and_comes_in_by_the_client(tmp_path: Path) -> None:
     server = server_on(MemoryStore(), tmp_path)
     await server.open()
-    served = await serve(create_app(LocalDomain(server), access=AccessControl()))
+    served = await serve(create_app(Domain(server), access=AccessControl()))
     try:
         async with Client(served.url) as client:
             await client.deploy(LONG)
@@ -87,7 +87,7 @@ async def test_a_case_that_is_over_is_exported_by_anybody_although_its_letter_wa
         await one.served.stop()  # and nobody needs to ask there
         async with two.client() as client:
             file = await client.export(tmp_path / "s.archive", [case])
-        assert ("tree", case) in [(type(each).__name__.lower(), each.root) for each in records_of(file)]
+        assert ("treerecord", case) in [(type(each).__name__.lower(), each.root) for each in records_of(file)]
 
 
 async def test_a_server_that_cannot_be_asked_is_named_with_its_address(

@@ -121,7 +121,7 @@ async def test_what_the_proxy_could_not_mend_keeps_its_name_over_a_line(
         async def asked(_text: str, *, fault: Fault = fault, **_: str) -> str:
             raise PortFault(fault.name, fault.message, partner=fault)
 
-        monkeypatch.setattr(proxy, "asked", asked)
+        monkeypatch.setattr(proxy, "handle_request", asked)
         async with (
             aiohttp.ClientSession() as line,
             line.post(f"{east.url}/soap/proxy", data=write_envelope(["<call/>"])) as answer,

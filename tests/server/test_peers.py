@@ -20,7 +20,7 @@ from mendflow.server.access import ADMIN, AccessControl, AccessToken, token_hash
 from mendflow.server.app import create_app
 from mendflow.server.peers import HttpPeers
 from mendflow.server.runner import HttpServer, serve
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.base.clock import SystemClock, steady_ms
 from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
@@ -84,17 +84,17 @@ async def other(domain: DomainUnderTest, heard: Heard) -> AsyncIterator[ServerDo
 
 @pytest.fixture
 async def peers() -> AsyncIterator[HttpPeers]:
-    neighbours = HttpPeers()
-    neighbours.introduce(TOKEN)
-    yield neighbours
-    await neighbours.close()
+    client = HttpPeers()
+    client.introduce(TOKEN)
+    yield client
+    await client.close()
 
 
 async def test_an_exchange_and_a_nudge_arrive_as_they_were_given(
-    heard: Heard, other: ServerDocument, neighbours: HttpPeers
+    heard: Heard, other: ServerDocument, peers: HttpPeers
 ) -> None:
-    answer = await neighbours.sync(other, request_of(7), "ann")
-    await neighbours.nudge(other, pilots=[PilotId("p")], work=True, by="b")
+    answer = await peers.sync(other, request_of(7), "ann")
+    await peers.nudge(other, pilots=[PilotId("p")], work=True, by="b")
     assert (answer.serial, answer.lease_ms) == (7, 30_000)
     assert [(request.serial, request.front, who) for request, who in heard.passed] == [(7, "b", "ann")]
     assert heard.nudges == [(["p"], True, "b")]
@@ -137,15 +137,15 @@ async def test_a_pilot_cannot_speak_as_a_front(domain: DomainUnderTest) -> None:
 
 
 async def test_a_server_that_is_not_there_or_does_not_understand_is_away(
-    other: ServerDocument, neighbours: HttpPeers
+    other: ServerDocument, peers: HttpPeers
 ) -> None:
     with pytest.raises(PeerUnavailable):
-        await neighbours.sync(ServerDocument(id="x", url="http://127.0.0.1:9"), request_of(1), "")
+        await peers.sync(ServerDocument(id="x", url="http://127.0.0.1:9"), request_of(1), "")
     with pytest.raises(PeerUnavailable):
-        await neighbours.sync(ServerDocument(id="y", url=""), request_of(1), "")
+        await peers.sync(ServerDocument(id="y", url=""), request_of(1), "")
     with pytest.raises(PeerUnavailable):
-        await neighbours.sync(other, request_of(1, front=""), "")
-    await neighbours.nudge(ServerDocument(id="x", url="http://127.0.0.1:9"), pilots=[], work=True, by="b")
+        await peers.sync(other, request_of(1, front=""), "")
+    await peers.nudge(ServerDocument(id="x", url="http://127.0.0.1:9"), pilots=[], work=True, by="b")
 
 
 async def test_all_servers_on_a_store_have_one_secret_and_it_gives_one_token_for_each_purpose() -> None:
@@ -177,7 +177,7 @@ class Whole:
             peers=self.peers,
             meter=steady_ms,
         )
-        self.domain = LocalDomain(self.server)
+        self.domain = Domain(self.server)
         self.served: HttpServer | None = None
 
     async def open(self) -> None:

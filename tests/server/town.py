@@ -13,7 +13,7 @@ from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.peers import HttpPeers
 from mendflow.server.runner import HttpServer, serve
 from mendflow.services.api.case_locator import CaseLocator
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.api.soap_endpoint import LocalSoapGateway
 from mendflow.services.base.clock import SystemClock, steady_ms
@@ -55,7 +55,7 @@ class Citizen:
             peers=self.peers,
             read_job=read_job,
         )
-        self.domain = LocalDomain(self.server)
+        self.domain = Domain(self.server)
         self.access = AccessControl(tokens, servers_token=SERVERS_TOKEN)
         self.homes = CaseLocator(self.server)
         self.peer_requests = PeerRequests(self.homes.find, SERVERS_TOKEN)

@@ -17,7 +17,7 @@ from tests.servers.processes import dying_with_us, end, free_port, launch
 from tools.environment import ROOT
 
 SUITE: Final = ROOT.parent / "shared" / "conformance" / "bpel"
-EXPLAINED: Final = "docs/bpel*.md"
+EXPLAINED: Final = "docs/reference/bpel*.md"
 PASSING_LEAST: Final = 0.95
 START_S: Final = 30
 

@@ -9,7 +9,7 @@ from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import JobSpec, Measurements, Outcome
 from mendflow.core.model.sync import Assignment, AttemptReport, AttemptStatus, Capacity, SyncAnswer, SyncRequest
 from mendflow.core.model.values import Value
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.runtime.server import Server, ServerSettings
@@ -38,14 +38,14 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-def domain(server: Server) -> LocalDomain:
-    return LocalDomain(server)
+def domain(server: Server) -> Domain:
+    return Domain(server)
 
 
 class HandPilot:
     """A pilot in the test's hands: it asks, holds what it got, and reports what it is told to."""
 
-    def __init__(self, domain: LocalDomain, name: str = "p-1", capacity: Capacity = CAPACITY) -> None:
+    def __init__(self, domain: Domain, name: str = "p-1", capacity: Capacity = CAPACITY) -> None:
         self.domain = domain
         self.name = PilotId(name)
         self.capacity = capacity
@@ -116,12 +116,12 @@ class HandPilot:
 
 
 @pytest.fixture
-def pilot(domain: LocalDomain) -> HandPilot:
+def pilot(domain: Domain) -> HandPilot:
     return HandPilot(domain)
 
 
 @pytest.fixture
-def another_pilot(domain: LocalDomain) -> Callable[..., HandPilot]:
+def another_pilot(domain: Domain) -> Callable[..., HandPilot]:
     return lambda name, capacity=CAPACITY: HandPilot(domain, name, capacity)
 
 

@@ -14,7 +14,7 @@ from mendflow.core.model.jobs import JobSpec, Measurements, Outcome
 from mendflow.core.model.sync import Assignment, AttemptReport, AttemptStatus, Capacity, SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.api.metrics.snapshot import StatsCollector
 from mendflow.services.base.contracts import NewJob
 from mendflow.services.runtime.server import Server
@@ -30,7 +30,7 @@ def digest(name: str) -> str:
 class CachePilot:
     """A pilot in the test's hands that tells of its cache as a real one does: what the server has not seen."""
 
-    def __init__(self, domain: LocalDomain, name: str, host: str = "node7", site: str = "", who: str = "local") -> None:
+    def __init__(self, domain: Domain, name: str, host: str = "node7", site: str = "", who: str = "local") -> None:
         self.domain, self.name, self.host, self.site, self.who = domain, PilotId(name), host, site, who
         self.files: dict[str, int] = {}
         self.version = 1
@@ -98,7 +98,7 @@ async def submit(server: Server, id: str, **sizes: int) -> JobId:
 # Who gets what
 
 
-async def test_a_pilot_gets_the_job_whose_input_it_has(server: Server, domain: LocalDomain) -> None:
+async def test_a_pilot_gets_the_job_whose_input_it_has(server: Server, domain: Domain) -> None:
     pilot = CachePilot(domain, "p").has(b=1_000)  # PJ-1 PJ-3
     await submit(server, "older", a=5_000)
     await submit(server, "younger", b=1_000, c=500)
@@ -110,7 +110,7 @@ async def test_a_pilot_gets_the_job_whose_input_it_has(server: Server, domain: L
 
 
 async def test_a_job_goes_to_the_idle_pilot_that_has_its_input_whoever_asked_first(
-    server: Server, domain: LocalDomain
+    server: Server, domain: Domain
 ) -> None:
     other, holder = CachePilot(domain, "a"), CachePilot(domain, "z", host="node8").has(b=1_000)  # PJ-4
     await other.sync()
@@ -124,7 +124,7 @@ async def test_a_job_goes_to_the_idle_pilot_that_has_its_input_whoever_asked_fir
 
 
 async def test_a_job_that_its_holder_does_not_take_goes_to_another_after_the_bound(
-    server: Server, domain: LocalDomain
+    server: Server, domain: Domain
 ) -> None:
     other, holder = CachePilot(domain, "a"), CachePilot(domain, "z", host="node8").has(b=1_000)  # PJ-4
     await holder.sync(want=1)  # and is silent from now on
@@ -139,9 +139,7 @@ async def test_a_job_that_its_holder_does_not_take_goes_to_another_after_the_bou
     assert waited_ms >= min(DATA_WAIT_MS, IDLE_ASK_MS) - 100, "it is kept back while the holder counts as idle"
 
 
-async def test_what_follows_from_a_result_is_kept_for_the_pilot_that_made_it(
-    server: Server, domain: LocalDomain
-) -> None:
+async def test_what_follows_from_a_result_is_kept_for_the_pilot_that_made_it(server: Server, domain: Domain) -> None:
     maker, other = CachePilot(domain, "maker"), CachePilot(domain, "other", host="node8").has(x=1)  # PJ-4
     await submit(server, "make")
     [made] = (await maker.sync(want=1)).jobs
@@ -163,7 +161,7 @@ async def test_what_follows_from_a_result_is_kept_for_the_pilot_that_made_it(
     assert not (await waits).jobs
 
 
-async def test_a_wait_says_whom_the_job_is_kept_for(server: Server, domain: LocalDomain) -> None:
+async def test_a_wait_says_whom_the_job_is_kept_for(server: Server, domain: Domain) -> None:
     other, holder = CachePilot(domain, "a"), CachePilot(domain, "z", host="node8").has(b=1_234_567)
     await holder.sync(want=1)
     id = await submit(server, "job", b=1_234_567, c=1_000_001)
@@ -175,7 +173,7 @@ async def test_a_wait_says_whom_the_job_is_kept_for(server: Server, domain: Loca
     assert "pilot z has 1.2 MB of 2.2 MB of its input" in told.facts
 
 
-async def test_jobs_without_inputs_do_not_care_about_caches(server: Server, domain: LocalDomain) -> None:
+async def test_jobs_without_inputs_do_not_care_about_caches(server: Server, domain: Domain) -> None:
     pilot, holder = CachePilot(domain, "p"), CachePilot(domain, "q").has(b=1)
     await holder.sync(want=1)
     await submit(server, "plain")
@@ -187,7 +185,7 @@ async def test_jobs_without_inputs_do_not_care_about_caches(server: Server, doma
 
 
 async def test_after_a_restart_a_server_asks_at_once_for_everything(
-    server: Server, domain: LocalDomain, restart: Callable[[Server], Awaitable[None]]
+    server: Server, domain: Domain, restart: Callable[[Server], Awaitable[None]]
 ) -> None:
     pilot = CachePilot(domain, "p").has(b=1_000)
     await pilot.sync()
@@ -198,7 +196,7 @@ async def test_after_a_restart_a_server_asks_at_once_for_everything(
 
 
 async def test_a_pilot_that_has_nothing_more_to_say_is_not_asked_again_and_again(
-    server: Server, domain: LocalDomain
+    server: Server, domain: Domain
 ) -> None:
     pilot = CachePilot(domain, "p")
     request = msgspec.structs.replace(pilot.request(want=1, wait_ms=9_000), cache=None)
@@ -209,7 +207,7 @@ async def test_a_pilot_that_has_nothing_more_to_say_is_not_asked_again_and_again
     assert server.clock.now() - began >= 90, "the answer was held"
 
 
-async def test_people_see_what_is_in_a_cache_and_not_its_key(server: Server, domain: LocalDomain) -> None:
+async def test_people_see_what_is_in_a_cache_and_not_its_key(server: Server, domain: Domain) -> None:
     pilot = CachePilot(domain, "p", site="north").has(a=1_000, b=234).shares("/cache", "10.0.0.7:9400")
     await pilot.sync()
     [view] = await domain.pilots()
@@ -220,7 +218,7 @@ async def test_people_see_what_is_in_a_cache_and_not_its_key(server: Server, dom
     assert (site.cache_files, site.cache_bytes) == (2, 1_234)
 
 
-async def test_a_pilot_without_a_cache_is_no_holder_any_more(server: Server, domain: LocalDomain) -> None:
+async def test_a_pilot_without_a_cache_is_no_holder_any_more(server: Server, domain: Domain) -> None:
     pilot = CachePilot(domain, "p").has(a=1_000)
     await pilot.sync()
     await domain.sync(msgspec.structs.replace(pilot.request(), cache=None, cache_version=0))
@@ -228,7 +226,7 @@ async def test_a_pilot_without_a_cache_is_no_holder_any_more(server: Server, dom
     assert view.cache_files == 0
 
 
-async def test_where_inputs_came_from_is_counted(server: Server, domain: LocalDomain) -> None:
+async def test_where_inputs_came_from_is_counted(server: Server, domain: Domain) -> None:
     pilot = CachePilot(domain, "p").has(a=1_000)
     await submit(server, "job", a=1_000)
     [job] = (await pilot.sync(want=1)).jobs
@@ -257,7 +255,7 @@ async def test_where_inputs_came_from_is_counted(server: Server, domain: LocalDo
         CacheUpdate(version=1, base=0, key="x" * 5_000),
     ],
 )
-async def test_what_no_cache_holds_is_refused(domain: LocalDomain, news: CacheUpdate) -> None:
+async def test_what_no_cache_holds_is_refused(domain: Domain, news: CacheUpdate) -> None:
     with pytest.raises(InvalidRequest):
         await domain.sync(msgspec.structs.replace(CachePilot(domain, "p").request(), cache=news))
 
@@ -275,7 +273,7 @@ def told(pilot: CachePilot) -> list[str]:
     return sorted(each.pilot for each in pilot.neighbours)
 
 
-async def test_pilots_of_one_host_are_told_of_each_others_folders(domain: LocalDomain, tmp_path: Path) -> None:
+async def test_pilots_of_one_host_are_told_of_each_others_folders(domain: Domain, tmp_path: Path) -> None:
     one, two = (CachePilot(domain, name).shares(str(tmp_path / name)) for name in ("one", "two"))  # PJ-2 PJ-6
     far, shy = CachePilot(domain, "far", host="node8").shares("/far"), CachePilot(domain, "shy")
     await heard(one, two, far, shy)
@@ -284,7 +282,7 @@ async def test_pilots_of_one_host_are_told_of_each_others_folders(domain: LocalD
     assert told(far) == told(shy) == []
 
 
-async def test_neighbours_are_told_once_and_again_when_they_change(domain: LocalDomain) -> None:
+async def test_neighbours_are_told_once_and_again_when_they_change(domain: Domain) -> None:
     one, two = CachePilot(domain, "one").shares("/one"), CachePilot(domain, "two").shares("/two")
     await heard(one, two)
     assert (await one.sync()).neighbours is None
@@ -297,14 +295,14 @@ async def test_neighbours_are_told_once_and_again_when_they_change(domain: Local
     assert (answer.neighbours, answer.neighbours_mark) == ([], 0)
 
 
-async def test_only_pilots_of_the_same_token_are_neighbours(domain: LocalDomain) -> None:
+async def test_only_pilots_of_the_same_token_are_neighbours(domain: Domain) -> None:
     one, two = CachePilot(domain, "one", who="ann").shares("/one"), CachePilot(domain, "two", who="ann").shares("/two")
     other = CachePilot(domain, "other", who="bob").shares("/other", "10.0.0.9:1")
     await heard(one, two, other)
     assert (told(one), told(two), told(other)) == (["two"], ["one"], [])
 
 
-async def test_pilots_of_one_site_are_told_where_to_ask_and_by_which_key(domain: LocalDomain) -> None:
+async def test_pilots_of_one_site_are_told_where_to_ask_and_by_which_key(domain: Domain) -> None:
     one = CachePilot(domain, "one", host="a", site="north").shares("/one", "10.0.0.1:1")
     two = CachePilot(domain, "two", host="b", site="north").shares("/two", "10.0.0.2:1")
     far = CachePilot(domain, "far", host="c", site="south").shares("/far", "10.0.0.3:1")
@@ -314,7 +312,7 @@ async def test_pilots_of_one_site_are_told_where_to_ask_and_by_which_key(domain:
 
 
 @pytest.mark.parametrize(("share", "sees"), [("none", []), ("host", ["mate"]), ("site", ["mate", "two"])])
-async def test_a_site_may_forbid_sharing(server: Server, domain: LocalDomain, share: str, sees: list[str]) -> None:
+async def test_a_site_may_forbid_sharing(server: Server, domain: Domain, share: str, sees: list[str]) -> None:
     server.runtime.meta.caches.neighbourhood.sites = {"north": share}  # type: ignore[dict-item]  # one of the three
     one = CachePilot(domain, "one", host="a", site="north").shares("/one", "10.0.0.1:1")
     mate = CachePilot(domain, "mate", host="a", site="north").shares("/mate", "10.0.0.1:2")
@@ -324,7 +322,7 @@ async def test_a_site_may_forbid_sharing(server: Server, domain: LocalDomain, sh
     assert all(share == "site" or not each.key for each in one.neighbours)
 
 
-async def test_of_a_large_site_each_pilot_is_told_of_some_others(domain: LocalDomain) -> None:
+async def test_of_a_large_site_each_pilot_is_told_of_some_others(domain: Domain) -> None:
     pilots = [CachePilot(domain, f"p{n:03}", host=f"h{n}", site="north").shares("", f"10.0.0.{n}:1") for n in range(40)]
     await heard(*pilots)
     assert {len(pilot.neighbours) for pilot in pilots} == {32}
@@ -332,7 +330,7 @@ async def test_of_a_large_site_each_pilot_is_told_of_some_others(domain: LocalDo
     assert {known.count(pilot.name) for pilot in pilots} == {32}, "and all of them equally often"
 
 
-async def test_with_a_job_comes_who_on_the_site_has_what_it_reads(server: Server, domain: LocalDomain) -> None:  # PJ-11
+async def test_with_a_job_comes_who_on_the_site_has_what_it_reads(server: Server, domain: Domain) -> None:  # PJ-11
     holder, asker, far, silent = (
         CachePilot(domain, "holder", "a", "s").has(raw=1_000).shares("/a", "a:7001"),
         CachePilot(domain, "asker", "b", "s").has(own=1_000).shares("/b", "b:7001"),
@@ -347,7 +345,7 @@ async def test_with_a_job_comes_who_on_the_site_has_what_it_reads(server: Server
     assert answer.holders == [Holder(digest("raw"), near)]
 
 
-async def test_a_site_that_forbids_sharing_tells_of_no_holder(server: Server, domain: LocalDomain) -> None:
+async def test_a_site_that_forbids_sharing_tells_of_no_holder(server: Server, domain: Domain) -> None:
     pilots = [CachePilot(domain, name, name, "s").shares(f"/{name}", f"{name}:7001") for name in ("p", "q")]
     await pilots[0].has(raw=1_000).sync()
     server.runtime.meta.caches.neighbourhood.sites["s"] = "host"
@@ -356,7 +354,7 @@ async def test_a_site_that_forbids_sharing_tells_of_no_holder(server: Server, do
     assert answer.jobs and answer.holders == []
 
 
-async def test_of_another_tokens_files_no_pilot_is_told(server: Server, domain: LocalDomain) -> None:
+async def test_of_another_tokens_files_no_pilot_is_told(server: Server, domain: Domain) -> None:
     theirs = CachePilot(domain, "theirs", "a", "s", who="them").has(raw=1_000).shares("/a", "a:7001")
     ours = CachePilot(domain, "ours", "b", "s", who="us").shares("/b", "b:7001")
     await theirs.sync()

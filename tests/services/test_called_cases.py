@@ -6,7 +6,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Call, Flow, ForEach, Input, JobActivity, Receive, Sequence, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
 
@@ -29,7 +29,7 @@ def outer(called: Flow, *after: Any, parallel: bool = True) -> Flow:
     return Flow(name=FlowName("outer"), body=Sequence(name="all", body=(loop, *after)), calls=(called,))
 
 
-async def start(domain: LocalDomain, flow: Flow, *, cache_from: str = "") -> str:
+async def start(domain: Domain, flow: Flow, *, cache_from: str = "") -> str:
     await domain.deploy(flow)
     return (await domain.start(flow.name, {}, who="me", cache_from=cache_from)).id
 
@@ -42,7 +42,7 @@ def second_fails(spec: JobSpec) -> Outcome:
     return FAILED if spec.command == "then" and spec.env["N"] == "2" else ok(spec)
 
 
-async def jobs_of_calls(domain: LocalDomain, case: str) -> dict[str, str]:
+async def jobs_of_calls(domain: Domain, case: str) -> dict[str, str]:
     """How each job of each called case came about."""
     found: dict[str, str] = {}
     for called in await domain.cases():
@@ -54,9 +54,7 @@ async def jobs_of_calls(domain: LocalDomain, case: str) -> dict[str, str]:
     return found
 
 
-async def test_a_rerun_takes_over_the_jobs_of_the_cases_that_the_same_items_called(
-    domain: LocalDomain, pilot: Any
-) -> None:
+async def test_a_rerun_takes_over_the_jobs_of_the_cases_that_the_same_items_called(domain: Domain, pilot: Any) -> None:
     first = await start(domain, outer(inner(), parallel=False))
     await pilot.run_all(second_fails)
     assert (await domain.case(first)).status == "failed"
@@ -64,11 +62,11 @@ async def test_a_rerun_takes_over_the_jobs_of_the_cases_that_the_same_items_call
     await pilot.run_all(ok)
     assert (await domain.case(second)).status == "completed"
     how = await jobs_of_calls(domain, second)
-    assert [name for name, word in how.items() if word.startswith("taken over")] == ["first 2", "first 1", "then 1"]
+    assert [name for name, word in how.items() if word.startswith("cached")] == ["first 2", "first 1", "then 1"]
     assert how["then 2"] == "run again: it did not complete in the earlier case"
 
 
-async def test_jobs_of_a_call_that_was_not_there_before_say_so(domain: LocalDomain, pilot: Any) -> None:
+async def test_jobs_of_a_call_that_was_not_there_before_say_so(domain: Domain, pilot: Any) -> None:
     def flow(name: str) -> Flow:
         return Flow(name=FlowName("outer"), body=Call(name=name, flow="inner", inputs={"n": 1}), calls=(inner(),))
 
@@ -80,7 +78,7 @@ async def test_jobs_of_a_call_that_was_not_there_before_say_so(domain: LocalDoma
 
 
 async def test_a_called_case_that_is_run_again_goes_on_taking_over_after_a_restart(
-    server: Any, domain: LocalDomain, pilot: Any, restart: Any
+    server: Any, domain: Domain, pilot: Any, restart: Any
 ) -> None:
     await start(domain, outer(inner(), UserTask(name="ask", role="pi", title="?")))
     await pilot.run_all(ok)
@@ -89,11 +87,11 @@ async def test_a_called_case_that_is_run_again_goes_on_taking_over_after_a_resta
     await pilot.run_all(ok)
     how = await jobs_of_calls(domain, (await domain.case("last")).id)
     assert how["first 1"] == "run again: its command changed"
-    assert how["then 1"].startswith("taken over")
+    assert how["then 1"].startswith("cached")
 
 
 async def test_a_call_that_is_over_is_listed_with_its_case_and_counted_after_a_restart(
-    server: Any, domain: LocalDomain, pilot: Any, restart: Any
+    server: Any, domain: Domain, pilot: Any, restart: Any
 ) -> None:
     case = await start(domain, outer(inner(), UserTask(name="ask", role="pi", title="?")))
     assert [item.state for item in await domain.items(case, name="calls")] == ["running", "running"]
@@ -109,7 +107,7 @@ async def test_a_call_that_is_over_is_listed_with_its_case_and_counted_after_a_r
     assert (count.done, count.running) == (2, 0)
 
 
-async def test_a_call_that_no_case_came_of_is_listed_as_failed(domain: LocalDomain) -> None:
+async def test_a_call_that_no_case_came_of_is_listed_as_failed(domain: Domain) -> None:
     await domain.deploy(Flow(name=FlowName("outer"), body=Call(name="go", flow="nowhere")))
     case = (await domain.start("outer", {}, who="me")).id
     for _ in range(100):
@@ -121,7 +119,7 @@ async def test_a_call_that_no_case_came_of_is_listed_as_failed(domain: LocalDoma
     assert item.fault is not None and "nowhere" in item.fault.message
 
 
-async def test_a_receive_that_is_over_is_listed_with_what_it_got(domain: LocalDomain) -> None:
+async def test_a_receive_that_is_over_is_listed_with_what_it_got(domain: Domain) -> None:
     body = Sequence(name="s", body=(Receive(name="hear", channel="c"), UserTask(name="ask", role="pi", title="?")))
     await domain.deploy(Flow(name=FlowName("f"), body=body))
     case = (await domain.start("f", {}, who="me")).id

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.repair_views import DecisionQuery
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from tests.services.test_repairs import ran, rules_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "rules-format.md"
@@ -25,7 +25,7 @@ def documented() -> dict[str, set[str]]:
     return found
 
 
-async def test_every_field_of_a_context_is_documented_and_nothing_else(domain: LocalDomain, pilot: Any) -> None:
+async def test_every_field_of_a_context_is_documented_and_nothing_else(domain: Domain, pilot: Any) -> None:
     # EX-6
     await domain.put_rules(rules_for("f", again="fault.exit_code == 7"), who="ann")
     case = await ran(domain, pilot)
@@ -39,7 +39,7 @@ async def test_every_field_of_a_context_is_documented_and_nothing_else(domain: L
 
 
 @pytest.mark.parametrize("root", ["case", "item", "outcome", "capacity", "event"])
-async def test_what_is_documented_is_there(domain: LocalDomain, pilot: Any, root: str) -> None:
+async def test_what_is_documented_is_there(domain: Domain, pilot: Any, root: str) -> None:
     await domain.put_rules(rules_for("f", again="fault.exit_code == 7"), who="ann")
     case = await ran(domain, pilot)
     decision = (await domain.decisions(DecisionQuery(case=case)))[0]

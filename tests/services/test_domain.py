@@ -24,7 +24,7 @@ from mendflow.core.model.flow import (
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.views import JobQuery
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.stores.contract import WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 
@@ -35,12 +35,12 @@ def named(body: Any, **more: Any) -> Flow:
     return Flow(name=FlowName("f"), body=body, **more)
 
 
-async def start(domain: LocalDomain, flow: Flow, **inputs: Any) -> str:
+async def start(domain: Domain, flow: Flow, **inputs: Any) -> str:
     await domain.deploy(flow)
     return (await domain.start(flow.name, inputs, who="me")).id
 
 
-async def test_the_counts_follow_the_items(domain: LocalDomain, pilot: Any) -> None:
+async def test_the_counts_follow_the_items(domain: Domain, pilot: Any) -> None:
     loop = ForEach(
         name="loop", items=[1, 2, 3], body=JobActivity(name="a", command="true", retries=1), on_fault="finish"
     )
@@ -56,7 +56,7 @@ async def test_the_counts_follow_the_items(domain: LocalDomain, pilot: Any) -> N
     assert view.status == "completed"
 
 
-async def test_counts_are_the_same_after_a_restart(server: Any, domain: LocalDomain, pilot: Any, restart: Any) -> None:
+async def test_counts_are_the_same_after_a_restart(server: Any, domain: Domain, pilot: Any, restart: Any) -> None:
     loop = ForEach(name="loop", items=[1, 2, 3], body=JobActivity(name="a", command="true"))
     case = await start(domain, named(loop))
     await pilot.sync(want=2)
@@ -69,9 +69,7 @@ async def test_counts_are_the_same_after_a_restart(server: Any, domain: LocalDom
     assert (await domain.case(case)).counts == before
 
 
-async def test_a_rerun_takes_over_what_did_not_change_and_says_why_not_the_rest(
-    domain: LocalDomain, pilot: Any
-) -> None:
+async def test_a_rerun_takes_over_what_did_not_change_and_says_why_not_the_rest(domain: Domain, pilot: Any) -> None:
     def flow(command: str) -> Flow:
         first = JobActivity(name="a", command="echo a")
         then = JobActivity(name="b", command=command, env={"A": "${{ jobs.a.outputs }}"})
@@ -95,7 +93,7 @@ async def test_a_rerun_takes_over_what_did_not_change_and_says_why_not_the_rest(
     assert (b.state, b.cache_reason) == ("completed", "run again: it did not complete in the earlier case")
 
 
-async def test_a_rerun_from_failed_wants_a_failure(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_rerun_from_failed_wants_a_failure(domain: Domain, pilot: Any) -> None:
     case = await start(domain, named(JobActivity(name="a", command="true")))
     with pytest.raises(Conflict, match="still running"):
         await domain.rerun(case, who="me")
@@ -106,14 +104,14 @@ async def test_a_rerun_from_failed_wants_a_failure(domain: LocalDomain, pilot: A
     assert (again.rerun_of, (await domain.case(again.id)).flow) == (case, "f")
 
 
-async def test_the_same_key_is_the_same_case(domain: LocalDomain) -> None:
+async def test_the_same_key_is_the_same_case(domain: Domain) -> None:
     await domain.deploy(named(JobActivity(name="a", command="true")))
     one = await domain.start("f", {}, who="me", key="k")
     two = await domain.start("f", {}, who="me", key="k")
     assert one.id == two.id
 
 
-async def test_a_manual_task_is_offered_claimed_and_completed(domain: LocalDomain) -> None:
+async def test_a_manual_task_is_offered_claimed_and_completed(domain: Domain) -> None:
     # AD-6
     task = UserTask(name="approve", role="editor", title="Approve the slot", fields={"price": "what it costs"})
     case = await start(domain, named(task, outputs={"price": "${{ jobs.approve.outputs.price }}"}))
@@ -131,7 +129,7 @@ async def test_a_manual_task_is_offered_claimed_and_completed(domain: LocalDomai
         await domain.reject(offered.id, who="ann")
 
 
-async def test_a_rejected_task_throws_and_one_past_its_deadline_expires(domain: LocalDomain) -> None:
+async def test_a_rejected_task_throws_and_one_past_its_deadline_expires(domain: Domain) -> None:
     # AD-6
     rejected = await start(domain, named(UserTask(name="approve", role="editor")))
     [offered] = await domain.worklist(state="offered")
@@ -148,7 +146,7 @@ async def test_a_rejected_task_throws_and_one_past_its_deadline_expires(domain: 
     assert (await domain.worklist(case=late))[0].state == "expired"
 
 
-async def test_an_open_task_survives_a_restart(server: Any, domain: LocalDomain, restart: Any) -> None:
+async def test_an_open_task_survives_a_restart(server: Any, domain: Domain, restart: Any) -> None:
     # AD-6
     case = await start(domain, named(UserTask(name="approve", role="editor")))
     [offered] = await domain.worklist(state="offered")
@@ -158,7 +156,7 @@ async def test_an_open_task_survives_a_restart(server: Any, domain: LocalDomain,
     assert (await domain.case(case)).status == "completed"
 
 
-async def test_a_called_flow_is_a_case_of_its_own_and_gives_its_outputs_back(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_called_flow_is_a_case_of_its_own_and_gives_its_outputs_back(domain: Domain, pilot: Any) -> None:
     inner = Flow(
         name=FlowName("inner"),
         body=JobActivity(name="a", command="true", env={"N": "${{ inputs.n }}"}),
@@ -176,7 +174,7 @@ async def test_a_called_flow_is_a_case_of_its_own_and_gives_its_outputs_back(dom
     assert called.flow == "inner"
 
 
-async def test_a_call_of_an_unknown_flow_fails_with_what_to_do(domain: LocalDomain) -> None:
+async def test_a_call_of_an_unknown_flow_fails_with_what_to_do(domain: Domain) -> None:
     case = await start(domain, named(Call(name="go", flow="nowhere")))
     await asyncio.sleep(0.05)
     fault = (await domain.case(case)).fault
@@ -184,9 +182,7 @@ async def test_a_call_of_an_unknown_flow_fails_with_what_to_do(domain: LocalDoma
     assert "mendflow flows deploy" in fault.message
 
 
-async def test_given_files_are_staged_before_the_job_is_submitted(
-    domain: LocalDomain, pilot: Any, tmp_path: Path
-) -> None:
+async def test_given_files_are_staged_before_the_job_is_submitted(domain: Domain, pilot: Any, tmp_path: Path) -> None:
     # FM-6 FM-7: staging, submission, completed
     (tmp_path / "data.txt").write_text("hello")
     job = JobActivity(name="a", command="cat d", inputs={"d": str(tmp_path / "data.txt")})
@@ -200,7 +196,7 @@ async def test_given_files_are_staged_before_the_job_is_submitted(
 
 
 @pytest.mark.parametrize("order", ["parallel", "sequence"])
-async def test_a_file_that_is_not_there_fails_the_staging(domain: LocalDomain, tmp_path: Path, order: Any) -> None:
+async def test_a_file_that_is_not_there_fails_the_staging(domain: Domain, tmp_path: Path, order: Any) -> None:
     # FM-6
     case = await start(domain, named(Stage(name="in", files={"x": str(tmp_path / "no")}, order=order)))
     while (await domain.case(case)).status == "running":
@@ -211,7 +207,7 @@ async def test_a_file_that_is_not_there_fails_the_staging(domain: LocalDomain, t
 
 
 async def test_a_waiting_case_goes_on_when_its_time_comes_also_after_a_restart(
-    server: Any, domain: LocalDomain, restart: Any
+    server: Any, domain: Domain, restart: Any
 ) -> None:
     case = await start(domain, named(Wait(name="w", duration=700)))
     await restart(server)
@@ -223,7 +219,7 @@ async def test_a_waiting_case_goes_on_when_its_time_comes_also_after_a_restart(
     assert view.ended_at - view.started_at >= 700
 
 
-async def test_suspend_holds_a_case_and_resume_lets_it_go_on(domain: LocalDomain, pilot: Any) -> None:
+async def test_suspend_holds_a_case_and_resume_lets_it_go_on(domain: Domain, pilot: Any) -> None:
     case = await start(
         domain, named(Sequence(name="s", body=(JobActivity(name="a", command="x"), JobActivity(name="b", command="x"))))
     )
@@ -237,7 +233,7 @@ async def test_suspend_holds_a_case_and_resume_lets_it_go_on(domain: LocalDomain
     assert [job.spec.item for job in (await pilot.sync(want=1, wait_ms=500)).jobs] == ["b"]
 
 
-async def test_a_removed_case_cancels_its_jobs(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_removed_case_cancels_its_jobs(domain: Domain, pilot: Any) -> None:
     case = await start(domain, named(JobActivity(name="a", command="x")))
     await pilot.sync(want=1)
     assert (await domain.cancel(case, who="me")).status == "cancelled"
@@ -247,7 +243,7 @@ async def test_a_removed_case_cancels_its_jobs(domain: LocalDomain, pilot: Any) 
         await domain.suspend(case, who="me")
 
 
-async def test_jobs_are_searched_by_their_metadata(domain: LocalDomain, pilot: Any) -> None:
+async def test_jobs_are_searched_by_their_metadata(domain: Domain, pilot: Any) -> None:
     # JS-6
     await start(domain, named(JobActivity(name="a", command="x", owner="alignment", priority=7, expected_ms=5000)))
     await start(domain, named(JobActivity(name="b", command="x", owner="other")))
@@ -256,7 +252,7 @@ async def test_jobs_are_searched_by_their_metadata(domain: LocalDomain, pilot: A
     assert await domain.jobs(JobQuery(attempts_min=1)) == []
 
 
-async def test_happenings_end_with_their_case_and_go_on_from_a_serial(domain: LocalDomain, pilot: Any) -> None:
+async def test_happenings_end_with_their_case_and_go_on_from_a_serial(domain: Domain, pilot: Any) -> None:
     case = await start(domain, named(JobActivity(name="a", command="x")))
 
     async def listen() -> list[Any]:
@@ -279,7 +275,7 @@ async def test_happenings_end_with_their_case_and_go_on_from_a_serial(domain: Lo
     assert [each.serial for each in of_the_case] == [told[0].serial, told[4].serial]
 
 
-async def test_whoever_waits_for_one_kind_hears_of_no_other(domain: LocalDomain, pilot: Any) -> None:
+async def test_whoever_waits_for_one_kind_hears_of_no_other(domain: Domain, pilot: Any) -> None:
     case = await start(domain, named(JobActivity(name="a", command="x")))
 
     async def listen() -> list[tuple[str, str]]:
@@ -291,7 +287,7 @@ async def test_whoever_waits_for_one_kind_hears_of_no_other(domain: LocalDomain,
     assert await asyncio.wait_for(listening, 2) == [("case", "running"), ("case", "completed")]
 
 
-async def test_wrong_inputs_are_refused_whole(domain: LocalDomain) -> None:
+async def test_wrong_inputs_are_refused_whole(domain: Domain) -> None:
     await domain.deploy(named(JobActivity(name="a", command="x"), inputs={"n": Input(type="number", required=True)}))
     with pytest.raises(RequestError, match="n is missing"):
         await domain.start("f", {}, who="me")
@@ -300,7 +296,7 @@ async def test_wrong_inputs_are_refused_whole(domain: LocalDomain) -> None:
     assert await domain.cases() == []
 
 
-async def test_unknown_names_are_told_with_what_to_do(domain: LocalDomain) -> None:
+async def test_unknown_names_are_told_with_what_to_do(domain: Domain) -> None:
     with pytest.raises(NotFound, match="mendflow flows deploy"):
         await domain.start("nope", {}, who="me")
     with pytest.raises(NotFound, match="no case yet"):
@@ -309,7 +305,7 @@ async def test_unknown_names_are_told_with_what_to_do(domain: LocalDomain) -> No
         await domain.case("nope-1")
 
 
-async def test_a_fault_handler_sees_the_jobs_fault(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_fault_handler_sees_the_jobs_fault(domain: Domain, pilot: Any) -> None:
     handler = Catch(body=JobActivity(name="tell", command="x", env={"WHY": "${{ fault.message }}"}))
     case = await start(domain, named(Scope(name="s", body=JobActivity(name="a", command="x"), catches=(handler,))))
     seen = []
@@ -334,7 +330,7 @@ class FullDisk(MemoryStore):
         return await super().write(writes)
 
 
-async def test_a_full_disk_loses_nothing_and_acknowledges_nothing(server: Any, domain: LocalDomain, pilot: Any) -> None:
+async def test_a_full_disk_loses_nothing_and_acknowledges_nothing(server: Any, domain: Domain, pilot: Any) -> None:
     case = await start(domain, named(JobActivity(name="a", command="x")))
     await pilot.sync(want=1)
     held = list(pilot.held)
@@ -356,9 +352,7 @@ async def test_a_full_disk_loses_nothing_and_acknowledges_nothing(server: Any, d
     assert (await domain.item(case, "a")).outputs == 7
 
 
-async def test_a_case_that_cannot_be_read_fails_alone(
-    server: Any, domain: LocalDomain, pilot: Any, restart: Any
-) -> None:
+async def test_a_case_that_cannot_be_read_fails_alone(server: Any, domain: Domain, pilot: Any, restart: Any) -> None:
     good = await start(domain, named(JobActivity(name="a", command="x")))
     bad = await start(domain, named(JobActivity(name="a", command="y")))
     server.store._streams[f"case/{bad}"][0] = b'{"at":1,"fact":{"type":"nonsense"}}'
@@ -371,7 +365,7 @@ async def test_a_case_that_cannot_be_read_fails_alone(
 
 
 async def test_a_fault_of_ours_in_the_middle_leaves_memory_as_the_disk_is(
-    server: Any, domain: LocalDomain, pilot: Any, monkeypatch: pytest.MonkeyPatch
+    server: Any, domain: Domain, pilot: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = await start(domain, named(JobActivity(name="a", command="x")))
     await pilot.sync(want=1)
@@ -392,7 +386,7 @@ async def test_a_fault_of_ours_in_the_middle_leaves_memory_as_the_disk_is(
     assert (await domain.case(case)).status == "completed"
 
 
-async def test_outputs_that_are_no_value_fail_the_job_and_nothing_else(domain: LocalDomain, pilot: Any) -> None:
+async def test_outputs_that_are_no_value_fail_the_job_and_nothing_else(domain: Domain, pilot: Any) -> None:
     deep: Any = []
     for _ in range(975):
         deep = [deep]
@@ -404,7 +398,7 @@ async def test_outputs_that_are_no_value_fail_the_job_and_nothing_else(domain: L
     assert fault.name == "notData"
 
 
-async def test_a_job_whose_expression_fails_is_an_item_that_failed(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_job_whose_expression_fails_is_an_item_that_failed(domain: Domain, pilot: Any) -> None:
     second = JobActivity(name="z", command="echo ${{ jobs.a.outputs.typo }}")
     case = await start(domain, named(Sequence(name="s", body=(JobActivity(name="a", command="x"), second))))
     await pilot.run_all(lambda spec: Outcome(outputs={"good": 1}))
@@ -414,7 +408,7 @@ async def test_a_job_whose_expression_fails_is_an_item_that_failed(domain: Local
     assert [count.failed for count in (await domain.case(case)).counts if count.name == "z"] == [1]
 
 
-async def test_cancelled_jobs_are_not_counted_as_failed(domain: LocalDomain, pilot: Any) -> None:
+async def test_cancelled_jobs_are_not_counted_as_failed(domain: Domain, pilot: Any) -> None:
     case = await start(domain, named(JobActivity(name="a", command="x")))
     await pilot.sync(want=1)
     await domain.cancel(case, who="me")
@@ -422,7 +416,7 @@ async def test_cancelled_jobs_are_not_counted_as_failed(domain: LocalDomain, pil
     assert (count.failed, count.cancelled) == (0, 1)
 
 
-async def test_staging_does_not_count_as_a_job_of_its_own(domain: LocalDomain, pilot: Any, tmp_path: Path) -> None:
+async def test_staging_does_not_count_as_a_job_of_its_own(domain: Domain, pilot: Any, tmp_path: Path) -> None:
     (tmp_path / "d").write_text("x")
     case = await start(domain, named(JobActivity(name="a", command="x", inputs={"d": str(tmp_path / "d")})))
     while not pilot.held:
@@ -432,7 +426,7 @@ async def test_staging_does_not_count_as_a_job_of_its_own(domain: LocalDomain, p
     assert (count.name, count.kind, count.done) == ("a", "job", 1)
 
 
-async def test_last_is_the_last_case_that_somebody_started(domain: LocalDomain) -> None:
+async def test_last_is_the_last_case_that_somebody_started(domain: Domain) -> None:
     inner = Flow(name=FlowName("inner"), body=JobActivity(name="a", command="true"))
     case = await start(domain, named(Call(name="go", flow="inner"), calls=(inner,)))
     while len(await domain.cases()) < 2:
@@ -440,7 +434,7 @@ async def test_last_is_the_last_case_that_somebody_started(domain: LocalDomain) 
     assert (await domain.case("last")).id == case
 
 
-async def test_a_key_that_was_used_for_something_else_is_refused(domain: LocalDomain) -> None:
+async def test_a_key_that_was_used_for_something_else_is_refused(domain: Domain) -> None:
     await domain.deploy(named(JobActivity(name="a", command="true"), inputs={"n": Input()}))
     await domain.start("f", {"n": 1}, who="me", key="k")
     with pytest.raises(Conflict, match="take another"):

@@ -12,23 +12,23 @@ from mendflow.core.model.flow import Flow, ForEach, JobActivity, ResourceTemplat
 from mendflow.core.model.ids import FlowName, PilotId
 from mendflow.core.model.jobs import JobState, Measurements, Outcome
 from mendflow.core.model.sync import AttemptReport, Capacity, SyncRequest
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
 
 JOB_FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
 NODE_LOST = Outcome(fault=Fault(name="disk", category=Category.RESOURCE, message="the disk is full"))
 
 
-async def start(domain: LocalDomain, **options: Any) -> str:
+async def start(domain: Domain, **options: Any) -> str:
     await domain.deploy(Flow(name=FlowName("one"), body=JobActivity(name="a", command="true", **options)))
     return (await domain.start("one", {}, who="me")).id
 
 
-async def job_of(domain: LocalDomain, case: str) -> Any:
+async def job_of(domain: Domain, case: str) -> Any:
     return await domain.job(str((await domain.item(case, "a")).job))
 
 
-async def test_a_report_under_an_old_fence_is_refused(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_report_under_an_old_fence_is_refused(domain: Domain, pilot: Any) -> None:
     # JS-1 JS-7
     case = await start(domain, retries=1)
     await pilot.sync(want=1)
@@ -45,7 +45,7 @@ async def test_a_report_under_an_old_fence_is_refused(domain: LocalDomain, pilot
     assert job.outcome is None, "the refused report must not be merged"
 
 
-async def test_a_report_that_is_told_again_is_accepted_again_and_counts_once(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_report_that_is_told_again_is_accepted_again_and_counts_once(domain: Domain, pilot: Any) -> None:
     case = await start(domain)
     await pilot.sync(want=1)
     held = list(pilot.held)
@@ -56,7 +56,7 @@ async def test_a_report_that_is_told_again_is_accepted_again_and_counts_once(dom
     assert (await domain.case(case)).counts[0].done == 1
 
 
-async def test_a_fault_of_the_infrastructure_does_not_spend_the_jobs_retries(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_fault_of_the_infrastructure_does_not_spend_the_jobs_retries(domain: Domain, pilot: Any) -> None:
     case = await start(domain, retries=0)
     await pilot.sync(want=1)
     await pilot.sync(a=NODE_LOST)
@@ -67,7 +67,7 @@ async def test_a_fault_of_the_infrastructure_does_not_spend_the_jobs_retries(dom
     assert [attempt.end for attempt in job.history] == ["failed", "completed"]  # JS-2: each transition recorded
 
 
-async def test_a_job_whose_answer_was_lost_goes_back_at_no_charge(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_job_whose_answer_was_lost_goes_back_at_no_charge(domain: Domain, pilot: Any) -> None:
     case = await start(domain)
     await pilot.sync(want=1)
     pilot.held, pilot.heard = [], 0
@@ -83,7 +83,7 @@ async def test_a_job_whose_answer_was_lost_goes_back_at_no_charge(domain: LocalD
     [("time", "because the pilot's time was over"), ("told", "told to leave"), ("", "because the pilot left")],
 )
 async def test_a_job_whose_pilot_leaves_says_why_it_was_ended(
-    domain: LocalDomain, pilot: Any, leaves: str, told: str
+    domain: Domain, pilot: Any, leaves: str, told: str
 ) -> None:
     case = await start(domain)
     await pilot.sync(want=1)
@@ -95,7 +95,7 @@ async def test_a_job_whose_pilot_leaves_says_why_it_was_ended(
     assert any(told in notice.message for notice in await domain.notices())
 
 
-async def test_a_job_that_outlived_its_pilot_is_not_begun_again_in_vain(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_job_that_outlived_its_pilot_is_not_begun_again_in_vain(domain: Domain, pilot: Any) -> None:
     case = await start(domain)
     await pilot.sync(want=1, ttl_ms=600)
     await pilot.sync(ttl_ms=500)
@@ -110,7 +110,7 @@ async def test_a_job_that_outlived_its_pilot_is_not_begun_again_in_vain(domain: 
     assert len(pilot.held) == 1
 
 
-async def test_a_job_that_its_pilot_had_and_no_longer_names_is_lost(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_job_that_its_pilot_had_and_no_longer_names_is_lost(domain: Domain, pilot: Any) -> None:
     case = await start(domain)
     await pilot.sync(want=1)
     await pilot.sync()
@@ -120,7 +120,7 @@ async def test_a_job_that_its_pilot_had_and_no_longer_names_is_lost(domain: Loca
     assert (job.state, job.losses) == (JobState.AVAILABLE, 1)
 
 
-async def test_a_job_that_goes_back_while_its_files_come_is_no_loss(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_job_that_goes_back_while_its_files_come_is_no_loss(domain: Domain, pilot: Any) -> None:
     case = await start(domain)
     await pilot.sync(want=1)
     pilot.state = "staging"
@@ -131,7 +131,7 @@ async def test_a_job_that_goes_back_while_its_files_come_is_no_loss(domain: Loca
     assert (job.state, job.losses, job.failures) == (JobState.AVAILABLE, 0, 0)
 
 
-async def test_a_damaged_replica_is_told_of_once_however_many_jobs_met_it(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_damaged_replica_is_told_of_once_however_many_jobs_met_it(domain: Domain, pilot: Any) -> None:
     for _ in range(2):
         await start(domain)
         await pilot.sync(want=1)
@@ -141,7 +141,7 @@ async def test_a_damaged_replica_is_told_of_once_however_many_jobs_met_it(domain
     assert "remove-replica" in told
 
 
-async def test_an_overtaken_request_is_answered_with_nothing(domain: LocalDomain, pilot: Any) -> None:
+async def test_an_overtaken_request_is_answered_with_nothing(domain: Domain, pilot: Any) -> None:
     await start(domain)
     pilot.serial = 5
     await pilot.sync()
@@ -150,7 +150,7 @@ async def test_an_overtaken_request_is_answered_with_nothing(domain: LocalDomain
     assert (answer.jobs, answer.lease_ms) == ([], 0)
 
 
-async def test_a_newer_request_releases_the_held_one(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_newer_request_releases_the_held_one(domain: Domain, pilot: Any) -> None:
     held = asyncio.create_task(pilot.sync(want=1, wait_ms=10_000))
     await asyncio.sleep(0.02)
     await pilot.sync()
@@ -158,7 +158,7 @@ async def test_a_newer_request_releases_the_held_one(domain: LocalDomain, pilot:
     assert answer.jobs == []
 
 
-async def test_a_held_request_is_answered_when_a_job_comes(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_held_request_is_answered_when_a_job_comes(domain: Domain, pilot: Any) -> None:
     # PJ-1: the pilot pulls, and waits with its hand out
     held = asyncio.create_task(pilot.sync(want=1, wait_ms=10_000))
     await asyncio.sleep(0.02)
@@ -169,7 +169,7 @@ async def test_a_held_request_is_answered_when_a_job_comes(domain: LocalDomain, 
 
 async def test_a_silent_pilot_loses_its_jobs_after_one_lease(hasty_house: Any, another_pilot: Any) -> None:
     # JS-7
-    domain = LocalDomain(hasty_house)
+    domain = Domain(hasty_house)
     lost, other = another_pilot("lost"), another_pilot("other")
     lost.domain = other.domain = domain
     case = await start(domain)
@@ -183,7 +183,7 @@ async def test_a_silent_pilot_loses_its_jobs_after_one_lease(hasty_house: Any, a
     assert (job.state, job.fence, job.losses, job.failures) == (JobState.COMPLETED, 2, 1, 0)
 
 
-async def test_a_pilot_that_leaves_gives_back_what_it_has(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_pilot_that_leaves_gives_back_what_it_has(domain: Domain, pilot: Any) -> None:
     case = await start(domain)
     await pilot.sync(want=1)
     await pilot.sync(leaving=True)
@@ -192,9 +192,7 @@ async def test_a_pilot_that_leaves_gives_back_what_it_has(domain: LocalDomain, p
     assert await domain.pilots() == []
 
 
-async def test_jobs_survive_a_restart_with_their_holder(
-    server: Any, domain: LocalDomain, pilot: Any, restart: Any
-) -> None:
+async def test_jobs_survive_a_restart_with_their_holder(server: Any, domain: Domain, pilot: Any, restart: Any) -> None:
     # JS-7: the lease holds, so the running attempt is credited
     case = await start(domain)
     await pilot.sync(want=1)
@@ -207,7 +205,7 @@ async def test_jobs_survive_a_restart_with_their_holder(
 
 
 async def test_a_suspension_that_was_lost_in_a_restart_is_ordered_again(
-    server: Any, domain: LocalDomain, pilot: Any, restart: Any
+    server: Any, domain: Domain, pilot: Any, restart: Any
 ) -> None:
     case = await start(domain)
     await pilot.sync(want=1)
@@ -222,7 +220,7 @@ async def test_a_suspension_that_was_lost_in_a_restart_is_ordered_again(
 
 
 async def test_what_does_not_fit_is_not_handed_out_and_why_names_the_best_pilot(
-    domain: LocalDomain, another_pilot: Any
+    domain: Domain, another_pilot: Any
 ) -> None:
     # JS-6
     small = another_pilot("p-7", Capacity(slots=1, cpus=2.0, memory_bytes=16 * 10**9, disk_bytes=10**12))
@@ -235,7 +233,7 @@ async def test_what_does_not_fit_is_not_handed_out_and_why_names_the_best_pilot(
     assert "16 GB" in why.sentence
 
 
-async def test_short_jobs_are_shared_between_pilots_that_want_them(domain: LocalDomain, another_pilot: Any) -> None:
+async def test_short_jobs_are_shared_between_pilots_that_want_them(domain: Domain, another_pilot: Any) -> None:
     body = ForEach(name="all", items=list(range(100)), body=JobActivity(name="a", command="true"))
     await domain.deploy(Flow(name=FlowName("many"), body=body))
     one, two = another_pilot("one"), another_pilot("two")
@@ -248,14 +246,14 @@ async def test_short_jobs_are_shared_between_pilots_that_want_them(domain: Local
     assert len(two.held) >= 25
 
 
-async def test_a_pilot_of_another_version_is_told_what_to_do(domain: LocalDomain) -> None:
+async def test_a_pilot_of_another_version_is_told_what_to_do(domain: Domain) -> None:
     capacity = Capacity(slots=1, cpus=1.0, memory_bytes=1, disk_bytes=1)
     request = SyncRequest(pilot=PilotId("old"), serial=1, host="h", capacity=capacity, want=1, version=99)
     with pytest.raises(RequestError, match="same version of mendflow"):
         await domain.sync(request)
 
 
-async def test_one_token_cannot_speak_for_another_tokens_pilot(domain: LocalDomain, pilot: Any) -> None:
+async def test_one_token_cannot_speak_for_another_tokens_pilot(domain: Domain, pilot: Any) -> None:
     # JS-7
     await start(domain)
     capacity = Capacity(slots=1, cpus=1.0, memory_bytes=1, disk_bytes=1)
@@ -269,7 +267,7 @@ async def test_one_token_cannot_speak_for_another_tokens_pilot(domain: LocalDoma
 
 
 async def test_a_restarted_server_still_knows_whose_a_pilot_with_jobs_is(
-    server: Server, domain: LocalDomain, restart: Any
+    server: Server, domain: Domain, restart: Any
 ) -> None:
     # JS-7
     case = await start(domain)
@@ -297,7 +295,7 @@ async def test_a_restarted_server_still_knows_whose_a_pilot_with_jobs_is(
         {"capacity": Capacity(slots=1, cpus=float("nan"), memory_bytes=1, disk_bytes=1)},
     ],
 )
-async def test_what_no_pilot_would_say_is_refused(domain: LocalDomain, nonsense: dict[str, Any]) -> None:
+async def test_what_no_pilot_would_say_is_refused(domain: Domain, nonsense: dict[str, Any]) -> None:
     capacity = Capacity(slots=1, cpus=1.0, memory_bytes=1, disk_bytes=1)
     request = SyncRequest(pilot=PilotId("p"), serial=1, host="h", capacity=capacity, want=0)
     with pytest.raises(InvalidRequest, match="no pilot's request"):
@@ -306,7 +304,7 @@ async def test_what_no_pilot_would_say_is_refused(domain: LocalDomain, nonsense:
 
 
 async def test_an_attempt_that_is_being_killed_is_neither_given_up_nor_lost_again(
-    domain: LocalDomain, pilot: Any
+    domain: Domain, pilot: Any
 ) -> None:  # JS-7
     case = await start(domain)
     await pilot.sync(want=1)

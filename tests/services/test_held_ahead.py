@@ -8,13 +8,13 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobState, Measurements, Outcome
 from mendflow.core.model.sync import AttemptReport, AttemptStatus, Capacity, SyncRequest
 from mendflow.core.model.views import JobQuery
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
 
 TWO_SLOTS = Capacity(slots=2, cpus=2.0, memory_bytes=8 << 30, disk_bytes=8 << 30)
 
 
-async def start(domain: LocalDomain, *, turns: int) -> str:
+async def start(domain: Domain, *, turns: int) -> str:
     body = ForEach(name="loop", items=list(range(turns)), body=JobActivity(name="a", command="true"))
     await domain.deploy(Flow(name=FlowName("f"), body=body))
     return (await domain.start("f", {}, who="me")).id
@@ -39,7 +39,7 @@ async def says(pilot: Any, *, ended: str = "", runs: tuple[str, ...] = ()) -> No
     pilot.held = [each for each, _ in states]
 
 
-async def running(domain: LocalDomain, case: str) -> list[str]:
+async def running(domain: Domain, case: str) -> list[str]:
     """The items that run; everything that can be asked must agree."""
     items = [str(item.item) for item in await domain.items(case, state="running")]
     [count] = (await domain.case(case)).counts
@@ -51,9 +51,7 @@ async def running(domain: LocalDomain, case: str) -> list[str]:
     return items
 
 
-async def test_never_more_jobs_run_than_there_are_slots(
-    server: Server, domain: LocalDomain, another_pilot: Any
-) -> None:
+async def test_never_more_jobs_run_than_there_are_slots(server: Server, domain: Domain, another_pilot: Any) -> None:
     pilot = another_pilot("p-1", TWO_SLOTS)
     case = await start(domain, turns=10)
     await pilot.sync(want=8)
@@ -68,7 +66,7 @@ async def test_never_more_jobs_run_than_there_are_slots(
     assert (told.state, told.sentence) == ("waiting", "a[5] waits for a slot of pilot p-1 on here, attempt 1.")
 
 
-async def test_what_a_pilot_gets_while_its_slots_are_full_waits(domain: LocalDomain, another_pilot: Any) -> None:
+async def test_what_a_pilot_gets_while_its_slots_are_full_waits(domain: Domain, another_pilot: Any) -> None:
     pilot = another_pilot("p-1", TWO_SLOTS)
     case = await start(domain, turns=6)
     await pilot.sync(want=2)
@@ -77,7 +75,7 @@ async def test_what_a_pilot_gets_while_its_slots_are_full_waits(domain: LocalDom
     assert await running(domain, case) == ["a[0]", "a[1]"]
 
 
-async def test_a_job_that_is_held_ahead_is_still_leased_to_its_pilot(domain: LocalDomain, another_pilot: Any) -> None:
+async def test_a_job_that_is_held_ahead_is_still_leased_to_its_pilot(domain: Domain, another_pilot: Any) -> None:
     pilot = another_pilot("p-1", TWO_SLOTS)
     case = await start(domain, turns=4)
     await pilot.sync(want=4)
@@ -88,7 +86,7 @@ async def test_a_job_that_is_held_ahead_is_still_leased_to_its_pilot(domain: Loc
     assert {job.pilot for job in views} == {"p-1"}
 
 
-async def test_jobs_of_one_moment_are_listed_by_their_number(domain: LocalDomain) -> None:
+async def test_jobs_of_one_moment_are_listed_by_their_number(domain: Domain) -> None:
     case = await start(domain, turns=12)
     jobs = await domain.jobs(JobQuery(case=case))
     numbers = [int(job.id.rpartition("/")[2]) for job in jobs]

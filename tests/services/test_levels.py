@@ -10,7 +10,7 @@ from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Job, Outcome
-from mendflow.core.recovery.classify import is_recoverable
+from mendflow.core.recovery.classify import classify
 from mendflow.services.base.contracts import Failure
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
@@ -226,7 +226,7 @@ async def test_recovery_goes_from_level_to_level_and_after_the_last_to_compensat
     lost = Fault(name="lost", category=Category.RESOURCE, message="the node is gone", stage="execution")
 
     async def dispatch(world: World, failure: Failure) -> bool:
-        if not is_recoverable(failure.fault) or failure.level == len(world.levels.waits_ms):
+        if not classify(failure.fault).recoverable or failure.level == len(world.levels.waits_ms):
             return False
         level = failure.level + 1
         await world.levels.enter(failure.id, level=level, job=failure.job, case=failure.case, item=failure.spec.item)
@@ -252,7 +252,7 @@ async def test_recovery_goes_from_level_to_level_and_after_the_last_to_compensat
 async def test_what_is_not_recoverable_enters_no_level() -> None:
     # AD-3
     async def dispatch(world: World, failure: Failure) -> bool:
-        return is_recoverable(failure.fault)
+        return classify(failure.fault).recoverable
 
     async with World(dispatch) as world:
         await world.submit(new())

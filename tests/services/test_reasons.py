@@ -9,13 +9,13 @@ from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import ForEach, JobActivity, LinkSource, Parallel, UserTask
 from mendflow.core.model.jobs import Outcome
 from mendflow.formats.yaml import load_flow
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
 from tests.services.conftest import HandPilot
 from tests.services.test_domain import named, start
 
 
-async def test_why_tells_what_an_activity_that_has_not_begun_waits_for(domain: LocalDomain) -> None:
+async def test_why_tells_what_an_activity_that_has_not_begun_waits_for(domain: Domain) -> None:
     jobs = Parallel(
         name="jobs",
         links=("a.b",),
@@ -32,7 +32,7 @@ async def test_why_tells_what_an_activity_that_has_not_begun_waits_for(domain: L
         await domain.why(f"{case}:c")
 
 
-async def test_why_names_the_role_the_holder_and_the_end_of_a_persons_work(domain: LocalDomain) -> None:
+async def test_why_names_the_role_the_holder_and_the_end_of_a_persons_work(domain: Domain) -> None:
     case = await start(domain, named(UserTask(name="approve", role="boss")))
     assert "waits for somebody with the role boss" in (await domain.why(f"{case}:approve")).sentence
     (task,) = await domain.worklist(case=case)
@@ -43,7 +43,7 @@ async def test_why_names_the_role_the_holder_and_the_end_of_a_persons_work(domai
 
 
 async def test_a_pilot_that_was_not_heard_since_the_start_is_no_reason(
-    server: Server, domain: LocalDomain, pilot: Any, restart: Any
+    server: Server, domain: Domain, pilot: Any, restart: Any
 ) -> None:
     case = await start(domain, named(ForEach(name="l", items=[1, 2, 3, 4, 5], body=JobActivity(name="a", command="x"))))
     await pilot.sync(want=4)
@@ -52,13 +52,13 @@ async def test_a_pilot_that_was_not_heard_since_the_start_is_no_reason(
     assert "no pilot is connected" in told.sentence
 
 
-async def test_why_repeats_the_reason_that_somebody_gave(domain: LocalDomain) -> None:
+async def test_why_repeats_the_reason_that_somebody_gave(domain: Domain) -> None:
     case = await start(domain, named(JobActivity(name="a", command="x")))
     await domain.cancel(case, who="ann", reason="enough of it")
     assert "enough of it" in (await domain.why(case)).sentence
 
 
-async def test_why_of_a_for_each_tells_of_all_its_items(domain: LocalDomain, pilot: HandPilot, tmp_path: Path) -> None:
+async def test_why_of_a_for_each_tells_of_all_its_items(domain: Domain, pilot: HandPilot, tmp_path: Path) -> None:
     flow = tmp_path / "each.yaml"
     flow.write_text("name: each\njobs:\n  r:\n    for-each: [1, 2, 3]\n    run: echo ${{ item }}\n")
     case = await start(domain, load_flow(flow))
@@ -71,7 +71,7 @@ async def test_why_of_a_for_each_tells_of_all_its_items(domain: LocalDomain, pil
     assert (told.state, told.sentence.partition(";")[0]) == ("completed", "r is r[0] to r[2]: 3 completed")
 
 
-async def test_a_failed_task_tells_why(domain: LocalDomain) -> None:
+async def test_a_failed_task_tells_why(domain: Domain) -> None:
     # AD-6
     case = await start(domain, named(UserTask(name="approve", role="editor", title="Look")))
     [offered] = await domain.worklist(state="offered")

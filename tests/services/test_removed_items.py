@@ -5,17 +5,15 @@ from typing import Any
 
 from mendflow.core.model.flow import Activity, Catch, Empty, Flow, JobActivity, Parallel, Scope, UserTask
 from mendflow.core.model.ids import FlowName
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 
 
-async def start(domain: LocalDomain, body: Activity) -> str:
+async def start(domain: Domain, body: Activity) -> str:
     await domain.deploy(Flow(name=FlowName("f"), body=body))
     return (await domain.start("f", {}, who="me")).id
 
 
-async def test_a_removed_job_is_one_item_cancelled_with_the_reason_that_was_given(
-    domain: LocalDomain, pilot: Any
-) -> None:
+async def test_a_removed_job_is_one_item_cancelled_with_the_reason_that_was_given(domain: Domain, pilot: Any) -> None:
     body = Parallel(name="both", branches=(JobActivity(name="gpu", command="x"), JobActivity(name="cpu", command="y")))
     case = await start(domain, body)
     await domain.cancel(case, "gpu", who="me", reason="no such machine")
@@ -28,7 +26,7 @@ async def test_a_removed_job_is_one_item_cancelled_with_the_reason_that_was_give
     assert (count.cancelled, count.skipped, count.failed, count.waiting) == (1, 0, 0, 0)
 
 
-async def test_a_removed_task_keeps_the_reason_too(domain: LocalDomain) -> None:
+async def test_a_removed_task_keeps_the_reason_too(domain: Domain) -> None:
     case = await start(domain, UserTask(name="ask", role="pi", title="ok?"))
     await domain.cancel(case, "ask", who="me", reason="the pi is away")
     [item] = await domain.items(case)
@@ -36,13 +34,13 @@ async def test_a_removed_task_keeps_the_reason_too(domain: LocalDomain) -> None:
     assert (await domain.why(f"{case}:ask")).sentence == "ask was withdrawn: the pi is away"
 
 
-async def test_whoever_removes_without_a_word_is_named(domain: LocalDomain) -> None:
+async def test_whoever_removes_without_a_word_is_named(domain: Domain) -> None:
     case = await start(domain, JobActivity(name="a", command="x"))
     await domain.cancel(case, "a", who="ann")
     assert (await domain.why(f"{case}:a")).sentence == "a was cancelled before it began: removed by ann"
 
 
-async def test_a_task_past_its_deadline_has_failed_for_all_who_count(domain: LocalDomain) -> None:
+async def test_a_task_past_its_deadline_has_failed_for_all_who_count(domain: Domain) -> None:
     late = UserTask(name="ask", role="pi", title="too late?", deadline_ms=30)
     case = await start(domain, Scope(name="s", body=late, catches=(Catch(fault="deadline", body=Empty(name="e")),)))
     for _ in range(200):

@@ -27,7 +27,7 @@ from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns
 from mendflow.core.rules import CornerstoneConflict
 from mendflow.formats import xes
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 
 CONTEXT = {"context": Input(type="map", required=True)}
 
@@ -71,7 +71,7 @@ def rules_for(name: str, **conditions: str) -> RuleSet:
     return RuleSet(name=name, trees={ExceptionType.ABORT: {"a": RuleTree(rules, 1)}}, exlets=exlets)
 
 
-async def ran(domain: LocalDomain, pilot: Any, flow: Flow | None = None) -> str:
+async def ran(domain: Domain, pilot: Any, flow: Flow | None = None) -> str:
     made = flow or loop()
     await domain.deploy(made)
     case = (await domain.start(made.name, {}, who="me")).id
@@ -79,12 +79,12 @@ async def ran(domain: LocalDomain, pilot: Any, flow: Flow | None = None) -> str:
     return case
 
 
-async def decided(domain: LocalDomain, case: str) -> dict[str, DecisionView]:
+async def decided(domain: Domain, case: str) -> dict[str, DecisionView]:
     """The decisions about a case, by item."""
     return {str(each.item): each for each in await domain.decisions(DecisionQuery(case=case))}
 
 
-async def test_a_repair_is_told_with_its_trail_in_the_decision_and_in_why(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_repair_is_told_with_its_trail_in_the_decision_and_in_why(domain: Domain, pilot: Any) -> None:
     # EX-6
     await domain.put_rules(rules_for("f", again="fault.exit_code == 7"), who="ann")
     case = await ran(domain, pilot)
@@ -102,7 +102,7 @@ async def test_a_repair_is_told_with_its_trail_in_the_decision_and_in_why(domain
     assert (item.state, item.serial, len(item.attempts), str(item.job)) == ("completed", 1, 2, f"{case}/1")
 
 
-async def test_a_rule_is_added_for_the_case_at_hand_and_holds_at_once(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_rule_is_added_for_the_case_at_hand_and_holds_at_once(domain: Domain, pilot: Any) -> None:
     # EX-7
     await domain.put_rules(rules_for("f", again="fault.exit_code == 7"), who="ann")
     case = await ran(domain, pilot)
@@ -125,7 +125,7 @@ async def test_a_rule_is_added_for_the_case_at_hand_and_holds_at_once(domain: Lo
     assert {each.version for each in (await decided(domain, case)).values() if each.exlet} == {1}
 
 
-async def test_a_rule_that_would_change_a_cornerstone_is_refused_with_its_name(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_rule_that_would_change_a_cornerstone_is_refused_with_its_name(domain: Domain, pilot: Any) -> None:
     # EX-7
     await ran(domain, pilot)
     nine, seven = sorted(await domain.decisions(DecisionQuery()), key=lambda each: str(each.item), reverse=True)
@@ -143,7 +143,7 @@ async def test_a_rule_that_would_change_a_cornerstone_is_refused_with_its_name(d
     assert (await domain.rule_set("f")).version == 2
 
 
-async def test_a_rule_is_tried_on_past_failures_and_changes_nothing(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_rule_is_tried_on_past_failures_and_changes_nothing(domain: Domain, pilot: Any) -> None:
     # EX-7
     await domain.put_rules(rules_for("f", again="fault.exit_code == 7"), who="ann")
     for _ in range(3):
@@ -159,7 +159,7 @@ async def test_a_rule_is_tried_on_past_failures_and_changes_nothing(domain: Loca
     assert (await domain.rule_set("f")).version == 1
 
 
-async def test_what_another_rule_handled_is_told_apart_in_a_trial(domain: LocalDomain, pilot: Any) -> None:
+async def test_what_another_rule_handled_is_told_apart_in_a_trial(domain: Domain, pilot: Any) -> None:
     # EX-7
     await domain.put_rules(rules_for("f", again="fault.exit_code == 7"), who="ann")
     await ran(domain, pilot)
@@ -172,7 +172,7 @@ async def test_what_another_rule_handled_is_told_apart_in_a_trial(domain: LocalD
     assert (other.exlet, other.result, str(other.item)) == ("again", "recovered", "a[0]")
 
 
-async def test_a_passive_rule_is_recorded_and_does_nothing(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_passive_rule_is_recorded_and_does_nothing(domain: Domain, pilot: Any) -> None:
     # EX-7
     case = await ran(domain, pilot)
     seven = (await decided(domain, case))["a[0]"]
@@ -188,7 +188,7 @@ async def test_a_passive_rule_is_recorded_and_does_nothing(domain: LocalDomain, 
     assert (await domain.rule_sets())[1].passive_count == 1
 
 
-async def test_a_group_is_shown_with_samples_telling_values_and_conditions(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_group_is_shown_with_samples_telling_values_and_conditions(domain: Domain, pilot: Any) -> None:
     # EX-7
     await ran(domain, pilot)
     seven = (await decided(domain, "last"))["a[0]"]
@@ -199,7 +199,7 @@ async def test_a_group_is_shown_with_samples_telling_values_and_conditions(domai
     assert view.candidates[0].reason == "holds in 1 of 1"
 
 
-async def test_the_first_condition_that_is_proposed_is_the_narrowest(domain: LocalDomain, pilot: Any) -> None:
+async def test_the_first_condition_that_is_proposed_is_the_narrowest(domain: Domain, pilot: Any) -> None:
     # EX-7
     await ran(domain, pilot, loop(turns=1))
     alone = (await decided(domain, "last"))["a[0]"]
@@ -208,7 +208,7 @@ async def test_the_first_condition_that_is_proposed_is_the_narrowest(domain: Loc
     assert (await domain.failure(alone.group)).candidates[0].condition == "fault.exit_code == 7"
 
 
-async def test_every_version_of_the_rules_is_kept_and_can_be_restored(domain: LocalDomain) -> None:
+async def test_every_version_of_the_rules_is_kept_and_can_be_restored(domain: Domain) -> None:
     # EX-7
     await domain.put_rules(rules_for("f", again="true"), who="ann", note="first")
     await domain.put_rules(rules_for("f", stop="true"), who="bob", note="second", expected=1)
@@ -229,9 +229,7 @@ async def test_every_version_of_the_rules_is_kept_and_can_be_restored(domain: Lo
         await domain.rule_set("f", 9)
 
 
-async def test_a_rule_needs_an_exlet_that_is_there_and_something_that_it_is_for(
-    domain: LocalDomain, pilot: Any
-) -> None:
+async def test_a_rule_needs_an_exlet_that_is_there_and_something_that_it_is_for(domain: Domain, pilot: Any) -> None:
     await ran(domain, pilot)
     seven = (await decided(domain, "last"))["a[0]"]
     with pytest.raises(InvalidRequest, match="there is no exlet 'nothing'"):
@@ -244,7 +242,7 @@ async def test_a_rule_needs_an_exlet_that_is_there_and_something_that_it_is_for(
         await domain.try_rule(RuleSpec(condition="1 +", exlet="x", decision=seven.id))
 
 
-async def test_a_fault_pattern_is_an_exlet_by_its_name(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_fault_pattern_is_an_exlet_by_its_name(domain: Domain, pilot: Any) -> None:
     # FM-11
     pattern = FaultPattern(
         name="with-a-flag", does="Again, with a flag.", do=Primitive.RESUBMIT, settings={"env": {"MENDED": "yes"}}
@@ -263,7 +261,7 @@ async def test_a_fault_pattern_is_an_exlet_by_its_name(domain: LocalDomain, pilo
 
 
 async def test_one_history_has_engine_pilots_decisions_and_the_exlets_steps_in_order(
-    domain: LocalDomain, pilot: Any
+    domain: Domain, pilot: Any
 ) -> None:
     # EX-11
     await domain.put_rules(rules_for("f", again="fault.exit_code == 7"), who="ann")
@@ -282,7 +280,7 @@ async def test_one_history_has_engine_pilots_decisions_and_the_exlets_steps_in_o
     assert {entry.decision for entry in entries if entry.exlet} == {(await decided(domain, case))["a[0]"].id}
 
 
-async def test_the_history_has_what_people_did(domain: LocalDomain) -> None:
+async def test_the_history_has_what_people_did(domain: Domain) -> None:
     # EX-11
     flow = Flow(name=FlowName("ask"), body=UserTask(name="approve", role="editor"))
     await domain.deploy(flow)
@@ -305,7 +303,7 @@ async def test_the_history_has_what_people_did(domain: LocalDomain) -> None:
         await domain.history("none")
 
 
-async def test_levels_are_listed_and_drained(domain: LocalDomain, pilot: Any) -> None:
+async def test_levels_are_listed_and_drained(domain: Domain, pilot: Any) -> None:
     later = exlet(
         "later", PrimitiveStep(name="later", do=Primitive.RETRY_LATER, settings={"level": 2, "env": {"MENDED": "yes"}})
     )
@@ -328,7 +326,7 @@ async def test_levels_are_listed_and_drained(domain: LocalDomain, pilot: Any) ->
     assert (await domain.case(case)).status == "completed"
 
 
-async def test_nothing_stands_in_the_way_of_a_case_without_failures(domain: LocalDomain) -> None:
+async def test_nothing_stands_in_the_way_of_a_case_without_failures(domain: Domain) -> None:
     await domain.deploy(Flow(name=FlowName("calm"), body=Empty(name="nothing")))
     case = (await domain.start("calm", {}, who="me")).id
     assert [entry.what for entry in await domain.history(case)] == ["started", "completed"]
@@ -336,7 +334,7 @@ async def test_nothing_stands_in_the_way_of_a_case_without_failures(domain: Loca
     assert await domain.failures() == []
 
 
-async def test_a_secret_of_a_job_is_in_nothing_that_is_told_of_its_failure(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_secret_of_a_job_is_in_nothing_that_is_told_of_its_failure(domain: Domain, pilot: Any) -> None:
     # EX-6: neither in a decision, nor in a group, nor in the history or its XES, nor in a rule made of it
     secret = "hunter2"
     job = JobActivity(name="a", command="true", env={"ARCHIVE_PASSWORD": secret, "PLATE": "7"})
@@ -355,7 +353,7 @@ async def test_a_secret_of_a_job_is_in_nothing_that_is_told_of_its_failure(domai
     assert secret not in repr(told) + xes.log("f", [(await domain.case(case), history)])
 
 
-async def test_a_secret_is_hidden_wherever_a_context_has_one(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_secret_is_hidden_wherever_a_context_has_one(domain: Domain, pilot: Any) -> None:
     # EX-6: in what a job reports, leaves or throws, in what somebody says, in results of items before, and in lists
     secret = "hunter2"
     work = Sequence(name="s", body=(JobActivity(name="first", command="true"), JobActivity(name="a", command="true")))
@@ -380,7 +378,7 @@ async def test_a_secret_is_hidden_wherever_a_context_has_one(domain: LocalDomain
     assert secret not in repr([*told, await domain.notices(), await domain.why(case)])
 
 
-async def test_a_rule_on_trial_is_put_in_force_and_a_rule_is_taken_out_of_use(domain: LocalDomain, pilot: Any) -> None:
+async def test_a_rule_on_trial_is_put_in_force_and_a_rule_is_taken_out_of_use(domain: Domain, pilot: Any) -> None:
     # EX-7
     case = await ran(domain, pilot)
     nine = (await decided(domain, case))["a[1]"]
@@ -400,7 +398,7 @@ async def test_a_rule_on_trial_is_put_in_force_and_a_rule_is_taken_out_of_use(do
         await domain.retire_rule("f", RuleSelector(rule=7), who="eve")
 
 
-async def test_adding_in_earnest_what_is_on_trial_puts_that_rule_in_force(domain: LocalDomain, pilot: Any) -> None:
+async def test_adding_in_earnest_what_is_on_trial_puts_that_rule_in_force(domain: Domain, pilot: Any) -> None:
     # EX-7: it would stay on trial for ever beside its double
     nine = (await decided(domain, await ran(domain, pilot)))["a[1]"]
     wish = RuleSpec(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, decision=nine.id)

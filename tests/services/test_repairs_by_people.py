@@ -9,7 +9,7 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, RejectRequest, RepairRequest, RuleSpec
 from mendflow.core.model.rules import Rule, RuleSet, RuleTree
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from tests.services.test_repairs import TOUCH, decided
 
 
@@ -20,20 +20,20 @@ def triggered(name: str) -> RuleSet:
     )
 
 
-async def waiting_case(domain: LocalDomain) -> str:
+async def waiting_case(domain: Domain) -> str:
     await domain.deploy(
         Flow(name=FlowName("show"), body=UserTask(name="play", role="band"), inputs={"touched": Input()})
     )
     return (await domain.start("show", {}, who="me")).id
 
 
-async def settled(domain: LocalDomain, id: str) -> DecisionView:
+async def settled(domain: Domain, id: str) -> DecisionView:
     while (found := await domain.decision(id)).state == "running":
         await domain._server.clock.sleep(5)
     return found
 
 
-async def test_what_the_rules_know_is_listed_and_raised(domain: LocalDomain) -> None:
+async def test_what_the_rules_know_is_listed_and_raised(domain: Domain) -> None:
     # EX-9
     await domain.put_rules(triggered("show"), who="ann")
     case = await waiting_case(domain)
@@ -47,7 +47,7 @@ async def test_what_the_rules_know_is_listed_and_raised(domain: LocalDomain) -> 
     assert (await domain.case("last")).id == case
 
 
-async def test_an_unexpected_exception_suspends_the_case_until_somebody_mends_it(domain: LocalDomain) -> None:
+async def test_an_unexpected_exception_suspends_the_case_until_somebody_mends_it(domain: Domain) -> None:
     # EX-9
     await domain.put_rules(triggered("show"), who="ann")
     case = await waiting_case(domain)
@@ -66,7 +66,7 @@ async def test_an_unexpected_exception_suspends_the_case_until_somebody_mends_it
     assert (await domain.raise_trigger(case, "flood", who="bob")).exlet == "touch"
 
 
-async def test_why_says_what_a_suspended_case_waits_for_and_that_its_items_stand_still(domain: LocalDomain) -> None:
+async def test_why_says_what_a_suspended_case_waits_for_and_that_its_items_stand_still(domain: Domain) -> None:
     # EX-9
     case = await waiting_case(domain)
     await domain.raise_trigger(case, "flood", who="bob")
@@ -78,7 +78,7 @@ async def test_why_says_what_a_suspended_case_waits_for_and_that_its_items_stand
     assert within in (await domain.why(f"{case}:play")).facts
 
 
-async def test_the_history_tells_what_was_raised_when_it_was_and_the_repair_when_it_began(domain: LocalDomain) -> None:
+async def test_the_history_tells_what_was_raised_when_it_was_and_the_repair_when_it_began(domain: Domain) -> None:
     # EX-9
     await domain.put_rules(triggered("show"), who="ann")
     case = await waiting_case(domain)
@@ -95,7 +95,7 @@ async def test_the_history_tells_what_was_raised_when_it_was_and_the_repair_when
     assert told.index(said) < told.index(decision)
 
 
-async def test_a_repair_that_somebody_ordered_names_him_and_no_rule(domain: LocalDomain) -> None:
+async def test_a_repair_that_somebody_ordered_names_him_and_no_rule(domain: Domain) -> None:
     # EX-9
     await domain.put_rules(triggered("show"), who="ann")
     case = await waiting_case(domain)
@@ -110,7 +110,7 @@ async def test_a_repair_that_somebody_ordered_names_him_and_no_rule(domain: Loca
     assert [each.version for each in await domain.rule_versions("show")] == [1]
 
 
-async def test_a_group_that_waits_is_mended_by_a_rule_that_is_applied_now(domain: LocalDomain) -> None:
+async def test_a_group_that_waits_is_mended_by_a_rule_that_is_applied_now(domain: Domain) -> None:
     # EX-9
     await domain.put_rules(triggered("show"), who="ann")
     cases = [await waiting_case(domain) for _ in range(2)]
@@ -126,7 +126,7 @@ async def test_a_group_that_waits_is_mended_by_a_rule_that_is_applied_now(domain
     assert {(await domain.case(case)).status for case in cases} == {"running"}
 
 
-async def test_what_people_say_has_happened_is_grouped_by_what_they_say(domain: LocalDomain) -> None:
+async def test_what_people_say_has_happened_is_grouped_by_what_they_say(domain: Domain) -> None:
     # EX-9
     for said in ("flood", "quake", "flood"):
         await domain.raise_trigger(await waiting_case(domain), said, who="bob")
@@ -134,7 +134,7 @@ async def test_what_people_say_has_happened_is_grouped_by_what_they_say(domain: 
     assert groups == {"flood": 2, "quake": 1}
 
 
-async def test_a_worklet_that_was_chosen_wrongly_is_rejected_and_replaced(domain: LocalDomain) -> None:
+async def test_a_worklet_that_was_chosen_wrongly_is_rejected_and_replaced(domain: Domain) -> None:
     # EX-8
     for name in ("tent", "hall"):
         await domain.deploy(Flow(name=FlowName(name), body=UserTask(name=f"go-to-{name}", role="band")))
@@ -158,7 +158,7 @@ async def test_a_worklet_that_was_chosen_wrongly_is_rejected_and_replaced(domain
         await domain.reject_choice(RejectRequest(decision=chosen.id, exlet="tent"), who="bob")
 
 
-async def test_mending_with_steps_of_its_own_makes_one_version_that_says_what_was_added(domain: LocalDomain) -> None:
+async def test_mending_with_steps_of_its_own_makes_one_version_that_says_what_was_added(domain: Domain) -> None:
     # EX-9
     case = await waiting_case(domain)
     for _ in range(2):

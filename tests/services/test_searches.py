@@ -9,26 +9,24 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.views import CaseQuery, JobQuery
 from mendflow.core.query.literals import InvalidSearch
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from tests.services.conftest import HandPilot
 
 LOOP = ForEach(name="loop", items=[1, 2, 3, 4], body=JobActivity(name="a", command="true"), on_fault="finish")
 
 
 @pytest.fixture
-async def case(domain: LocalDomain) -> str:
+async def case(domain: Domain) -> str:
     await domain.deploy(Flow(name=FlowName("f"), body=LOOP))
     return (await domain.start("f", {}, who="ann")).id
 
 
-async def items(domain: LocalDomain, where: str, **more: Any) -> list[str]:
+async def items(domain: Domain, where: str, **more: Any) -> list[str]:
     found = await domain.find_jobs(JobQuery(where=where, order="id", **more))
     return [str(job.spec.item) for job in found.rows]
 
 
-async def test_a_job_that_its_pilot_has_not_begun_is_found_as_available(
-    domain: LocalDomain, pilot: Any, case: str
-) -> None:
+async def test_a_job_that_its_pilot_has_not_begun_is_found_as_available(domain: Domain, pilot: Any, case: str) -> None:
     pilot.state = "held"
     await pilot.sync(want=2)
     await pilot.sync()
@@ -40,7 +38,7 @@ async def test_a_job_that_its_pilot_has_not_begun_is_found_as_available(
     assert await items(domain, "state == 'available'") == ["a[2]", "a[3]"]
 
 
-async def test_a_job_is_of_whoever_started_its_case_unless_the_flow_says_whose_it_is(domain: LocalDomain) -> None:
+async def test_a_job_is_of_whoever_started_its_case_unless_the_flow_says_whose_it_is(domain: Domain) -> None:
     body = Sequence(
         name="s",
         body=(JobActivity(name="a", command="true"), JobActivity(name="b", command="true", owner="calibration")),
@@ -53,13 +51,13 @@ async def test_a_job_is_of_whoever_started_its_case_unless_the_flow_says_whose_i
     assert await items(domain, "attempts > 0", owner="calibration") == ["b"]
 
 
-async def test_a_condition_and_the_options_beside_it_hold_both(domain: LocalDomain, pilot: Any, case: str) -> None:
+async def test_a_condition_and_the_options_beside_it_hold_both(domain: Domain, pilot: Any, case: str) -> None:
     await pilot.sync(want=2)
     assert await items(domain, "attempts > 0 || item == 'a[3]'", state="available") == ["a[3]"]
     assert await items(domain, "attempts > 0", case=case, name="b") == []
 
 
-async def test_live_cases_are_found_by_how_far_they_have_come(domain: LocalDomain, pilot: Any, case: str) -> None:
+async def test_live_cases_are_found_by_how_far_they_have_come(domain: Domain, pilot: Any, case: str) -> None:
     await pilot.sync(want=1)
     await pilot.exchange({"a[0]": Outcome()})
     found = await domain.find_cases(CaseQuery(where="done == 1 && owner == 'ann' && status == 'running'"))
@@ -68,7 +66,7 @@ async def test_live_cases_are_found_by_how_far_they_have_come(domain: LocalDomai
     assert (await domain.count_jobs(JobQuery(), by="state")).counts == {"completed": 1, "available": 3}
 
 
-async def test_items_are_found_by_conditions_too(domain: LocalDomain, pilot: Any, case: str) -> None:
+async def test_items_are_found_by_conditions_too(domain: Domain, pilot: Any, case: str) -> None:
     await pilot.sync(want=1)
     await pilot.exchange({"a[0]": Outcome(outputs={"score": 3})})
     page = await domain.find_items(case, where="state == 'completed' && outputs.score > 2 && attempts == 1")
@@ -77,7 +75,7 @@ async def test_items_are_found_by_conditions_too(domain: LocalDomain, pilot: Any
         await domain.find_items(case, where="runtme > '1s'")
 
 
-async def test_pages_go_on_from_where_the_last_one_ended(domain: LocalDomain, case: str) -> None:
+async def test_pages_go_on_from_where_the_last_one_ended(domain: Domain, case: str) -> None:
     first = await domain.find_jobs(JobQuery(where="name == 'a'", order="-id", limit=3))
     second = await domain.find_jobs(JobQuery(where="name == 'a'", order="-id", limit=3, after=first.next))
     assert [str(job.spec.item) for job in (*first.rows, *second.rows)] == ["a[3]", "a[2]", "a[1]", "a[0]"]

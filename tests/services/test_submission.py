@@ -8,7 +8,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome, Submission
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="it ended with exit code 3"))
 
@@ -18,12 +18,12 @@ def flow(way: Submission) -> Flow:
     return Flow(name=FlowName("f"), body=Sequence(name="s", body=(first, JobActivity(name="then", command="true"))))
 
 
-async def status(domain: LocalDomain, case: str) -> str:
+async def status(domain: Domain, case: str) -> str:
     return (await domain.case(case)).status
 
 
 @pytest.mark.parametrize("way", [Submission.WAIT, Submission.POLL, Submission.NOTIFY])
-async def test_the_flow_goes_on_when_the_job_is_over(domain: LocalDomain, pilot: Any, way: Submission) -> None:
+async def test_the_flow_goes_on_when_the_job_is_over(domain: Domain, pilot: Any, way: Submission) -> None:
     # FM-5 FM-3: the same contract serves all of them
     await domain.deploy(flow(way))
     case = (await domain.start("f", {}, who="me")).id
@@ -38,7 +38,7 @@ async def test_the_flow_goes_on_when_the_job_is_over(domain: LocalDomain, pilot:
 
 
 @pytest.mark.parametrize("way", [Submission.WAIT, Submission.POLL, Submission.NOTIFY])
-async def test_a_failure_fails_the_flow(domain: LocalDomain, pilot: Any, way: Submission) -> None:
+async def test_a_failure_fails_the_flow(domain: Domain, pilot: Any, way: Submission) -> None:
     # FM-5
     await domain.deploy(flow(way))
     case = (await domain.start("f", {}, who="me")).id
@@ -51,7 +51,7 @@ async def test_a_failure_fails_the_flow(domain: LocalDomain, pilot: Any, way: Su
     assert view.fault.message == "it ended with exit code 3"
 
 
-async def test_the_flow_does_not_wait_for_a_forgotten_job(domain: LocalDomain, pilot: Any) -> None:
+async def test_the_flow_does_not_wait_for_a_forgotten_job(domain: Domain, pilot: Any) -> None:
     # FM-5
     await domain.deploy(flow(Submission.FORGET))
     case = (await domain.start("f", {}, who="me")).id
@@ -66,7 +66,7 @@ async def test_the_flow_does_not_wait_for_a_forgotten_job(domain: LocalDomain, p
 
 
 async def test_a_forgotten_job_is_still_known_after_its_case_is_over_and_the_server_restarted(
-    server: Any, domain: LocalDomain, pilot: Any, restart: Any
+    server: Any, domain: Domain, pilot: Any, restart: Any
 ) -> None:
     # FM-5
     await domain.deploy(flow(Submission.FORGET))

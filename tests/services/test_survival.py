@@ -12,7 +12,7 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.flow import Call, JobActivity
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import Put, Write, WriteConflict, WriteDone
@@ -44,7 +44,7 @@ async def test_a_disk_that_stays_full_is_tried_by_one_repairer_and_is_taken_up_a
     store = FullStore()
     server = server_on(store, tmp_path)
     await server.open()
-    domain = LocalDomain(server)
+    domain = Domain(server)
     case = await start(domain, named(JobActivity(name="a", command="x")))
     store.full = True
     with pytest.raises(StoreUnavailable):
@@ -69,19 +69,19 @@ async def test_a_wall_clock_that_was_set_back_while_the_server_was_away_is_survi
     first = server_on(store, tmp_path)
     first.clock = ahead
     await first.open()
-    case = await start(LocalDomain(first), named(JobActivity(name="a", command="x")))
+    case = await start(Domain(first), named(JobActivity(name="a", command="x")))
     await first.close()
     second = server_on(store, tmp_path)
     await second.open()
     assert second.clock.now() >= ahead.now() - 60_000
-    domain = LocalDomain(second)
+    domain = Domain(second)
     await HandPilot(domain).run_all(lambda spec: Outcome())
     assert (await domain.case(case)).status == "completed"
     await second.close()
 
 
 async def test_a_case_that_cannot_go_on_fails_and_no_other_does(
-    server: Server, domain: LocalDomain, pilot: Any, monkeypatch: pytest.MonkeyPatch
+    server: Server, domain: Domain, pilot: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad = await start(domain, named(JobActivity(name="a", command="x")))
     good = await start(domain, named(JobActivity(name="a", command="x")))
@@ -104,14 +104,14 @@ async def test_one_unreadable_document_does_not_keep_the_server_from_starting(tm
     store = MemoryStore()
     first = server_on(store, tmp_path)
     await first.open()
-    case = await start(LocalDomain(first), named(JobActivity(name="a", command="x")))
+    case = await start(Domain(first), named(JobActivity(name="a", command="x")))
     await first.close()
     await store.open()
     await store.write([Put("flow", "broken", b"{}", 0), Put("case", "odd", b'{"id": 5}', 0)])
     await store.close()
     second = server_on(store, tmp_path)
     await second.open()
-    domain = LocalDomain(second)
+    domain = Domain(second)
     assert [flow.name for flow in await domain.flows()] == ["f"]
     await HandPilot(domain).run_all(lambda spec: Outcome())
     assert (await domain.case(CaseId(case))).status == "completed"
@@ -119,7 +119,7 @@ async def test_one_unreadable_document_does_not_keep_the_server_from_starting(tm
 
 
 async def test_a_flow_that_calls_itself_without_end_fails_and_fills_nothing(
-    server: Server, domain: LocalDomain, monkeypatch: pytest.MonkeyPatch
+    server: Server, domain: Domain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mendflow.services.cases.called_cases.LEVELS_MAX", 8)
     case = await start(domain, named(Call(name="again", flow="f")))

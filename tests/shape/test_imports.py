@@ -11,14 +11,13 @@ from tests.shape.source import PACKAGE, Place, listed, python_files
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "core": frozenset({"mendflow.core", "msgspec", "cel_expr_python", "lxml", "re2"}),
-    "formats": frozenset({"mendflow.formats", "mendflow.core", "mendflow.lazy", "msgspec", "yaml", "lxml"}),
+    "formats": frozenset({"mendflow.formats", "mendflow.lazy", "mendflow.core", "msgspec", "yaml", "lxml"}),
     "stores": frozenset({"mendflow.stores", "mendflow.core", "msgspec", "aiohttp", "psycopg"}),
     "batch": frozenset({"mendflow.batch", "mendflow.core", "msgspec", "psij"}),
     "pages": frozenset({"mendflow.pages", "mendflow.core", "msgspec"}),
     "services": frozenset({"mendflow.services", "mendflow.core", "mendflow.stores.contract", "msgspec"}),
     "event_loop": frozenset({"uvloop"}),
     "lazy": frozenset(),
-    "local_pilot": frozenset(),
     "reporting": frozenset({"msgspec"}),
     "transfer": frozenset({"mendflow.transfer", "mendflow.core", "fsspec", "msgspec"}),
     "pilot": frozenset(
@@ -49,6 +48,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.formats",
             "mendflow.lazy",
             "mendflow.pilot.environment",
+            "mendflow.pilot.launch",
             "mendflow.pilot.main",
             "mendflow.pilot.slot.memory",
             "mendflow.pilot.options",

@@ -186,7 +186,7 @@ def a_server_that_starts_again_gives_nobody_a_fresh_term(patch: Patch) -> None:
 
 @mutant(first_seed=47)
 def a_slot_does_not_look_at_the_lease(patch: Patch) -> None:
-    patch.setattr(LeaseClock, "over", lambda self, now: False)
+    patch.setattr(LeaseClock, "is_over", lambda self, now: False)
     patch.setattr(LeaseClock, "stop_at", 2**50)
 
 

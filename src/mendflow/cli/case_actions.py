@@ -10,7 +10,7 @@ from mendflow.cli.deployment import deploy as give_flow
 from mendflow.cli.flow_files import is_flow_file, load_one
 from mendflow.cli.inputs import json_or_text, read_inputs, upload_inputs
 from mendflow.cli.options import CaseArgument, Inputs, InputsFile, complete_from_server
-from mendflow.cli.printing import print_json, say
+from mendflow.cli.printing import print_answer, print_json, say
 from mendflow.client import Client
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
@@ -78,7 +78,7 @@ def start(
     file = load_one(flow) if is_flow_file(flow) else None
 
     async def begin(client: Client) -> CaseView:
-        meant = file or await _deploy_if_file(client, flow)
+        meant = file or await _deployed_flow(client, flow)
         values = read_inputs(meant.inputs, input or [], inputs, flow=str(meant.name))
         if file is not None:
             await give_flow(client, file)
@@ -86,10 +86,7 @@ def start(
         return await client.start(meant.name, kept, cache_from=cache_from, key=key, notify=notify)
 
     view = context.run(begin)
-    if context.json:
-        print_json(view)
-    else:
-        say(f"{view.id} started; see it with mendflow watch {view.id}")
+    print_answer(context.json, view, f"{view.id} started; see it with mendflow watch {view.id}")
 
 
 @app.command("suspend")
@@ -157,10 +154,7 @@ def _apply(
     context: CommandContext, change: Callable[[Client], Awaitable[CaseView]], sentence: Callable[[CaseView], str]
 ) -> None:
     view = context.run(change)
-    if context.json:
-        print_json(view)
-    else:
-        say(sentence(view))
+    print_answer(context.json, view, sentence(view))
 
 
 def _subject_text(item: str, done: str) -> Callable[[CaseView], str]:
@@ -168,7 +162,7 @@ def _subject_text(item: str, done: str) -> Callable[[CaseView], str]:
     return lambda view: f"item {item} of {view.id} {done}" if item else f"{view.id} {done}"
 
 
-async def _deploy_if_file(client: Client, name: str) -> Flow:
+async def _deployed_flow(client: Client, name: str) -> Flow:
     found = (await client.flow(name)).flow
     if found is None:
         raise NotFound(f"no flow {name} is deployed; deploy it with mendflow flows deploy FILE")

@@ -120,7 +120,6 @@ ELSEWHERE: Final[dict[str, str]] = {
     "top": "to watch all servers: mendflow admin top",
     "trigger": "to start a case: mendflow start FLOW; to raise an exception: mendflow raise CASE TRIGGER",
     "validate": "to report the problems of a flow file: mendflow check FLOW",
-    "version": "to print the version: mendflow --version",
     "workers": "to list the pilots: mendflow pilots",
 }
 """Words that other tools use, and those of ours that stand in a group: what to type instead."""

@@ -7,7 +7,7 @@ import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
-from mendflow.cli.printing import print_json, print_table, say
+from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.client.files import digest_of
 from mendflow.core.data.paths import logical_name
 from mendflow.core.model.data import LogicalFile, Replica
@@ -160,10 +160,7 @@ def _pairs(given: list[str]) -> dict[str, str]:
 def remove(context: CommandContext, name: NameArgument) -> None:
     """Remove a logical file from the catalogue. Its replicas are not deleted."""
     removed = context.run(lambda client: client.remove_data(name))
-    if context.json:
-        print_json(removed)
-    else:
-        say(f"{removed.name} is removed from the catalogue; its replicas are not deleted")
+    print_answer(context.json, removed, f"{removed.name} is removed from the catalogue; its replicas are not deleted")
 
 
 @data.command("add-replica")

@@ -9,7 +9,7 @@ import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
-from mendflow.cli.printing import print_json, print_table, say, state_text
+from mendflow.cli.printing import print_answer, print_json, print_table, say, state_text
 from mendflow.client import Client
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.data_sets import DataSetView
@@ -186,10 +186,7 @@ def retry(
             f"{batch!r} is no batch; give GATHERING/NUMBER, as mendflow data sets batches {name} shows it"
         )
     view = context.run(lambda client: client.retry_batch(name, gathering, int(number)))
-    if context.json:
-        print_json(view)
-    else:
-        say(f"{batch} is tried again, for the {view.attempt}. time")
+    print_answer(context.json, view, f"{batch} is tried again, for the {view.attempt}. time")
 
 
 @sets.command("wait")

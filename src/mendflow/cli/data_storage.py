@@ -7,7 +7,7 @@ import typer
 from msgspec.structs import replace
 
 from mendflow.cli.command_context import CommandContext, with_context
-from mendflow.cli.printing import print_json, print_table, say
+from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.core.data.elements import normalize_element
 from mendflow.core.data.name_mapping import place_of
 from mendflow.core.data.paths import logical_name
@@ -124,10 +124,7 @@ def add(
 def remove(context: CommandContext, element: ElementArgument) -> None:
     """Remove a storage element. Its files are not deleted, but no longer found."""
     removed = context.run(lambda client: client.remove_element(element))
-    if context.json:
-        print_json(removed)
-    else:
-        say(f"{removed.name} is removed; its files are not deleted")
+    print_answer(context.json, removed, f"{removed.name} is removed; its files are not deleted")
 
 
 @storage.command("place")
@@ -156,7 +153,4 @@ def rules(
     found = context.run(lambda client: client.element(element))
     if found.rules is None:
         raise NotFound(f"{element} has no rules: a name lies at {found.url} followed by the name")
-    if context.json:
-        print_json(found.rules)
-    else:
-        say((write_cms(found.rules) if cms else write_name_rules(found.rules)).rstrip())
+    print_answer(context.json, found.rules, (write_cms(found.rules) if cms else write_name_rules(found.rules)).rstrip())

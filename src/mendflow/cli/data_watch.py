@@ -6,7 +6,7 @@ import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.data_sets import open_sets, warn_if_new
-from mendflow.cli.printing import print_json, print_table, say
+from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.client import Client
 from mendflow.core.model.data_sets import FolderWatch, WatchView
 from mendflow.core.model.errors import InvalidRequest
@@ -89,10 +89,7 @@ def remove(
 ) -> None:
     """Stop watching a folder; files that were found stay in their data set."""
     view = context.run(lambda client: client.remove_watch(name))
-    if context.json:
-        print_json(view)
-    else:
-        say(f"{view.watch.name} is removed")
+    print_answer(context.json, view, f"{view.watch.name} is removed")
 
 
 def _time(text: str, option: str) -> int:

@@ -8,7 +8,7 @@ import typer
 from mendflow.cli.flow_files import load_one
 from mendflow.cli.options import Json
 from mendflow.cli.output_paths import check_file
-from mendflow.cli.printing import print_json, say
+from mendflow.cli.printing import print_answer
 from mendflow.cli.summary import relative
 from mendflow.core.engine.plan import Plan, compile_flow, walk_activities, work_below
 from mendflow.core.model.flow import Flow, JobActivity
@@ -42,10 +42,7 @@ def graph(
     check_file("--out", path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page_of(loaded), encoding="utf-8")
-    if json:
-        print_json({**parts_of(plan), "page": str(path)})
-    else:
-        say(f"drawn: {relative(path)} ({_jobs(loaded)})")
+    print_answer(json, {**parts_of(plan), "page": str(path)}, f"drawn: {relative(path)} ({_jobs(loaded)})")
 
 
 def parts_of(plan: Plan) -> dict[str, Value]:

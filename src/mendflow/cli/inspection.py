@@ -186,16 +186,16 @@ async def _show_until_end(client: Client, case: str, *, quiet: bool, patience_s:
     return ended
 
 
-async def _ask_with_retry(target: ServerTarget, context: Callable[[Client], Awaitable[T]]) -> T:
+async def _ask_with_retry(target: ServerTarget, question: Callable[[Client], Awaitable[T]]) -> T:
     """Ask, and if the server that ran on the folder has ended just then, ask the folder."""
     try:
         async with connect(target) as client:
-            return await context(client)
+            return await question(client)
     except Unreachable:
         if target.server:
             raise
     async with connect(target) as client:
-        return await context(client)
+        return await question(client)
 
 
 async def _job_id(client: Client, subject: str) -> str:

@@ -44,7 +44,7 @@ class LocalCluster:
 
     def __init__(self, client: Client, alarm: asyncio.Event) -> None:
         self.client = client
-        self.leave: Callable[[], Awaitable[None]] = _no_leave
+        self.leave: Callable[[], Awaitable[None]] = _do_nothing
         self.has_left = False
         self._alarm = alarm
         self._trouble = ""
@@ -84,7 +84,7 @@ async def start_local_cluster(
         yield cluster
 
 
-async def _no_leave() -> None: ...
+async def _do_nothing() -> None: ...
 
 
 async def _start_server(

@@ -99,6 +99,8 @@ def command() -> Any:
 
 
 def main(args: list[str] | None = None) -> NoReturn:
+    if args == ["version"]:
+        args = ["--version"]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a crash

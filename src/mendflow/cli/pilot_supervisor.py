@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mendflow.pilot.agent.orphan import OrphanPilot
-from mendflow.wiring import STOP_PILOT_S, LocalPilot, RunningServer, start_pilot
+from mendflow.pilot.launch import STOP_PILOT_S, LocalPilot, start_pilot
+from mendflow.wiring import RunningServer
 
 ORPHAN_MS = 60_000
 """A pilot whose server was killed is of no use to anybody after a while."""

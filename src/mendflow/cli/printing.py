@@ -43,6 +43,14 @@ def say(text: str | Text = "", *, err: bool = False) -> None:
     console(err=err).print(text, soft_wrap=True)
 
 
+def print_answer(json: bool, value: object, sentence: str | Text) -> None:
+    """What a command gives back: the value for a program, a sentence for a person."""
+    if json:
+        print_json(value)
+    else:
+        say(sentence)
+
+
 def state_text(state: str) -> Text:
     return Text(state, style=STYLES.get(state, ""))
 

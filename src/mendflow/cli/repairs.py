@@ -11,7 +11,7 @@ from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.inputs import json_or_text
 from mendflow.cli.options import CaseArgument, complete_from_server
 from mendflow.cli.output_paths import check_file
-from mendflow.cli.printing import STYLES, print_json, print_table, say
+from mendflow.cli.printing import STYLES, print_answer, print_json, print_table, say
 from mendflow.cli.repair_trails import trial_text
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_trees import shown_name
@@ -236,10 +236,7 @@ def reject(
 
 
 def _say_decision(context: CommandContext, decision: DecisionView) -> None:
-    if context.json:
-        print_json(decision)
-    else:
-        say(decided_text(decision))
+    print_answer(context.json, decision, decided_text(decision))
 
 
 def decided_text(decision: DecisionView) -> str:

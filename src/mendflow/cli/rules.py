@@ -12,7 +12,7 @@ from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.failures import is_group
 from mendflow.cli.groups import take
 from mendflow.cli.options import complete_from_server, complete_words, one_of
-from mendflow.cli.printing import print_json, print_table, say
+from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.cli.problems import show_problems
 from mendflow.cli.rule_files import check_ending, dump, exlet_of, load, problems_of
 from mendflow.cli.rule_trees import show_set, shown_name
@@ -273,10 +273,7 @@ def retire(
 
 
 def _say_changed(context: CommandContext, changed: RuleChange, word: str) -> None:
-    if context.json:
-        print_json(changed)
-    else:
-        say(f"{_named(changed)} {word}: version {changed.version}")
+    print_answer(context.json, changed, f"{_named(changed)} {word}: version {changed.version}")
 
 
 def _named(rule: RuleAddition | RuleChange) -> str:

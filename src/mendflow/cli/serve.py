@@ -95,7 +95,10 @@ def serve(
     alert: Annotated[
         list[str] | None,
         typer.Option(
-            "--alert", metavar="NAME=VALUE", help="The limit of an alert; see docs/monitoring.md.", show_default=False
+            "--alert",
+            metavar="NAME=VALUE",
+            help="The limit of an alert; see docs/do/monitoring.md.",
+            show_default=False,
         ),
     ] = None,
     webhooks_to_private: Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
-from mendflow.cli.printing import print_json, print_table, say
+from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.core.model.sites import SiteView
 from mendflow.formats.sites import load_site
 from mendflow.pages.formatting import short_time_text
@@ -133,7 +133,4 @@ def remove(
 
 
 def _print_view(context: CommandContext, view: SiteView, what: str) -> None:
-    if context.json:
-        print_json(view)
-    else:
-        say(f"{view.site.name} {what}")
+    print_answer(context.json, view, f"{view.site.name} {what}")

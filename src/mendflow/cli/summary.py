@@ -184,7 +184,7 @@ def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
         say(f"  and {len(failed) - FAILURES_SHOWN:,} more: mendflow items {case.id} --state failed")
     if failed:
         again = source or f"mendflow rerun {case.id} --from-failed (with --flow FILE, if you change the flow)"
-        say(f"next: mendflow why {_print_log_tail(case.id, failed[0])}, or put it right and {again}")
+        say(f"next: mendflow why {_quoted_subject(case.id, failed[0])}, or put it right and {again}")
 
 
 def _ended_the_case(case: CaseView, item: ItemView) -> bool:
@@ -193,7 +193,7 @@ def _ended_the_case(case: CaseView, item: ItemView) -> bool:
     return fault is not None and own is not None and (own.name, own.message) == (fault.name, fault.message)
 
 
-def _print_log_tail(case: str, item: ItemView) -> str:
+def _quoted_subject(case: str, item: ItemView) -> str:
     subject = f"{case}:{item.item}"
     return f"'{subject}'" if set(subject) & set("[]* $") else subject
 

@@ -8,7 +8,7 @@ import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
-from mendflow.cli.printing import print_json, print_table, say
+from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.client import Client
 from mendflow.core.model.alerts import (
     DEFAULT_NOTIFICATION_KINDS,
@@ -78,10 +78,7 @@ def add(
 def remove(context: CommandContext, webhook: HookArgument) -> None:
     """Remove a webhook."""
     view = context.run(lambda client: client.remove_webhook(webhook))
-    if context.json:
-        print_json(view)
-    else:
-        say(f"{view.id} is removed")
+    print_answer(context.json, view, f"{view.id} is removed")
 
 
 @webhooks.command("test")
@@ -89,10 +86,7 @@ def remove(context: CommandContext, webhook: HookArgument) -> None:
 def test(context: CommandContext, webhook: HookArgument) -> None:
     """Send a test notification to a webhook."""
     view = context.run(lambda client: client.try_webhook(webhook))
-    if context.json:
-        print_json(view)
-    else:
-        say(view.message)
+    print_answer(context.json, view, view.message)
     if not view.ok:
         raise typer.Exit(1)
 

@@ -1,1 +1,1 @@
-"""HTTP: the face of a domain to people, programs and pilots."""
+"""The HTTP server of a domain, for people, programs and pilots."""

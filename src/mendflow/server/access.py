@@ -1,9 +1,9 @@
-"""Who may ask what.
+"""Access control: which requests the server admits.
 
-Safe without being configured: with no tokens the server listens on loopback only and turns away what a web page in
-the user's browser could send. With tokens, each request names one; a token is known here by its SHA-256 alone, so
-neither the file, nor memory, nor a log can give it away; and how long the look-up of a hash takes tells a guesser
-nothing of the token."""
+It is safe without configuration: with no tokens the server listens on loopback only and refuses requests that a web
+page in the user's browser could send. With tokens, every request has to carry one. The server keeps only the SHA-256 of
+each token, so neither the token file, nor memory, nor a log can leak it, and the time that the look-up of a hash takes
+tells an attacker nothing about the token."""
 
 import hashlib
 import ipaddress
@@ -43,7 +43,8 @@ ROLE_RULE = "use small letters, digits, -"
 
 
 class AccessToken(msgspec.Struct, frozen=True):
-    """A token as the server knows it. Roles beside the six of ours are people's, for tasks."""
+    """A token as the server knows it. Besides the six built-in roles a token may have roles of its own, for user
+    tasks."""
 
     name: str
     roles: frozenset[str]
@@ -66,7 +67,7 @@ def token_hash(token: str) -> str:
 
 
 def single_token(token: str) -> list[AccessToken]:
-    """The tokens of a server that has one for everything; none if it is empty."""
+    """The tokens of a server that accepts one token for everything; none if `token` is empty."""
     return [AccessToken("admin", frozenset({ADMIN}), token_hash(token))] if token else []
 
 
@@ -90,7 +91,8 @@ def load_tokens(path: str | Path) -> list[AccessToken]:
 
 
 def read_tokens(text: str, source: str = "tokens") -> list[AccessToken]:
-    """One token a line: NAME ROLE[,ROLE...] SHA256-OF-THE-TOKEN. Empty lines and lines from `#` on are passed over."""
+    """Read a token file. Each line is NAME ROLE[,ROLE...] SHA256-OF-THE-TOKEN; empty lines and comments after `#` are
+    ignored."""
     tokens: dict[str, AccessToken] = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()
@@ -124,7 +126,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_binding(host: str, tokens: Sequence[AccessToken]) -> None:
-    """Refuse to listen where strangers can reach an open server."""
+    """Refuse to listen on a public address without a token."""
     if not tokens and not is_loopback(host):
         raise Forbidden(
             f"will not listen on {host or 'all addresses'} without a token: whoever reaches this address could run"
@@ -134,10 +136,11 @@ def check_binding(host: str, tokens: Sequence[AccessToken]) -> None:
 
 
 class AccessControl:
-    """Admits requests. With tokens, by token and role; without, whoever is on this machine and is no web page."""
+    """Admits requests: by token and role if there are tokens, otherwise from this machine only and not from web
+    pages."""
 
     def __init__(self, tokens: Iterable[AccessToken] = (), *, servers_token: str = "") -> None:
-        """`servers_token` is what other servers on the same store show; empty: there are none."""
+        """`servers_token` is the token that the other servers on the same store send; empty if there are none."""
         self._servers_sha256 = token_hash(servers_token) if servers_token else ""
         self.tokens = list(tokens)
         self._principals = {token.sha256: Principal(token.name, token.roles) for token in self.tokens}
@@ -168,8 +171,8 @@ class AccessControl:
         return self._principals.get(_sha256_of(authorization))
 
     def is_forwarded(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
-        """Whether another server passes on what it was asked. Only a server can say so; what the caller may do is
-        asked here once more, by the caller's own token."""
+        """Whether another server forwarded this request. Only a server's token can say so; the caller's own token is
+        checked again here."""
         shown = _access_headers(headers).get(FORWARDED_HEADER)
         return shown is not None and self._admit_peer(shown) is _PEER
 
@@ -186,8 +189,8 @@ def _sha256_of(authorization: bytes) -> str:
 
 
 def _access_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """The headers that decide. One that is sent twice could mean one thing to us and another to whoever stands before
-    us, so it is refused."""
+    """The headers that access is decided by. A header that is sent twice is refused: a proxy in front of this server
+    could read the other value."""
     sent: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in _ACCESS_HEADERS:
@@ -226,7 +229,8 @@ def is_allowed(roles: frozenset[str], method: str, path: str) -> bool:
 
 
 def _normalized_path(path: str) -> str:
-    """The path as whoever finds its route reads it, to whom `//engines/` is `/engines`: both must mean the same."""
+    """The path as the router reads it: `//engines/` is the same route as `/engines`, so both must need the same
+    roles."""
     return _SLASHES.sub("/", path).rstrip("/") or "/" if "//" in path or path.endswith("/") else path
 
 
@@ -264,7 +268,7 @@ def _admit_local(method: str, sent: dict[bytes, bytes]) -> Principal:
 
 @lru_cache(maxsize=64)
 def _names_loopback(host: str) -> bool:
-    """Kept, because every exchange of every pilot asks it of the same few names."""
+    """Cached, because every exchange of every pilot asks for the same few host names."""
     return is_loopback(_hostname(host))
 
 

@@ -1,11 +1,11 @@
-"""The HTTP face of one domain.
+"""The HTTP application of one domain.
 
-One gate stands before everything: it knows the caller or turns the request away. Behind it the pilots' exchange goes
-straight to its handler, and all else to the routes."""
+Access control comes first: it identifies the caller or refuses the request. Then the exchange of pilots goes straight
+to its handler, and everything else to the routes."""
 
 import asyncio
 from functools import cache, partial
-from typing import Any, cast
+from typing import cast
 
 from litestar import Litestar, Router
 from litestar.di import Provide
@@ -51,25 +51,25 @@ from mendflow.services.api.domain import Domain
 from mendflow.services.messaging.contracts import SoapGateway
 
 JSON_BYTES_MAX = 16 << 20
-ROUTES: list[Any] = [
-    *about.ROUTES,
-    *metrics.ROUTES,
-    *flows.ROUTES,
-    *cases.ROUTES,
-    *events.ROUTES,
-    *jobs.ROUTES,
-    *alerts.ROUTES,
-    *notifications.ROUTES,
-    *tasks.ROUTES,
-    *files.ROUTES,
-    *data.ROUTES,
-    *rules.ROUTES,
-    *repairs.ROUTES,
-    *history.ROUTES,
-    *archives.ROUTES,
-    *engines.ROUTES,
-    *sites.ROUTES,
-    *data_sets.ROUTES,
+ROUTES: list[Router] = [
+    about.ROUTES,
+    metrics.ROUTES,
+    flows.ROUTES,
+    cases.ROUTES,
+    events.ROUTES,
+    jobs.ROUTES,
+    alerts.ROUTES,
+    notifications.ROUTES,
+    tasks.ROUTES,
+    files.ROUTES,
+    data.ROUTES,
+    rules.ROUTES,
+    repairs.ROUTES,
+    history.ROUTES,
+    archives.ROUTES,
+    engines.ROUTES,
+    sites.ROUTES,
+    data_sets.ROUTES,
 ]
 METRICS_PATH = f"{API}/metrics"
 USUAL_METRICS_PATH = "/metrics"
@@ -77,7 +77,7 @@ USUAL_METRICS_PATH = "/metrics"
 
 
 class Api(Litestar):
-    """The application with its gate."""
+    """The application with access control in front."""
 
     access: AccessControl
     exchange: PilotExchangeHandler
@@ -93,11 +93,11 @@ class Api(Litestar):
         self, scope: Scope | LifeSpanScope, receive: Receive | LifeSpanReceive, send: Send | LifeSpanSend
     ) -> None:
         if scope["type"] == ScopeType.HTTP:
-            await self._gate(cast(HTTPScope, scope), cast(Receive, receive), cast(Send, send))
+            await self._admit_and_answer(cast(HTTPScope, scope), cast(Receive, receive), cast(Send, send))
         else:
             await super().__call__(scope, receive, send)
 
-    async def _gate(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    async def _admit_and_answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         if scope["path"] == USUAL_METRICS_PATH:
             scope["path"] = METRICS_PATH
         try:
@@ -138,7 +138,8 @@ class Api(Litestar):
             await super().__call__(scope, left, send)
 
     async def _forward_or_keep(self, scope: HTTPScope, receive: Receive, send: Send) -> Receive | None:
-        """What is left to be received of a request that this server answers itself."""
+        """Forward the request to another server, or return the receive function for the handler that answers it
+        here."""
         if self.case_forwarder is None:
             return receive
         try:
@@ -156,8 +157,8 @@ class Api(Litestar):
         return None
 
     async def stop(self, grace_s: float) -> None:
-        """End what would stay open: event streams at once, held exchanges after a grace. Whatever else is cancelled
-        from now on is told why."""
+        """End what would stay open: event streams at once, held exchanges after a grace period. Requests that are
+        cancelled from now on are answered with the reason."""
         self.stopping = True
         self.open_requests.end_all()
         await self.exchange.stop(grace_s)
@@ -175,9 +176,9 @@ def create_app(
     url: str = "",
     file_bytes_max: int = files.FILE_BYTES_MAX,
 ) -> Api:
-    """`let_go` asks the domain to answer held exchanges at once: those of a pilot, or all (None). `peer` answers the
-    other servers on the same store, if there may be some; `where` knows where cases live, and `passing` asks there.
-    `office` serves those who come with SOAP; `url` is the address that they are told."""
+    """`let_go` tells the domain to answer held exchanges at once: those of one pilot, or all (None). `peer` answers the
+    other servers on the same store, if there may be some; `homes` finds the server of a case, and `peer_requests`
+    forwards requests to it. `gateway` answers SOAP requests; `url` is the address that SOAP callers are given."""
     open_requests = OpenRequests()
     provided = parameters.dependencies(domain, open_requests)
     described = cache(lambda: describe(ROUTES, provided))

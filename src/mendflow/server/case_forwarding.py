@@ -1,8 +1,9 @@
-"""Any server serves any case: what is asked about a case that lives on another server is passed on to its home.
+"""Any server can be asked about any case: a request about a case of another server is forwarded to that server, the
+case's home.
 
-A request about one case names it in its path, its query or its body. Nobody is passed on twice: the home itself knows
-best whether the case is there, and says so if it is not; then whoever passed it on looks afresh, once. What is over has
-no home, and is told from the store by whoever is asked."""
+A request about one case names it in its path, its query or its body. No request is forwarded twice: if the home answers
+that the case is not there, the server that forwarded it looks up the home again, once. A case that has ended has no
+home; any server reads it from the store."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -38,7 +39,7 @@ Newest = Callable[[], Awaitable[str]]
 
 
 class CaseHomeLookup(Protocol):
-    """Where a case is decided about."""
+    """Finds the server that decides about a case."""
 
     @property
     def id(self) -> str: ...
@@ -50,7 +51,7 @@ class CaseHomeLookup(Protocol):
 
 
 class CaseForwarder:
-    """`newest` names the case that `last` means."""
+    """Forwards requests to the homes of their cases. `newest` names the case that `last` means."""
 
     def __init__(
         self,
@@ -67,8 +68,8 @@ class CaseForwarder:
         self._bytes_max = bytes_max
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, *, again: bool) -> Receive | None:
-        """Answer what another server is to be asked for. Otherwise: what is left to be received by whoever answers it
-        here. `again`: another server has passed it on to this one."""
+        """Answer a request that belongs to another server. Otherwise return the receive function for the handler that
+        answers it here. `again`: another server has forwarded the request to this one."""
         named_by = SUBJECT_IN_BODY.get(scope["path"].removeprefix(API)) if scope["method"] == "POST" else None
         body = await read_body(receive, self._bytes_max) if named_by is not None else None
         subject = subject_of(scope) if body is None or named_by is None else named_by(body)
@@ -84,7 +85,7 @@ class CaseForwarder:
         return await self._forward(home, subject, scope, receive, send, body)
 
     async def _home(self, subject: str, *, again: bool, afresh: bool = False) -> str | None:
-        """The other server that is to be asked about it; None: this one."""
+        """The other server to forward the request to; None if this one answers."""
         homes = self._homes
         if not subject:
             return None
@@ -131,7 +132,7 @@ class CaseForwarder:
         *,
         elsewhere_too: bool,
     ) -> bool:
-        """Tell the answer of that server; false if it says that this is not for it."""
+        """Relay the answer of that server; false if it says that the case is not there."""
         relay = ResponseRelay(send)
         try:
             async with self._peer_requests.open_request(server, scope, body) as response:
@@ -150,8 +151,8 @@ class CaseForwarder:
 
 
 class ResponseRelay:
-    """An answer on its way. One that is lost in the middle cannot be told otherwise any more: a stream of events just
-    ends, and is taken up again by whoever reads it; anything else is cut."""
+    """An answer that is being relayed. Once it has begun, a lost connection cannot be turned into an error any more: an
+    event stream just ends, and its reader reconnects; anything else is cut off."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -180,7 +181,7 @@ class ResponseRelay:
 async def relay_until_disconnect(
     receive: Receive, relay: Coroutine[Any, Any, None], open_requests: OpenRequests
 ) -> None:
-    """Tell as long as somebody listens, and this server is not about to stop."""
+    """Relay until the caller disconnects or this server begins to stop."""
     told = asyncio.ensure_future(relay)
     gone = asyncio.ensure_future(_wait_for_disconnect(receive))
     try:
@@ -201,8 +202,8 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 
 def subject_of(scope: HTTPScope) -> str:
-    """What a request is about: a case, or something that is named after one; empty if it is about all or none. Messages
-    for a flow are about the tree that its cases belong to."""
+    """The case that a request is about, or the id of something that is named after a case; empty if it is about all
+    cases or none. Messages for a flow are about the tree that the flow's cases belong to."""
     if scope["path"].startswith(FLOW_MESSAGES):
         return str(endpoint_of(scope["path"].removeprefix(FLOW_MESSAGES).partition("/")[0]))
     words = scope["path"].removeprefix(API).strip("/").split("/")
@@ -217,7 +218,7 @@ def subject_of(scope: HTTPScope) -> str:
 
 
 def _write_case_name(scope: HTTPScope, case: str) -> None:
-    """Write a case's own name where the request says `last`: the other server may take another one for the last."""
+    """Replace `last` in the request by the case's id: the other server may know a different last case."""
     before, after = f"/{LAST}", f"/{quote(case, safe='')}"
     if before in scope["path"]:
         scope["path"] = scope["path"].replace(before, f"/{case}", 1)
@@ -227,7 +228,7 @@ def _write_case_name(scope: HTTPScope, case: str) -> None:
 
 
 def _subject_in_field(name: str, body: bytes) -> str:
-    """What a body names. One that cannot be read is refused by whoever is asked here."""
+    """The case that the body names. A body that cannot be read is left to the handler here, which refuses it."""
     try:
         said = msgspec.json.decode(body, type=dict[str, Any]).get(name, "")
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -236,7 +237,7 @@ def _subject_in_field(name: str, body: bytes) -> str:
 
 
 def _subject_in_soap(body: bytes) -> str:
-    """The job that a request to the port of jobs is about; one that is to be taken has no id yet."""
+    """The job that a request to the SOAP port of jobs is about; a job that is being submitted has no id yet."""
     try:
         found = [each.findtext(qualified_name(JOBS, "jobId")) for each in read_envelope(body).body]
     except RequestError:
@@ -253,7 +254,7 @@ SUBJECT_IN_BODY: Final[dict[str, Callable[[bytes], str]]] = {
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body once more, for whoever reads it next."""
+    """A receive function that returns the body once more, for the handler that reads it next."""
     left = [body]
 
     async def again() -> Any:

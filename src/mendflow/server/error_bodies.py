@@ -25,13 +25,13 @@ class WrongMethod(RequestError):
 
 
 class ClientDisconnected(RequestError):
-    """The caller went away before all was said. Nobody reads the answer; it only ends the work."""
+    """The caller disconnected before the response was complete. Nobody reads the answer; it only ends the work."""
 
     code: ClassVar[str] = "hung-up"
 
 
 def _as_json(value: object) -> object:
-    """Fields are for people: whatever JSON cannot say is told in words."""
+    """Fields are for people: a value that is not JSON-serializable is replaced by its text."""
     return str(value)
 
 
@@ -49,7 +49,7 @@ def headers_of(mistake: RequestError) -> dict[str, str]:
 
 
 async def send_mistake(send: Send, mistake: RequestError) -> None:
-    """Answer a raw ASGI request with a mistake."""
+    """Answer a raw ASGI request with an error."""
     body = body_of(mistake)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers += [(name.lower().encode(), value.encode()) for name, value in headers_of(mistake).items()]
@@ -58,7 +58,7 @@ async def send_mistake(send: Send, mistake: RequestError) -> None:
 
 
 def log_unforeseen(error: BaseException, method: str, path: str) -> InternalError:
-    """Put the story into the log, and give an id that finds it there. The query is left out: it may hold data."""
+    """Log the traceback under a new id, and return that id. The query is left out: it may hold data."""
     id = uuid.uuid4().hex[:12]
     log.error("internal error %s at %s %s", id, method, path, exc_info=error)
     return InternalError(f"the server failed; its log tells why under {id}. Please report it", id=id)

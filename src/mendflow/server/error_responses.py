@@ -1,6 +1,6 @@
-"""How the server words a mistake, on every route alike: {code, message, fields}, under the mistake's own status.
+"""Error responses, the same on every route: {code, message, fields}, with the HTTP status of the error.
 
-An exception that nobody foresaw is our bug: the caller gets an id, the log gets the story under the same id."""
+An unexpected exception is a bug of ours: the caller gets an id, and the log has the traceback under the same id."""
 
 import re
 import traceback
@@ -22,7 +22,7 @@ from mendflow.server.error_bodies import ClientDisconnected, WrongMethod, body_o
 AnyRequest = Request[Any, Any, Any]
 
 
-_OVERSIZED = (
+_TOO_DEEP = (
     f"the body is nested too deeply: lists and maps may stand in each other at most {LEVELS_MAX} levels deep;"
     " make it flatter, or give it as a file"
 )
@@ -31,7 +31,7 @@ _DISCONNECTED = "client disconnected prematurely"
 
 
 def _from_litestar(error: HTTPException) -> RequestError | None:
-    """What the framework refused before a handler was asked; None if it is no mistake of the caller."""
+    """An error that the framework raised before the handler was called; None if it is not the caller's error."""
     if isinstance(error, ValidationException):
         return _first_bad_field(error)
     if isinstance(error, MethodNotAllowedException):
@@ -49,7 +49,7 @@ _EXTRA_KEY = re.compile(r"^data\.?")
 
 
 def _first_bad_field(error: ValidationException) -> InvalidRequest:
-    """The first field that does not fit, with its path and what was expected."""
+    """The first field that is invalid, with its path and what was expected."""
     found = error.extra if isinstance(error.extra, list) else []
     first: Mapping[str, Any] = found[0] if found and isinstance(found[0], dict) else {}
     place = _EXTRA_KEY.sub("", str(first.get("key", ""))) or "body"
@@ -59,7 +59,7 @@ def _first_bad_field(error: ValidationException) -> InvalidRequest:
 
 
 def _sentence(detail: str) -> str:
-    """The framework names its own types after the reason; callers need the reason."""
+    """The reason alone: the framework appends the names of its own types."""
     return detail.removeprefix("Failed to decode JSON: ") or "the request is malformed"
 
 
@@ -74,11 +74,11 @@ def on_refusal(request: AnyRequest, error: HTTPException) -> Response[bytes]:
     return on_mistake(request, told or log_unforeseen(error, request.method, request.scope["path"]))
 
 
-def on_oversized(request: AnyRequest, error: RecursionError) -> Response[bytes]:
-    """Somebody's body, if it was being read; else a fault of ours."""
+def on_deep_nesting(request: AnyRequest, error: RecursionError) -> Response[bytes]:
+    """The error for an oversized body, if one was being read; otherwise a bug of ours."""
     reading = any(frame.f_code.co_name in _BODY_READERS for frame, _ in traceback.walk_tb(error.__traceback__))
     told = (
-        InvalidRequest(_OVERSIZED, field="body")
+        InvalidRequest(_TOO_DEEP, field="body")
         if reading
         else log_unforeseen(error, request.method, request.scope["path"])
     )
@@ -92,6 +92,6 @@ def on_unforeseen(request: AnyRequest, error: Exception) -> Response[bytes]:
 HANDLERS: dict[int | type[Exception], Any] = {
     RequestError: on_mistake,
     HTTPException: on_refusal,
-    RecursionError: on_oversized,
+    RecursionError: on_deep_nesting,
     Exception: on_unforeseen,
 }

@@ -1,8 +1,8 @@
-"""Happenings as server-sent events.
+"""Events of cases as server-sent events.
 
-Frames are gathered while the line is busy and written together, so a case of many thousand items is told in few
-pieces; a reader that is slow holds the telling back, and never grows our memory. The stream says `end` when the case
-is over; a stream that stops without it was cut, and is taken up again after its last id."""
+Frames are collected while the connection is busy and written together, so a case with many thousand items is sent in
+few pieces; a slow reader delays its own stream and never grows our memory. The stream sends `end` when the case is
+over; a stream that stops without it was cut, and the reader continues after its last id."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ SILENCE_S = 15.0
 
 FRAMES_MAX = 1000
 
-KEEP_ALIVE_S = 0.03
+FRAME_PAUSE_S = 0.03
 """Pieces come no faster than this: no person sees the difference, and a case of many short jobs is not slowed down by
 being watched."""
 
@@ -37,20 +37,20 @@ def event_frame(happening: ChangeEvent) -> bytes:
 
 
 class EventFrames:
-    """One reader's stream. A pump fills `_frames`; the response empties it."""
+    """The stream of one reader. A background task fills `_frames`; the response empties it."""
 
     def __init__(self, source: AsyncIterator[ChangeEvent], case_is_over: Callable[[], Awaitable[bool]]) -> None:
-        """`over`: whether what is told of has ended, asked when the source has."""
+        """`case_is_over`: whether the subject of the stream has ended, asked when the source ends."""
         self._source = source
-        self._has_ended = case_is_over
+        self._check_case_over = case_is_over
         self._frames: list[bytes] = []
         self._has_frames = asyncio.Event()
         self._has_room = asyncio.Event()
         self._ended = asyncio.Event()
-        self._case_is_over = False
+        self._is_over = False
 
     def end(self) -> None:
-        self._case_is_over = True
+        self._is_over = True
         self._ended.set()
         self._has_frames.set()
 
@@ -62,11 +62,11 @@ class EventFrames:
                 if len(self._frames) >= FRAMES_MAX:
                     self._has_room.clear()
                     await self._has_room.wait()
-            if await self._has_ended():
+            if await self._check_case_over():
                 self._frames.append(b"event: end\ndata: {}\n\n")
         except RequestError as mistake:
             log.info("an event stream was cut: %s", mistake.message)
-        except Exception:  # the edge of a background task: nobody else would ever see it
+        except Exception:  # the top of a background task: nobody else would ever see the exception
             log.exception("an event stream failed")
         self.end()
 
@@ -75,18 +75,18 @@ class EventFrames:
         try:
             with open_requests.hold(self.end):
                 yield b": mendflow\n\n"
-                while not (self._case_is_over and not self._frames):
+                while not (self._is_over and not self._frames):
                     yield await self._next()
-                    await self._keep_alive()
+                    await self._pause_between_frames()
         finally:
             pump.cancel()
             await asyncio.gather(pump, return_exceptions=True)
 
-    async def _keep_alive(self) -> None:
-        """Let news gather for a moment before the next piece; the end is told at once."""
-        if not self._case_is_over:
+    async def _pause_between_frames(self) -> None:
+        """Wait a moment so that several events go out together; the end is sent at once."""
+        if not self._is_over:
             try:
-                await asyncio.wait_for(self._ended.wait(), KEEP_ALIVE_S)
+                await asyncio.wait_for(self._ended.wait(), FRAME_PAUSE_S)
             except TimeoutError:
                 pass
 
@@ -98,6 +98,6 @@ class EventFrames:
         self._has_frames.clear()
         frames, self._frames = self._frames, []
         self._has_room.set()
-        if self._case_is_over:
+        if self._is_over:
             self._has_frames.set()
         return b"".join(frames) or b": \n\n"

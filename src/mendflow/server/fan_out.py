@@ -1,8 +1,8 @@
-"""Requests about everything: asked of all living servers at once, their answers put together.
+"""Requests about all cases: sent to all live servers at once, and their answers merged.
 
-What lies in the store, any server tells alone; here is what only the server knows where a case lives: how far it has
-come, what waits in its levels, what happens this moment. Another server is given a short time; one that says nothing is
-named in the header `Mendflow-Unheard`, and not silently left out."""
+What is in the store any server can answer alone; here are the requests about what only the home of a case has in
+memory: its progress, what waits in its retry levels, its events. Other servers get a short time to answer; one that
+does not is named in the header `Mendflow-Unheard`, instead of being left out silently."""
 
 import asyncio
 import re
@@ -40,7 +40,7 @@ def _read(told: PeerAnswers, type: type[T]) -> dict[str, T]:
 
 
 def merge_cases(told: PeerAnswers) -> bytes:
-    """The page as this server has found it, each case as its home knows it."""
+    """The page as this server found it, with each case as its home reports it."""
     pages = _read(told, list[CaseView])
     at_home = {view.id: view for server, views in pages.items() for view in views if view.server == server}
     return _encode([at_home.get(view.id, view) for view in next(iter(pages.values()))])
@@ -70,7 +70,7 @@ def merge_drained(told: PeerAnswers) -> bytes:
 
 
 def merge_applied(told: PeerAnswers) -> bytes:
-    """What any server has taken up is not left."""
+    """A decision that any server has applied is not counted as left."""
     answers = list(_read(told, ApplyResult).values())
     taken_up = list(dict.fromkeys(id for each in answers for id in each.taken_up))
     left = [id for id in dict.fromkeys(id for each in answers for id in each.left) if id not in set(taken_up)]
@@ -92,7 +92,7 @@ class FanOut:
         self._bytes_max = bytes_max
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, inner: Inner) -> bool:
-        """Whether this was a question for all servers, and is answered. `inner` answers for this one."""
+        """Answer the request if it is for all servers; returns whether it was. `inner` answers for this server."""
         path = scope["path"].removeprefix(API)
         if path == "/events" and scope["method"] == "GET":
             await MergedEventStream(self._homes, self._peer_requests, scope, send).listen(receive, inner)
@@ -149,7 +149,7 @@ async def _answer_of_this_server(
 
 
 class MergedEventStream:
-    """The events of all servers as one stream. Whoever comes is listened to from then on."""
+    """The events of all servers as one stream. A server that joins later is included from then on."""
 
     def __init__(self, homes: CaseHomeLookup, peer_requests: PeerRequests, scope: HTTPScope, send: Send) -> None:
         self._homes = homes
@@ -184,7 +184,8 @@ class MergedEventStream:
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def _relay_events(self, server: ServerDocument) -> None:
-        """Tell what that server tells, whole event by whole event. A line that breaks is taken up by whoever looks."""
+        """Relay the events of that server, only whole events. When the connection breaks, the next look at the servers
+        opens it again."""
         try:
             async with self._peer_requests.open_request(server, self._scope, b"") as response:
                 left = b""

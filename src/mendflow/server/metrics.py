@@ -1,7 +1,7 @@
-"""A server's numbers in the words of Prometheus.
+"""The metrics of a server in the format of Prometheus.
 
-The numbers are made into metrics when somebody asks, and at no other time. Names follow the conventions there: base
-units, `_total` for what only grows, and labels of which there are few."""
+Metrics are made when somebody asks, and at no other time. Names follow the conventions of Prometheus: base units,
+`_total` for counters, and labels with few values."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from platform import python_version
@@ -24,18 +24,18 @@ class MetricsPage(NamedTuple):
 
 
 class _StatsCollector(Collector):
-    """One look, as a collector."""
+    """One snapshot, as a collector."""
 
     def __init__(self, stats: StatsView) -> None:
         self._stats = stats
 
     def collect(self) -> Iterable[Metric]:
-        for part in (_server, _process_samples, _jobs, _cases, _partners, _latencies, _store):
+        for part in (_server, _current_gauges, _jobs, _cases, _partners, _latencies, _store):
             yield from part(self._stats)
 
 
 def render_metrics(stats: StatsView, accept: str) -> MetricsPage:
-    """The metrics in the format that whoever asks likes best: the classic text, or OpenMetrics."""
+    """The metrics in the format that the caller prefers: the classic text, or OpenMetrics."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     registry.register(_StatsCollector(stats))
@@ -56,7 +56,7 @@ def _server(stats: StatsView) -> Iterator[Metric]:
     yield _counters("mendflow_trace_spans", "Spans for the collector of traces.", ["result"], _flatten(stats.spans))
 
 
-def _process_samples(stats: StatsView) -> Iterator[Metric]:
+def _current_gauges(stats: StatsView) -> Iterator[Metric]:
     yield _gauges(
         "mendflow_jobs",
         "Jobs that are not over, by state and site.",

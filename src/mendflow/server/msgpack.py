@@ -1,5 +1,5 @@
-"""Requests and answers in MessagePack, with nothing between the bytes and whoever answers but one decoding and one
-encoding: what pilots ask, they ask thousands of times a minute."""
+"""Requests and answers in MessagePack: one decoding and one encoding and nothing else, because pilots send thousands of
+them a minute."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MSGPACK = (b"content-type", b"application/vnd.msgpack")
 
 
 async def send_packed(answering: Awaitable[bytes], scope: Scope, send: Send) -> None:
-    """Send the answer that comes of it, or the mistake."""
+    """Send the answer of the handler, or its error."""
     try:
         answer = await answering
     except ClientDisconnected:
         return
     except RequestError as mistake:
         await send_mistake(send, mistake)
-    except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the pilot gets an answer and we a log
+    except Exception as error:  # noqa: BLE001 - outermost handler: answer the caller, log the traceback
         await send_mistake(send, log_unforeseen(error, "POST", scope["path"]))
     else:
         headers = [_MSGPACK, (b"content-length", b"%d" % len(answer))]

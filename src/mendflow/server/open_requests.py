@@ -1,5 +1,5 @@
-"""Requests that stay open for long: event streams and held pilot exchanges. Each says here how it is ended, so that a
-server that stops can end them all at once instead of waiting for them."""
+"""Requests that stay open for long: event streams and held pilot exchanges. Each registers here how it is ended, so
+that a server that stops can end them all at once instead of waiting for them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

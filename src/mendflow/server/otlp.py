@@ -1,8 +1,8 @@
-"""Spans to a collector, by OTLP over HTTP.
+"""Exports spans to a collector, by OTLP over HTTP.
 
-Whoever has a span never waits: it goes into a queue that has an end, and when the collector is away for so long that
-the queue is full, new spans are dropped and counted. The messages are those of the protocol's own definition. The SDK
-is not used: it makes ids by chance and times spans itself, while ours follow from documents."""
+The code that ends a span never waits: the span goes into a bounded queue, and when the collector is away for so long
+that the queue is full, new spans are dropped and counted. The messages are those of the protocol's own definition. The
+SDK is not used: it makes random ids and times spans itself, while our ids and times come from documents."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ _CONNECTION_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
 
 def traces_url(url: str) -> str:
-    """Where spans go: below the collector's address, unless the address says so itself."""
+    """The URL for spans: below the collector's address, unless the address already includes the path."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidRequest(f"{url!r} is no address of a collector of traces; give one like http://127.0.0.1:4318")
@@ -44,13 +44,13 @@ def traces_url(url: str) -> str:
 
 
 def headers_of(text: str) -> dict[str, str]:
-    """As OTEL_EXPORTER_OTLP_HEADERS has them: name=value, with commas between."""
+    """Parse headers in the format of OTEL_EXPORTER_OTLP_HEADERS: name=value, separated by commas."""
     pairs = (pair.partition("=") for pair in text.split(",") if "=" in pair)
     return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
 
 
 class OtlpExporter:
-    """`counts` are where spans are counted that were sent, and dropped. `about` is what runs here."""
+    """`counts` counts the spans that were sent and dropped. `attributes` describe this server to the collector."""
 
     def __init__(
         self, url: str, *, attributes: Mapping[str, str], counts: dict[str, int], queue_max: int = QUEUE_MAX
@@ -79,7 +79,7 @@ class OtlpExporter:
         self._task = asyncio.create_task(self._run(), name="traces")
 
     async def stop(self) -> None:
-        """Send what there is, if that is quickly done."""
+        """Send what is queued, if that takes only a moment."""
         self._stopping.set()
         self._has_work.set()
         if self._task is not None:
@@ -98,8 +98,8 @@ class OtlpExporter:
                     await self._deliver(http, [self._queue[place] for place in range(min(BATCH_MAX, len(self._queue)))])
 
     async def _deliver(self, http: aiohttp.ClientSession, batch: list[Span]) -> None:
-        """Until it is delivered, or refused for good, or the server stops. It stays in the queue meanwhile, and counts
-        there."""
+        """Retry until the batch is delivered, refused for good, or the server stops. It stays in the queue meanwhile,
+        and counts there."""
         body, tries = encode_spans(batch, self._resource), 0
         while (accepted := await self._post(http, body)) is None and not self._stopping.is_set():
             await self._pause(RETRY_WAITS_S[min(tries, len(RETRY_WAITS_S) - 1)])
@@ -109,7 +109,7 @@ class OtlpExporter:
         self._counts["sent" if accepted else "dropped"] += len(batch)
 
     async def _post(self, http: aiohttp.ClientSession, body: bytes) -> bool | None:
-        """Whether it was taken; None: ask again later."""
+        """Whether the collector accepted it; None: retry later."""
         try:
             async with http.post(self.url, data=body, headers=self._headers, allow_redirects=False) as response:
                 await response.read()

@@ -1,8 +1,8 @@
 """One request to another server on the same store, its answer streamed back as it comes.
 
-Only what a server document says is asked: no caller can name an address. What is passed on carries the caller's own
-token, which is judged again over there, and the servers' token beside it, by which the other knows that it must not be
-passed on once more. A server that is found dead meanwhile is not waited for."""
+Only addresses from server documents are used: no caller can name one. A forwarded request carries the caller's own
+token, which the other server checks again, and the servers' token, which tells the other server not to forward it once
+more. If the other server is found dead, the request is not waited for any longer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Find = Callable[[str], ServerDocument | None]
 
 
 class PeerRequests:
-    """`find` gives a living server. One pool of connections for all of them, opened at the first request."""
+    """`find` returns a live server. All servers share one pool of connections, opened at the first request."""
 
     def __init__(self, find: Find, token: str) -> None:
         self._find = find
@@ -55,8 +55,8 @@ class PeerRequests:
     async def open_request(
         self, server: ServerDocument, scope: HTTPScope, body: bytes
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The other server's answer, open while the block lasts. Raises TemporarilyUnavailable if nothing can have been
-        done."""
+        """The other server's answer, open while the block lasts. Raises TemporarilyUnavailable if the other server
+        cannot have done anything."""
         if self._session is None:
             self._session = aiohttp.ClientSession(trust_env=False, auto_decompress=False)
         headers = [
@@ -85,7 +85,7 @@ class PeerRequests:
             watcher.cancel()
 
     async def _watch_server(self, server: ServerDocument, asking: asyncio.Task[object] | None) -> bool:
-        """End the asking when the server is not what it was any more; true if that was so."""
+        """Cancel the request when the server dies or restarts; true if that happened."""
         while (now := self._find(server.id)) is not None and now.incarnation == server.incarnation:
             await asyncio.sleep(LOOK_EVERY_S)
         if asking is not None:
@@ -94,7 +94,7 @@ class PeerRequests:
 
 
 def _silence_s(scope: HTTPScope) -> float | None:
-    """A flow replies when it does. Whether its server lives is looked at meanwhile."""
+    """A flow may take any time to reply; whether its server is alive is checked separately."""
     return None if scope["path"].startswith("/soap/") else CHUNK_WAIT_S
 
 
@@ -119,7 +119,7 @@ def unreachable(server: str) -> TemporarilyUnavailable:
 
 
 def end_to_end_headers(headers: Iterable[tuple[bytes, bytes]], without: frozenset[bytes] = frozenset()) -> Headers:
-    """The headers that go from end to end."""
+    """The end-to-end headers: those that a proxy passes on."""
     given = [(name.lower(), value) for name, value in headers]
     named = {word.strip().lower() for name, value in given if name == b"connection" for word in value.split(b",")}
     return [
@@ -131,6 +131,6 @@ def end_to_end_headers(headers: Iterable[tuple[bytes, bytes]], without: frozense
 
 def _address(server: ServerDocument, scope: HTTPScope) -> str:
     if not server.url.startswith(("http://", "https://")):
-        raise unreachable(server.id)  # it was started this very moment, and has not said yet where it is reached
+        raise unreachable(server.id)  # it has only just started, and has not announced its address yet
     query = scope["query_string"].decode("latin-1")
     return f"{server.url.rstrip('/')}{scope['raw_path'].decode('latin-1')}{f'?{query}' if query else ''}"

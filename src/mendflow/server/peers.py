@@ -1,7 +1,7 @@
-"""What servers on one store say to each other over HTTP: both ends of it.
+"""What servers on one store ask each other over HTTP: both ends of it.
 
-The way is not for anybody else: whoever asks must know what only servers know, whatever tokens the server has. Nothing
-is repeated here, and an answer that is not as it should be is none."""
+Only servers may use it: the caller must know the secret that the servers share, whatever tokens the server has. Nothing
+is retried here, and an answer that cannot be decoded counts as no answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ARCHIVE = "archive"
 
 
 class ForwardedExchange(msgspec.Struct, frozen=True, array_like=True):
-    """A pilot's exchange, and the name of the token that the pilot speaks under."""
+    """A forwarded exchange of a pilot, and the name of the token that the pilot uses."""
 
     request: SyncRequest
     who: str
@@ -55,7 +55,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Peer(Protocol):
-    """The server as others see it."""
+    """This server as other servers see it."""
 
     async def sync(self, request: SyncRequest, who: str) -> SyncAnswer: ...
     def nudged(self, pilots: list[PilotId], *, work: bool, by: str) -> None: ...
@@ -66,7 +66,7 @@ class Peer(Protocol):
 
 
 class PeerEndpoint:
-    """Answers other servers."""
+    """Answers requests of other servers."""
 
     def __init__(self, peer: Peer | None) -> None:
         self._peer = peer
@@ -83,7 +83,7 @@ class PeerEndpoint:
             return
         except RequestError as mistake:
             await send_mistake(send, mistake)
-        except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the other server gets an answer
+        except Exception as error:  # noqa: BLE001 - outermost handler: answer the caller, log the traceback
             await send_mistake(send, log_unforeseen(error, "POST", scope["path"]))
         else:
             headers = [(b"content-type", b"application/vnd.msgpack"), (b"content-length", b"%d" % len(answer))]
@@ -112,15 +112,15 @@ class PeerEndpoint:
 
 
 class HttpPeers:
-    """Asks other servers. One pool of connections for all of them, opened at the first request."""
+    """Sends requests to other servers. All servers share one pool of connections, opened at the first request."""
 
     def __init__(self) -> None:
         self._headers = {"Content-Type": "application/vnd.msgpack"}
         self._session: aiohttp.ClientSession | None = None
 
     def introduce(self, token: str) -> None:
-        """From now on others know by this token that a server asks. It lies in the store, so it is known a moment later
-        than the store is open."""
+        """Use this token from now on to identify as a server. It is in the store, so it is known only after the store
+        was opened."""
         self._headers["Authorization"] = f"Bearer {token}"
 
     async def close(self) -> None:
@@ -183,8 +183,8 @@ class HttpPeers:
 
 
 async def _stream(content: AsyncIterator[bytes], send: Send) -> None:
-    """An archive, as it is read. What is refused is refused before anything is sent; later it is cut, which its digest
-    tells whoever asked."""
+    """An archive, streamed as it is read. Errors are answered before the first byte; after that the stream is cut, and
+    the digest shows the receiver that it is incomplete."""
     first = await anext(content)
     headers = [(b"content-type", b"application/gzip")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -194,7 +194,7 @@ async def _stream(content: AsyncIterator[bytes], send: Send) -> None:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
     except RequestError as error:
         raise ClientDisconnected(error.message) from error
-    except Exception as error:  # the edge: whatever it was, the line is cut, so half an archive is never taken for one
+    except Exception as error:  # outermost handler: cut the stream, so half an archive is never taken for a whole one
         raise ClientDisconnected(log_unforeseen(error, "POST", f"{PEERS}{ARCHIVE}").message) from error
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -4,7 +4,7 @@ which is loaded at its first request. So a flow can be run on this machine witho
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mendflow.core.model.errors import RequestError
 from mendflow.server.access import API, AccessControl
@@ -14,7 +14,7 @@ from mendflow.server.pilot_lookups import LOOKUP_PATHS, PilotLookups
 from mendflow.services.api.domain import Domain
 
 if TYPE_CHECKING:
-    from litestar.types import HTTPScope, Receive, Send
+    from litestar.types import HTTPScope, Receive, Scope, Send
 
     from mendflow.server.app import Api
 
@@ -33,9 +33,10 @@ class PilotApi:
         self._load = load
         self._api: Api | None = None
 
-    async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
-        if scope["method"] == "POST" and scope["path"] in (SYNC_PATH, *LOOKUP_PATHS):
-            await self._answer_pilot(scope, receive, send)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = cast("HTTPScope", scope)  # uvicorn is told to speak HTTP only
+        if request["path"] in (SYNC_PATH, *LOOKUP_PATHS) and request["method"] == "POST":
+            await self._answer_pilot(request, receive, send)
             return
         if self._api is None:
             self._api = self._load()

@@ -29,8 +29,8 @@ ReleaseExchanges = Callable[[PilotId | None], object]
 
 
 class PilotExchangeHandler:
-    """`let_go` asks the domain to answer now what it holds: of one pilot whose line was lost meanwhile, so that no job
-    is given into the void, or of all of them (None) because the server stops."""
+    """`let_go` tells the domain to answer the exchanges that it holds: those of one pilot whose connection was lost, so
+    that no job is granted in an answer that nobody receives, or all of them (None) because the server stops."""
 
     def __init__(self, domain: Domain, let_go: ReleaseExchanges | None = None) -> None:
         self._domain = domain
@@ -42,7 +42,7 @@ class PilotExchangeHandler:
         await send_packed(self._answer(receive, who), scope, send)
 
     async def stop(self, grace_s: float) -> None:
-        """Take no more requests; end those that are held. The domain is cut short only after the grace."""
+        """Accept no more requests and end the held ones. After the grace period the rest are cancelled."""
         self._stopping = True
         if self._let_go is not None:
             self._let_go(None)
@@ -72,7 +72,7 @@ class PilotExchangeHandler:
 
 
 class _DisconnectWatcher:
-    """Looks for a lost line while an answer is held; most answers come before it has even begun."""
+    """Watches for a lost connection while an answer is held; most answers are sent before it has even started."""
 
     def __init__(self, pilot: PilotId, receive: Receive, let_go: ReleaseExchanges | None) -> None:
         self._pilot = pilot
@@ -91,7 +91,7 @@ class _DisconnectWatcher:
             self._task = asyncio.create_task(self._watch(self._let_go))
 
     async def _watch(self, let_go: ReleaseExchanges) -> None:
-        """The body is read, so the next message can only be the end of the line."""
+        """The body has been read, so the next message can only be a disconnect."""
         if (await self._receive())["type"] == "http.disconnect":
             let_go(self._pilot)
 

@@ -1,5 +1,5 @@
-"""What pilots ask beside their exchange: where files can be read, and where outputs go. Any server answers: all that is
-wanted is in the store."""
+"""What pilots ask besides their exchange: where files can be read, and where outputs go. Any server can answer, because
+all of it is in the store."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from mendflow.services.base.addresses import is_private, private_sentence
 
 
 class PublicResolver(AbstractResolver):
-    """Looks names up, and lets through only what may be reached."""
+    """Resolves names, and returns only addresses that may be reached."""
 
     def __init__(self) -> None:
         self._inner = ThreadedResolver()

@@ -17,7 +17,8 @@ DRAINED_BYTES_MAX = 256 << 20
 
 
 async def body_chunks(receive: Receive, bytes_max: int) -> AsyncIterator[bytes]:
-    """The body, piece by piece. A body beyond the bound, or cut off, raises: half a body is none."""
+    """The body, piece by piece. Raises if the body is larger than the limit or was cut off: half a body counts as
+    none."""
     total = 0
     while True:
         message = await receive()
@@ -39,8 +40,8 @@ async def read_body(receive: Receive, bytes_max: int) -> bytes:
 
 
 class BodyDrain:
-    """A caller whose body is too large may say it to the end before it is told so: one who is still sending would see
-    a broken line instead of the answer. There is a bound to this, too."""
+    """Reads the rest of a body that is too large before the error is sent: a caller that is still sending would see a
+    broken connection instead of the answer. This reading has a limit, too."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive

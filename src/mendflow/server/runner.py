@@ -1,5 +1,5 @@
-"""Running the application: inside an event loop that exists already, on a port that may be chosen by the system, until
-it is told to stop. Signals are left to whoever owns the process."""
+"""Runs the application inside an existing event loop, on a given port or any free one, until it is stopped. Signals are
+handled by whoever owns the process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLOSED_S_MAX = 2
 
 
 class _Uvicorn(uvicorn.Server):
-    """Waits for its stop instead of looking for it ten times a second."""
+    """Waits for its stop event instead of polling for it ten times a second."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -50,7 +50,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 class HttpServer:
-    """A server that runs. `port` is the real one, also where 0 was asked for."""
+    """A running server. `port` is the real port, also where 0 was asked for."""
 
     def __init__(self, app: Api | PilotApi, host: str, port: int, server: _Uvicorn, task: asyncio.Task[None]) -> None:
         self.app = app
@@ -87,9 +87,9 @@ class HttpServer:
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:
-    """A listening socket, or the reason in words."""
+    """A listening socket. Raises Conflict with the reason if that is not possible."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named because asyncio sends small answers without delay only on sockets that name it.
+    # The protocol is named because asyncio disables Nagle's delay only on sockets that name it.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -106,7 +106,7 @@ def _listening_socket(host: str, port: int) -> socket.socket:
 
 
 async def serve(app: Api | PilotApi, host: str = "127.0.0.1", port: int = 0) -> HttpServer:
-    """Start serving; returns when the port is open. Refused where an open server would be reachable by strangers."""
+    """Start serving; returns when the port is open. Refuses to listen on a public address without a token."""
     check_binding(host, app.access.tokens)
     listener = _listening_socket(host, port)
     config = uvicorn.Config(

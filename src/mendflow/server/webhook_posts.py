@@ -1,8 +1,8 @@
-"""Sends notifications to webhooks, and lets nobody use that to reach what he could not reach himself.
+"""Sends notifications to webhooks, in a way that nobody can use to reach addresses that only the server can reach.
 
-Names are looked up here, and the connection goes to the very address that was looked at: a name that stands for a
-public address now and a private one a moment later changes nothing. Redirects are not followed, proxies of the
-environment are not used, and of the answer nothing counts but its status."""
+Names are resolved here, and the connection goes to the very address that was checked, so a name that changes from a
+public to a private address a moment later changes nothing. Redirects are not followed, proxies from the environment are
+not used, and of the answer only the status counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOTAL_S, CONNECT_S = 10.0, 5.0
 
 
 class PrivateAddress(OSError):
-    """The name stands for a private address."""
+    """The name resolves to a private address."""
 
 
 class HttpPoster:
@@ -76,7 +76,7 @@ class HttpPoster:
 
 
 def _why(error: Exception) -> str:
-    """What went wrong, without the address, which may hold a secret."""
+    """The reason of a failure, without the address, which may hold a secret."""
     inner = error.__cause__ or error
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, PrivateAddress):
         return str(error.os_error)

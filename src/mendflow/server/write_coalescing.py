@@ -1,8 +1,8 @@
-"""Answers that leave in one piece.
+"""Sends each answer in one write.
 
-The HTTP server writes an answer's head and its body one after the other. Each write is a call of the system that wakes
-whoever reads, and on a small exchange that costs more than all the rest. So what is written in one turn of the event
-loop is gathered, and leaves when the turn ends."""
+The HTTP server writes the head and the body of an answer separately. Each write is a system call that wakes the reader,
+and for a small exchange that costs more than all the rest. So everything that is written in one iteration of the event
+loop is collected and sent when the iteration ends."""
 
 import asyncio
 from typing import Any
@@ -11,7 +11,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
 class CoalescingTransport:
-    """A transport that writes once a turn. Everything but writing and closing is the real transport's own."""
+    """A transport that writes once per iteration of the event loop. Everything except writing and closing is done by
+    the real transport."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport

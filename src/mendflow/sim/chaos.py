@@ -2,12 +2,12 @@
 command that repeats it."""
 
 import argparse
-import multiprocessing
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from mendflow.sim.parallel import run_parallel
 from mendflow.sim.world import RunVerdict, Scene, play
 
 
@@ -28,24 +28,16 @@ def scenes(options: argparse.Namespace) -> list[Scene]:
     ]
 
 
-def run_scenes(wanted: Sequence[Scene], processes: int) -> Iterator[RunVerdict]:
-    if processes == 1:
-        yield from map(play, wanted)
-        return
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        yield from pool.imap_unordered(play, wanted, chunksize=5)
-
-
 def repeat(scene: Scene) -> str:
     return (
         f"python -m mendflow.sim.chaos --start {scene.seed} --seeds 1 --servers {scene.servers} --pilots {scene.pilots}"
         f" --jobs {scene.jobs} --long-s {scene.long_s:g} --lease-ms {scene.lease_ms} --storm-s {scene.fault_period_s:g}"
         f" --faults {scene.faults}"
-        f"{_recovery_text(scene.recovery)} --story"
+        f"{_recovery_option(scene.recovery)} --story"
     )
 
 
-def _recovery_text(recovery: bool | None) -> str:
+def _recovery_option(recovery: bool | None) -> str:
     return "" if recovery is None else " --recovery" if recovery else " --no-recovery"
 
 
@@ -96,7 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = scenes(options)
     summary = ChaosSummary(options.lease_ms)
     by_seed = {scene.seed: scene for scene in wanted}
-    runs = (play(scene, story=True) for scene in wanted) if options.story else run_scenes(wanted, options.processes)
+    runs = (
+        (play(scene, story=True) for scene in wanted)
+        if options.story
+        else run_parallel(play, wanted, options.processes, chunk=5)
+    )
     for verdict in runs:
         summary.add(verdict)
         for line in verdict.story:

@@ -158,9 +158,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._closed = True
             asyncio._set_running_loop(None)
             with warnings.catch_warnings():
-                self._drop_dead_host()
+                self._close_pending_tasks()
 
-    def _drop_dead_host(self) -> None:
+    def _close_pending_tasks(self) -> None:
         """Let go of what will never end, quietly: it was meant to be lost."""
         warnings.simplefilter("ignore", RuntimeWarning)  # of what was never begun
         for task in self.tasks:
@@ -182,13 +182,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             if host.stopped:
                 host.kept.append(handle)
                 return
-            if host.fuse is not None and self._run_fuse(host, handle):
+            if host.fuse is not None and self._check_fuse(host, handle):
                 return
         self.steps += 1
         assert self.steps < self._steps_max, "this run goes round in circles"
         handle._run()
 
-    def _run_fuse(self, host: VirtualHost, handle: _Callback | _Timer) -> bool:
+    def _check_fuse(self, host: VirtualHost, handle: _Callback | _Timer) -> bool:
         """What was set to happen to this host in the middle of its work; True if the callback has to wait for that."""
         assert host.fuse is not None
         left, happen = host.fuse

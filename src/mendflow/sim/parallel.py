@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 def run_parallel(
     work: Callable[[Task], Result], tasks: Sequence[Task], processes: int, *, chunk: int = 1
 ) -> Iterator[Result]:
-    """The results in the order of the tasks. `together` is how many tasks a process is given at a time."""
+    """The results in the order of the tasks. `chunk` is how many tasks a process is given at a time."""
     if processes <= 1 or len(tasks) <= 1:
         yield from map(work, tasks)
         return

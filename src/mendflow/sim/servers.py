@@ -15,7 +15,7 @@ from mendflow.pilot.agent.server_link import SYNC_PATH
 from mendflow.server.access import PEERS
 from mendflow.server.peers import HttpPeers, PeerEndpoint
 from mendflow.server.pilot_exchange import PilotExchangeHandler
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
 from mendflow.services.runtime.server import NO_PATTERNS, Runtime, Server, ServerSettings
@@ -115,7 +115,7 @@ class VirtualServer:
             self._restart_later(process)
             return
         self.server = server
-        domain = LocalDomain(server, chance=self._token)
+        domain = Domain(server, chance=self._token)
         self._network.listen(self.address, process, RequestRouter(server, domain).answer)
 
     def _document(self) -> ServerDocument:
@@ -152,7 +152,7 @@ class VirtualPeers(HttpPeers):
 class RequestRouter:
     """What comes over the line, brought to whom it is meant for."""
 
-    def __init__(self, server: Server, domain: LocalDomain) -> None:
+    def __init__(self, server: Server, domain: Domain) -> None:
         self._domain = domain
         self._exchange = PilotExchangeHandler(domain, server.answer_held)
         self._peers = PeerEndpoint(PeerHandler(server))

@@ -3,7 +3,7 @@
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.recovery.classify import BY_CATEGORY, FAMILIES, classify, is_recoverable
+from mendflow.core.recovery.classify import BY_CATEGORY, FAMILIES, classify
 from mendflow.core.recovery.signature import normalize_message, signature
 
 
@@ -67,7 +67,7 @@ def test_no_category_is_forgotten() -> None:
     ],
 )
 def test_the_dispatcher_sends_a_fault_to_recovery_or_to_compensation(said: Fault, recoverable: bool) -> None:
-    assert is_recoverable(said) is recoverable
+    assert classify(said).recoverable is recoverable
 
 
 def test_the_stage_that_a_fault_names_is_believed() -> None:

@@ -11,7 +11,7 @@ from mendflow.core.scheduling import ready_jobs
 from mendflow.core.scheduling.explain import PilotFacts, why_waiting
 from mendflow.core.scheduling.offer import Offer
 from mendflow.core.scheduling.queue import JobQueue
-from mendflow.core.scheduling.site_fit import could_run, missing_for
+from mendflow.core.scheduling.site_fit import missing_for
 
 NOW = 1_700_000_000_000
 
@@ -95,8 +95,8 @@ def test_a_site_is_asked_for_no_pilots_of_another_kind() -> None:
     here, cluster = Site(name="a"), Site(name="b", batch=BatchSettings(kind="slurm"))
     assert "it needs darwin" in missing_for(here, Resources(system="darwin"), came)
     assert "it is bound to n7" in missing_for(here, Resources(hosts=("n7",)), came)
-    assert could_run(cluster, Resources(hosts=("n7",)), came), "the next pilot may come to that host"
-    assert not could_run(cluster, Resources(machine="ia64"), came)
+    assert not missing_for(cluster, Resources(hosts=("n7",)), came), "the next pilot may come to that host"
+    assert missing_for(cluster, Resources(machine="ia64"), came)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sites import BatchSettings, PilotOffer, PilotSettings, Site
 from mendflow.core.model.sync import Capacity
 from mendflow.core.scheduling.provision import SETTLE_MS, JobGroup, SitePilots, plan
-from mendflow.core.scheduling.site_fit import could_run, missing_for
+from mendflow.core.scheduling.site_fit import missing_for
 
 ANY = Resources()
 LONG = SETTLE_MS
@@ -103,7 +103,7 @@ def test_no_pilot_is_sent_for_a_job_that_it_could_not_take(needs: Resources, fit
         batch=BatchSettings(wall_ms=3_600_000),
         pilots=PilotSettings(cpus=2, memory_bytes=2 << 30),
     )
-    assert could_run(small, needs) is fits
+    assert (not missing_for(small, needs)) is fits
     assert bool(plan(small, SitePilots(), [JobGroup(needs, 1, LONG)]).pilots) is fits
 
 
@@ -150,7 +150,7 @@ def test_jobs_that_no_pilot_could_take_that_came_bring_no_more(needs: Resources,
 
 def test_a_batch_system_may_send_the_next_pilot_to_another_host() -> None:
     cluster = Site(name="t0", batch=BatchSettings(kind="slurm"))
-    assert could_run(cluster, Resources(avoid_hosts=("node",)), [offered()])
+    assert not missing_for(cluster, Resources(avoid_hosts=("node",)), [offered()])
 
 
 counts = st.integers(0, 30)

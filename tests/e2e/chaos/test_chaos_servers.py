@@ -3,7 +3,7 @@ tormented.
 
 Every attempt writes when it started, that it is alive, and when it ended, by the machine's one steady clock. The laws
 are read off these lines and off what the servers say in the end. MENDFLOW_CHAOS_SEEDS says how many seeds are played,
-MENDFLOW_CHAOS_JOBS how many jobs each has; docs/reliability.md has the figures."""
+MENDFLOW_CHAOS_JOBS how many jobs each has; docs/understand/reliability.md has the figures."""
 
 import os
 import sys

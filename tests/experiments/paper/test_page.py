@@ -10,7 +10,7 @@ from experiments.paper.figures import FIGURES_BY_NUMBER
 from experiments.paper.report import PaperReport
 from tests.shape.source import ROOT
 
-PAGE = ROOT / "docs/experiments.md"
+PAGE = ROOT / "docs/understand/experiments.md"
 
 
 def judged(id: str, *, holds: bool, open: bool = False) -> JudgedClaim:

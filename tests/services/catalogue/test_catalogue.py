@@ -24,7 +24,7 @@ from mendflow.core.model.ids import FlowName, JobId, PilotId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CaseView
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
 from tests.services.conftest import HandPilot
 
@@ -46,7 +46,7 @@ def ref(sha256: str = A, logical: str = "/store/out") -> FileRef:
 
 
 @pytest.fixture
-async def data(domain: LocalDomain) -> LocalDomain:
+async def data(domain: Domain) -> Domain:
     await domain.put_element(element("here", sites=("S",)), who=WHO)
     return domain
 
@@ -54,14 +54,14 @@ async def data(domain: LocalDomain) -> LocalDomain:
 # What people do
 
 
-async def test_a_name_never_gets_another_content(data: LocalDomain) -> None:  # PJ-7
+async def test_a_name_never_gets_another_content(data: Domain) -> None:  # PJ-7
     await data.add_data(file(), who=WHO)
     with pytest.raises(Conflict, match="a name never gets another content"):
         await data.add_data(file(sha256=B), who=WHO)
     assert (await data.datum("lfn:/store/a")).sha256 == A
 
 
-async def test_adding_a_file_again_adds_its_replicas(data: LocalDomain) -> None:
+async def test_adding_a_file_again_adds_its_replicas(data: Domain) -> None:
     await data.put_element(element("there"), who=WHO)
     first = await data.add_data(file(), who=WHO)
     again = await data.add_data(file("/store/a", A, "there", "here"), who=WHO)
@@ -69,7 +69,7 @@ async def test_adding_a_file_again_adds_its_replicas(data: LocalDomain) -> None:
     assert again.added_at == first.added_at > 0
 
 
-async def test_two_who_add_replicas_at_once_both_have_them_added(data: LocalDomain) -> None:
+async def test_two_who_add_replicas_at_once_both_have_them_added(data: Domain) -> None:
     names = [f"e{number}" for number in range(6)]
     for name in names:
         await data.put_element(element(name), who=WHO)
@@ -78,7 +78,7 @@ async def test_two_who_add_replicas_at_once_both_have_them_added(data: LocalDoma
     assert {each.element for each in (await data.datum("/store/a")).replicas} == {"here", *names}
 
 
-async def test_the_last_replica_cannot_be_forgotten_but_the_file_can(data: LocalDomain) -> None:
+async def test_the_last_replica_cannot_be_forgotten_but_the_file_can(data: Domain) -> None:
     await data.add_data(file(), who=WHO)
     with pytest.raises(Conflict, match="remove the file instead"):
         await data.remove_replica("/store/a", Replica(element="here"), who=WHO)
@@ -104,13 +104,13 @@ async def test_the_last_replica_cannot_be_forgotten_but_the_file_can(data: Local
         replace(file(), meta={"a": "x\0"}),
     ],
 )
-async def test_what_cannot_be_a_file_is_refused(data: LocalDomain, given: LogicalFile) -> None:
+async def test_what_cannot_be_a_file_is_refused(data: Domain, given: LogicalFile) -> None:
     with pytest.raises((InvalidRequest, NotFound, OutsideElement)):
         await data.add_data(given, who=WHO)
     assert await data.data(every=True) == []
 
 
-async def test_files_are_listed_by_name_page_by_page(data: LocalDomain) -> None:
+async def test_files_are_listed_by_name_page_by_page(data: Domain) -> None:
     for name in ("/a/1", "/a/2", "/b/1", "/a/3", "/ab"):
         await data.add_data(replace(file(name), data_set="evens" if name.endswith("2") else ""), who=WHO)
     page = await data.data(prefix="/a/", limit=2)
@@ -120,7 +120,7 @@ async def test_files_are_listed_by_name_page_by_page(data: LocalDomain) -> None:
     assert len(await data.data()) == 5
 
 
-async def test_an_element_is_changed_only_if_that_is_said(data: LocalDomain) -> None:
+async def test_an_element_is_changed_only_if_that_is_said(data: Domain) -> None:
     assert await data.put_element(element("here", sites=("S",)), who=WHO) == await data.element("here")
     with pytest.raises(Conflict, match="say that it is to change"):
         await data.put_element(element("here", tries=7), who=WHO)
@@ -134,7 +134,7 @@ async def test_an_element_is_changed_only_if_that_is_said(data: LocalDomain) -> 
 # Where files are read
 
 
-async def located(domain: LocalDomain, *names: str, site: str = "", storage: str = "") -> dict[str, list[str]]:
+async def located(domain: Domain, *names: str, site: str = "", storage: str = "") -> dict[str, list[str]]:
     asked = LocateRequest(pilot=PilotId("p"), names=list(names), site=site, storage=storage)
     answer = await domain.locate(asked)
     return {name: [each.url for each in found] for name, found in answer.files.items()} | {
@@ -142,7 +142,7 @@ async def located(domain: LocalDomain, *names: str, site: str = "", storage: str
     }
 
 
-async def test_a_pilot_that_asks_for_nothing_is_told_what_its_own_element_is(data: LocalDomain) -> None:  # PJ-2
+async def test_a_pilot_that_asks_for_nothing_is_told_what_its_own_element_is(data: Domain) -> None:  # PJ-2
     await data.put_element(element("own"), who=WHO)
     known, unknown, none = [
         await data.locate(LocateRequest(pilot=PilotId("p"), names=[], storage=name)) for name in ("own", "other", "")
@@ -151,7 +151,7 @@ async def test_a_pilot_that_asks_for_nothing_is_told_what_its_own_element_is(dat
     assert unknown.near is None and none.near is None
 
 
-async def test_a_pilot_is_told_the_nearest_replica_first(data: LocalDomain) -> None:  # PJ-7
+async def test_a_pilot_is_told_the_nearest_replica_first(data: Domain) -> None:  # PJ-7
     for each in (element("far", sites=("T",)), element("all"), element("own", sites=("T",))):
         await data.put_element(each, who=WHO)
     await data.add_data(file("/store/a", A, "far", "all", "here", "own"), who=WHO)
@@ -160,7 +160,7 @@ async def test_a_pilot_is_told_the_nearest_replica_first(data: LocalDomain) -> N
     assert (await data.places("lfn:/store/a", site="T"))[0].url == "file:///far/store/a"
 
 
-async def test_what_can_be_read_nowhere_is_told_with_its_reason(data: LocalDomain) -> None:
+async def test_what_can_be_read_nowhere_is_told_with_its_reason(data: Domain) -> None:
     await data.put_element(element("gone"), who=WHO)
     await data.add_data(file("/store/a", A, "gone"), who=WHO)
     await data.remove_element("gone", who=WHO)
@@ -172,11 +172,11 @@ async def test_what_can_be_read_nowhere_is_told_with_its_reason(data: LocalDomai
 
 
 @pytest.mark.parametrize("name", ["", "x", "/../a", "/" + "x" * 100_000, "/a\0b", "lfn:/store/a"])
-async def test_what_is_no_name_is_nowhere(data: LocalDomain, name: str) -> None:  # PJ-7
+async def test_what_is_no_name_is_nowhere(data: Domain, name: str) -> None:  # PJ-7
     assert "can be had nowhere" in (await located(data, name))[name][0]
 
 
-async def test_rules_that_lead_out_of_their_element_give_no_place(data: LocalDomain) -> None:  # PJ-7
+async def test_rules_that_lead_out_of_their_element_give_no_place(data: Domain) -> None:  # PJ-7
     rules = NameRules(to_physical=(NameRule(protocol="p", match="/store/(.*)", result="/etc/$1"),))
     await data.add_data(file(), who=WHO)
     await data.put_element(element("here", rules=rules, protocol="p"), who=WHO, replace=True)
@@ -193,7 +193,7 @@ FLOW = Flow(
 )
 
 
-async def over(domain: LocalDomain, case: str) -> CaseView:
+async def over(domain: Domain, case: str) -> CaseView:
     """The case, when it has ended."""
     async for _ in domain.events(case):
         pass
@@ -203,7 +203,7 @@ async def over(domain: LocalDomain, case: str) -> CaseView:
 class Making:
     """A case whose job runs with a pilot and is about to publish its file."""
 
-    def __init__(self, domain: LocalDomain, pilot: HandPilot) -> None:
+    def __init__(self, domain: Domain, pilot: HandPilot) -> None:
         self.domain, self.pilot = domain, pilot
         self.case = ""
         self.job = JobId("")
@@ -238,7 +238,7 @@ class Making:
 
 
 @pytest.fixture
-async def making(data: LocalDomain, pilot: HandPilot) -> Making:
+async def making(data: Domain, pilot: HandPilot) -> Making:
     return await Making(data, pilot).begin()
 
 
@@ -279,7 +279,7 @@ async def test_a_failed_job_publishes_nothing(making: Making, server: Server) ->
         await server.runtime.catalogue.resolve("/store/out")
 
 
-async def test_the_second_of_two_jobs_is_told_before_it_writes(making: Making, data: LocalDomain) -> None:
+async def test_the_second_of_two_jobs_is_told_before_it_writes(making: Making, data: Domain) -> None:
     other = await Making(data, HandPilot(data, "p-2")).begin()
     await making.place(A)
     assert "a name never gets another content" in (await other.place(B)).wrong["out"]
@@ -293,7 +293,7 @@ async def test_a_job_that_tries_again_may_come_with_other_content(making: Making
     assert (await making.domain.datum("/store/out")).sha256 == B
 
 
-async def test_a_name_that_was_kept_for_a_job_that_is_over_is_free(making: Making, data: LocalDomain) -> None:
+async def test_a_name_that_was_kept_for_a_job_that_is_over_is_free(making: Making, data: Domain) -> None:
     other = await Making(data, HandPilot(data, "p-2")).begin()
     await making.place(A)
     await making.pilot.exchange({"make": Outcome(files={})})  # its file was lost, and it ended
@@ -315,7 +315,7 @@ async def test_only_the_pilot_that_runs_a_job_places_its_files(making: Making) -
         await making.place()
 
 
-async def test_a_file_goes_near_its_pilot_and_never_where_only_is_read(making: Making, data: LocalDomain) -> None:
+async def test_a_file_goes_near_its_pilot_and_never_where_only_is_read(making: Making, data: Domain) -> None:
     await data.put_element(element("tape", sites=("S",), read_only=True), who=WHO)
     await data.put_element(element("all"), who=WHO)
     assert (await making.place(site="S")).files["out"].element.name == "here"
@@ -351,7 +351,7 @@ async def test_a_crash_between_the_catalogue_and_the_case_publishes_once(
 # Flows that read
 
 
-async def test_a_job_reads_a_logical_file_by_its_content(data: LocalDomain, pilot: HandPilot) -> None:  # FM-6, PJ-7
+async def test_a_job_reads_a_logical_file_by_its_content(data: Domain, pilot: HandPilot) -> None:  # FM-6, PJ-7
     await data.add_data(file(), who=WHO)
     flow = Flow(name=FlowName("read"), body=JobActivity(name="read", command="x", inputs={"in": "lfn:/store/a"}))
     await data.deploy(flow)
@@ -363,7 +363,7 @@ async def test_a_job_reads_a_logical_file_by_its_content(data: LocalDomain, pilo
     assert case.id
 
 
-async def test_a_logical_file_that_is_not_there_is_a_fault_of_the_data(data: LocalDomain) -> None:  # FM-6
+async def test_a_logical_file_that_is_not_there_is_a_fault_of_the_data(data: Domain) -> None:  # FM-6
     flow = Flow(name=FlowName("read"), body=JobActivity(name="read", command="x", inputs={"in": "lfn:/store/none"}))
     await data.deploy(flow)
     case = await data.start("read", {}, who=WHO)
@@ -372,7 +372,7 @@ async def test_a_logical_file_that_is_not_there_is_a_fault_of_the_data(data: Loc
     assert "the catalogue has no file" in view.fault.message
 
 
-async def test_a_job_is_taken_over_while_what_it_published_is_there(making: Making, data: LocalDomain) -> None:
+async def test_a_job_is_taken_over_while_what_it_published_is_there(making: Making, data: Domain) -> None:
     await making.place()
     assert await making.end() == "completed"
     again = await data.rerun(making.case, who=WHO)

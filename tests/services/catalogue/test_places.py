@@ -10,7 +10,7 @@ from mendflow.core.model.errors import Conflict
 from mendflow.core.model.flow import Flow, JobActivity, PublicationTemplate
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.data.catalogue.holds import PLACE_KIND, PlaceDocument, StoragePlace
 from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import Put
@@ -22,12 +22,12 @@ HERE = Replica(element="here", path="store/out")
 
 
 @pytest.fixture
-async def making(domain: LocalDomain, pilot: HandPilot) -> Making:
+async def making(domain: Domain, pilot: HandPilot) -> Making:
     await domain.put_element(element("here", sites=("S",)), who=WHO)
     return await Making(domain, pilot).begin()
 
 
-async def add(domain: LocalDomain, name: str, sha256: str = A) -> None:
+async def add(domain: Domain, name: str, sha256: str = A) -> None:
     await domain.add_data(msgspec.structs.replace(file(name, sha256), replicas=(HERE,)), who=WHO)
 
 
@@ -44,7 +44,7 @@ async def test_a_place_that_another_file_has_is_not_given_out(making: Making) ->
     assert [each.name for each in await making.domain.data(every=True)] == ["/logical/a"], "no name is kept for it"
 
 
-async def test_rules_that_make_one_place_of_two_names_lose_no_file(domain: LocalDomain, pilot: HandPilot) -> None:
+async def test_rules_that_make_one_place_of_two_names_lose_no_file(domain: Domain, pilot: HandPilot) -> None:
     await domain.put_element(element("flat", rules=FLAT, protocol="p"), who=WHO)
     one = await Making(domain, pilot).begin(publishes("one", "/store/a/f"))
     two = await Making(domain, HandPilot(domain, "p-2")).begin(publishes("two", "/store/b/f"))

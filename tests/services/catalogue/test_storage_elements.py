@@ -5,7 +5,7 @@ import pytest
 from mendflow.core.data.elements import elements_overlap
 from mendflow.core.model.data import NameRule, NameRules, StorageElement
 from mendflow.core.model.errors import Conflict, InvalidRequest
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from tests.services.catalogue.test_catalogue import WHO, element
 
 
@@ -32,7 +32,7 @@ from tests.services.catalogue.test_catalogue import WHO, element
         (element("e", sites=("",)), "its sites"),
     ],
 )
-async def test_what_cannot_be_an_element_is_refused(domain: LocalDomain, given: StorageElement, told: str) -> None:
+async def test_what_cannot_be_an_element_is_refused(domain: Domain, given: StorageElement, told: str) -> None:
     with pytest.raises(InvalidRequest, match=told):
         await domain.put_element(given, who=WHO)
 
@@ -60,7 +60,7 @@ def test_elements_overlap_where_one_place_could_be_written_through_both(
     assert elements_overlap(one, other) is elements_overlap(other, one) is told
 
 
-async def test_an_element_that_overlaps_with_another_is_refused_with_what_to_do(domain: LocalDomain) -> None:  # PJ-7
+async def test_an_element_that_overlaps_with_another_is_refused_with_what_to_do(domain: Domain) -> None:  # PJ-7
     await domain.put_element(element("top", "file:///data"), who=WHO)
     with pytest.raises(Conflict, match=r"raw at file:///data/raw overlaps with top at file:///data, .*read-only"):
         await domain.put_element(element("raw", "file:///data/raw"), who=WHO)
@@ -70,7 +70,7 @@ async def test_an_element_that_overlaps_with_another_is_refused_with_what_to_do(
         await domain.put_element(element("raw", "file:///data/raw"), who=WHO, replace=True)
 
 
-async def test_an_element_may_be_given_by_a_path_and_rules_of_one_protocol(domain: LocalDomain) -> None:
+async def test_an_element_may_be_given_by_a_path_and_rules_of_one_protocol(domain: Domain) -> None:
     rules = NameRules(to_physical=(NameRule(protocol="direct", match="/(.*)", result="$1"),))
     kept = await domain.put_element(element("e", "/data", rules=rules, options={"key": "env:K", "anon": True}), who=WHO)
     assert (kept.url, kept.protocol) == ("file:///data", "direct")
@@ -87,7 +87,7 @@ async def test_an_element_may_be_given_by_a_path_and_rules_of_one_protocol(domai
     ],
 )
 async def test_what_cannot_be_written_to_is_only_read_from(
-    domain: LocalDomain, url: str, kept: str, read_only: bool
+    domain: Domain, url: str, kept: str, read_only: bool
 ) -> None:
     found = await domain.put_element(element("e", url), who=WHO)
     assert (found.url, found.read_only) == (kept, read_only)

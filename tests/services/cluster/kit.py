@@ -17,7 +17,7 @@ from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.cluster import HOME_KIND, HomeDocument, PeerUnavailable, ServerDocument
 from mendflow.services.cases.live_case import CaseDocument, journal_of
 from mendflow.services.runtime.server import Runtime, Server, ServerSettings
@@ -114,7 +114,7 @@ class ServerProcess:
             peers=cluster,
             meter=machine.boot_ms,
         )
-        self.domain = LocalDomain(self.server)
+        self.domain = Domain(self.server)
 
     @property
     def runtime(self) -> Runtime:

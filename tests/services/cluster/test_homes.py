@@ -7,7 +7,7 @@ import pytest
 
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import Outcome
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.cluster import HOME_KIND
 from mendflow.services.base.cluster_terms import cluster_terms
 from mendflow.services.base.homes import LAYOUT_KIND
@@ -41,7 +41,7 @@ async def test_a_case_has_a_home_until_it_is_over(tmp_path: Path) -> None:
     store = MemoryStore()
     server = server_on(store, tmp_path)
     await server.open()
-    domain = LocalDomain(server)
+    domain = Domain(server)
     await domain.deploy(ONE)
     case = (await domain.start("f", {}, who="me")).id
     assert await homes(store) == [case]
@@ -55,8 +55,8 @@ async def test_cases_that_are_older_than_homes_are_claimed_at_the_start(tmp_path
     store = MemoryStore()
     server = server_on(store, tmp_path)
     await server.open()
-    await LocalDomain(server).deploy(ONE)
-    case = (await LocalDomain(server).start("f", {}, who="me")).id
+    await Domain(server).deploy(ONE)
+    case = (await Domain(server).start("f", {}, who="me")).id
     await server.close()
     await store.open()
     for kind, id in ((HOME_KIND, case), (LAYOUT_KIND, HOME_KIND)):
@@ -66,9 +66,9 @@ async def test_cases_that_are_older_than_homes_are_claimed_at_the_start(tmp_path
     server = server_on(store, tmp_path)
     await server.open()
     assert await homes(store) == [case]
-    assert (await LocalDomain(server).case(case)).status == "running"
-    await HandPilot(LocalDomain(server)).run_all(lambda _: Outcome())
-    assert (await LocalDomain(server).case(case)).status == "completed"
+    assert (await Domain(server).case(case)).status == "running"
+    await HandPilot(Domain(server)).run_all(lambda _: Outcome())
+    assert (await Domain(server).case(case)).status == "completed"
     await server.close()
 
 

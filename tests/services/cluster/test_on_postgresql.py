@@ -12,7 +12,7 @@ from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.flow import JobActivity, Sequence
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock, steady_ms
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.cases.live_case import journal_of
@@ -66,7 +66,7 @@ async def until(check: Callable[[], Awaitable[bool]], what: str) -> None:
 
 async def test_a_silent_server_loses_its_case_and_what_it_still_writes_is_refused(houses: list[Server]) -> None:
     one, two = houses  # JS-3, JS-4, JS-7
-    first, second = LocalDomain(one), LocalDomain(two)
+    first, second = Domain(one), Domain(two)
     await first.deploy(TWO)
     case = (await first.start("f", {}, who="me")).id
     held = HandPilot(first)

@@ -10,7 +10,7 @@ import pytest
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.data_sets import FolderWatch, Gathering, WatchView
 from mendflow.core.model.errors import InvalidRequest, NotFound
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.data.watches.storage import ListedFile
 from mendflow.services.runtime.server import Server, ServerSettings
@@ -70,7 +70,7 @@ async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
         version="test",
         elements=WatchedElements(),
     )
-    world.domain = LocalDomain(world.server)
+    world.domain = Domain(world.server)
     await world.server.open()
     (tmp_path / "store").mkdir()
     element = StorageElement(name="disk", url=f"file://{tmp_path}/store")

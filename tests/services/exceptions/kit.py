@@ -13,7 +13,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import CASE_LEVEL, Decision, ExceptionType, Primitive, Target
 from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.views import CaseView
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.contracts import MetaScheduler
 from mendflow.services.runtime.server import NO_DOMAINS, Runtime, Server, ServerSettings
@@ -97,7 +97,7 @@ class World:
             shipped=shipped,
             domains=domains,
         )
-        self.domain = LocalDomain(self.server)
+        self.domain = Domain(self.server)
         self.pilot = HandPilot(self.domain)
 
     @property
@@ -105,7 +105,7 @@ class World:
         return self.server.runtime
 
     async def put(self, rules: RuleSet) -> None:
-        await self.runtime.administration.put_rules(rules, who="test")
+        await self.runtime.exceptions.rules.put(rules, author="test")
         await self.runtime.ledger.settled()
 
     async def start(self, what: Flow, **inputs: Any) -> CaseId:

@@ -79,9 +79,9 @@ async def test_what_is_no_name_or_may_not_be_read_is_not_mended(server: World, s
     assert fault is not None and (fault.name, fault.category) == ("stagingFailed", Category.INPUT)
 
 
-async def test_a_url_that_a_flow_computes_is_not_taken_into_keeping_and_says_what_to_do(server: World) -> None:  # FM-6
+async def test_a_url_that_a_flow_computes_is_not_stored_and_says_what_to_do(server: World) -> None:  # FM-6
     case = await server.start(flow(Stage(name="s", files={"x": "https://example.org/x.dat"})))
     await server.until_status(case, "failed")
     fault = (await server.case(case)).fault
     assert fault is not None and (fault.name, fault.category) == ("stagingFailed", Category.INPUT)
-    assert fault.message.startswith("https://example.org/x.dat: a URL is not taken") and "`to:`" in fault.message
+    assert fault.message.startswith("https://example.org/x.dat: a URL is not stored") and "`to:`" in fault.message

@@ -11,7 +11,7 @@ from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
 from mendflow.server.peers import HttpPeers
 from mendflow.server.runner import serve
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.api.peer_handler import PeerHandler
 from mendflow.services.base.clock import SystemClock, steady_ms
 from mendflow.services.base.cluster import ServerDocument
@@ -29,7 +29,7 @@ class Shared(MemoryStore):
 
 
 @asynccontextmanager
-async def server(name: str, store: Shared, folder: Path) -> AsyncIterator[tuple[Server, LocalDomain]]:
+async def server(name: str, store: Shared, folder: Path) -> AsyncIterator[tuple[Server, Domain]]:
     neighbours = HttpPeers()
     neighbours.introduce(SECRET)
     document = ServerDocument(id=name, url="")
@@ -43,7 +43,7 @@ async def server(name: str, store: Shared, folder: Path) -> AsyncIterator[tuple[
         peers=neighbours,
         meter=steady_ms,
     )
-    domain = LocalDomain(server, elsewhere=neighbours)
+    domain = Domain(server, elsewhere=neighbours)
     await server.open()
     app = create_app(domain, access=AccessControl(servers_token=SECRET), peer=PeerHandler(server))
     served = await serve(app)
@@ -61,7 +61,7 @@ def store() -> Shared:
     return Shared()
 
 
-async def known(domain: LocalDomain, servers: int) -> list[str]:
+async def known(domain: Domain, servers: int) -> list[str]:
     """The servers that answer, when so many do."""
     async with asyncio.timeout(20):
         while len(found := await domain.stats(running=1)) != servers:

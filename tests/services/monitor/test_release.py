@@ -8,14 +8,14 @@ from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Job as KnownJob
 from mendflow.core.model.jobs import JobState, Outcome
 from mendflow.core.model.sync import AttemptControl
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
 from tests.services.cluster.kit import LEASE_MS, Cluster, pilot_of, run
 from tests.services.conftest import HandPilot
 from tests.services.exceptions.kit import flow
 
 
-async def begun(domain: LocalDomain, pilot: HandPilot) -> JobId:
+async def begun(domain: Domain, pilot: HandPilot) -> JobId:
     """A job that runs on the pilot, and has said so."""
     await domain.deploy(flow(JobActivity(name="a", command="true")))
     case = (await domain.start("f", {}, who="me")).id
@@ -30,7 +30,7 @@ def _why(job: KnownJob) -> str:
 
 
 async def test_a_released_attempt_is_told_to_stop_and_its_late_result_is_refused(
-    server: Server, domain: LocalDomain, pilot: HandPilot
+    server: Server, domain: Domain, pilot: HandPilot
 ) -> None:  # JS-5, JS-7
     id = await begun(domain, pilot)
     server.runtime.meta.release(id, by="ann", reason="it hangs")
@@ -113,7 +113,7 @@ def test_a_release_holds_at_the_server_that_takes_over() -> None:  # JS-4, JS-5
     run(story)
 
 
-async def _release(domain: LocalDomain, id: JobId) -> None:
+async def _release(domain: Domain, id: JobId) -> None:
     runtime = domain._server.runtime
     runtime.meta.release(id, by="ann", reason="stuck")
     await runtime.ledger.settled()

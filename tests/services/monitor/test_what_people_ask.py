@@ -11,7 +11,7 @@ from mendflow.core.model.alerts import Notification, WebhookSpec
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import Outcome
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
@@ -58,7 +58,7 @@ async def server(tmp_path: Path, way_out: Public) -> AsyncIterator[Server]:
 
 
 async def test_an_address_given_with_a_case_is_told_of_its_end(
-    domain: LocalDomain, pilot: HandPilot, way_out: Public
+    domain: Domain, pilot: HandPilot, way_out: Public
 ) -> None:  # JS-8
     await domain.deploy(flow(JobActivity(name="a", command="true")))
     case = (await domain.start("f", {}, who="me", notify="https://example.org/told")).id
@@ -70,7 +70,7 @@ async def test_an_address_given_with_a_case_is_told_of_its_end(
     assert await domain.notifications(after=1) == []
 
 
-async def test_addresses_that_the_server_may_not_reach_are_refused_when_they_are_given(domain: LocalDomain) -> None:
+async def test_addresses_that_the_server_may_not_reach_are_refused_when_they_are_given(domain: Domain) -> None:
     await domain.deploy(flow(JobActivity(name="a", command="true")))
     with pytest.raises(InvalidRequest, match="private"):
         await domain.start("f", {}, who="me", notify="http://127.0.0.1/")
@@ -79,7 +79,7 @@ async def test_addresses_that_the_server_may_not_reach_are_refused_when_they_are
     assert await domain.cases() == [] and await domain.webhooks() == []
 
 
-async def test_a_webhook_is_added_tried_and_removed(domain: LocalDomain, way_out: Public) -> None:  # JS-8
+async def test_a_webhook_is_added_tried_and_removed(domain: Domain, way_out: Public) -> None:  # JS-8
     view = await domain.add_webhook(WebhookSpec(url="https://example.org/", on=("failed",), secret="s"), who="ann")
     assert await domain.webhooks() == [view] and view.signed and view.made_by == "ann"
     assert (await domain.try_webhook(view.id, who="ann")).ok
@@ -91,7 +91,7 @@ async def test_a_webhook_is_added_tried_and_removed(domain: LocalDomain, way_out
 
 
 async def test_only_what_runs_can_be_requeued_and_it_stands_in_the_history_who_did_it(
-    domain: LocalDomain, pilot: HandPilot
+    domain: Domain, pilot: HandPilot
 ) -> None:  # JS-5
     await domain.deploy(flow(JobActivity(name="a", command="true")))
     case = (await domain.start("f", {}, who="me")).id
@@ -120,7 +120,7 @@ async def test_only_what_runs_can_be_requeued_and_it_stands_in_the_history_who_d
         await domain.requeue(f"{case}/9", who="ann")
 
 
-async def test_alerts_are_listed_open_ones_alone_or_all(server: Server, domain: LocalDomain) -> None:  # JS-5
+async def test_alerts_are_listed_open_ones_alone_or_all(server: Server, domain: Domain) -> None:  # JS-5
     book = server.runtime.monitor.alerts
     await server.runtime.monitor.delivery_failed("hook-1", Notification(id="x", kind="test", at=0, message=""), "dead")
     [alert] = await domain.alerts()

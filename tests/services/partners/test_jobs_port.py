@@ -16,7 +16,7 @@ from mendflow.core.soap import ADDRESSING
 from mendflow.core.soap.envelope import element_of, read_envelope
 from mendflow.core.xml.reader import read
 from mendflow.core.xml.tree import Element
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
 from mendflow.services.messaging.ports.job_messages import JOBS
 from mendflow.services.messaging.ports.messages import PortFault, child, text_in
@@ -98,7 +98,7 @@ async def until(true: Callable[[], object]) -> None:
 
 
 async def test_a_submitted_job_is_asked_for_by_the_id_that_it_got(
-    server: Server, domain: LocalDomain, pilot: HandPilot
+    server: Server, domain: Domain, pilot: HandPilot
 ) -> None:  # FM-5
     job = text_in(await ask(server, asking("submit")), "jobId")
     assert text_in(await ask(server, about("status", job)), "state") == "running"
@@ -148,7 +148,7 @@ async def test_the_same_key_is_the_same_job_and_another_description_under_it_is_
 
 
 async def test_a_forgotten_job_is_taken_and_nothing_is_answered(
-    server: Server, domain: LocalDomain, pilot: HandPilot
+    server: Server, domain: Domain, pilot: HandPilot
 ) -> None:  # FM-5
     assert await server.runtime.ports["jobs"].handle_request(asking("submitAndForget"), who="me") is None
     [case] = await domain.cases()
@@ -214,7 +214,7 @@ async def unknown(server: Server, text: str, who: str, reach: CaseAccess = OWN_O
 
 
 async def test_a_job_is_unknown_to_everybody_but_whoever_asked_for_it(
-    server: Server, domain: LocalDomain, receiver: Receiver
+    server: Server, domain: Domain, receiver: Receiver
 ) -> None:
     job = text_in(await ask(server, asking("submit", "<key>k</key>")), "jobId")
     for operation in ("status", "cancel", "subscribe"):
@@ -224,7 +224,7 @@ async def test_a_job_is_unknown_to_everybody_but_whoever_asked_for_it(
     assert text_in(await ask(server, about("status", job)), "key") == "k"
 
 
-async def test_a_case_that_nobody_asked_for_at_the_port_is_no_job_of_it(server: Server, domain: LocalDomain) -> None:
+async def test_a_case_that_nobody_asked_for_at_the_port_is_no_job_of_it(server: Server, domain: Domain) -> None:
     case = await waits(domain, server)
     for operation in ("status", "cancel", "subscribe"):
         await unknown(server, about(operation, case, LISTENER), "me")
@@ -250,7 +250,7 @@ async def test_whom_the_api_lets_do_the_same_with_any_case_the_port_lets_too_and
     assert child(receiver.taken[0], "key") is None
 
 
-async def test_a_case_asks_about_jobs_of_its_owner_and_of_nobody_else(server: Server, domain: LocalDomain) -> None:
+async def test_a_case_asks_about_jobs_of_its_owner_and_of_nobody_else(server: Server, domain: Domain) -> None:
     mine = text_in(await ask(server, asking("submit")), "jobId")
     theirs = text_in(
         read(await server.runtime.ports["jobs"].handle_request(asking("submit"), who="you") or ""), "jobId"
@@ -316,7 +316,7 @@ async def test_what_the_reference_of_a_callback_wants_along_is_sent_as_headers(
     assert receiver.headers["{urn:t}ticket"] == "7"
 
 
-async def waits(domain: LocalDomain, server: Server) -> CaseId:
+async def waits(domain: Domain, server: Server) -> CaseId:
     case = CaseId(await start(domain, named(Receive(name="r", channel="c"))))
     await until(lambda: case in server.runtime.manager.live)
     return case
@@ -327,7 +327,7 @@ def order(serial: int) -> CallPartner:
 
 
 async def test_a_job_of_a_case_is_named_after_its_order_and_found_again_after_a_crash(
-    server: Server, domain: LocalDomain, pilot: HandPilot, restart: Callable[[Server], Awaitable[None]]
+    server: Server, domain: Domain, pilot: HandPilot, restart: Callable[[Server], Awaitable[None]]
 ) -> None:  # FM-3 FM-5
     case = await waits(domain, server)
 
@@ -354,7 +354,7 @@ async def test_a_job_of_a_case_is_named_after_its_order_and_found_again_after_a_
 
 
 async def test_a_case_that_names_no_callback_hears_on_the_link_that_it_called_by(
-    server: Server, domain: LocalDomain, pilot: HandPilot
+    server: Server, domain: Domain, pilot: HandPilot
 ) -> None:
     heard: list[tuple[str, str, str]] = []
 
@@ -363,7 +363,7 @@ async def test_a_case_that_names_no_callback_hears_on_the_link_that_it_called_by
             heard.append((flow, channel, id))
             return None
 
-    server.runtime.port_wing.callbacks.mail = Mail()
+    server.runtime.messaging.callbacks.mail = Mail()
     case = await waits(domain, server)
     live = server.runtime.manager.live[case]
     await server.runtime.ports["jobs"].handle_call(asking("submit", "<callback/>"), live, order(3))

@@ -13,7 +13,7 @@ from mendflow.core.model.errors import Conflict, NotFound, RequestError, StoreUn
 from mendflow.core.model.flow import Activity, Call, Exit, Flow, Parallel, Scope, Throw
 from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.core.model.values import Value
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.messaging import message_router as mailroom
 from mendflow.services.messaging import message_store as mail_book
@@ -58,14 +58,14 @@ class Post:
         return await self.answer(await self.send(operation, message, id))
 
     async def cases(self) -> dict[str, str]:
-        found = await LocalDomain(self.server).cases(flow=self.flow.name)
+        found = await Domain(self.server).cases(flow=self.flow.name)
         return {each.id: each.status for each in found}
 
 
 async def opened(store: Store, folder: Path, flow: Flow = QUESTIONS, *, server: ServerDocument | None = None) -> Post:
     opened_server = server_on(store, folder, server=server)
     await opened_server.open()
-    await LocalDomain(opened_server).deploy(flow)
+    await Domain(opened_server).deploy(flow)
     return Post(opened_server, flow, folder)
 
 
@@ -80,7 +80,7 @@ async def test_a_message_begins_a_case_and_is_answered_by_it(post: Post) -> None
     answer = await post.ask("begin", said(4))
     assert answer == MessageReply(value=YES, case=CaseId("talks-soap.1"))
     assert await post.cases() == {"talks-soap.1": "running"}
-    assert (await LocalDomain(post.server).case("talks-soap.1")).owner == "ada"
+    assert (await Domain(post.server).case("talks-soap.1")).owner == "ada"
 
 
 async def test_a_message_goes_to_the_case_of_its_conversation(post: Post) -> None:
@@ -177,7 +177,7 @@ async def test_a_request_whose_case_exits_or_is_removed_hears_that_the_process_w
     post = await opened(MemoryStore(), tmp_path, process(sequence("s", start, Exit(name="e"))))
     assert await post.ask("begin", said(1)) == MessageReply(end_fault="processTerminated", case=CaseId("talks-soap.1"))
     post.flow = process(sequence("s", start, step("a")))
-    await LocalDomain(post.server).deploy(post.flow)
+    await Domain(post.server).deploy(post.flow)
     posted = await post.send("begin", said(1))
     await post.server.runtime.manager.command(CaseId("talks-soap.2"), Cancel())
     assert (await post.answer(posted)).end_fault == "processTerminated"
@@ -223,7 +223,7 @@ async def test_a_message_without_a_conversation_goes_to_the_oldest_case_that_wai
 
 async def test_a_message_that_came_while_its_case_was_suspended_and_never_heard_goes_elsewhere(tmp_path: Path) -> None:
     post = await opened(MemoryStore(), tmp_path, talk(receive("asked", "ask"), reply("told")))
-    domain = LocalDomain(post.server)
+    domain = Domain(post.server)
     await post.ask("begin", said(1))
     await domain.suspend("talks-soap.1", who="ada")
     posted = await post.send("ask", said(1))
@@ -250,12 +250,12 @@ async def test_a_case_that_a_message_began_is_run_again_by_a_message_alone(post:
     await post.ask("begin", said(1))
     await post.ask("ask", said(1))
     with pytest.raises(Conflict, match="begins with a message: send one to /soap/flows/talks"):
-        await LocalDomain(post.server).rerun("talks-soap.1", who="ada")
+        await Domain(post.server).rerun("talks-soap.1", who="ada")
     assert list(await post.cases()) == ["talks-soap.1"]
 
 
 async def test_a_flow_that_begins_with_a_message_is_not_called(post: Post) -> None:
-    domain = LocalDomain(post.server)
+    domain = Domain(post.server)
     await domain.deploy(Flow(name=FlowName("caller"), body=Call(name="call", flow="talks")))
     case = (await domain.start("caller", {}, who="ada")).id
     async with asyncio.timeout(5):
@@ -316,16 +316,16 @@ async def test_conversations_go_on_where_an_archive_of_them_is_taken_in(tmp_path
     there = await opened(MemoryStore(), tmp_path / "there")
     await there.ask("begin", said(1))
     early = await there.send("ask", said(7))
-    archive = await LocalDomain(there.server).export(["talks-soap.1"], who="ada")
+    archive = await Domain(there.server).export(["talks-soap.1"], who="ada")
     here = await opened(MemoryStore(), tmp_path / "here")
-    report = await LocalDomain(here.server).import_archive(archive, resume=True, who="ada")
+    report = await Domain(here.server).import_archive(archive, resume=True, who="ada")
     assert report.imported == ["talks-soap.1"]
     assert (await here.ask("ask", said(1), "new")).case == "talks-soap.1"
     assert (await here.ask("begin", said(7), "newer")).case == "talks-soap.2"
     assert (await here.answer(early)).case == "talks-soap.2", "it came before the archive was made"
-    again = await LocalDomain(there.server).export(["talks-soap.1"], who="ada")
+    again = await Domain(there.server).export(["talks-soap.1"], who="ada")
     with pytest.raises(Conflict, match=r"^what messages to talks began \(talks-soap.1\) is here already, with other"):
-        await LocalDomain(here.server).import_archive(again, who="ada")
+        await Domain(here.server).import_archive(again, who="ada")
     await there.server.close()
     await here.server.close()
 
@@ -337,7 +337,7 @@ async def test_an_archive_of_one_case_that_a_message_began_says_that_it_has_all_
     all_of_them = [f"talks-soap.{number}" for number in range(1, 13)]
 
     async def exported() -> bytes:
-        return b"".join([each async for each in await LocalDomain(there.server).export(["talks-soap.4"], who="ada")])
+        return b"".join([each async for each in await Domain(there.server).export(["talks-soap.4"], who="ada")])
 
     async def given(content: bytes) -> AsyncIterator[bytes]:
         yield content
@@ -347,7 +347,7 @@ async def test_an_archive_of_one_case_that_a_message_began_says_that_it_has_all_
     together = cases_begun_by_messages(tmp_path / "one.archive")
     assert {flow: set(cases) for flow, cases in together.items()} == {"talks": set(all_of_them)}
     here = await opened(MemoryStore(), tmp_path / "here")
-    domain = LocalDomain(here.server)
+    domain = Domain(here.server)
     report = await domain.import_archive(given(archive), who="ada")
     assert (report.imported, report.cases) == (all_of_them, 12)
     assert {view.id for view in await domain.cases()} == set(all_of_them)

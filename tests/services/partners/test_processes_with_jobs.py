@@ -13,7 +13,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.xml import element_text, element_value
 from mendflow.formats import load
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.contracts import MetaScheduler, NewJob, SubmissionFailed
 from mendflow.services.messaging.message_store import MessageReply, PostReceipt
@@ -91,7 +91,7 @@ def well(spec: JobSpec) -> Outcome:
 
 
 async def post(server: Server, name: str) -> PostReceipt:
-    await LocalDomain(server).deploy(load(EXAMPLES / f"{name}.bpel"))
+    await Domain(server).deploy(load(EXAMPLES / f"{name}.bpel"))
     return await server.runtime.message_router.post(name, "client.sort", {"parameters": REQUEST}, id="one", who="me")
 
 
@@ -109,18 +109,18 @@ async def ask(server: Server, name: str) -> asyncio.Task[MessageReply]:
 
 
 async def test_a_process_that_moves_in_an_archive_hears_of_its_jobs_where_it_goes_on(
-    server: Server, domain: LocalDomain, pilot: HandPilot, tmp_path: Path
+    server: Server, domain: Domain, pilot: HandPilot, tmp_path: Path
 ) -> None:
     answer = await ask(server, "callback")
     await pilot.sync(want=1, wait_ms=5_000)
     archive = await domain.export(["callback-soap.1"], who="me")
     async with opened(tmp_path / "there", Outage()) as there:
-        await LocalDomain(there).import_archive(archive, resume=True, who="me")
-        run_on = HandPilot(LocalDomain(there))
+        await Domain(there).import_archive(archive, resume=True, who="me")
+        run_on = HandPilot(Domain(there))
         async with asyncio.timeout(30):
-            while (await LocalDomain(there).case("callback-soap.1")).status == "running":
+            while (await Domain(there).case("callback-soap.1")).status == "running":
                 await run_on.run_all(well)
-        assert (await LocalDomain(there).case("callback-soap.1")).status == "completed"
+        assert (await Domain(there).case("callback-soap.1")).status == "completed"
     answer.cancel()
 
 
@@ -160,7 +160,7 @@ async def test_a_process_finds_its_jobs_again_after_every_crash(
     assert len(begun) == 2, "no job is handed over twice"
 
 
-async def test_a_job_whose_process_gives_it_up_is_ended(server: Server, domain: LocalDomain, pilot: HandPilot) -> None:
+async def test_a_job_whose_process_gives_it_up_is_ended(server: Server, domain: Domain, pilot: HandPilot) -> None:
     answer = await ask(server, "synchronous")
     await pilot.sync(want=1, wait_ms=5_000)
     [held] = pilot.held
@@ -177,7 +177,7 @@ async def test_a_job_whose_process_gives_it_up_is_ended(server: Server, domain: 
 
 async def play(server: Server, pilot: HandPilot) -> str:
     """A process from its beginning to its end, for one who says the same again if unsure."""
-    pilot.domain = LocalDomain(server)
+    pilot.domain = Domain(server)
     posted = await post(server, "callback")
     answer = asyncio.create_task(server.runtime.message_router.answer(posted.id))
     try:
@@ -194,7 +194,7 @@ async def test_a_process_with_jobs_survives_a_death_between_any_two_writes(tmp_p
     for writes in range(0, 400, 3):
         store = Dying()
         async with opened(tmp_path, Outage(), store) as server:
-            pilot = HandPilot(LocalDomain(server))
+            pilot = HandPilot(Domain(server))
             store.left = writes
             try:
                 await play(server, pilot)
@@ -203,7 +203,7 @@ async def test_a_process_with_jobs_survives_a_death_between_any_two_writes(tmp_p
         survived, store.left = store.left > 0, 1_000_000
         async with opened(tmp_path, Outage(), store) as server:
             assert "both jobs have completed" in await play(server, pilot), f"after {writes} writes"
-            jobs = [each for each in await LocalDomain(server).cases() if each.parent]
+            jobs = [each for each in await Domain(server).cases() if each.parent]
             assert [each.status for each in jobs] == ["completed"] * 2, f"after {writes} writes"
         if survived:
             break

@@ -10,7 +10,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap.envelope import element_of, read_envelope, write_envelope, write_fault
 from mendflow.core.xml.reader import read
 from mendflow.core.xml.tree import Element
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.messaging.contracts import CallFailed, PartnerResponse
 from mendflow.services.messaging.ports.messages import PortFault, child, text_in
@@ -111,7 +111,7 @@ async def test_a_call_is_made_and_answered_with_what_the_partner_answers(
 
 
 async def test_a_call_is_a_case_that_shows_its_activity_and_its_message(
-    server: Server, domain: LocalDomain, shop: Shop
+    server: Server, domain: Domain, shop: Shop
 ) -> None:
     shop.answers = [GOT]
     case = await domain.case(text_in(await ask(server, call()), "callId"))
@@ -139,7 +139,7 @@ async def test_rpc_calls_are_wrapped_and_typed_parts_stand_in_values(server: Ser
 
 
 async def test_what_passes_is_mended_and_whoever_called_hears_only_the_answer(
-    server: Server, domain: LocalDomain, shop: Shop
+    server: Server, domain: Domain, shop: Shop
 ) -> None:  # FM-8 FM-10 EX-3
     shop.answers = [AWAY, AWAY, GOT]
     answer = await ask(server, call())

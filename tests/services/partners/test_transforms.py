@@ -10,7 +10,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_value
 from mendflow.formats.bpel import load_bpel
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.messaging.message_router import MessageReply
 from mendflow.services.messaging.style_sheets import Transformer
@@ -49,7 +49,7 @@ def server(folder: Path, transformer: Transformer | None = None) -> Server:
 
 async def bought(server: Server, flow: Flow) -> MessageReply:
     await server.open()
-    await LocalDomain(server).deploy(flow)
+    await Domain(server).deploy(flow)
     posted = await server.runtime.message_router.post(flow.name, "buyer.buy", ORDER, id="one", who="ada")
     return await answered(server, posted.id)
 
@@ -101,7 +101,7 @@ async def test_a_transformation_that_a_crash_cut_off_is_made_again(
     slow = Slow()
     made, process = server(tmp_path, slow), flow(tmp_path)
     await made.open()
-    await LocalDomain(made).deploy(process)
+    await Domain(made).deploy(process)
     posted = await made.runtime.message_router.post(process.name, "buyer.buy", ORDER, id="one", who="ada")
     await asyncio.wait_for(slow.begun.wait(), 20)
     await restart(made)
@@ -115,7 +115,7 @@ async def test_a_transformation_ends_with_the_case_that_asked_for_it(tmp_path: P
     slow = Slow()
     made, process = server(tmp_path, slow), flow(tmp_path)
     await made.open()
-    domain = LocalDomain(made)
+    domain = Domain(made)
     await domain.deploy(process)
     await made.runtime.message_router.post(process.name, "buyer.buy", ORDER, id="one", who="ada")
     await asyncio.wait_for(slow.begun.wait(), 20)

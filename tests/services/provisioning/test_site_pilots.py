@@ -3,7 +3,7 @@
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.sites import Site
 from mendflow.core.model.sync import Capacity, SyncRequest
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
@@ -15,14 +15,14 @@ def request(serial: int, name: str, **said: object) -> SyncRequest:
     return SyncRequest(**{**told, "serial": serial, "submission": name, **said})  # type: ignore[arg-type]  # as a test has it
 
 
-async def submitted(domain: LocalDomain, server: Server) -> str:
+async def submitted(domain: Domain, server: Server) -> str:
     """The name of a pilot that was written down for a site, as the monitor does it."""
     await domain.put_site(Site(name="t0", failures_max=1), who="ann")
     known = await server.runtime.sites.site_store.get("t0")
     return f"mendflow-t0-0-{known.document.mark}"
 
 
-async def test_a_pilot_says_its_name_and_is_shown_with_it(domain: LocalDomain, server: Server) -> None:  # PJ-8
+async def test_a_pilot_says_its_name_and_is_shown_with_it(domain: Domain, server: Server) -> None:  # PJ-8
     name = await submitted(domain, server)
     await domain.sync(request(1, name))
     await server.runtime.sites.monitor.wait_reports_written()
@@ -34,7 +34,7 @@ async def test_a_pilot_says_its_name_and_is_shown_with_it(domain: LocalDomain, s
     assert [each.how for each in (await domain.site("t0")).endings] == ["left"]
 
 
-async def test_a_pilot_that_cannot_work_gets_no_job_and_its_site_hears_why(domain: LocalDomain, server: Server) -> None:
+async def test_a_pilot_that_cannot_work_gets_no_job_and_its_site_hears_why(domain: Domain, server: Server) -> None:
     # PJ-2
     name = await submitted(domain, server)
     answer = await domain.sync(request(1, name, unfit="no program tar", leaving=True, want=0))

@@ -40,10 +40,10 @@ SCRIPT = """
 import hashlib, msgspec
 from mendflow.sim.grid.scene import BatchScene
 from mendflow.sim.grid.world import play
-from tests.sim.grid.chains import BAD, NATURE, chain, grid
+from tests.sim.grid.chains import BAD, JOB_MODEL, chain, grid
 batch = BatchScene(submit_s=(5, 1), queue_s=(60, 20), notify_s=(30, 5))
 scene = grid(element=BAD, retries=20, share="site", running=0, max_pilots=8, batch=batch, life_s=900.0)
-print(hashlib.sha256(msgspec.json.encode(play(scene, chain(12), NATURE))).hexdigest())
+print(hashlib.sha256(msgspec.json.encode(play(scene, chain(12), JOB_MODEL))).hexdigest())
 """
 
 

@@ -3,7 +3,12 @@
 Each function takes the values of paths by name. A path that is not there is a KeyError, and so is what the library
 certainly refuses (`CelError`): both are absorbed by `&&` and `||` as CEL has it. Wherever the library's answer is not
 certain beforehand the functions say `NeedsLibrary`, and the library is asked for the whole expression. So they need to
-be right only about what they answer."""
+be right only about what they answer.
+
+What this is worth, with the library alone and with this: asking one condition of three comparisons takes 107 us and
+10 us. In `python -m bench.rules`, with trees of 10,000 rules, a tree as it grows gives 11,000 and 49,000 conclusions a
+second, the slowest shape that an index helps 2,800 and 19,600, and a row that no index helps 13 and 127. The library
+alone misses the 20,000 that are wanted in four shapes of six."""
 
 import math
 import operator

@@ -67,8 +67,8 @@ class KnownValues:
         self.shown: dict[str, Value] = {}
 
     def look(self, path: MemberPath) -> None:
-        """Read a path. Raises Unsure where it leads to what only the library may judge: a value that was spilled, or
-        a number that is none of its whole numbers."""
+        """Read a path. Raises NeedsLibrary where it leads to what only the library may judge: a value that was spilled,
+        or a number that is none of its whole numbers."""
         try:
             value = self.lookup(path.root)
         except KeyError:

@@ -79,11 +79,6 @@ def classify(fault: Fault) -> Classification:
     )
 
 
-def is_recoverable(fault: Fault) -> bool:
-    """The dispatcher's question: automatic recovery, or compensation."""
-    return classify(fault).recoverable
-
-
 def _specific_reason(fault: Fault) -> tuple[bool, str] | None:
     """What the fault says of itself, where that is more than its category does."""
     if fault.category is Category.OUTPUT and _failed_only_to_store(fault):

@@ -57,9 +57,6 @@ class Patterns(msgspec.Struct, frozen=True, omit_defaults=True):
     def repair(self, name: str) -> FaultPattern | None:
         return next((each for each in self.repairs if each.name == name), None)
 
-    def repairs_at(self, stage: str) -> list[FaultPattern]:
-        return [each for each in self.repairs if not each.at or stage in each.at]
-
 
 NO_PATTERNS: Final = Patterns()
 

@@ -38,10 +38,6 @@ def missing_for(site: Site, needs: Resources, offered: Sequence[PilotOffer] = ()
     return _not_offered(site, needs, amounts, offered)
 
 
-def could_run(site: Site, needs: Resources, offered: Sequence[PilotOffer] = ()) -> bool:
-    return not missing_for(site, needs, offered)
-
-
 class _Amount(NamedTuple):
     """One thing that a job asks for: what a site's settings give of it, and what a pilot had."""
 

@@ -18,6 +18,7 @@ class OrphanPilot:
     def __init__(self, work: Path) -> None:
         self._lock = work / "agent.lock"
         self.log = work / "pilot.log"
+        self._asked = False
 
     @property
     def alive(self) -> bool:
@@ -27,8 +28,10 @@ class OrphanPilot:
         self._send(signal.SIGKILL)
 
     def ask_to_leave(self) -> None:
-        """The first time it lets its jobs end within their grace, the second time it leaves at once."""
-        self._send(signal.SIGTERM)
+        """The first time it lets its jobs end within their grace, the second time it leaves at once. The second signal
+        is another one: of two of a kind that a busy machine has not yet delivered, one is lost."""
+        self._send(signal.SIGINT if self._asked else signal.SIGTERM)
+        self._asked = True
 
     async def stop(self, patience_s: float) -> None:
         """Ask it to end its jobs and leave; insist if it does not."""

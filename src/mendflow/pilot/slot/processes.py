@@ -240,21 +240,3 @@ def kill_tree(root: int) -> None:
         if all(_stat_fields(pid)[:1] in ([], [b"Z"]) for pid in descendants(root)):
             break
     send([root], signal.SIGKILL)
-
-
-def find_by_variable(variable: str) -> list[int]:
-    """Processes of this user whose environment holds `variable` (as NAME=VALUE)."""
-    found: list[int] = []
-    wanted = variable.encode()
-    if not HAS_PROC:
-        return found
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == os.getpid():
-            continue
-        try:
-            with open(f"/proc/{name}/environ", "rb", buffering=0) as text:
-                if wanted in text.read().split(b"\0"):
-                    found.append(int(name))
-        except OSError:
-            continue
-    return found

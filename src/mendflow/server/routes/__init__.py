@@ -1,1 +1,1 @@
-"""The routes of the HTTP API. Each handler asks the domain one thing and hands its answer on."""
+"""The routes of the HTTP API. Each handler calls one operation of the domain and returns its answer."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from litestar import MediaType, Response, get
+from litestar import MediaType, Response, Router, get
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter, SkipValidation
 
@@ -14,14 +14,14 @@ from mendflow.server.routes.parameters import TheDomain
 Description = NamedDependency[SkipValidation[dict[str, Any]]]
 
 
-@get("/health", summary="Whether the server can work", operation_id="health", tags=["server"])
+@get("/health", summary="Whether the server can work")
 async def health(domain: TheDomain) -> Response[Health]:
-    """503 when the store is away; the body says more."""
+    """Status 503 while the store is unreachable; the body says more."""
     view = await domain.health()
     return Response(view, status_code=200 if view.status == "ok" else 503)
 
 
-@get("/why", summary="Why something is as it is", operation_id="why", tags=["server"])
+@get("/why", summary="Why something is as it is")
 async def why(
     domain: TheDomain,
     subject: Annotated[str, QueryParameter(min_length=1, description="CASE, CASE/SERIAL, CASE:ITEM or a pilot.")],
@@ -29,14 +29,14 @@ async def why(
     return await domain.why(subject)
 
 
-@get("/openapi.json", summary="This API, described", operation_id="openapi", tags=["server"])
+@get("/openapi.json", summary="This API, described")
 async def openapi(description: Description) -> dict[str, Any]:
     return description
 
 
-@get("/docs", summary="This API, described for people", operation_id="docs", tags=["server"], media_type=MediaType.HTML)
+@get("/docs", summary="This API, described for people", media_type=MediaType.HTML)
 async def docs(description: Description) -> str:
     return page_of(description)
 
 
-ROUTES = [health, why, openapi, docs]
+ROUTES = Router("/", route_handlers=[health, why, openapi, docs], tags=["server"])

@@ -1,8 +1,8 @@
-"""Alerts, and what an administrator does about a job that hangs."""
+"""Alerts, and requeueing a job that hangs."""
 
 from typing import Annotated
 
-from litestar import get, post
+from litestar import Router, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from mendflow.core.model.alerts import AlertView, Severity
@@ -13,12 +13,12 @@ from mendflow.server.routes.parameters import CaseName, Limit, TheCaller, TheDom
 
 
 class JobRelease(RequestBody, frozen=True):
-    """Why, for those who look later."""
+    """The reason, for those who look later."""
 
     reason: str = ""
 
 
-@get("/alerts", summary="Alerts, the newest first", operation_id="alerts", tags=["alerts"])
+@get("/alerts", summary="Alerts, the newest first", tags=["alerts"])
 async def alerts(
     domain: TheDomain,
     severity: Annotated[Severity, QueryParameter(description="This severity or a higher one.")] = "warning",
@@ -28,13 +28,7 @@ async def alerts(
     return await domain.alerts(severity=severity, every=every, limit=limit)
 
 
-@post(
-    "/acknowledged/{alert:path}",
-    status_code=200,
-    summary="Say that somebody has seen an alert",
-    operation_id="acknowledge",
-    tags=["alerts"],
-)
+@post("/acknowledged/{alert:path}", status_code=200, summary="Say that somebody has seen an alert", tags=["alerts"])
 async def acknowledge(domain: TheDomain, caller: TheCaller, alert: FromPath[str]) -> AlertView:
     """An alert's id has slashes; percent-encode them. For administrators."""
     return await domain.acknowledge(alert.removeprefix("/"), who=caller.name)
@@ -44,15 +38,14 @@ async def acknowledge(domain: TheDomain, caller: TheCaller, alert: FromPath[str]
     "/jobs/{case:str}/{serial:str}/requeue",
     status_code=200,
     summary="Take a job from its pilot, and let another try it",
-    operation_id="requeue",
     tags=["jobs"],
 )
 async def requeue(
     domain: TheDomain, caller: TheCaller, case: CaseName, serial: JobSerial, data: JSONBody[JobRelease | None] = None
 ) -> JobView:
-    """The job is given again when its attempt is certain to have ended, which may take a lease. What the attempt
-    reports from now on is refused. For administrators."""
+    """The job is given to a pilot again when its attempt is certain to have ended, which may take as long as a lease.
+    Reports of the attempt are refused from now on. For administrators."""
     return await domain.requeue(f"{case}/{serial}", who=caller.name, reason=(data or JobRelease()).reason)
 
 
-ROUTES = [alerts, acknowledge, requeue]
+ROUTES = Router("/", route_handlers=[alerts, acknowledge, requeue])

@@ -1,8 +1,8 @@
-"""Archives: cases out into a file, and in from one. Both stream; neither is ever held whole in memory."""
+"""Archives: export cases to a file, and import them from one. Both stream; neither holds the archive in memory."""
 
 from typing import Annotated, Any
 
-from litestar import Request, get, post
+from litestar import Request, Router, get, post
 from litestar.params import QueryParameter
 from litestar.response import Stream
 
@@ -16,7 +16,7 @@ ARCHIVE_TYPE = "application/gzip"
 Flag = Annotated[bool, QueryParameter()]
 
 
-@get("/archives", summary="An archive of cases", operation_id="export", tags=["archives"])
+@get("/archives", summary="An archive of cases")
 async def export(
     domain: TheDomain,
     caller: TheCaller,
@@ -26,9 +26,9 @@ async def export(
     files: Flag = True,
     leave_out_unreachable: Flag = False,
 ) -> Stream:
-    """Of the cases that are named, of those that the condition holds for, or of everything, on whichever servers they
-    live. If one of these cannot be asked, there is no archive, or one that names the cases that it lacks. One that is
-    cut off has no last line, and is refused by whoever reads it."""
+    """Exports the named cases, those that match the condition, or everything, from whichever servers they live on. If
+    one of these servers cannot be asked, there is no archive, or one that lists the missing cases. An archive that was
+    cut off has no last line, and every reader refuses it."""
     if not (case or everything or where):
         raise InvalidRequest("say which cases: by `case`, by `where`, or `everything`", field="case")
     content = await domain.export(
@@ -43,14 +43,7 @@ async def export(
     return Stream(content, media_type=ARCHIVE_TYPE, headers=headers)
 
 
-@post(
-    "/archives",
-    status_code=200,
-    summary="Take the cases of an archive",
-    operation_id="import_archive",
-    tags=["archives"],
-    request_max_body_size=None,
-)
+@post("/archives", status_code=200, summary="Take the cases of an archive", request_max_body_size=None)
 async def import_archive(
     request: Request[Any, Any, Any],
     domain: TheDomain,
@@ -60,10 +53,10 @@ async def import_archive(
     skip_existing: Flag = False,
     resume: Flag = False,
 ) -> ImportReport:
-    """The body is the archive. It is refused whole if anything in it is wrong, or if a case is here with other content.
-    Only for administrators."""
+    """The body is the archive. It is refused as a whole if anything in it is wrong, or if a case exists here with other
+    content. Only for administrators."""
     body = body_chunks(request.receive, file_bytes_max)
     return await domain.import_archive(body, as_new=as_new, skip_existing=skip_existing, resume=resume, who=caller.name)
 
 
-ROUTES = [export, import_archive]
+ROUTES = Router("/", route_handlers=[export, import_archive], tags=["archives"])

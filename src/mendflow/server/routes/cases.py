@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import msgspec
-from litestar import Response, get, post
+from litestar import Response, Router, get, post
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from mendflow.core.model.flow import Flow
@@ -27,7 +27,7 @@ ItemsLimit = Annotated[int, QueryParameter(ge=1, le=100_000, description="At mos
 
 
 class RequestBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a caller may say in a body; an unknown word is refused, so that a misspelt one is not passed over."""
+    """Base of request bodies. An unknown field is refused, so that a misspelt one is not ignored."""
 
 
 class StartRequest(RequestBody, frozen=True):
@@ -65,14 +65,14 @@ class Sent(RequestBody, frozen=True):
     id: str = ""
 
 
-@post("/cases", status_code=201, summary="Start a case", operation_id="start", tags=["cases"])
+@post("/cases", status_code=201, summary="Start a case")
 async def start(domain: TheDomain, caller: TheCaller, data: JSONBody[StartRequest]) -> CaseView:
     return await domain.start(
         data.flow, data.inputs, who=caller.name, cache_from=data.cache_from, key=data.key, notify=data.notify
     )
 
 
-@get("/cases", summary="Cases, the newest first", operation_id="cases", tags=["cases"])
+@get("/cases", summary="Cases, the newest first")
 async def cases(
     domain: TheDomain,
     flow: Text = "",
@@ -83,8 +83,8 @@ async def cases(
     order: Order = "",
     after: After = "",
 ) -> Response[list[CaseView]]:
-    """In another order, if one is given. With a condition the page may be short, and `Mendflow-Next` says from where to
-    go on."""
+    """The newest first, unless another order is given. With a condition the page may be short, and `Mendflow-Next` says
+    from where to continue."""
     wanted = CaseQuery(
         flow=flow, status=status or "", limit=limit, offset=offset, where=where, order=order, after=after
     )
@@ -92,7 +92,7 @@ async def cases(
     return page(found.rows, found.next)
 
 
-@get("/cases/count", summary="How many cases match", operation_id="count_cases", tags=["cases"])
+@get("/cases/count", summary="How many cases match")
 async def count_cases(
     domain: TheDomain,
     flow: Text = "",
@@ -101,21 +101,21 @@ async def count_cases(
     by: CountedBy = "",
     after: After = "",
 ) -> CountsView:
-    """All under the empty name, or by the value of a name."""
+    """The number of all cases, under the empty name, or the numbers by the values of a field."""
     return await domain.count_cases(CaseQuery(flow=flow, status=status or "", where=where, after=after), by=by)
 
 
-@get("/cases/{case:str}", summary="One case", operation_id="case", tags=["cases"])
+@get("/cases/{case:str}", summary="One case")
 async def case(domain: TheDomain, case: CaseName) -> CaseView:
     return await domain.case(case)
 
 
-@get("/cases/{case:str}/flow", summary="The flow that a case was started with", operation_id="flow_of", tags=["cases"])
+@get("/cases/{case:str}/flow", summary="The flow that a case was started with")
 async def flow_of(domain: TheDomain, case: CaseName) -> Flow:
     return await domain.flow_of(case)
 
 
-@get("/cases/{case:str}/items", summary="A case's items", operation_id="items", tags=["cases"])
+@get("/cases/{case:str}/items", summary="A case's items")
 async def items(
     domain: TheDomain,
     case: CaseName,
@@ -134,43 +134,25 @@ async def items(
     return page(found.rows, found.next)
 
 
-@get("/cases/{case:str}/items/{item:path}", summary="One item", operation_id="item", tags=["cases"])
+@get("/cases/{case:str}/items/{item:path}", summary="One item")
 async def item(domain: TheDomain, case: CaseName, item: FromPath[str]) -> ItemView:
     """An item's id may have brackets, commas and slashes, as in `align[3]`; percent-encode them."""
     return await domain.item(case, item.removeprefix("/"))
 
 
-@post(
-    "/cases/{case:str}/suspend",
-    status_code=200,
-    summary="Let a case, or one item, make no progress",
-    operation_id="suspend",
-    tags=["cases"],
-)
+@post("/cases/{case:str}/suspend", status_code=200, summary="Let a case, or one item, make no progress")
 async def suspend(
     domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[Which | None] = None
 ) -> CaseView:
     return await domain.suspend(case, (data or Which()).item, who=caller.name)
 
 
-@post(
-    "/cases/{case:str}/resume",
-    status_code=200,
-    summary="Let what was suspended go on",
-    operation_id="resume",
-    tags=["cases"],
-)
+@post("/cases/{case:str}/resume", status_code=200, summary="Let what was suspended go on")
 async def resume(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[Which | None] = None) -> CaseView:
     return await domain.resume(case, (data or Which()).item, who=caller.name)
 
 
-@post(
-    "/cases/{case:str}/cancel",
-    status_code=200,
-    summary="End a case, or one item, without handlers",
-    operation_id="cancel",
-    tags=["cases"],
-)
+@post("/cases/{case:str}/cancel", status_code=200, summary="End a case, or one item, without handlers")
 async def cancel(
     domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[Removal | None] = None
 ) -> CaseView:
@@ -182,22 +164,18 @@ async def cancel(
     "/cases/{case:str}/rerun",
     status_code=201,
     summary="A new case of the same flow and inputs; results of unchanged jobs come from the cache",
-    operation_id="rerun",
-    tags=["cases"],
 )
 async def rerun(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[Rerun | None] = None) -> CaseView:
     return await domain.rerun(case, who=caller.name, from_failed=(data or Rerun()).from_failed)
 
 
-@post(
-    "/cases/{case:str}/messages",
-    status_code=200,
-    summary="Send a message to a case",
-    operation_id="send",
-    tags=["cases"],
-)
+@post("/cases/{case:str}/messages", status_code=200, summary="Send a message to a case")
 async def send(domain: TheDomain, case: CaseName, data: JSONBody[Sent]) -> CaseView:
     return await domain.send(case, data.channel, data.value, correlation=data.correlation, id=data.id)
 
 
-ROUTES = [start, cases, count_cases, case, flow_of, items, item, suspend, resume, cancel, rerun, send]
+ROUTES = Router(
+    "/",
+    route_handlers=[start, cases, count_cases, case, flow_of, items, item, suspend, resume, cancel, rerun, send],
+    tags=["cases"],
+)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from litestar import get
+from litestar import Router, get
 from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
@@ -14,13 +14,13 @@ from mendflow.server.routes.parameters import CaseName, TheDomain, TheOpenReques
 LastEventId = Annotated[str, HeaderParameter(name="Last-Event-ID", description="Goes on after this serial.")]
 After = Annotated[int, QueryParameter(ge=0, le=2**53, description="Goes on after this serial; the header counts more.")]
 
-Kind = Annotated[ChangeKind | None, QueryParameter(description="Only happenings of this kind.")]
+Kind = Annotated[ChangeKind | None, QueryParameter(description="Only events of this kind.")]
 
 ENDED = ("completed", "failed", "cancelled")
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-@get("/cases/{case:str}/events", summary="What happens in a case", operation_id="happenings", tags=["events"])
+@get("/cases/{case:str}/events", summary="What happens in a case")
 async def case_events(
     domain: TheDomain,
     open_requests: TheOpenRequests,
@@ -40,7 +40,7 @@ async def case_events(
     return Stream(feed.stream(open_requests), media_type="text/event-stream", headers=_HEADERS)
 
 
-@get("/events", summary="What happens in all cases, from now on", operation_id="all_happenings", tags=["events"])
+@get("/events", summary="What happens in all cases, from now on")
 async def all_events(domain: TheDomain, open_requests: TheOpenRequests, kind: Kind = None) -> Stream:
     feed = EventFrames(domain.events(kind=kind or ""), _never)
     return Stream(feed.stream(open_requests), media_type="text/event-stream", headers=_HEADERS)
@@ -60,4 +60,4 @@ def _serial(header: str, after: int) -> int:
     return int(header)
 
 
-ROUTES = [case_events, all_events]
+ROUTES = Router("/", route_handlers=[case_events, all_events], tags=["events"])

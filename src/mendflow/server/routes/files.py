@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from litestar import Request, Response, get, head, put
+from litestar import Request, Response, Router, get, head, put
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, SkipValidation
 from litestar.response import Stream
@@ -29,18 +29,11 @@ def _announced(request: Request[Any, Any, Any]) -> int:
     return int(length) if length.isdecimal() and len(length) < 20 else 0
 
 
-@put(
-    "/files/{sha256:str}",
-    status_code=200,
-    summary="Store a file on the server",
-    operation_id="keep",
-    tags=["files"],
-    request_max_body_size=None,
-)
+@put("/files/{sha256:str}", summary="Store a file on the server", request_max_body_size=None)
 async def keep(
     request: Request[Any, Any, Any], domain: TheDomain, file_bytes_max: BytesMax, sha256: Digest, name: Text = ""
 ) -> FileRef:
-    """The body is the content. It is refused, whole, if it does not have that SHA-256."""
+    """The body is the content. It is refused if it does not have that SHA-256."""
     if _announced(request) > file_bytes_max:
         raise TooLarge(f"the file is larger than the {file_bytes_max} bytes that are allowed", bytes_max=file_bytes_max)
     if len(name) > NAME_CHARS_MAX or "/" in name or "\0" in name:
@@ -49,7 +42,7 @@ async def keep(
 
 
 def _headers(sha256: str, size: int) -> dict[str, str]:
-    """The content is never shown by a browser as a page of ours, whatever it is."""
+    """Headers that keep a browser from showing the content as a page of this server."""
     return {
         "Content-Length": str(size),
         "Content-Disposition": "attachment",
@@ -61,9 +54,9 @@ def _headers(sha256: str, size: int) -> dict[str, str]:
 _FROM = re.compile(r"bytes=(\d{1,18})-")
 
 
-@get("/files/{sha256:str}", summary="A file's content", operation_id="kept", tags=["files"])
+@get("/files/{sha256:str}", summary="A file's content")
 async def kept(request: Request[Any, Any, Any], domain: TheDomain, sha256: Digest) -> Stream:
-    """With `Range: bytes=N-` from there on, for whoever was cut off; any other range is passed over."""
+    """With `Range: bytes=N-` the content from there on, for resumed downloads; any other range is ignored."""
     size = await domain.kept_size(sha256)
     content: AsyncIterator[bytes] = domain.kept(sha256)
     asked = _FROM.fullmatch(request.headers.get("range", ""))
@@ -81,10 +74,10 @@ async def _from(content: AsyncIterator[bytes], begin: int) -> AsyncIterator[byte
         begin = max(0, begin - len(piece))
 
 
-@head("/files/{sha256:str}", summary="Whether a file is kept, and its size", operation_id="kept_size", tags=["files"])
+@head("/files/{sha256:str}", summary="Whether a file is kept, and its size")
 async def kept_size(domain: TheDomain, sha256: Digest) -> Response[None]:
     size = await domain.kept_size(sha256)
     return Response(None, headers=_headers(sha256, size))
 
 
-ROUTES = [keep, kept, kept_size]
+ROUTES = Router("/", route_handlers=[keep, kept, kept_size], tags=["files"])

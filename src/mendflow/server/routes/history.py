@@ -1,9 +1,9 @@
-"""The one history of a case, as data or as XES for process mining; and that of all cases of a flow."""
+"""The history of one case, as data or as XES for process mining; and the histories of all cases of a flow."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
-from litestar import Response, get
+from litestar import Response, Router, get
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Stream
 
@@ -21,7 +21,7 @@ HistoryFormat = Literal["json", "xes"]
 CasesLimit = Annotated[int, QueryParameter(ge=1, le=CASES_MAX, description="At most so many cases, newest first.")]
 
 
-@get("/cases/{case:str}/history", summary="All that happened in a case", operation_id="history", tags=["repairs"])
+@get("/cases/{case:str}/history", summary="All that happened in a case")
 async def history(
     domain: TheDomain, case: CaseName, format: FromQuery[HistoryFormat] = "json"
 ) -> list[HistoryEntry] | Response[Any]:
@@ -33,19 +33,14 @@ async def history(
     return Response(xes.log(str(view.id), [(view, entries)]), media_type=XML)
 
 
-@get(
-    "/flows/{name:str}/history",
-    summary="The histories of a flow's cases, as XES",
-    operation_id="flow_history",
-    tags=["repairs"],
-)
+@get("/flows/{name:str}/history", summary="The histories of a flow's cases, as XES")
 async def flow_history(domain: TheDomain, name: FromPath[str], limit: CasesLimit = 1000) -> Stream:
     first = await domain.cases(flow=name, limit=min(limit, PAGE_CASES))
     return Stream(_log(domain, name, first, limit), media_type=XML)
 
 
 async def _log(domain: Domain, flow: str, page: list[CaseView], limit: int) -> AsyncIterator[str]:
-    """Trace by trace, so that the whole log is never in memory."""
+    """One trace at a time, so that the whole log is never in memory."""
     yield xes.head(flow)
     told = 0
     while page:
@@ -56,4 +51,4 @@ async def _log(domain: Domain, flow: str, page: list[CaseView], limit: int) -> A
     yield xes.TAIL
 
 
-ROUTES = [history, flow_history]
+ROUTES = Router("/", route_handlers=[history, flow_history], tags=["repairs"])

@@ -1,8 +1,8 @@
-"""Jobs, the pilots that run them, and the servers of both. A job's id is `CASE/SERIAL`, and so is its address."""
+"""Jobs, the pilots that run them, and the servers. A job's id, `CASE/SERIAL`, is also its path."""
 
 from typing import Annotated
 
-from litestar import MediaType, Response, get
+from litestar import MediaType, Response, Router, get
 from litestar.params import PathParameter, QueryParameter
 
 from mendflow.core.model.jobs import JobState
@@ -28,7 +28,7 @@ JobSerial = Annotated[
 ]
 
 
-@get("/jobs", summary="Jobs that match", operation_id="jobs", tags=["jobs"])
+@get("/jobs", summary="Jobs that match", tags=["jobs"])
 async def jobs(
     domain: TheDomain,
     case: Text = "",
@@ -43,8 +43,8 @@ async def jobs(
     order: Order = "",
     after: After = "",
 ) -> Response[list[JobView]]:
-    """The newest first, if no order is given. With a condition the page may be short, and `Mendflow-Next` says from
-    where to go on."""
+    """The newest first, unless another order is given. With a condition the page may be short, and `Mendflow-Next` says
+    from where to continue."""
     wanted = JobQuery(
         case=case,
         state=job_state or "",
@@ -62,7 +62,7 @@ async def jobs(
     return page(found.rows, found.next)
 
 
-@get("/jobs/count", summary="How many jobs match", operation_id="count_jobs", tags=["jobs"])
+@get("/jobs/count", summary="How many jobs match", tags=["jobs"])
 async def count_jobs(
     domain: TheDomain,
     case: Text = "",
@@ -75,7 +75,8 @@ async def count_jobs(
     by: CountedBy = "",
     after: After = "",
 ) -> CountsView:
-    """All under the empty name, or by the value of a name. With `next`, go on from there and add."""
+    """The number of all jobs, under the empty name, or the numbers by the values of a field. If the answer has `next`,
+    ask again from there and add the numbers."""
     wanted = JobQuery(
         case=case,
         state=job_state or "",
@@ -89,32 +90,26 @@ async def count_jobs(
     return await domain.count_jobs(wanted, by=by)
 
 
-@get("/jobs/{case:str}/{serial:str}", summary="One job", operation_id="job", tags=["jobs"])
+@get("/jobs/{case:str}/{serial:str}", summary="One job", tags=["jobs"])
 async def job(domain: TheDomain, case: CaseName, serial: JobSerial) -> JobView:
     return await domain.job(f"{case}/{serial}")
 
 
-@get(
-    "/jobs/{case:str}/{serial:str}/log",
-    summary="The end of a job's output",
-    operation_id="log",
-    tags=["jobs"],
-    media_type=MediaType.TEXT,
-)
+@get("/jobs/{case:str}/{serial:str}/log", summary="The end of a job's output", tags=["jobs"], media_type=MediaType.TEXT)
 async def log(domain: TheDomain, case: CaseName, serial: JobSerial) -> str:
     return await domain.log(f"{case}/{serial}")
 
 
-@get("/pilots", summary="Pilots that are known", operation_id="pilots", tags=["pilots"])
+@get("/pilots", summary="Pilots that are known", tags=["pilots"])
 async def pilots(domain: TheDomain) -> list[PilotView]:
     return await domain.pilots()
 
 
-@get("/servers", summary="Servers on the store", operation_id="servers", tags=["server"])
+@get("/servers", summary="Servers on the store", tags=["server"])
 async def servers(domain: TheDomain) -> list[ServerView]:
-    """As the server that is asked sees them. `silent`: no beat of it was seen for a while; the others take its cases
-    when that lasts."""
+    """The servers as this server sees them. `silent`: it has not renewed its document for a while; if that lasts, the
+    others take over its cases."""
     return await domain.servers()
 
 
-ROUTES = [jobs, count_jobs, job, log, pilots, servers]
+ROUTES = Router("/", route_handlers=[jobs, count_jobs, job, log, pilots, servers])

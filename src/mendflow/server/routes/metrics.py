@@ -1,8 +1,8 @@
-"""The server in numbers: for Prometheus, and for `mendflow admin top`."""
+"""Metrics of the server: for Prometheus, and for `mendflow admin top`."""
 
 from typing import Annotated, Any
 
-from litestar import MediaType, Request, Response, get
+from litestar import MediaType, Request, Response, Router, get
 from litestar.params import QueryParameter
 
 from mendflow.core.model.stats import StatsView
@@ -12,29 +12,23 @@ from mendflow.server.routes.parameters import TheDomain
 RUNNING_MAX = 1_000
 
 
-@get("/stats", summary="The living servers in numbers", operation_id="stats", tags=["server"])
+@get("/stats", summary="The living servers in numbers")
 async def stats(
     domain: TheDomain,
     running: Annotated[
         int, QueryParameter(ge=0, le=RUNNING_MAX, description="Name so many running jobs of each, the longest first.")
     ] = 0,
 ) -> list[StatsView]:
-    """The server that is asked comes first. One that does not answer in time is left out."""
+    """The server that answers comes first. A server that does not answer in time is left out."""
     return await domain.stats(running=running)
 
 
-@get(
-    "/metrics",
-    summary="The server that is asked, for Prometheus",
-    operation_id="metrics",
-    tags=["server"],
-    media_type=MediaType.TEXT,
-)
+@get("/metrics", summary="The server that is asked, for Prometheus", media_type=MediaType.TEXT)
 async def metrics(domain: TheDomain, request: Request[Any, Any, Any]) -> Response[str]:
-    """As text, or as OpenMetrics where that is asked for. The same is to be had under `/metrics`."""
+    """As Prometheus text, or as OpenMetrics where the request accepts that. Also served under `/metrics`."""
     [own] = await domain.stats(everywhere=False)
     shown = render_metrics(own, request.headers.get("accept", ""))
     return Response(shown.content.decode(), headers={"content-type": shown.content_type})
 
 
-ROUTES = [stats, metrics]
+ROUTES = Router("/", route_handlers=[stats, metrics], tags=["server"])

@@ -1,4 +1,4 @@
-"""What a handler can ask for by name, and the parameters that many routes share."""
+"""Dependencies that handlers ask for by name, and the parameters that many routes share."""
 
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def page(rows: list[T], next: str) -> Response[list[T]]:
-    """A part of a list; with a condition it may be short of what was asked for, and more may follow."""
+    """One page of a list; with a condition it may be shorter than `limit` although more follow."""
     return Response(rows, headers={NEXT: quote(next, safe="")} if next else None)
 
 

@@ -1,8 +1,8 @@
-"""Failures by their cause, what was decided about them, and what a person says of it. Levels of retries too."""
+"""Failures grouped by cause, the decisions about them, rejections by people, and retry levels."""
 
 from typing import Annotated
 
-from litestar import get, post
+from litestar import Router, get, post
 from litestar.params import FromPath, FromQuery, JSONBody, PathParameter, QueryParameter
 
 from mendflow.core.model.ids import Instant
@@ -30,35 +30,29 @@ GroupName = Annotated[str, PathParameter(description="A group's id, or its begin
 
 
 class Raised(RequestBody, frozen=True):
-    """What happened, to the case or to one item of it. A word that no rule knows suspends the case."""
+    """What happened, to the case or to one item of it. A trigger that no rule knows suspends the case."""
 
     trigger: str
     item: str = ""
     data: Value = None
 
 
-@get("/failures", summary="Failures, grouped by their cause", operation_id="failures", tags=["repairs"])
+@get("/failures", summary="Failures, grouped by their cause")
 async def failures(domain: TheDomain, since: Since = 0, flow: Text = "", limit: Limit = 100) -> list[FailureGroup]:
     return await domain.failures(since=since, flow=flow, limit=limit)
 
 
-@get("/failures/{group:str}", summary="One group, looked at closely", operation_id="failure", tags=["repairs"])
+@get("/failures/{group:str}", summary="One group, looked at closely")
 async def failure(domain: TheDomain, group: GroupName) -> FailureView:
     return await domain.failure(group)
 
 
-@post(
-    "/failures/{group:str}/apply",
-    status_code=200,
-    summary="Ask the rules again for those of a group that wait",
-    operation_id="apply_rules",
-    tags=["repairs"],
-)
+@post("/failures/{group:str}/apply", status_code=200, summary="Ask the rules again for those of a group that wait")
 async def apply_rules(domain: TheDomain, caller: TheCaller, group: GroupName) -> ApplyResult:
     return await domain.apply_rules(group, who=caller.name)
 
 
-@get("/decisions", summary="Decisions, the newest first", operation_id="decisions", tags=["repairs"])
+@get("/decisions", summary="Decisions, the newest first")
 async def decisions(
     domain: TheDomain,
     case: Text = "",
@@ -75,101 +69,74 @@ async def decisions(
     return await domain.decisions(wanted)
 
 
-@get("/decisions/{decision:path}", summary="One decision with its context", operation_id="decision", tags=["repairs"])
+@get("/decisions/{decision:path}", summary="One decision with its context")
 async def decision(domain: TheDomain, decision: FromPath[str]) -> DecisionView:
     """A decision's id may have slashes, brackets and the like; percent-encode them."""
     return await domain.decision(decision.removeprefix("/"))
 
 
-@post(
-    "/decisions/reject",
-    status_code=200,
-    summary="Say that a choice was wrong, and what is right instead",
-    operation_id="reject_choice",
-    tags=["repairs"],
-)
+@post("/decisions/reject", status_code=200, summary="Say that a choice was wrong, and what is right instead")
 async def reject_choice(domain: TheDomain, caller: TheCaller, data: JSONBody[RejectRequest]) -> DecisionView:
-    """The case is suspended, the rule corrected if a condition is given, and the right one put in its place."""
+    """Suspends the case, corrects the rule if a condition is given, and starts the right exlet or worklet instead."""
     return await domain.reject_choice(data, who=caller.name)
 
 
-@get(
-    "/cases/{case:str}/triggers", summary="What can be said to have happened", operation_id="triggers", tags=["repairs"]
-)
+@get("/cases/{case:str}/triggers", summary="What can be said to have happened")
 async def triggers(domain: TheDomain, case: CaseName, item: FromQuery[str] = "") -> list[TriggerView]:
     return await domain.triggers(case, item)
 
 
-@post(
-    "/cases/{case:str}/raise",
-    status_code=200,
-    summary="Say that something has happened to a case or an item",
-    operation_id="raise_trigger",
-    tags=["repairs"],
-)
+@post("/cases/{case:str}/raise", status_code=200, summary="Say that something has happened to a case or an item")
 async def raise_trigger(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[Raised]) -> DecisionView:
     return await domain.raise_trigger(case, data.trigger, data.item, who=caller.name, data=data.data)
 
 
-@post(
-    "/cases/{case:str}/mend",
-    status_code=200,
-    summary="Run an exlet on a case now, and make a rule of it if wanted",
-    operation_id="mend",
-    tags=["repairs"],
-)
+@post("/cases/{case:str}/mend", status_code=200, summary="Run an exlet on a case now, and make a rule of it if wanted")
 async def mend(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[RepairRequest]) -> DecisionView:
     return await domain.mend(case, data, who=caller.name)
 
 
-@get("/patterns", summary="How conversations run, and repairs by name", operation_id="patterns", tags=["repairs"])
+@get("/patterns", summary="How conversations run, and repairs by name")
 async def patterns(domain: TheDomain) -> Patterns:
     return await domain.patterns()
 
 
-@post("/patterns", status_code=201, summary="Add patterns", operation_id="add_patterns", tags=["repairs"])
+@post("/patterns", status_code=201, summary="Add patterns")
 async def add_patterns(domain: TheDomain, caller: TheCaller, data: JSONBody[Patterns]) -> Patterns:
-    """One by the same name is replaced. They hold at once; rules conclude repairs by their names."""
+    """A pattern with an existing name is replaced. Patterns are in force at once; rules conclude repairs by their
+    names."""
     return await domain.add_patterns(data, who=caller.name)
 
 
-@get("/compensations", summary="What undoes which task", operation_id="compensations", tags=["repairs"])
+@get("/compensations", summary="What undoes which task")
 async def compensations(domain: TheDomain) -> list[CompensationView]:
     return await domain.compensations()
 
 
-@post(
-    "/compensations",
-    status_code=200,
-    summary="Let a flow undo a task; without a flow, none does",
-    operation_id="register_compensation",
-    tags=["repairs"],
-)
+@post("/compensations", status_code=200, summary="Let a flow undo a task; without a flow, none does")
 async def register_compensation(
     domain: TheDomain, caller: TheCaller, data: JSONBody[CompensationView]
 ) -> list[CompensationView]:
-    """It holds for cases that begin from now on."""
+    """It applies to cases that start from now on."""
     return await domain.register_compensation(data, who=caller.name)
 
 
-@get("/levels", summary="Levels of retries, and how many wait in each", operation_id="levels", tags=["repairs"])
+@get("/levels", summary="Levels of retries, and how many wait in each")
 async def levels(domain: TheDomain) -> list[LevelView]:
     return await domain.levels()
 
 
-@post(
-    "/levels/{level:str}/drain",
-    status_code=200,
-    summary="Let all that waits in a level go on now",
-    operation_id="drain",
-    tags=["repairs"],
-)
+@post("/levels/{level:str}/drain", status_code=200, summary="Let all that waits in a level go on now")
 async def drain(domain: TheDomain, caller: TheCaller, level: FromPath[str]) -> DrainResult:
     return await domain.drain(level, who=caller.name)
 
 
-ROUTES = [
-    *(failures, failure, apply_rules, decisions, decision, reject_choice),
-    *(triggers, raise_trigger, mend, patterns, add_patterns, levels, drain),
-    *(compensations, register_compensation),
-]
+ROUTES = Router(
+    "/",
+    route_handlers=[
+        *(failures, failure, apply_rules, decisions, decision, reject_choice),
+        *(triggers, raise_trigger, mend, patterns, add_patterns, levels, drain),
+        *(compensations, register_compensation),
+    ],
+    tags=["repairs"],
+)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from litestar import delete, get, post, put
+from litestar import Router, delete, get, post, put
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from mendflow.core.model.errors import InvalidRequest
@@ -12,75 +12,53 @@ from mendflow.server.routes.parameters import TheCaller, TheDomain
 
 
 class SitePause(RequestBody, frozen=True):
-    """Why, for those who look later."""
+    """The reason, for those who look later."""
 
     reason: str = ""
 
 
-@get("/sites", summary="Where pilots are submitted to", operation_id="sites", tags=["sites"])
+@get("/sites", summary="Where pilots are submitted to")
 async def sites(domain: TheDomain) -> list[SiteView]:
     return await domain.sites()
 
 
-@get(
-    "/sites/{site:str}",
-    summary="A site: its settings, its pilots, and why it has as many as it has",
-    operation_id="site",
-    tags=["sites"],
-)
+@get("/sites/{site:str}", summary="A site: its settings, its pilots, and why it has as many as it has")
 async def site(domain: TheDomain, site: FromPath[str]) -> SiteView:
     return await domain.site(site)
 
 
-@put(
-    "/sites/{site:str}",
-    status_code=200,
-    summary="Add a site, or give one other settings",
-    operation_id="put_site",
-    tags=["sites"],
-)
+@put("/sites/{site:str}", summary="Add a site, or give one other settings")
 async def put_site(domain: TheDomain, caller: TheCaller, site: FromPath[str], data: JSONBody[Site]) -> SiteView:
-    """What runs there goes on. For administrators: a site's settings are commands on other machines."""
+    """Adds the site or changes its settings; pilots that run there continue. For administrators, because a site's
+    settings are commands on other machines."""
     if data.name != site:
         raise InvalidRequest(f"the site is called {data.name!r} in the body and {site!r} in the path", field="name")
     return await domain.put_site(data, who=caller.name)
 
 
-@post(
-    "/sites/{site:str}/pause",
-    status_code=200,
-    summary="Submit no more pilots to a site",
-    operation_id="pause_site",
-    tags=["sites"],
-)
+@post("/sites/{site:str}/pause", status_code=200, summary="Submit no more pilots to a site")
 async def pause_site(
     domain: TheDomain, caller: TheCaller, site: FromPath[str], data: JSONBody[SitePause | None] = None
 ) -> SiteView:
-    """Those that have not begun are taken back; those that work go on. For administrators."""
+    """Pilots that have not started are cancelled; those that run continue. For administrators."""
     return await domain.pause_site(site, who=caller.name, reason=(data or SitePause()).reason)
 
 
-@post(
-    "/sites/{site:str}/resume",
-    status_code=200,
-    summary="Let a paused site have pilots again",
-    operation_id="resume_site",
-    tags=["sites"],
-)
+@post("/sites/{site:str}/resume", status_code=200, summary="Let a paused site have pilots again")
 async def resume_site(domain: TheDomain, caller: TheCaller, site: FromPath[str]) -> SiteView:
     """For administrators."""
     return await domain.resume_site(site, who=caller.name)
 
 
-@delete("/sites/{site:str}", status_code=200, summary="Remove a site", operation_id="remove_site", tags=["sites"])
+@delete("/sites/{site:str}", status_code=200, summary="Remove a site")
 async def remove_site(
     domain: TheDomain,
     caller: TheCaller,
     site: FromPath[str],
     force: Annotated[bool, QueryParameter(description="End its pilots, whatever they do.")] = False,
 ) -> SiteView:
-    """It goes with its last pilot. For administrators."""
+    """The site is removed when its last pilot has ended. For administrators."""
     return await domain.remove_site(site, who=caller.name, force=force)
 
 
-ROUTES = [sites, site, put_site, pause_site, resume_site, remove_site]
+ROUTES = Router("/", route_handlers=[sites, site, put_site, pause_site, resume_site, remove_site], tags=["sites"])

@@ -1,8 +1,8 @@
-"""A person's work. Only somebody with the task's role may take it up; the role is asked of the task itself."""
+"""The worklist. Only somebody with a user task's role may claim it; the role is read from the task itself."""
 
 from typing import Annotated
 
-from litestar import get, post
+from litestar import Router, get, post
 from litestar.params import JSONBody, QueryParameter
 
 from mendflow.core.model.values import Value
@@ -29,7 +29,7 @@ async def _allowed(domain: Domain, caller: Principal, case: str, serial: int) ->
     return task.id
 
 
-@get("/worklist", summary="The user tasks", operation_id="worklist", tags=["worklist"])
+@get("/worklist", summary="The user tasks")
 async def worklist(
     domain: TheDomain,
     role: Text = "",
@@ -40,40 +40,22 @@ async def worklist(
     return await domain.worklist(role=role, state=task_state or "", case=case, limit=limit)
 
 
-@get("/worklist/{case:str}/{serial:int}", summary="One user task", operation_id="user_task", tags=["worklist"])
+@get("/worklist/{case:str}/{serial:int}", summary="One user task")
 async def user_task(domain: TheDomain, case: CaseName, serial: Serial) -> UserTaskView:
     return await domain.user_task(f"{case}/{serial}")
 
 
-@post(
-    "/worklist/{case:str}/{serial:int}/claim",
-    status_code=200,
-    summary="Claim a user task",
-    operation_id="claim",
-    tags=["worklist"],
-)
+@post("/worklist/{case:str}/{serial:int}/claim", status_code=200, summary="Claim a user task")
 async def claim(domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial) -> UserTaskView:
     return await domain.claim(await _allowed(domain, caller, case, serial), who=caller.name)
 
 
-@post(
-    "/worklist/{case:str}/{serial:int}/release",
-    status_code=200,
-    summary="Give a claimed user task back",
-    operation_id="release",
-    tags=["worklist"],
-)
+@post("/worklist/{case:str}/{serial:int}/release", status_code=200, summary="Give a claimed user task back")
 async def release(domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial) -> UserTaskView:
     return await domain.release(await _allowed(domain, caller, case, serial), who=caller.name)
 
 
-@post(
-    "/worklist/{case:str}/{serial:int}/complete",
-    status_code=200,
-    summary="Complete a user task with its outputs",
-    operation_id="complete",
-    tags=["worklist"],
-)
+@post("/worklist/{case:str}/{serial:int}/complete", status_code=200, summary="Complete a user task with its outputs")
 async def complete(
     domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial, data: JSONBody[Completion | None] = None
 ) -> UserTaskView:
@@ -82,13 +64,7 @@ async def complete(
     return await domain.complete(id, wish.outputs, who=caller.name, comment=wish.comment)
 
 
-@post(
-    "/worklist/{case:str}/{serial:int}/reject",
-    status_code=200,
-    summary="Reject a user task",
-    operation_id="reject",
-    tags=["worklist"],
-)
+@post("/worklist/{case:str}/{serial:int}/reject", status_code=200, summary="Reject a user task")
 async def reject(
     domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial, data: JSONBody[Rejection | None] = None
 ) -> UserTaskView:
@@ -96,4 +72,4 @@ async def reject(
     return await domain.reject(id, who=caller.name, comment=(data or Rejection()).comment)
 
 
-ROUTES = [worklist, user_task, claim, release, complete, reject]
+ROUTES = Router("/", route_handlers=[worklist, user_task, claim, release, complete, reject], tags=["worklist"])

@@ -1,7 +1,7 @@
-"""Carries calls to partners over HTTP.
+"""Sends calls to partners over HTTP.
 
-Only http and https, no redirects, no proxies of the environment, no cookies, no compression, and never more of an
-answer than is allowed: a partner can say no, but it cannot lead us elsewhere or fill our memory."""
+Only http and https, no redirects, no proxies from the environment, no cookies, no compression, and a bounded answer: a
+partner can refuse a call, but it cannot redirect us or fill our memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CONNECTIONS_MAX: Final = 1_000
 
 
 class HttpCaller:
-    """`private`: also addresses that came by a message may be private ones, as they may where the server itself listens
+    """`private`: addresses that came in a message may be private ones, too, as they may where the server itself listens
     on this machine only."""
 
     def __init__(self, *, answer_s: float = ANSWER_S, bytes_max: int = MESSAGE_BYTES_MAX, private: bool = True) -> None:
@@ -72,7 +72,8 @@ class HttpCaller:
         return content
 
     def _open_session(self, *, guarded: bool) -> aiohttp.ClientSession:
-        """Names are looked up anew where they are guarded, and the connection goes to what was looked at."""
+        """Where addresses are guarded, names are resolved for each connection, and the connection goes to the address
+        that was checked."""
         if guarded not in self._sessions:
             connector = aiohttp.TCPConnector(
                 limit=CONNECTIONS_MAX,

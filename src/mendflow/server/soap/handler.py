@@ -76,7 +76,7 @@ class SoapResponse(NamedTuple):
 
 
 class SoapHandler:
-    """`url` is where others reach this server, if that is not what they say in their request."""
+    """Answers SOAP requests. `url` is the public address of this server, if it differs from the one in the request."""
 
     def __init__(self, gateway: SoapGateway, open_requests: OpenRequests, url: str = "") -> None:
         self._gateway = gateway
@@ -96,7 +96,7 @@ class SoapHandler:
                 await send_response(send, refusal_response(Unreachable(STOPPING)))
         except RequestError as mistake:
             await send_response(send, refusal_response(mistake))
-        except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the caller gets an answer and we a log
+        except Exception as error:  # noqa: BLE001 - outermost handler: answer the caller, log the traceback
             await send_response(
                 send, refusal_response(error_bodies.log_unforeseen(error, scope["method"], scope["path"]))
             )
@@ -126,14 +126,14 @@ class SoapHandler:
         return self._gateway.port_wsdl(words[0])
 
     def _address(self, scope: HTTPScope) -> str:
-        """Where the caller has found us, or where we say that we are found."""
+        """The address that the caller used, or the configured public one."""
         return self._base(scope) + scope["raw_path"].decode("latin-1").partition("?")[0]
 
     def _base(self, scope: HTTPScope) -> str:
         return self._url or f"{scope['scheme']}://{_header(scope, b'host')}"
 
     async def _endpoint(self, words: Sequence[str]) -> Endpoint:
-        """What there is at an address: a flow with all its links, or one of them."""
+        """The endpoint at an address: a flow with all its partner links, or one of them."""
         if len(words) not in (2, 3):
             raise NotFound("an address of a flow is /soap/flows/NAME or /soap/flows/NAME/LINK")
         endpoint = await self._gateway.endpoint(words[1])
@@ -172,7 +172,7 @@ class SoapHandler:
     async def _by_earlier_version(
         self, words: Sequence[str], data: bytes | str, action: str, refusal: BadEnvelope
     ) -> tuple[Endpoint, InboundOperation, PartValues, str]:
-        """A message that the newest version does not take may be for a case that began before there was that one."""
+        """A message that the newest version does not accept may be for a case of an earlier version."""
         for endpoint in self._gateway.earlier_endpoints(words[1]):
             offered = endpoint.of(words[2]) if len(words) == 3 else endpoint
             try:
@@ -201,7 +201,7 @@ class SoapHandler:
 
 
 def operation_response(endpoint: Endpoint, inbound: InboundOperation, answer: MessageReply) -> SoapResponse:
-    """What became of a request, as the operation says it in SOAP."""
+    """The outcome of a request, as a SOAP response of its operation."""
     world, said = endpoint.world, inbound.binding
     if answer.fault is not None:
         return SoapResponse(500, write_fault(fault_words(answer.fault), fault_detail(world, said, answer.fault)))
@@ -213,7 +213,8 @@ def operation_response(endpoint: Endpoint, inbound: InboundOperation, answer: Me
 
 
 def refusal_response(mistake: RequestError) -> SoapResponse:
-    """A mistake as a fault. SOAP wants 500 for what is wrong with an envelope; the rest is the way that HTTP says."""
+    """An error as a SOAP fault. SOAP requires status 500 for an invalid envelope; other errors keep their HTTP
+    status."""
     if isinstance(mistake, BadEnvelope):
         return SoapResponse(500, write_fault(mistake.message, code=mistake.faultcode))
     if isinstance(mistake, WrongServer):
@@ -234,7 +235,7 @@ async def send_response(send: Send, response: SoapResponse) -> None:
 
 
 def reach_of(caller: Principal) -> CaseAccess:
-    """What the API would let somebody do with any case: a port lets nobody do more."""
+    """What the API would let this caller do with any case: a port allows no more than that."""
     case = f"{API}/cases/any"
     return CaseAccess(
         can_view=is_allowed(caller.roles, "GET", case), can_end=is_allowed(caller.roles, "POST", f"{case}/cancel")
@@ -242,13 +243,13 @@ def reach_of(caller: Principal) -> CaseAccess:
 
 
 def _served_links(endpoint: Endpoint, url: str) -> list[ServedPort]:
-    """One link is at the very address; of several each has its own below it."""
+    """A single partner link is at the flow's address; several have one address each below it."""
     links = endpoint.links
     return [ServedPort(link, type, url if len(links) == 1 else f"{url}/{link}") for link, type in links.items()]
 
 
 def _port_fault_response(fault: PortFault) -> SoapResponse:
-    """A fault of a partner whom a port has called keeps its name, also where nothing else came with it."""
+    """A fault of a partner that a port called keeps its name, also where nothing else came with it."""
     partner = fault.partner
     if partner is None:
         code = "Client" if split_name(fault.name)[1] in CLIENT_FAULTS else "Server"
@@ -263,19 +264,19 @@ def _port_fault_response(fault: PortFault) -> SoapResponse:
 
 
 async def _parse_in_thread(data: bytes | str, read: Callable[[bytes | str], T]) -> T:
-    """What a message says. A large one is read in a thread, so that others have their turn meanwhile."""
+    """Parse a message. A large one is parsed in a thread, so that other requests are served meanwhile."""
     return await asyncio.to_thread(read, data) if len(data) > THREAD_FROM_BYTES else read(data)
 
 
 def _parse_message(endpoint: Endpoint, action: str, data: bytes | str) -> tuple[InboundOperation, PartValues, str]:
-    """Which operation a message means, the message, and what it is called by whoever sent it."""
+    """The operation that a message is for, the message, and its message id."""
     envelope = read_envelope(data)
     said, message = read_request(endpoint.world, (each.binding for each in endpoint.inbound), envelope, action)
     return next(each for each in endpoint.inbound if each.binding is said), message, envelope.message_id
 
 
 def _parse_port_request(data: bytes | str) -> tuple[str, str]:
-    """The one element of a request to a port, and what the request is called."""
+    """The one element of a request to a port, and the message id of the request."""
     envelope = read_envelope(data)
     if len(envelope.body) != 1:
         raise BadEnvelope("the body of a request to a port is one element; see ?wsdl")
@@ -295,7 +296,8 @@ def _header(scope: HTTPScope, name: bytes) -> str:
 
 
 def decode_charset(data: bytes, content_type: str) -> bytes | str:
-    """A message in the encoding that its header says, which goes before what it says itself; else as it came."""
+    """Decode a message in the encoding of its HTTP header, which overrides the one in the XML declaration; else
+    unchanged."""
     said = _CHARSET.search(content_type)
     encoding = SUPPORTED.get(said.group(1).lower(), "") if said else ""
     if not encoding or data.startswith(BYTE_ORDER_MARKS):
@@ -307,7 +309,7 @@ def decode_charset(data: bytes, content_type: str) -> bytes | str:
 
 
 def _number(xml_text: str) -> int:
-    """Which document is asked for: the first, if none is named; none at all by what is no number."""
+    """The number of the document that is asked for: the first if none is named, and none if it is not a number."""
     if not xml_text:
         return 0
     return int(xml_text) if xml_text.isascii() and xml_text.isdigit() and len(xml_text) < 4 else -1

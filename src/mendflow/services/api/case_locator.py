@@ -1,4 +1,5 @@
-"""Where a case is decided about, for whoever is asked about it: the services below may be built anew at any time."""
+"""Finds the server that decides about a case. It asks the server for its current services each time, because they may
+be rebuilt at any time."""
 
 from mendflow.core.model.ids import CaseId
 from mendflow.services.base.cluster import ServerDocument, root_of
@@ -11,24 +12,24 @@ class CaseLocator:
 
     @property
     def id(self) -> str:
-        """This very server."""
+        """The id of this server."""
         return self._server.membership.id
 
     def here(self, subject: str) -> bool:
-        """Whether this server decides about what the subject is named after, or is just taking it up."""
+        """Whether this server decides about the subject's case, or is loading it."""
         return self._server.runtime.homes.knows(root_of(subject))
 
     async def home_of(self, subject: str, *, afresh: bool = False) -> str:
-        """The server that decides about it; empty if nobody does, because it is over or never was."""
+        """The server that decides about it; empty if there is none, because the case is over or never existed."""
         return await self._server.runtime.homes.home_of(CaseId(subject), afresh=afresh)
 
     async def arrived(self, subject: str) -> None:
-        """Wait while it is being taken up here."""
+        """Wait while this server is loading it."""
         await self._server.runtime.homes.wait_until_loaded(CaseId(subject))
 
     def find(self, server: str) -> ServerDocument | None:
         return self._server.membership.find(server)
 
     def living(self) -> list[ServerDocument]:
-        """The other servers."""
+        """The other live servers."""
         return self._server.membership.living()

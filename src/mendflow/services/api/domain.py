@@ -1,313 +1,187 @@
-"""The face of one domain: everything that a person or a program can ask of it, in one place.
+"""The domain: everything that a person or a program can ask of a server, in one place.
 
-The HTTP server, the client's in-process twin and the tests call this and nothing deeper. Every method raises a
-`RequestError` for what the caller can put right."""
+The HTTP server, the simulator and the tests call this and nothing deeper. Every method raises a `RequestError` for what
+the caller can put right, and every answer waits for the ledger, so whatever a caller was told is on disk. What is done
+to cases stands here; the other operations are in the modules that it is made of. A `case` may be the word "last"; `who`
+is the name of whoever asks, as the server's authentication tells it."""
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+import secrets
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
-from mendflow.core.model.alerts import AlertView, DeliveryResult, Notification, Severity, WebhookSpec, WebhookView
+from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
+from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import Instant
-from mendflow.core.model.repair import ExceptionEvent
-from mendflow.core.model.repair_views import (
-    ApplyResult,
-    CompensationView,
-    DecisionQuery,
-    DecisionView,
-    DrainResult,
-    EngineOrder,
-    EngineView,
-    EventAnswer,
-    Explanation,
-    FailureGroup,
-    FailureView,
-    HistoryEntry,
-    LevelView,
-    RejectRequest,
-    RepairRequest,
-    RuleAddition,
-    RuleChange,
-    RuleSelector,
-    RuleSetView,
-    RuleSpec,
-    TrialView,
-    TriggerView,
-)
-from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.ids import ItemId
+from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
-from mendflow.core.model.views import (
-    CasePage,
-    CaseQuery,
-    CaseView,
-    ChangeEvent,
-    CountsView,
-    FlowView,
-    Health,
-    ImportReport,
-    ItemPage,
-    ItemView,
-    JobPage,
-    JobQuery,
-    JobView,
-    PilotView,
-    ServerView,
-    UserTaskView,
-)
-from mendflow.core.recovery.patterns import Patterns
-from mendflow.services.data.catalogue.face import DataOperations
-from mendflow.services.data.sets.operations import DataSetOperations
-from mendflow.services.scheduling.sites.operations import SiteOperations
+from mendflow.core.model.views import CaseView, ChangeEvent, FlowView, Health, PilotView, ServerView
+from mendflow.services.api import reasons
+from mendflow.services.api.alert_operations import AlertOperations
+from mendflow.services.api.archive_operations import ArchiveOperations
+from mendflow.services.api.data_operations import DataOperations
+from mendflow.services.api.metrics.all_servers import PeerStats, collect_all_stats
+from mendflow.services.api.repair_operations import RepairOperations
+from mendflow.services.api.site_operations import SiteOperations
+from mendflow.services.api.task_operations import TaskOperations
+from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.cases.starting import CaseStarter, again
+from mendflow.services.cluster.overview import ClusterOverview
+from mendflow.services.observe.replayed_events import listen
+from mendflow.services.runtime.server import Server
+
+REPAIRS_SHOWN = 50
 
 
-class Domain(SiteOperations, DataOperations, DataSetOperations, Protocol):
-    """`who` is the name of whoever asks, as the server's authentication tells it."""
+class Domain(RepairOperations, AlertOperations, TaskOperations, ArchiveOperations, SiteOperations, DataOperations):
+    """`chance` gives new names: so many random bytes, in hexadecimal. `elsewhere` is the way to the numbers of other
+    servers, if there may be some."""
 
-    # flows
-    async def deploy(self, flow: Flow) -> FlowView: ...
-    async def flows(self) -> list[FlowView]: ...
-    async def flow(self, name: str) -> FlowView: ...
+    def __init__(
+        self, server: Server, *, chance: Callable[[int], str] = secrets.token_hex, elsewhere: PeerStats | None = None
+    ) -> None:
+        super().__init__(server)
+        self._elsewhere = elsewhere
+        self._chance = chance
 
-    # cases; `case` may be the word "last"
+    # Flows
+
+    async def deploy(self, flow: Flow) -> FlowView:
+        view = await self._server.runtime.flows.deploy(flow)
+        await self._settled()
+        return view
+
+    async def flows(self) -> list[FlowView]:
+        if self._server.membership.shared:
+            await self._server.runtime.flows.start()
+        return self._server.runtime.flows.all()
+
+    async def flow(self, name: str) -> FlowView:
+        await self._server.runtime.flows.look_again(name)
+        return self._server.runtime.flows.newest(name).view(whole=True)
+
+    # Cases
+
     async def start(
         self, name: str, inputs: dict[str, Value], *, who: str, cache_from: str = "", key: str = "", notify: str = ""
     ) -> CaseView:
         """Start a case of the newest version of a deployed flow. `cache_from` names a case (or "last") whose unchanged
         jobs are taken over. `key` makes a repeated call harmless: the same key is the same case. `notify` is an address
         that is told of its end."""
-        ...
+        if notify:
+            self._check(notify)
+        earlier = await self._id(cache_from, flow=name) if cache_from else None
+        begun = await self._beginning().start(name, inputs, who=who, key=key, notify=notify, cache_from=earlier)
+        return self._view(begun)
 
-    async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]: ...
-    async def find_cases(self, query: CaseQuery) -> CasePage:
-        """What fulfils the query's condition, in its order, page by page. Raises InvalidSearch."""
-        ...
+    async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
+        """Start a new case of the same flow and inputs. Results of unchanged completed jobs are reused; `from_failed`
+        refuses if nothing failed."""
+        document = await self._document(await self._id(case))
+        if document.live:
+            raise Conflict(f"case {document.id} is still {document.status}; remove it, or wait for its end")
+        if from_failed and document.status == "completed":
+            raise Conflict(f"nothing failed in case {document.id}; leave --from-failed away to run it again")
+        flow = await self.flow_of(document.id)
+        return await self._begin(again(document, who), flow)
 
-    async def count_cases(self, query: CaseQuery, *, by: str = "") -> CountsView: ...
-    async def case(self, case: str) -> CaseView: ...
-    async def flow_of(self, case: str) -> Flow:
-        """The flow that the case was started with, which may not be the newest version."""
-        ...
+    async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
+        return self._view(await self._beginning().begin(wanted, flow))
 
-    async def items(
-        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
-    ) -> list[ItemView]:
-        """In the order in which they last began. `after` is the `place` of an item: those after it. A page costs what
-        is on it, and what `offset`, a state or a name pass over."""
-        ...
+    def _beginning(self) -> CaseStarter:
+        return CaseStarter(self._server.runtime, self._server.store, self._server.clock, self._chance)
 
-    async def find_items(
-        self,
-        case: str,
-        *,
-        state: str = "",
-        name: str = "",
-        where: str = "",
-        limit: int = 1000,
-        offset: int = 0,
-        after: str = "",
-    ) -> ItemPage: ...
-    async def item(self, case: str, item: str) -> ItemView: ...
+    async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView:
+        return await self._order(case, Suspend(item=ItemId(item) if item else None))
+
+    async def resume(self, case: str, item: str = "", *, who: str) -> CaseView:
+        return await self._order(case, Resume(item=ItemId(item) if item else None))
+
+    async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
+        if item:
+            return await self._order(case, RemoveItem(item=ItemId(item), reason=reason or f"removed by {who}"))
+        return await self._order(case, Cancel(reason=reason or f"removed by {who}"))
+
+    async def send(self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = "") -> CaseView:
+        message = Deliver(id=id or self._chance(8), channel=channel, value=value, correlation=correlation)
+        return await self._order(case, message)
+
+    async def _order(self, case: str, command: Suspend | Resume | Cancel | RemoveItem | Deliver) -> CaseView:
+        id = await self._id(case)
+        document = await self._document(id)
+        if not document.live:
+            raise Conflict(f"case {id} is over: {document.status}")
+        if not await self._server.runtime.recovery.steer_end(id, command):
+            await self._server.runtime.manager.command(id, command)
+        await self._settled()
+        return await self.case(id)
+
+    async def events(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[ChangeEvent]:
+        """Changes as they happen: of one case from the given serial on (ends with the case), or of all cases from now
+        on; of every kind, or of one: "case", "item", "user-task", "alert", "message" or "repair"."""
+        told = self._server.runtime.events
+        source = told.listen("", 0, kind=kind, over=False)
+        if case:
+            document = await self._document(await self._id(case))
+            source = listen(told, document, (await self._items(document.id)).rows(""), after, kind)
+        async for happening in source:
+            yield happening
+
+    # Reasons
+
     async def why(self, subject: str) -> Explanation:
         """`subject` is a case, a job id `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot."""
-        ...
+        told = await reasons.why(self, self._server, subject)
+        return reasons.mended(told, await self._repairs_of(told.subject))
 
-    async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView: ...
-    async def resume(self, case: str, item: str = "", *, who: str) -> CaseView: ...
-    async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView: ...
-    async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
-        """A new case of the same flow and inputs. Unchanged completed jobs are taken over; `from_failed` refuses if
-        nothing failed."""
-        ...
+    async def _repairs_of(self, subject: str) -> list[DecisionView]:
+        """The repairs of an item, of a job's item, or of a whole case, the newest first."""
+        case, colon, item = subject.partition(":")
+        if not colon and "/" in subject:
+            job = await self.job(subject)
+            case, item = job.case, job.spec.item
+        return await self.decisions(DecisionQuery(case=case, item=item, limit=REPAIRS_SHOWN))
 
-    async def send(
-        self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = ""
-    ) -> CaseView: ...
-    def events(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[ChangeEvent]:
-        """Changes as they happen, of one case from the given serial on (ends with the case), or of all from now; of
-        every kind, or of one: "case", "item", "user-task", "alert", "message" or "repair"."""
-        ...
+    # Pilots and servers
 
-    # jobs and pilots
-    async def jobs(self, query: JobQuery) -> list[JobView]: ...
-    async def find_jobs(self, query: JobQuery) -> JobPage: ...
-    async def count_jobs(self, query: JobQuery, *, by: str = "") -> CountsView: ...
-    async def job(self, job: str) -> JobView: ...
-    async def log(self, job: str) -> str: ...
     async def pilots(self) -> list[PilotView]:
         """Those of all servers on the store."""
-        ...
+        return await self._overview().pilots(self._server.runtime.meta.pilot_views())
 
-    async def servers(self) -> list[ServerView]: ...
+    async def servers(self) -> list[ServerView]:
+        return self._overview().servers(self._server.health())
+
     async def stats(self, *, running: int = 0, everywhere: bool = True) -> list[StatsView]:
         """The living servers in numbers, the one that is asked first, or that one alone; with so many running jobs of
         each, those that run longest. Answered also while the store is away."""
-        ...
+        return await collect_all_stats(self._server, self._elsewhere if everywhere else None, running=running)
 
-    async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer: ...
+    def _overview(self) -> ClusterOverview:
+        return ClusterOverview(self._server.membership, self._server.peers, self._server.meter)
 
-    # a person's work
-    async def worklist(
-        self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
-    ) -> list[UserTaskView]: ...
-    async def user_task(self, task: str) -> UserTaskView: ...
-    async def claim(self, task: str, *, who: str) -> UserTaskView: ...
-    async def release(self, task: str, *, who: str) -> UserTaskView: ...
-    async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> UserTaskView: ...
-    async def reject(self, task: str, *, who: str, comment: str = "") -> UserTaskView: ...
+    async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
+        return await self._server.runtime.exchange.sync(request, who)
 
-    # rules; the name of a set is its flow's, or "*" for the default rules
-    async def rule_sets(self) -> list[RuleSetView]: ...
-    async def rule_set(self, name: str, version: int | None = None) -> RuleSetView:
-        """The newest version, or the one asked for, whole."""
-        ...
+    # Stored files, notices, health
 
-    async def rule_versions(self, name: str) -> list[RuleSetView]:
-        """Every version, the newest first."""
-        ...
-
-    async def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSetView:
-        """Make this the next version of the set, at once for all cases. Refused whole if an exlet or a condition has
-        problems, or if the newest version is not the `expected` one."""
-        ...
-
-    async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSetView:
-        """Make an earlier version the next one."""
-        ...
-
-    async def promote_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
-        """Put a rule that was on trial in force; refused if it would change what another cornerstone concludes."""
-        ...
-
-    async def retire_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
-        """Take a rule out of use; refused if it has exceptions that would not be asked any more, unless they are
-        retired with it, and if it would change what another cornerstone concludes."""
-        ...
-
-    async def add_rule(self, wish: RuleSpec, *, who: str) -> RuleAddition:
-        """Add a rule for the case at hand; refused if it would change what another cornerstone concludes."""
-        ...
-
-    async def try_rule(self, wish: RuleSpec, *, limit: int = 10_000) -> TrialView:
-        """Play a rule against the newest past failures; nothing changes."""
-        ...
-
-    # failures and what was decided
-    async def failures(self, *, since: Instant = 0, flow: str = "", limit: int = 100) -> list[FailureGroup]: ...
-    async def failure(self, group: str) -> FailureView:
-        """`group` may be the beginning of a group's id."""
-        ...
-
-    async def apply_rules(self, group: str, *, who: str) -> ApplyResult:
-        """Ask the rules again, now, for every decision of the group that waits."""
-        ...
-
-    async def decisions(self, query: DecisionQuery) -> list[DecisionView]: ...
-    async def decision(self, decision: str) -> DecisionView: ...
-    async def reject_choice(self, wish: RejectRequest, *, who: str) -> DecisionView:
-        """A choice was wrong: put the right exlet or worklet in its place. The decision that replaces it is given."""
-        ...
-
-    # one history, and exceptions from outside
-    async def history(self, case: str) -> list[HistoryEntry]: ...
-    async def triggers(self, case: str, item: str = "") -> list[TriggerView]: ...
-    async def raise_trigger(
-        self, case: str, trigger: str, item: str = "", *, who: str, data: Value = None
-    ) -> DecisionView:
-        """Say that something happened. What no rule knows suspends the case until a person mends it."""
-        ...
-
-    async def mend(self, case: str, wish: RepairRequest, *, who: str) -> DecisionView: ...
-
-    # the library of compensations
-    async def compensations(self) -> list[CompensationView]: ...
-    async def register_compensation(self, wish: CompensationView, *, who: str) -> list[CompensationView]:
-        """From now on a flow undoes a task, in cases that begin from now on; without a flow, none does. The library as
-        it then is."""
-        ...
-
-    # levels of retries
-    async def levels(self) -> list[LevelView]: ...
-    async def drain(self, level: str, *, who: str) -> DrainResult:
-        """Let all that waits in a level, or in `all`, go on now."""
-        ...
-
-    # the repository of patterns
-    async def patterns(self) -> Patterns: ...
-    async def add_patterns(self, patterns: Patterns, *, who: str) -> Patterns:
-        """Add these, or put them in the place of those by the same names; all of them, or none."""
-        ...
-
-    # engines of other systems
-    async def engines(self) -> list[EngineView]: ...
-    async def register_engine(self, name: str, *, who: str) -> EngineView: ...
-    async def engine_event(self, engine: str, event: ExceptionEvent, *, who: str) -> EventAnswer: ...
-    async def engine_orders(self, engine: str, *, who: str, wait_ms: int = 0) -> list[EngineOrder]:
-        """What the engine is to do; held back until there is something, or the time is over."""
-        ...
-
-    async def engine_done(self, engine: str, order: str, answer: Value, *, who: str) -> None: ...
-
-    # stored files
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
         """Store a file on the server; refused if `sha256` is given and does not fit. Whole or not at all."""
-        ...
+        return await self._server.file_store.keep(Path(name).name, chunks, sha256=sha256)
 
-    def kept(self, sha256: str) -> AsyncIterator[bytes]: ...
-    async def kept_size(self, sha256: str) -> int: ...
+    def kept(self, sha256: str) -> AsyncIterator[bytes]:
+        return self._server.file_store.kept(sha256)
 
-    # what administrators and clients are told
-    async def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
-        """The newest first, of this severity or a higher one; `every`: those that are over too. `info` has messages
-        that nobody has to do anything about."""
-        ...
-
-    async def acknowledge(self, alert: str, *, who: str) -> AlertView: ...
-    async def requeue(self, job: str, *, who: str, reason: str = "") -> JobView:
-        """Take a job's attempt from its pilot. The job is given again when the attempt is certain to have ended."""
-        ...
-
-    async def notifications(self, *, after: int | None = None, limit: int = 100) -> list[Notification]:
-        """Those after a serial, the oldest first; without one, the newest."""
-        ...
-
-    async def webhooks(self) -> list[WebhookView]: ...
-    async def add_webhook(self, wish: WebhookSpec, *, who: str) -> WebhookView: ...
-    async def remove_webhook(self, webhook: str, *, who: str) -> WebhookView: ...
-    async def try_webhook(self, webhook: str, *, who: str) -> DeliveryResult: ...
-
-    # archives
-    async def export(
-        self,
-        cases: Sequence[str],
-        *,
-        everything: bool = False,
-        where: str = "",
-        files: bool = True,
-        leave_out: bool = False,
-        who: str,
-    ) -> AsyncIterator[bytes]:
-        """An archive of these cases, of those that a condition holds for, or of everything. Each comes with all that
-        it called and all that mended it, as of one moment. Raises Unreachable if it lives on a server that cannot be
-        asked; or such cases are left out, and the archive says so."""
-        ...
-
-    async def import_archive(
-        self,
-        chunks: AsyncIterator[bytes],
-        *,
-        as_new: bool = False,
-        skip_existing: bool = False,
-        resume: bool = False,
-        who: str,
-    ) -> ImportReport:
-        """Take the cases of an archive, all of them or none. Those that are not over come suspended, unless they are to
-        `resume`."""
-        ...
+    async def kept_size(self, sha256: str) -> int:
+        size = await self._server.file_store.size(sha256)
+        if size is None:
+            raise NotFound(f"no file with the digest {sha256} is kept here")
+        return size
 
     async def notices(self, limit: int = 100) -> list[ChangeEvent]:
         """What the administrator should know: failures of forgotten jobs, refused reports, lost pilots."""
-        ...
+        return await self._server.runtime.notices.latest(limit)
 
-    async def health(self) -> Health: ...
+    async def health(self) -> Health:
+        return self._server.health()

@@ -1,8 +1,9 @@
-"""The items of a case in the order in which they last began, a page at a time.
+"""The items of a case in the order in which they last began, one page at a time.
 
-What an item asks for has a serial, and its documents are found by it: so a page reads the documents of its own serials,
-and none of the rest of the case. What never went out to anybody, as a skipped item, is noted with its *place*: the
-serial that would have come next. An item that was restarted has several runs, which are one row at the last."""
+Every order of an item has a serial, and the item's documents are found by it: so a page reads the documents of its own
+serials, and nothing else of the case. An item without an order, such as a skipped one, is noted with its *place*: the
+serial that would have come next. An item that was restarted has several runs, shown as one row at the place of the
+last."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import NamedTuple
@@ -37,10 +38,10 @@ _decode_task = msgspec.json.Decoder(TaskDocument).decode
 
 
 class ItemCursor(NamedTuple):
-    """Where a row stands: what was noted before a serial comes before it, in the order of `number`."""
+    """The position of a row: items noted before a serial come before it, in the order of `number`."""
 
     serial: int
-    number: int = 0  # 0: what has the serial itself
+    number: int = 0  # 0: the item with the serial itself
 
     def __str__(self) -> str:
         return f"{self.serial}+{self.number}" if self.number else str(self.serial)
@@ -58,7 +59,7 @@ def parse_cursor(text: str) -> ItemCursor:
 
 
 class SerialDocuments(NamedTuple):
-    """What the documents of some serials say."""
+    """The documents of some serials."""
 
     jobs: dict[int, list[Job]]  # with all submissions, the oldest first
     tasks: dict[int, TaskDocument]
@@ -106,7 +107,7 @@ class ItemList:
             yield _with_cursor(view, place)
 
     async def find(self, item: ItemId) -> ItemView | None:
-        """One item, by its id: its last run, also where no more came of that than a note."""
+        """One item, by its id: its last run, also if that is only a note."""
         serials = await self._serials_of(item)
         found = [view async for view, _ in self._views(sorted(serials)) if view.item == item]
         kept = await self._store.get(ITEM_KIND, f"{self._case}/{item}")
@@ -132,7 +133,7 @@ class ItemList:
             serials |= {called.parent_serial} if called is not None else set()
         return serials - {0}
 
-    # What has a serial
+    # Items with a serial
 
     async def _rows_with_serial(self, after: ItemCursor) -> AsyncIterator[tuple[ItemView, ItemCursor]]:
         last = self._live.case.last_serial if self._live is not None else await self._last_serial()
@@ -142,7 +143,7 @@ class ItemList:
                 yield found
 
     async def _last_serial(self) -> int:
-        """Only a case that was given up does not know it."""
+        """Only a case that was given up as unreadable does not know it."""
         if self._document.serials:
             return self._document.serials
         return max([serial_of(found.id) async for found in self._store.scan(JOB_KIND, f"{self._case}/")], default=0)
@@ -181,12 +182,12 @@ class ItemList:
         return SerialDocuments(
             jobs,
             {serial_of(found.id): _decode_task(found.body) for found in await self._store.get_many(TASK_KIND, ids)},
-            # What a primitive began, as the unwinding of a case does, was called by no item.
+            # A case that a primitive started, as unwinding does, was not called by an item.
             {one.parent_serial: one for one in cases if one.parent_item is not None},
         )
 
     def _view(self, asked: SerialDocuments, serial: int, now: LiveItem | None = None) -> ItemView | None:
-        """What goes on under a serial, or came of it. A call is over when the case that called it has heard so."""
+        """The state or the outcome of a serial. A call is over when the calling case has recorded its end."""
         if serial in asked.jobs:
             jobs, meta = asked.jobs[serial], self._runtime.meta
             log, runs = meta.log_tail(jobs[-1].id), meta.runs(jobs[-1])
@@ -198,7 +199,7 @@ class ItemList:
         called = asked.called.get(serial)
         return item_views.of_called(called) if called is not None and not called.live else None
 
-    # What has none
+    # Items without a serial
 
     async def _rows_of_notes(self, after: ItemCursor) -> AsyncIterator[tuple[ItemView, ItemCursor]]:
         first, passed = (after.serial, after.number) if after.number else (after.serial + 1, 0)
@@ -214,7 +215,7 @@ class ItemList:
             passed += len(found)
 
     def _rows_without_serial(self, after: ItemCursor) -> Iterator[tuple[ItemView, ItemCursor]]:
-        """Live items that wait for messages or for time alone: they come last."""
+        """Live items that wait only for messages or for a time: they come last."""
         if self._live is None:
             return
         end = self._live.place + 1
@@ -245,7 +246,7 @@ class ItemList:
         )
 
     async def _exlet_views(self, passed: int) -> list[ItemView]:
-        """All items of an exlet, which is small: its primitives are known from its journal alone."""
+        """All items of an exlet, which is small: its primitives are known only from its journal."""
         found = [view async for view, _ in self._rows_with_serial(ItemCursor(0)) if view.kind != "mend"]
         found += [view async for view, _ in self._rows_of_notes(ItemCursor(0))]
         found += [view for view, _ in self._rows_without_serial(ItemCursor(0)) if view.kind != "mend"]

@@ -1,4 +1,4 @@
-"""What a server does when another one asks: the other end of `Peers`."""
+"""Answers requests of other servers: the other end of `Peers`."""
 
 from collections.abc import AsyncIterator
 
@@ -24,11 +24,11 @@ class PeerHandler:
         self._server.runtime.exchange.on_nudge(pilots, work=work, by=by)
 
     def pilots(self) -> list[PilotView]:
-        """Those that speak to this server, or have something of it."""
+        """The pilots that are connected to this server, or hold attempts of its jobs."""
         return self._server.runtime.meta.pilot_views()
 
     def cards(self) -> list[CacheAdvert]:
-        """How the caches of those that speak to this server are shared."""
+        """How the pilots that are connected to this server share their caches."""
         meta = self._server.runtime.meta
         return meta.caches.cards(meta.own_pilots())
 
@@ -36,5 +36,5 @@ class PeerHandler:
         return await StatsCollector(self._server).look(running=running)
 
     def archive(self, root: CaseId) -> AsyncIterator[bytes]:
-        """A tree that lives here, for whoever puts archives together."""
+        """A tree that lives here, for a server that makes an archive."""
         return ArchiveService(self._server).give(root)

@@ -1,4 +1,4 @@
-"""Why: the reason of something's present state, asked by the name of a case, a job, an item or a pilot."""
+"""Why something is in its present state, for a case, a job, an item or a pilot."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ async def why(domain: CaseQueries, server: Server, subject: str) -> Reason:
 
 
 async def _with_case_state(domain: CaseQueries, case: str, told: Reason) -> Reason:
-    """What is not over stands still if its case does."""
+    """An item that is not over is suspended if its case is."""
     view = await domain.case(case)
     of_item = [hold for hold in view.holds if hold.item is not None and told.subject == f"{view.id}:{hold.item}"]
     if of_item:
@@ -74,7 +74,7 @@ async def _with_case_state(domain: CaseQueries, case: str, told: Reason) -> Reas
 
 
 async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) -> Reason:
-    """An item is more than its job or task: it may have been ended from outside, or before it came to anybody."""
+    """An item is more than its job or user task: it may have been ended by force, or before it was started."""
     if item.job:
         told = of_job(server, await domain.newest_submission(item.job))
         removed = item.state == "cancelled" and told.state != "cancelled"
@@ -178,7 +178,8 @@ def _end_of(attempt: Attempt) -> str:
 
 
 async def why_not_begun(domain: CaseQueries, case: str, name: str) -> Reason:
-    """An activity of the flow that has not begun: what it waits for. Raises NotFound if there is none of that name."""
+    """An activity of the flow that has not begun: what it waits for. Raises NotFound if there is no activity of that
+    name."""
     view = await domain.case(case)
     activities = list(walk_activities(await domain.flow_of(view.id)))
     wanted = next((each for each in activities if name in (each.label or each.name, each.name)), None)
@@ -201,7 +202,7 @@ async def why_not_begun(domain: CaseQueries, case: str, name: str) -> Reason:
 
 
 def why_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Reason:
-    """An activity that has begun more than once: an item for each round or element, each of which can be asked for."""
+    """An activity that has begun more than once: one item for each iteration, each of which can be asked for."""
     states = Counter(item.state for item in items)
     state = next((each for each in ("failed", "running", "waiting") if states[each]), items[-1].state)
     first, last = items[0].item, items[-1].item
@@ -242,7 +243,7 @@ async def of_task(domain: CaseQueries, item: ItemView) -> Reason:
 
 
 def of_item(item: ItemView, waits: str = "") -> Reason:
-    """`waits` says better than its kind what it waits for."""
+    """`waits` says more precisely than the item's kind what it waits for."""
     words = {
         "wait": "waits for its time",
         "receive": "waits for a message: `mendflow send` delivers one",
@@ -267,14 +268,14 @@ def of_item(item: ItemView, waits: str = "") -> Reason:
 
 
 def why_forced(item: ItemView, job: Reason | None = None) -> Reason:
-    """An item that was ended from outside, with what its job had come to."""
+    """An item that was ended by force, with the state of its job."""
     sentence = f"{item.item} was {item.reason}" + (f": {item.fault.message}" if item.fault else ".")
     facts = [job.sentence, *job.facts] if job is not None else []
     return Reason(subject=f"{item.case}:{item.item}", state=item.state, sentence=sentence, facts=facts)
 
 
 def mended(told: Reason, repairs: Sequence[DecisionView]) -> Explanation:
-    """The reason, with the repairs that have to do with it. What is being mended has not failed yet."""
+    """The reason, with the repairs of the item. An item that is being mended has not failed yet."""
     newest = repairs[0] if repairs else None
     fields = msgspec.structs.asdict(told)
     if told.state == "failed" and newest is not None and newest.state in ("running", "waiting"):
@@ -333,7 +334,7 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
 
 
 def _own_work(server: Server, case: CaseView) -> list[str]:
-    """What a case does by itself, without waiting for anybody."""
+    """What a case computes by itself, without waiting for anything."""
     present = server.present
     live = present.manager.live.get(case.id) if present is not None else None
     if live is None or not live.case.continuation:
@@ -344,12 +345,12 @@ def _own_work(server: Server, case: CaseView) -> list[str]:
 
 
 def _hold_sentences(case: CaseView) -> list[str]:
-    """Who holds it, or items of it."""
+    """Who suspends the case, or items of it."""
     return [holds.sentence(case.id, [hold]) for hold in case.holds]
 
 
 async def _removed_items(domain: CaseQueries, case: CaseView) -> list[str]:
-    """Items that somebody removed, with the word that was left; others were cancelled because of them."""
+    """Items that somebody removed, with the reason that was given; others were cancelled because of them."""
     if not any(count.cancelled for count in case.counts):
         return []
     told = []

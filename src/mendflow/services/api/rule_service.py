@@ -1,7 +1,7 @@
-"""Rules as people handle them: looked at, added for a case at hand, tried on the past, put and brought back.
+"""Rules as people edit them: list, add for a given decision, try on the past, replace and restore.
 
-Where a rule goes, what it may not change and what it would have caught is worked out by the core; here the case at hand
-is found, and what came of it is written down."""
+Where a rule goes in the tree, which cornerstones it must not change and what it would have caught is computed by the
+core; this service finds the decision and stores the result."""
 
 from collections import Counter
 
@@ -29,7 +29,7 @@ PLACEHOLDER_FLOW = Flow(name=FlowName("tried"), body=Empty(name="nothing"))
 
 
 class RuleService:
-    """Made anew for each question, because the services below may be built anew in between."""
+    """Made for each request, because the services below may be rebuilt in between."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -55,8 +55,8 @@ class RuleService:
         return [view_of(each, newest=place == 0) for place, each in enumerate(found)]
 
     async def _decision_counts(self, rules: RuleSet) -> tuple[dict[str, int], dict[str, int]]:
-        """How often each rule has concluded what it does here, and would have on trial, in whatever version: a rule
-        keeps its number. What it concluded before it was corrected is not counted."""
+        """How often each rule has concluded its exlet, and would have on trial, in whatever version: a rule keeps its
+        number. Conclusions before the rule was corrected are not counted."""
         stands = {
             (type, task, rule.id): rule.exlet
             for type, trees in rules.trees.items()
@@ -99,7 +99,7 @@ class RuleService:
         )
 
     async def _steps(self, wish: RuleSpec, rules: RuleSet, type: ExceptionType) -> Flow | None:
-        """The exlet that comes with the rule: given along, or found by its name."""
+        """The exlet of the rule: sent along, or found by its name."""
         if wish.flow is not None or wish.exlet in rules.exlets or type is ExceptionType.SELECTION:
             return wish.flow
         found = await self.found(wish.exlet)
@@ -115,7 +115,7 @@ class RuleService:
         return found
 
     async def found(self, exlet: str) -> Flow | None:
-        """An exlet of the default rules, a fault pattern of the repository, or a deployed flow, by its name."""
+        """An exlet of the default rules, a repair pattern of the repository, or a deployed flow, by its name."""
         shipped = self._rules.newest(DEFAULT_RULES).exlets.get(exlet)
         if shipped is not None:
             return shipped
@@ -128,8 +128,8 @@ class RuleService:
             return None
 
     async def along(self, exlet: str, flow: Flow | None, name: str) -> Flow | None:
-        """What is to be sent along with an order to run an exlet that neither the flow's rules nor the house's have.
-        Raises NotFound if nobody has it."""
+        """The flow to send along with an order to run an exlet that is neither in the flow's rules nor in the default
+        rules. Raises NotFound if there is none."""
         if flow is not None or exlet in self._rules.newest_or_empty(name).exlets:
             return flow
         if exlet in self._rules.newest(DEFAULT_RULES).exlets:
@@ -154,7 +154,7 @@ class RuleService:
         return _trial_view(tried, {decision.id: decision for decision in past}, members, breaks)
 
     async def _decision_and_group(self, wish: RuleSpec) -> tuple[Decision | None, set[str]]:
-        """The decision that the rule is made for, and those of its group, if a group was named."""
+        """The decision that the rule is for, and the decisions of its group, if a group was named."""
         if wish.decision:
             return await self._decisions.get(wish.decision), set()
         if not wish.group:
@@ -181,7 +181,7 @@ def view_of(rules: RuleSet, *, newest: bool = True) -> RuleSetView:
 
 
 def aim_of(wish: RuleSpec, at_hand: Decision | None) -> tuple[str, ExceptionType, str]:
-    """The set, the type and the task that a rule is for: as said, else as the case at hand has them."""
+    """The set, the type and the task of a rule: as given, else those of the decision."""
     type = wish.type or (at_hand.type if at_hand else None)
     name = wish.rules or (at_hand.flow if at_hand else "")
     if type is None or not name:
@@ -216,7 +216,7 @@ def _difference(found: Distinction) -> str:
 def _broken_cornerstone(
     rules: RuleSet, type: ExceptionType, task: str, context: dict[str, Value] | None, draft: insertion.Draft
 ) -> str:
-    """What would be in the way of adding it."""
+    """The cornerstone that adding the rule would break."""
     try:
         insertion.add_rule(rules, type, task, context, draft)
     except RequestError as mistake:

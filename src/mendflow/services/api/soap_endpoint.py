@@ -1,6 +1,7 @@
-"""Where those who come with SOAP are served: what a deployed flow offers, its mailroom, and the ports of the server.
+"""Answers SOAP requests: the WSDL of a deployed flow, messages for flows, and the ports of the server.
 
-An answer is waited for across a time when the store is away: the message is on disk, and so will be what answers it."""
+A request keeps waiting for its answer while the store is unreachable: the message is on disk, and the answer will
+be."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -17,12 +18,13 @@ AGAIN_MS: Final = 500
 
 
 class LocalSoapGateway:
-    """`wsdls` are those of the server's own ports, by name."""
+    """`wsdls` are the descriptions of the server's own ports, by name."""
 
     def __init__(self, server: Server, wsdls: Mapping[str, str]) -> None:
         self._server = server
         self._port_wsdls = wsdls
-        self._known: dict[str, tuple[str, Endpoint]] = {}  # by flow: the digest of what was looked at
+        # by flow: the digest of the version that the endpoint was made of
+        self._known: dict[str, tuple[str, Endpoint]] = {}
 
     async def endpoint(self, flow: str) -> Endpoint:
         document = await self._flow(flow)
@@ -45,7 +47,7 @@ class LocalSoapGateway:
         return [found for each in versions.values() if (found := endpoint_of(each)) is not None]
 
     async def _flow(self, name: str) -> FlowDocument:
-        """Another server may have deployed it."""
+        """Another server may have deployed a newer version."""
         flows = self._server.runtime.flows
         try:
             return flows.newest(name)

@@ -1,1 +1,1 @@
-"""What every service stands on: ledger, clock, background tasks, events, and the contracts between services."""
+"""What every service uses: ledger, clock, background tasks, events, and the contracts between services."""

@@ -1,6 +1,8 @@
-"""Which addresses webhooks may have. Whoever can name one could otherwise let the server ask on his behalf what he
-cannot reach himself: so only http and https, and nothing private unless whoever runs the server allows it. A name is
-looked up when something is sent, and what it then stands for is looked at in the same way."""
+"""Which addresses webhooks may have.
+
+Whoever can name an address could make the server send requests to hosts that only the server can reach: so only http
+and https are allowed, and no private addresses unless the server's owner allows them. A name is resolved when something
+is sent, and the resolved address is checked in the same way."""
 
 import ipaddress
 from typing import Final
@@ -39,12 +41,12 @@ def private_sentence(host: str) -> str:
 
 
 def is_private_host(host: str) -> bool:
-    """Whether its name alone says that it is a private one."""
+    """Whether the host name alone says that it is private."""
     return host == "localhost" or host.endswith(".localhost") or is_private_text(host)
 
 
 def is_private_text(host: str) -> bool:
-    """Whether it is an address, not a name, and a private one."""
+    """Whether it is an IP address, and a private one."""
     try:
         return is_private(ipaddress.ip_address(host.partition("%")[0]))
     except ValueError:
@@ -52,7 +54,7 @@ def is_private_text(host: str) -> bool:
 
 
 def is_private(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Whether it is no public host's. An address inside another counts as what it is."""
+    """Whether it is not a public address. An IPv4 address inside an IPv6 address counts as the IPv4 address."""
     if isinstance(address, ipaddress.IPv6Address):
         inside = address.ipv4_mapped or address.sixtofour
         if inside is None and address in _NAT64:

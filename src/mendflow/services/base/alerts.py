@@ -1,8 +1,9 @@
-"""Alerts: documents that only one server can make, so that several that see the same tell of it once.
+"""Alerts: documents that only one server can create, so that several servers that see the same problem raise it once.
 
-The id of an alert says what it is about and which episode of it. Whoever creates the document has raised the alert;
-everybody else finds it there, and does nothing. It is closed by compare-and-set when what it tells of is over. Telling
-clients comes after the document: one whose maker died in between is told by whoever sees that first."""
+The id of an alert says what it is about and which episode of it. The server that creates the document has raised the
+alert; the others find it there and do nothing. It is closed by compare-and-set when the problem is over. Clients are
+notified after the document is written: if the server that raised it dies in between, the first server that sees this
+notifies them."""
 
 import logging
 from collections.abc import Callable
@@ -47,7 +48,7 @@ class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlertFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a monitor has seen. `episode` tells this time from others, on every server alike."""
+    """A problem that a monitor has found. `episode` tells this occurrence from others, the same on every server."""
 
     kind: AlertKind
     subject: str
@@ -71,7 +72,7 @@ _decode = msgspec.json.Decoder(AlertDocument).decode
 
 
 class AlertRaised(NamedTuple):
-    """An alert is to be told to clients; when that is certain, `AlertStore.told` is to be called."""
+    """Clients are to be notified of an alert; when that is certain, `AlertStore.mark_told` is to be called."""
 
     alert: AlertDocument
 
@@ -83,11 +84,11 @@ class AlertStore:
         self._server = server
         self._kept_ms = kept_ms
         self.open: dict[str, StoredAlert] = {}
-        self._seen: set[str] = set()  # open or over: these episodes were told
+        self._seen: set[str] = set()  # open or over: clients were notified of these episodes
         self._hub = hub
 
     async def read(self) -> None:
-        """See what others have raised, closed and acknowledged; drop what is long over."""
+        """Read what other servers have raised, closed and acknowledged; delete what has been over for long."""
         now, found = self._clock.now(), [each async for each in self._store.scan(ALERT_KIND)]
         known = {each.id: StoredAlert(_decode(each.body), each.version) for each in found}
         self._seen = set(known)
@@ -97,7 +98,7 @@ class AlertStore:
             await self._store.write([Delete(ALERT_KIND, each.alert.id, each.version) for each in old])
 
     async def raise_(self, finding: AlertFinding) -> bool:
-        """Whether this server was the first to find it."""
+        """Raise the alert; whether this server was the first to do so."""
         if finding.id in self._seen:
             return False
         self._seen.add(finding.id)
@@ -121,19 +122,19 @@ class AlertStore:
         await self._put(msgspec.structs.replace(known.alert, open=False, closed_at=self._clock.now()), known.version)
 
     async def mark_told(self, id: str) -> None:
-        """Clients will hear of this alert, whatever happens to this server."""
+        """Clients will be notified of this alert, whatever happens to this server."""
         while (known := await self._find(id)) is not None and not known.alert.is_told:
             await self._put(msgspec.structs.replace(known.alert, is_told=True), known.version)
 
     async def tell_for_ended(self, ended: Callable[[AlertDocument], bool]) -> None:
-        """Tell of alerts whose makers have ended before they could: of those, one server tells."""
+        """Notify clients of alerts whose servers ended before they could; one server does so for each alert."""
         for known in [each for each in self.open.values() if not each.alert.is_told and ended(each.alert)]:
             mine = msgspec.structs.replace(known.alert, raised_by=self._server())
             if await self._put(mine, known.version):
                 self._hub.publish(AlertRaised(mine))
 
     async def acknowledge(self, id: str, *, who: str) -> AlertView:
-        """Somebody has seen it. What may stay so for ever is over with that."""
+        """Somebody has seen it. An alert that would stay open for ever is closed by that."""
         while True:
             known = await self._find(id)
             if known is None:
@@ -148,7 +149,7 @@ class AlertStore:
                 return seen.view()
 
     async def list(self, *, every: bool, limit: int) -> list[AlertView]:
-        """The newest first; those that are over only if wanted."""
+        """The newest first; those that are over only on request."""
         where = [] if every else [FieldCondition("open", True)]
         found = await self._store.search(ALERT_KIND, where, order_by="raised_at", descending=True, limit=limit)
         return [_decode(each.body).view() for each in found]
@@ -158,7 +159,7 @@ class AlertStore:
         return StoredAlert(_decode(found.body), found.version) if found is not None else None
 
     async def _put(self, alert: AlertDocument, version: int) -> bool:
-        """Write it; false if somebody else was faster. What is known of it is then read again at the next look."""
+        """Write the alert; false if another server was faster. Its state is then read again at the next look."""
         [result] = await self._store.write([Put(ALERT_KIND, alert.id, _encode(alert), version)])
         if isinstance(result, WriteDone) and alert.open:
             self.open[alert.id] = StoredAlert(alert, result.version)

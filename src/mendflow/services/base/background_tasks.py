@@ -1,7 +1,7 @@
-"""Work that follows from what happened, and is done a moment later.
+"""Background tasks: work that follows from a change and is done a moment later.
 
-None of it is written down: it is owed by the state of a case, and is found again when the cases are read again. So work
-that the store did not answer is neither lost nor a failure of anything: everything is read again."""
+None of it is stored: it follows from the state of a case, and is derived again when the cases are loaded again. So work
+that failed because the store was unreachable is neither lost nor counts as a failure."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ class BackgroundTasks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        """How much is under way."""
+        """How many tasks are running."""
         return len(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -39,6 +39,12 @@ class BackgroundTasks:
             )
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_tasks(*self._tasks)
+
+
+async def cancel_tasks(*tasks: asyncio.Task[Any] | None) -> None:
+    """Cancel what runs, and wait until it has ended."""
+    begun = [task for task in tasks if task is not None]
+    for task in begun:
+        task.cancel()
+    await asyncio.gather(*begun, return_exceptions=True)

@@ -1,7 +1,7 @@
-"""The server's clock: the wall clock once, at the start, and from then on what the monotonic clock has counted.
+"""The server's clock: the wall clock at the start, plus what the monotonic clock has counted since.
 
-So a wall clock that jumps, forward or back, moves nothing while the process lives. Beside it a meter, for lengths of
-time that are promised to other servers: it tells no time of day, never jumps, and goes on while the machine sleeps."""
+So a wall clock that jumps, forward or back, has no effect while the process lives. The meter measures durations that
+are promised to other servers: it never jumps, and continues while the machine sleeps."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ def steady_ms() -> int:
 
 
 def steady_name() -> str:
-    """Which meter `steady_ms` is: two processes for which it is the same read the same one, whenever they live. Empty
+    """An id of the meter `steady_ms`: two processes with the same id read the same meter, whenever they run. Empty
     where that cannot be known."""
     try:
         boot = _BOOT.read_text().strip()

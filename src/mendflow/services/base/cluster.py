@@ -1,7 +1,8 @@
-"""What the servers on one store know of each other, and how they speak. docs/decisions/0009 has the reasons.
+"""What the servers on one store know of each other, and how they speak. docs/understand/decisions/0009 has the reasons.
 
-`Membership` answers who lives and whether this server may still promise; `Homes` whose a case is; `Peers` carry a
-pilot's exchange, or a nudge, to another server. A server that is alone has the same three, and never waits for them."""
+`Membership` says who is alive and whether this server may still make promises to pilots; `Homes` says which server a
+case lives on; `Peers` sends a pilot's exchange, or a nudge, to another server. A server that is alone on its store has
+implementations that never wait."""
 
 from collections.abc import AsyncIterator, Collection
 from typing import Final, Protocol
@@ -26,8 +27,8 @@ JOURNALS = "case/"
 
 
 def root_of(id: str) -> CaseId:
-    """The case whose tree a case, or anything that is named after one, belongs to: jobs, tasks, called cases and exlets
-    live where it lives."""
+    """The root of the tree of cases that a case, or anything named after one, belongs to: jobs, user tasks, called
+    cases and exlets live where the root lives."""
     return CaseId(id.partition(".")[0].partition("/")[0].partition(":")[0])
 
 
@@ -36,8 +37,8 @@ ENDPOINT: Final = "-soap"
 
 
 def story_of(id: str) -> CaseId:
-    """The case that everything began with which this belongs to: the root of its tree, or where messages begin cases
-    the one that a message began."""
+    """The case that everything in its history began with: the root of its tree, or, where messages start cases, the
+    case that a message started."""
     root = root_of(id)
     if not root.endswith(ENDPOINT):
         return root
@@ -46,108 +47,111 @@ def story_of(id: str) -> CaseId:
 
 
 def only(roots: Collection[CaseId]) -> str:
-    """What everything begins with that belongs to these trees: of several trees that is nothing."""
+    """The common prefix of all ids in these trees; of several trees it is empty."""
     return next(iter(roots)) if len(roots) == 1 else ""
 
 
 class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A server as the others see it. Others read no time in it: it lives while its version moves. The server itself,
-    started again, reads when it last beat: by `meter`, which only means something to who has the same one."""
+    """A server as the others see it. Others read no time in it: the server is alive while the version of its document
+    changes. The server itself, after a restart, reads when its last heartbeat was: by `meter`, which means something
+    only to a process with the same meter."""
 
     id: str
     url: str
-    incarnation: str = ""  # another for each time that it was started, or had to register anew
+    incarnation: str = ""  # a new one for each start, and each time that it had to register again
     host: str = ""
     version: str = ""
     started_at: Instant = 0
     beat: int = 0
-    meter: str = ""  # which one its beats are read from; empty: one that does not outlive the process
-    beaten_ms: int = 0  # what that said when this beat was sent
-    ended: bool = False  # said by itself when it stopped, or by whoever found it dead
-    silent_ms: int = 0  # for how long whoever found it dead had seen no beat of it; 0: it said itself that it ended
+    meter: str = ""  # which meter its heartbeats are timed by; empty: one that ends with the process
+    beaten_ms: int = 0  # what the meter said when this heartbeat was sent
+    ended: bool = False  # set by the server when it stopped, or by the server that found it dead
+    silent_ms: int = 0  # how long it had been silent when another server found it dead; 0: it stopped by itself
     changes: int = 0  # how often it changed what all servers share, such as rules: others then read that again
-    waiting: int = 0  # jobs in its queue that a free slot somewhere could take
+    waiting: int = 0  # jobs in its queue that a free slot of any pilot could take
     running: int = 0
     pilots: int = 0
     cases: int = 0
-    lease_ms: int = 0  # what it promises pilots: whoever takes its cases waits for no less
+    lease_ms: int = 0  # the lease that it promises pilots: whoever takes over its cases waits at least that long
     demand: list[JobGroup] = []  # what waits there, by what it needs: whoever provides pilots counts it with its own
 
 
 class HomeDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Which server a tree of cases lives on. A server that starts again writes it anew, with its new incarnation: so
-    whoever means to take it, because the one before is dead, comes too late."""
+    """Which server a tree of cases lives on. A server that restarts writes it again, with its new incarnation: so a
+    server that wants to take the tree over, because the earlier incarnation is dead, comes too late."""
 
     root: CaseId
     server: str
     incarnation: str = ""
-    moved_from: str = ""  # who had it before, until that one is fenced out of all its cases
-    begins: bool = False  # it was made for a new case: that may not have begun
+    moved_from: str = ""  # who had it before, until that server is fenced out of all its cases
+    begins: bool = False  # it was made for a new case, which may not have begun
 
 
 class Membership(Protocol):
     @property
     def id(self) -> str:
-        """This server's own."""
+        """The id of this server."""
         ...
 
     def may_promise(self) -> bool:
-        """Whether a beat of ours was acknowledged so recently that nobody can have taken our cases."""
+        """Whether a heartbeat of this server was acknowledged so recently that nobody can have taken over its cases."""
         ...
 
     def living(self) -> list[ServerDocument]:
-        """The other servers that live, as last seen."""
+        """The other live servers, as last seen."""
         ...
 
     def find(self, server: str) -> ServerDocument | None:
-        """A living server, this one included."""
+        """A live server, this one included."""
         ...
 
 
 class Homes(Protocol):
     def mine(self, case: CaseId) -> bool:
-        """Whether this server decides about the case. True no sooner than the case's jobs are in memory: what a pilot
-        runs and its home does not know is killed."""
+        """Whether this server decides about the case. True only after the case's jobs are in memory: an attempt that
+        its home does not know is killed."""
         ...
 
     async def home_of(self, case: CaseId, *, afresh: bool = False) -> str:
         """The server that a case lives on, read from the store; empty only if there is no such document, which means
-        that the case is over. `afresh`: what was known proved wrong, look again. Raises StoreUnavailable."""
+        that the case is over. `afresh`: the known answer proved wrong, read it again. Raises StoreUnavailable."""
         ...
 
 
 class PeerUnavailable(Exception):
-    """Another server could not be reached, or would not answer: it may not promise, or is being built anew."""
+    """Another server could not be reached, or would not answer: it may not make promises at the moment, or its services
+    are being rebuilt."""
 
 
 class Peers(Protocol):
-    """The way to other servers. Nothing is repeated here: whoever asks knows what a lost answer means."""
+    """Sends requests to other servers. Nothing is retried here: the caller knows what a lost answer means."""
 
     async def sync(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer:
-        """A pilot's exchange, for what lives over there. Raises NeighbourAway."""
+        """A pilot's exchange, about the jobs of that server. Raises PeerUnavailable."""
         ...
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
-        """Let these pilots ask again, because something is to be said to them; `work`: whoever is idle may ask `by` for
-        jobs. Lost nudges do no harm: pilots ask again by themselves. Never raises."""
+        """Tell these pilots to ask again, because there is something for them; `work`: idle pilots may ask the server
+        `by` for jobs. Lost nudges do no harm: pilots ask again by themselves. Never raises."""
         ...
 
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
-        """The pilots that it knows, for people to see. Raises NeighbourAway."""
+        """The pilots that it knows, for people to see. Raises PeerUnavailable."""
         ...
 
     async def cards(self, server: ServerDocument) -> list[CacheAdvert]:
-        """How the caches of the pilots that speak to it are shared: not for people. Raises NeighbourAway."""
+        """How the pilots that are connected to it share their caches; for servers, not for people. Raises
+        PeerUnavailable."""
         ...
 
     def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
-        """A tree that lives over there, as the bytes of an archive, whose digest says whether they are all. Raises
-        NeighbourAway."""
+        """A tree that lives on that server, as the bytes of an archive, whose digest shows whether it is complete.
+        Raises PeerUnavailable."""
         ...
 
 
 class NoPeers:
-    """No way to any other server."""
+    """There are no other servers."""
 
     async def sync(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer:
         raise PeerUnavailable(f"there is no way from here to server {server.id}")

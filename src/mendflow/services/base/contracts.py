@@ -1,4 +1,4 @@
-"""The contracts between services. Whoever implements one is chosen in wiring.py, and nowhere else."""
+"""The contracts between services. Which class implements each is chosen in wiring.py, and nowhere else."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, Protocol
@@ -16,12 +16,12 @@ TRIES: Final = 10
 
 
 class Clock(Protocol):
-    """`now` never goes back while the process lives, whatever happens to the machine's wall clock."""
+    """`now` never goes back while the process lives, even if the wall clock does."""
 
     def now(self) -> Instant: ...
     def catch_up(self, instant: Instant) -> None:
-        """This instant has been: `now` is never before it from here on. A server that starts on a machine whose wall
-        clock was set back goes on from the latest instant that its live cases know."""
+        """From here on `now` is never before this instant. A server that starts on a machine whose wall clock was set
+        back continues from the latest instant in its live cases."""
         ...
 
     async def sleep(self, ms: int) -> None: ...
@@ -31,13 +31,13 @@ class NewJob(msgspec.Struct, frozen=True):
     id: JobId
     case: CaseId
     spec: JobSpec
-    note: str = ""  # kept with the job: why a re-run did not take it over from the earlier case
-    not_before: Instant = 0  # it waits until then
+    note: str = ""  # stored with the job: why a re-run did not use the result of the earlier case
+    not_before: Instant = 0  # the job waits until then
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the meta-scheduler says of a job. `reason` tells, in a sentence, why it is where it is. Pilot, host and site
-    are those of its latest attempt."""
+    """The state of a job according to the meta-scheduler. `reason` says in a sentence why it is in that state. Pilot,
+    host and site are those of its latest attempt."""
 
     job: JobId
     state: JobState
@@ -75,11 +75,11 @@ class SubmissionFailed(Exception):
 
 
 class MetaScheduler(Protocol):
-    """What the flow manager sees of whoever executes jobs: our queue and pilots, a peer domain, another server.
+    """Executes jobs for the flow manager: our queue and pilots, or another domain.
 
-    `submit` is idempotent on the id: the same job given twice is one job, and `again` says that these may have been
-    given before. `subscribe` calls back once, also when the job is over already. A job that is not taken raises
-    `SubmissionFailed`."""
+    `submit` is idempotent on the id: the same job submitted twice is one job, and `again` says that these may have been
+    submitted before. `subscribe` calls back once, also when the job is over already. Raises `SubmissionFailed` for a
+    job that is not accepted."""
 
     async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None: ...
     async def run(self, job: NewJob, *, again: bool = False) -> Outcome: ...
@@ -92,10 +92,10 @@ class MetaScheduler(Protocol):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is other in a job that is submitted again: wanted resources by their names in Resources, environment, hosts
-    to keep away from, another source for inputs by path, how files are brought (`transfer`, as JobSpec has it), the
-    domain that it goes to (none: the one it was in; `.` is our own queue), how long to wait before, the retry level
-    that it has been through. `restage`: because its files are to be brought anew."""
+    """What changes in a job that is submitted again: resources by their names in Resources, environment, hosts to
+    avoid, another source for inputs by path, how files are transferred (`transfer`, as in JobSpec), the domain to
+    submit to (none: the same one; `.` is our own queue), how long to wait before, the retry level that it has been
+    through. `restage`: its files are to be staged again."""
 
     resources: dict[str, Value] = {}
     env: dict[str, str] = {}
@@ -109,9 +109,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A job that failed, as the proxy knows it. `job` is the id that the flow knows; `real` the one that failed now.
-    `final`: the meta-scheduler has given it up; otherwise it would try it again by itself. `id` is the same when the
-    same failure is told again, and another for every other failure of the job."""
+    """A failed job, as the proxy knows it. `job` is the id that the flow uses; `real` the id of the submission that
+    failed. `final`: the meta-scheduler has given it up; otherwise it would try it again by itself. `id` is the same
+    when the same failure is reported again, and different for every other failure of the job."""
 
     id: str = ""
     job: JobId
@@ -135,16 +135,16 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Repairs(Protocol):
-    """Whom the proxy asks when a job has failed."""
+    """Asked by the proxy when a job has failed."""
 
     async def failed(self, failure: Failure) -> bool:
-        """True: it is being mended. The flow hears nothing until another submission ends, or `pass_on`."""
+        """True: it is being mended. The flow is not told until another submission ends, or `pass_on` is called."""
         ...
 
 
 class MendableJobs(Protocol):
-    """What primitives ask of the proxy. `key` makes a repeated call harmless. `decided` says which submission of the
-    job it is about; none: the newest."""
+    """The operations on jobs that primitives need. `key` makes a repeated call harmless. `decided` says which
+    submission of the job was decided about; none: the newest."""
 
     async def resubmit(
         self, id: JobId, change: Change, *, key: str, decided: DecisionSubject | None = None
@@ -152,21 +152,22 @@ class MendableJobs(Protocol):
     async def repoll(self, id: JobId, *, key: str) -> None: ...
     async def reregister(self, id: JobId, *, key: str) -> None: ...
     async def ended_well(self, id: JobId) -> bool | None:
-        """Whether a job that the flow no longer waits for ended well; None while it waits, or if nobody knows."""
+        """Whether a job that the flow no longer waits for completed; None while the flow waits for it, or if that is
+        unknown."""
         ...
 
     async def pass_on(self, id: JobId, *, decided: DecisionSubject | None = None) -> None:
-        """Let the flow hear of the failure after all."""
+        """Report the failure to the flow after all."""
         ...
 
     def standing(self, id: JobId) -> str:
-        """`held` while a failure of it is kept from the flow, `running` while it is under way; empty if the flow waits
-        for no such job."""
+        """`held` while a failure of it is kept from the flow, `running` while it is under way; empty if the flow does
+        not wait for such a job."""
         ...
 
 
 class FileStore(Protocol):
-    """Keeps files by their content. A stored file is whole and never changes."""
+    """Stores files by their content. A stored file is complete and never changes."""
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef: ...
     async def keep_path(self, path: str) -> FileRef: ...

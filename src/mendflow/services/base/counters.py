@@ -1,9 +1,9 @@
-"""The counters and histograms of one server. They outlive its services, which may be built anew.
+"""The counters and histograms of one server. They outlive its services, which may be rebuilt.
 
-Instants of two machines are never compared. A pilot says when it sent its request, by the clock that also timed the
-attempt; so what it tells are lengths of time, and so is what this server knows by its own clock. How long a job waited
-for its start is the time from when it could have run until we hear of its end, less the time from its start until the
-pilot sent that: each measured by one clock. What the line itself takes is the only error."""
+Instants of two machines are never compared. A pilot says when it sent its request, by the same clock that timed the
+attempt; so it reports durations, and this server measures durations by its own clock. How long a job waited for its
+start is the time from when it could have run until its end is reported here, minus the time from its start until the
+pilot sent that report: each measured by one clock. The only error is the network delay."""
 
 import time
 from bisect import bisect_left
@@ -45,7 +45,7 @@ SIZES: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 20
 
 
 class Histogram:
-    """Counts in fixed buckets. `bounds` are in the unit that is told, in which `observe` is given its values too."""
+    """Counts in fixed buckets. `bounds` and the values for `observe` are in the unit that is reported."""
 
     __slots__ = ("bounds", "counts", "sum")
 
@@ -63,7 +63,7 @@ class Histogram:
 
 
 class LabeledCounter:
-    """A counter for each of a bounded number of keys; all others share the key of the rest."""
+    """A counter for each of a bounded number of keys; all further keys share one."""
 
     def __init__(self, *, width: int = 1, most: int = LABELS_MAX) -> None:
         self.counts: dict[tuple[str, ...], int] = {}
@@ -83,7 +83,7 @@ class LabeledCounter:
         return self.counts.items()
 
     def flat(self) -> dict[str, int]:
-        """Of keys of one word."""
+        """The counts, where each key is one word."""
         return {word: count for (word,), count in self.counts.items()}
 
 
@@ -94,15 +94,16 @@ _END_EVENTS: Final = (life.JobFinished, life.AttemptRequeued)
 
 
 class JobMetrics:
-    """Attempts and jobs. `trusted_since` is when cases were last read from the store: what began to wait before that
-    did so by another's clock, or before ours was moved on to theirs, and is not measured."""
+    """Attempts and jobs. `trusted_since` is when cases were last loaded from the store: waiting times that began before
+    that were measured by another clock, and are not counted."""
 
     def __init__(self) -> None:
         self.submitted = 0
         self.granted = 0
         self.leases_lost = 0
         self.reports_refused = 0
-        self.placed = LabeledCounter()  # jobs with inputs that pilots got: because of data, in their turn, or in order
+        # jobs with inputs that pilots got: because of their data, in their turn, or in order
+        self.placed = LabeledCounter()
         self.input_files = dict.fromkeys(SOURCES, 0)
         self.input_bytes = dict.fromkeys(SOURCES, 0)
         self.ends = LabeledCounter(width=2)
@@ -114,7 +115,7 @@ class JobMetrics:
         self.trusted_since: Instant = 0
 
     def job_changed(self, job: Job, event: life.JobEvent) -> None:
-        """Called when the event has changed the job."""
+        """Called after the event was applied to the job."""
         if type(event) is life.AttemptGranted:
             self.granted += 1
             if job.available_at >= self.trusted_since:
@@ -122,14 +123,14 @@ class JobMetrics:
             return
         if isinstance(event, _END_EVENTS) and job.history:
             last = job.history[-1]
-            if last.ended_at == event.at and last.end == event.end:  # else nobody held it when it was cancelled
+            if last.ended_at == event.at and last.end == event.end:  # otherwise no pilot had it when it was cancelled
                 self.ends.add(last.end, last.site)
         if job.outcome is not None:
             self.ended[job.state.value] += 1
 
     def report_accepted(self, job: Job, measures: Measurements, *, now: Instant, sent_at: Instant) -> None:
         """A pilot's report was accepted; the job is still as it was before. `sent_at` is when the pilot sent it, by the
-        clock that timed the attempt; 0: it does not say."""
+        clock that timed the attempt; 0: unknown."""
         if measures.cached_files or measures.fetched_files:
             self._count_inputs(measures)
         if not sent_at or not measures.started_at or not measures.ended_at:
@@ -154,8 +155,7 @@ class JobMetrics:
 
 
 class LedgerMetrics:
-    """Batches, one at a time: how much was in each, and how long it took to the disk. One that failed is not among
-    them."""
+    """Batches of writes: how many changes each had, and how long the write took. A batch that failed is not counted."""
 
     def __init__(self) -> None:
         self.writes = Histogram(SIZES)
@@ -187,7 +187,7 @@ class StoreMetrics:
 
 
 class ServerMetrics:
-    """All of one server."""
+    """All metrics of one server."""
 
     def __init__(self) -> None:
         self.jobs = JobMetrics()
@@ -196,22 +196,22 @@ class ServerMetrics:
         self.cases_started = LabeledCounter()
         self.cases_ended = LabeledCounter(width=2)
         self.repairs = LabeledCounter(width=4)
-        self.messages = LabeledCounter(width=2)  # that came for flows, by what was done with them
+        self.messages = LabeledCounter(width=2)  # messages for flows, by what was done with them
         self.partner_calls = LabeledCounter()  # by how they ended
         self.transforms = LabeledCounter()  # by how they ended
         self.trees_taken = 0
         self.spans = {"sent": 0, "dropped": 0}
         self.store_away_ms = 0
-        self.store_away_since: int | None = None  # by the house's meter, while it is
+        self.store_away_since: int | None = None  # by the server's meter, while the store is unreachable
 
     def count_repair(self, decision: Decision) -> None:
-        """A decision that nothing more follows from."""
+        """Count a decision that is finished."""
         found = decision.conclusion
         rules, rule = (found.rules, str(found.rule)) if found is not None else ("", "")
         self.repairs.add(rules, rule, decision.exlet, decision.result or decision.state)
 
     def cases_loaded(self, *, trees: int, now: Instant) -> None:
-        """Cases were read from the store, so many trees of them after another server."""
+        """Cases were loaded from the store; `trees` of them were taken over from another server."""
         self.trees_taken += trees
         self.jobs.trusted_since = now
 
@@ -224,6 +224,6 @@ class ServerMetrics:
         self.store_away_since = None
 
     def away_ms(self, now: int) -> int:
-        """For how long the store was away in all."""
+        """For how long the store was unreachable in total."""
         since = self.store_away_since
         return self.store_away_ms + (now - since if since is not None else 0)

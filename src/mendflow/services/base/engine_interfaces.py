@@ -1,15 +1,14 @@
-"""The three narrow interfaces between an engine and the exception service (EX-10). The engine of this server is served
-in process, a foreign one over HTTP; the service cannot tell them apart.
+"""The three narrow interfaces between an engine and the exception service (EX-10).
 
-A: flows. B: cases and items. X: the engine tells, and hears whether to go on. The engine knows nothing of exceptions:
-it tells of points in the life of its cases and items, and does what interface B says."""
+The engine of this server is called in process, an engine of another system over HTTP; the service treats both alike. A:
+flows. B: cases and items. X: the engine reports events, and is told whether to go on. The engine knows nothing of
+exceptions: it reports points in the life of its cases and items, and does what interface B says."""
 
 from typing import Protocol
 
 import msgspec
 
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.values import Value
@@ -17,8 +16,8 @@ from mendflow.core.model.views import CaseHold
 
 
 class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A live item as the context shows it. `attempts` is said by engines that count them; ours says how often it was
-    begun again and after which level, and those who execute it know the rest."""
+    """A live item as the context shows it. `attempts` is set by engines that count them; ours says how often the item
+    was restarted and after which level, and the meta-scheduler knows the rest."""
 
     item: ItemId
     task: str
@@ -33,8 +32,9 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CaseFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A live case as the context shows it. `items` are live ones, the one asked about among them; `statuses` are of all
-    items, by name; `jobs` is what finished items left. `is_started_here`: nothing of it was ever decided elsewhere."""
+    """A live case as the context shows it. `items` are live ones, the one asked about among them; `statuses` are those
+    of all items, by name; `jobs` are the results of finished items. `is_started_here`: all decisions about it were made
+    by this server since it started."""
 
     case: CaseId
     flow: str
@@ -47,18 +47,18 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     items: list[ItemFacts] = []
     statuses: dict[str, str] = {}
     jobs: dict[str, Value] = {}
-    undoable: int = 0  # how much of what it has completed can be undone
+    undoable: int = 0  # how many of its completed items can be undone
     is_started_here: bool = False
     catches: list[str] = []  # faults of the item asked about that the flow has handlers for; `*` is all
 
 
 class InterfaceA(Protocol):
-    async def put_flow(self, flow: Flow) -> None: ...
     async def flows(self) -> list[str]: ...
 
 
 class InterfaceB(Protocol):
-    """`by` makes a repeated call harmless. A case or item that is no longer live is left alone, and False says so."""
+    """`by` makes a repeated call harmless. If a case or item is no longer live, nothing happens and False is
+    returned."""
 
     async def cases_of(self, flow: str) -> list[CaseId]: ...
     async def facts(self, case: CaseId, item: ItemId | None = None) -> CaseFacts | None: ...
@@ -69,8 +69,8 @@ class InterfaceB(Protocol):
     async def restart(
         self, case: CaseId, item: ItemId, *, by: str, values: dict[str, Value] | None = None, level: int = 0
     ) -> bool:
-        """Run the item again, with its data as at its start; `values` are what of it is other now, and `level` is the
-        one that it has waited in for that."""
+        """Run the item again, with its data as at its start; `values` are only the values that changed, and `level` is
+        the retry level that it has waited in."""
         ...
 
     async def complete(self, case: CaseId, item: ItemId, outputs: Value, *, by: str) -> bool: ...
@@ -78,20 +78,20 @@ class InterfaceB(Protocol):
     async def remove(self, case: CaseId, item: ItemId, *, by: str) -> bool: ...
     async def write(self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str) -> bool: ...
     async def held_by(self, holder: str, case: CaseId) -> list[CaseHold]:
-        """What of a case this exlet suspends."""
+        """What this exlet has suspended in a case."""
         ...
 
     async def release(self, event: str) -> None:
-        """Go on with what was held when the event of this id was told, if it is still held."""
+        """Continue what was held when the event of this id was reported, if it is still held."""
         ...
 
 
 class Engine(InterfaceA, InterfaceB, Protocol):
-    """What the service sees of one engine."""
+    """One engine, as the service sees it."""
 
 
 class InterfaceX(Protocol):
     async def tell(self, event: ExceptionEvent) -> bool:
-        """True: hold what you were about to do (begin the case, send the item out, take its end for an end) until
-        `release`. False: go on. Told again under the same id, it is decided once."""
+        """True: hold what was about to happen (the start of the case, the start of the item, its end) until `release`.
+        False: go on. An event that is reported again under the same id is decided once."""
         ...

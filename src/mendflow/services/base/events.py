@@ -1,8 +1,9 @@
-"""What happens, told to whoever listens.
+"""Publishes changes of cases to listeners.
 
-Each case keeps its latest changes, so that a listener who lost the line can go on from the serial it heard last. The
-serials grow with the time, so they grow across restarts, and across servers too: whoever takes a case over has a clock
-that is not behind the case's journal. A listener that does not keep up is let go, and comes back from where it was."""
+Each case keeps its latest changes, so that a listener whose connection was lost can continue after the last serial that
+it has read. Serials grow with time, so they grow across restarts, and across servers too: a server that takes a case
+over has a clock that is not behind the case's journal. A listener that is too slow is disconnected, and continues from
+where it was."""
 
 import asyncio
 from collections import deque
@@ -21,7 +22,7 @@ _Event = tuple[int, Instant, ChangeKind, CaseId, ItemId | None, str, str]
 
 
 class _Subscriber:
-    """Hears of one kind of thing only, or of all if `kind` is empty."""
+    """Listens to one kind of change only, or to all if `kind` is empty."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -73,12 +74,12 @@ class EventStream:
             listener.queue.put_nowait(None)
 
     def covers_since(self, case: CaseId, serial: int) -> bool:
-        """Whether all that happened in the case after this serial is kept here."""
+        """Whether all changes of the case after this serial are still in memory."""
         latest = self._latest.get(case)
         return latest is not None and latest[0][0] <= serial
 
     def has_ended(self, case: CaseId) -> bool:
-        """Whether the end of the case is kept here."""
+        """Whether the end of the case is still in memory."""
         latest = self._latest.get(case)
         return latest is not None and any(told[2] == "case" and told[5] in _END_STATES for told in latest)
 
@@ -92,8 +93,8 @@ class EventStream:
         self._subscribers.clear()
 
     async def listen(self, case: str, after: int, *, kind: str, over: bool) -> AsyncIterator[ChangeEvent]:
-        """Changes of one case, or of all if `case` is empty; of every kind, or of one. `over`: only what is kept,
-        because no more will come."""
+        """Changes of one case, or of all if `case` is empty; of every kind, or of one. `over`: only the changes that
+        are kept, because no more will come."""
         listener = _Subscriber(kind)
         listeners = self._subscribers.setdefault(case, set())
         if not over:

@@ -1,9 +1,9 @@
-"""Which server decides about a tree of cases: a document for each tree, written before its first and deleted after its
-last.
+"""Homes: which server decides about a tree of cases. A document for each tree, written before its first case begins and
+deleted after its last has ended.
 
-What keeps a tree here is held by name: each live case, each decision that something still follows from. The first hold
-writes the home, the last that is let go deletes it. A tree that is being taken over is nobody's until all of it is in
-memory: whoever has something to say to it waits that long."""
+What keeps a tree here is held by name: each live case, each unfinished decision. The first hold writes the home, the
+release of the last one deletes it. A tree that is being taken over belongs to nobody until all of it is in memory:
+requests about it wait that long."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ _decode = msgspec.json.Decoder(HomeDocument).decode
 
 
 class _Case(msgspec.Struct):
-    """What is read of a case to know whether it goes on."""
+    """The fields of a case that say whether it is over."""
 
     id: CaseId
     status: str = ""
@@ -38,10 +38,10 @@ _decode_case = msgspec.json.Decoder(_Case).decode
 
 
 class CaseTree(NamedTuple):
-    """A tree that is ours by its home and not in memory yet. `moved`: another server may still take it for its own, and
-    is to be fenced out. `again`: it was ours before, and what we wrote last may still be on its way: that is to be
-    fenced out as well. `promised_ms`: for so long may pilots count on what they hold of it; None: a whole lease.
-    `begins`: its home was made for a new case, and nobody has looked yet whether that began."""
+    """A tree that has its home here and is not in memory yet. `moved`: another server may still believe that it owns
+    the tree, and has to be fenced out. `again`: it was ours before, and our own last write may still be on its way:
+    that has to be fenced out as well. `promised_ms`: for how long pilots may count on their attempts of it; None: a
+    whole lease. `begins`: its home was made for a new case, and nobody has checked yet whether that began."""
 
     root: CaseId
     moved: bool = False
@@ -51,7 +51,7 @@ class CaseTree(NamedTuple):
 
 
 class _Loading:
-    """A tree that is being taken up, and the task that does it."""
+    """A tree that is being loaded, and the task that loads it."""
 
     def __init__(self) -> None:
         self.task = asyncio.current_task()
@@ -65,12 +65,12 @@ class HomeRegistry:
         self._membership = membership
         self._holds: dict[CaseId, set[str]] = {}
         self._loading: dict[CaseId, _Loading] = {}
-        self._claiming: set[CaseId] = set()  # whose homes we are about to write: no case begins there meanwhile
+        self._claiming: set[CaseId] = set()  # trees whose homes we are about to write: no case begins there meanwhile
         self._known_homes: dict[CaseId, str] = {}
 
     @property
     def server(self) -> str:
-        """This very one."""
+        """This server."""
         return self._membership.id
 
     # Asking
@@ -80,11 +80,11 @@ class HomeRegistry:
         return root in self._holds and root not in self._loading
 
     def knows(self, root: CaseId) -> bool:
-        """Whether the tree is here, or on its way into memory."""
+        """Whether the tree is here, or is being loaded."""
         return root in self._holds
 
     def is_loading(self, id: str) -> bool:
-        """Whether the tree that something is named after is just being taken up."""
+        """Whether the tree that this belongs to is being loaded."""
         return bool(self._loading) and root_of(id) in self._loading
 
     async def home_of(self, case: CaseId, *, afresh: bool = False) -> str:
@@ -104,18 +104,18 @@ class HomeRegistry:
         return server
 
     async def has_forgotten(self, case: CaseId) -> bool:
-        """Whether a case that goes on is at home here, as the store says, and this server does not know of it."""
+        """Whether a live case has its home here according to the store, although it is not in memory."""
         if root_of(case) in self._holds:
             return False
         return not self._membership.shared or await self.home_of(case, afresh=True) == self.server
 
     async def is_still_ours(self, root: CaseId) -> bool:
-        """Whether the home is as we wrote it when we took the tree: nobody has taken it from us since."""
+        """Whether the home is as we wrote it when we took the tree: no other server has taken it since."""
         found = await self._store.get(HOME_KIND, root)
         return found is not None and found.version == self._ledger.version(HOME_KIND, root)
 
     async def wait_until_loaded(self, case: CaseId) -> None:
-        """Wait while the case's tree is being taken up by somebody else than the one who asks."""
+        """Wait while the case's tree is being loaded by another task."""
         loading = self._loading.get(root_of(case)) if self._loading else None
         if loading is not None and loading.task is not asyncio.current_task():
             await loading.loaded.wait()
@@ -132,8 +132,8 @@ class HomeRegistry:
         holds.add(by)
 
     async def claim(self, id: str, by: str, *, begins: bool = False) -> bool:
-        """Hold a tree that there is not yet. Of several servers that begin the same, one may; it is on disk then.
-        `begins`: a new case is to begin there, so if this server is lost somebody has to see whether it did."""
+        """Hold a tree that does not exist yet. If several servers begin the same one, one succeeds; the home is on disk
+        then. `begins`: a new case is to begin there, so if this server dies somebody has to check whether it did."""
         root = root_of(id)
         if root in self._holds or root in self._claiming:
             return False
@@ -155,7 +155,7 @@ class HomeRegistry:
         if version is None and not self._ledger.busy(HOME_KIND, root):
             found = await self._store.get(HOME_KIND, root)
             if found is not None and _decode(found.body) == wanted:
-                # We made it before, heard nothing of that, and began nothing.
+                # We wrote it before, did not get the answer, and began nothing.
                 version = await self._ledger.put_now(HOME_KIND, root, wanted, found.version)
         if version is not None:
             self._note_claimed(root, version)
@@ -173,16 +173,16 @@ class HomeRegistry:
         del self._holds[root]
         self._ledger.drop(HOME_KIND, root)
 
-    # Taking up
+    # Loading
 
     def begin_loading(self, trees: Iterable[CaseTree]) -> None:
-        """These are being taken up by this task from now on."""
+        """The current task loads these trees from now on."""
         for tree in trees:
             self._holds[tree.root] = set()
             self._loading[tree.root] = _Loading()
 
     def end_loading(self, trees: Iterable[CaseTree]) -> None:
-        """They are in memory, and whoever had them before is fenced out. One in which nothing goes on is over."""
+        """The trees are in memory, and their former servers are fenced out. A tree in which nothing is live is over."""
         for tree in trees:
             self._loading.pop(tree.root).loaded.set()
             if not self._holds[tree.root]:
@@ -191,8 +191,8 @@ class HomeRegistry:
                 self._ledger.touch(HOME_KIND, tree.root, self._document(tree.root))
 
     async def claim_own(self) -> list[CaseTree]:
-        """At the start: the trees whose home is this server, claimed anew, and those of live cases that have no home
-        because they are older than homes are. Alone on the store, all are ours."""
+        """At the start: claim again the trees whose home is this server, and those of live cases without a home,
+        written before homes existed. A server that is alone on its store claims all."""
         shared = self._membership.shared
         found = [document async for document in self._store.scan(HOME_KIND)]
         taken = await self.take([each for each in found if not shared or _decode(each.body).server == self.server])
@@ -205,7 +205,7 @@ class HomeRegistry:
         return [tree._replace(again=shared, promised_ms=left_ms) for tree in taken]
 
     async def take(self, found: Sequence[StoredDocument]) -> list[CaseTree]:
-        """Make these homes ours; those at which nobody else was faster, and where no case is being begun here."""
+        """Make these homes ours; returns those where no other server was faster, and no case is being begun here."""
         homes = [(document.version, _decode(document.body)) for document in found]
         homes = [(version, home) for version, home in homes if home.root not in self._holds]
         roots = {home.root for _, home in homes}
@@ -244,8 +244,8 @@ class HomeRegistry:
         self._known_homes.pop(root, None)
 
     async def _roots_without_home(self) -> list[CaseId]:
-        """The trees of all cases that go on, and the foreign engines, from a time when there were no homes. Looked for
-        once for each store."""
+        """The trees of all live cases, and the engines of other systems, that were written before homes existed.
+        Searched once for each store."""
         engines = [CaseId(found.id) async for found in self._store.scan(ENGINE_KIND)]
         cases = [_decode_case(found.body) async for found in self._store.scan(CASE_KIND)]
         live = [root_of(case.id) for case in cases if case.status in LIVE_STATUSES or case.posted]

@@ -1,8 +1,8 @@
-"""The hub: how a service tells, or asks, those that stand above it, which it may not import.
+"""The hub: how a service notifies, or asks, services in higher layers, which it may not import.
 
-A service publishes a fact (`CaseEnded`, `JobMoved`) without knowing who wants to hear it. Where an answer is needed, it
-asks for whoever provides a contract (`OrderExecutor`, `Repairs`): at most one does, and there may be nobody.
-Subscribers and providers register themselves when they are built, so the order of building decides nothing."""
+A service publishes a fact (`CaseEnded`, `JobMoved`) without knowing who subscribes. Where an answer is needed, it asks
+for the provider of a contract (`OrderExecutor`, `Repairs`): there is at most one, and there may be none. Subscribers
+and providers register themselves when they are built, so the order of building does not matter."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ class Hub:
         self._listeners.setdefault(fact, []).append(listener)
 
     def publish(self, fact: object) -> None:
-        """Tell everybody who subscribed, before this call returns."""
+        """Call all subscribers before this call returns."""
         for listener in self._listeners.get(type(fact), ()):
             listener(fact)
 
@@ -30,6 +30,6 @@ class Hub:
         self._providers[contract] = provider
 
     def provider(self, contract: type[C]) -> C | None:
-        """Who fulfils the contract, if anybody does."""
+        """The provider of the contract, if there is one."""
         found: C | None = self._providers.get(contract)
         return found

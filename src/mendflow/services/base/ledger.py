@@ -1,14 +1,14 @@
-"""Writes behind, with a barrier in front of the door.
+"""The ledger: writes behind the services, and a barrier before anything leaves the process.
 
-Services change their state in memory at once and note what must be written; the ledger writes it in that order, one
-batch at a time, while the next one gathers. Nothing may leave the process (an answer to a pilot, to a client) before
-`settled()` has returned: then all that it stands on is on disk. If a write fails the ledger is broken for good: memory
-is ahead of the disk, so whoever owns the services throws them away and builds them anew from the store.
+Services change their state in memory at once and record what must be written; the ledger writes it in that order, one
+batch at a time, while the next one is collected. Nothing may leave the process (an answer to a pilot, to a client)
+before `settled()` has returned: then everything that it depends on is on disk. If a write fails the ledger is broken
+for good: memory is ahead of the disk, so the server throws the services away and rebuilds them from the store.
 
-Where others are on the store too, nothing is written and nothing leaves unless this server may promise; and what
-follows from a journal's entry is written only when that entry is acknowledged. So a server that others have taken over
-from leaves nothing behind that does not follow from what the journal says. A server that has its store for itself
-counts on it to take a batch whole or not at all, as SQLite does."""
+Where other servers use the store too, nothing is written and nothing leaves unless this server may make promises; and
+what follows from a journal's entry is written only when that entry is acknowledged. So a server whose cases were taken
+over leaves nothing behind that does not follow from the journal. A server that is alone on its store relies on the
+store to write a batch completely or not at all, as SQLite does."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ NO_PROMISE = "this server could not renew its right to decide about its cases; r
 
 
 class AtomicChange:
-    """See `Ledger.atomic`. It remembers nothing, so that one serves everybody at once."""
+    """See `Ledger.atomic`. It has no state, so one instance serves everybody at once."""
 
     __slots__ = ("_ledger",)
 
@@ -48,15 +48,15 @@ class AtomicChange:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, StoreUnavailable):
-            # What could not be read may have been wanted in the middle of a change.
+            # A read may have failed in the middle of a change.
             self._ledger.give_up(error.message)
         elif isinstance(error, Exception) and not isinstance(error, RequestError):
             self._ledger.give_up(f"a fault of mendflow itself: {error!r}; reading everything again")
 
 
 class Ledger:
-    """`promise` is this server's right to decide about its cases; `shared` says that others may be on the store, and
-    `on_shared` is told when something was written that all of them share."""
+    """`promise` is this server's right to decide about its cases; `shared` says that other servers may use the store,
+    and `on_shared` is called after something was written that all servers share."""
 
     def __init__(
         self,
@@ -75,13 +75,15 @@ class Ledger:
         self._shared = shared
         self._on_shared = on_shared
         self._versions: dict[_Key, int] = {}
-        # In the order of first touch. A document touched again before it is written is written once, as it then is.
+        # In the order of first touch. A document that is touched again before it is written is written once, with its
+        # newest content.
         self._pending: _Pending = {}
         self._writing: _Pending = {}
         self._deleted: set[_Key] = set()
         self._acknowledged: set[_Key] = set()
-        self._tails: dict[str, _Key] = {}  # by tree: where an entry can be added to, because nothing came after it
-        self._lengths: dict[str, int] = {}  # of the streams that everybody adds to
+        # by tree: the batch part that the next journal entry can join, because nothing was recorded after it
+        self._tails: dict[str, _Key] = {}
+        self._lengths: dict[str, int] = {}  # of the streams that all servers append to
         self._waiters: list[asyncio.Future[None]] = []
         self._watched: list[tuple[str, dict[_Key, object]]] = []
         self._whole = AtomicChange(self)
@@ -96,26 +98,28 @@ class Ledger:
         if self._task is None:
             return
         if not self.broken:
-            # What it ends with was told to everyone; what was not acknowledged is not lost, it never happened.
+            # The last error was raised to everyone who waited; a write that was not acknowledged counts as if it never
+            # happened.
             await asyncio.gather(self.settled(), return_exceptions=True)
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
     def known(self, kind: str, id: str, version: int) -> None:
-        """A document read from the store, at this version."""
+        """A document was read from the store, at this version."""
         self._versions[(kind, id)] = version
 
     def version(self, kind: str, id: str) -> int:
-        """The version at which this document was last read or written here; 0: it was not."""
+        """The version at which this document was last read or written here; 0: never."""
         return self._versions.get((kind, id), 0)
 
     def busy(self, kind: str, id: str) -> bool:
-        """Whether a change of this document is on its way to the disk."""
+        """Whether a change of this document is waiting to be written."""
         return (kind, id) in self._pending or (kind, id) in self._writing
 
     @contextmanager
     def watch(self, root: str) -> Iterator[dict[_Key, object]]:
-        """What is noted of a tree of cases from now on: each document as it then is, None where it was deleted."""
+        """Record the changes of a tree of cases from now on: each document with its newest content, None if it was
+        deleted."""
         watched = (root, dict[_Key, object]())
         self._watched.append(watched)
         try:
@@ -129,18 +133,18 @@ class Ledger:
                 changed[key] = document
 
     def atomic(self) -> "AtomicChange":
-        """What happens inside changes memory wholly, or not at all, or the ledger breaks: a fault of ours in the middle
-        must not leave memory in a state that no disk has ever seen."""
+        """Changes inside the block happen in memory completely, or not at all, or the ledger breaks: an exception in
+        the middle must not leave memory in a state that was never on disk."""
         return self._whole
 
     def give_up(self, reason: str) -> None:
-        """Write nothing more: memory is not what it should be, or not ours to decide about."""
+        """Write nothing more: memory is inconsistent, or this server no longer owns its cases."""
         if not self.broken:
             self._break(reason, [])
 
     def touch(self, kind: str, id: str, document: object, *, last: bool = False, told: bool = False) -> None:
-        """Write this document (a struct, encoded when its turn comes). `last`: it will not be written again. `told`:
-        because of what a pilot or a person said, and not because of an entry in a journal."""
+        """Write this document (a struct, encoded when it is written). `last`: it will not be written again. `told`: it
+        changes because of a report of a pilot or a request of a person, and not because of an entry in a journal."""
         key = (kind, id)
         if self._shared:
             self._note_order(key, told)
@@ -154,12 +158,12 @@ class Ledger:
         self._work.set()
 
     def defer(self, kind: str, id: str) -> None:
-        """What is noted of this document, and what will be, is written after all that is noted so far."""
+        """Write this document, with changes to come, after everything that is recorded so far."""
         if (kind, id) in self._pending:
             self._pending[(kind, id)] = self._pending.pop((kind, id))
 
     def leave(self, kind: str, id: str) -> None:
-        """This document will not be written again: forget its version, after what is noted of it is written."""
+        """This document will not be written again: forget its version once its changes are written."""
         self._deleted.add((kind, id))
 
     def drop(self, kind: str, id: str) -> None:
@@ -176,7 +180,7 @@ class Ledger:
             self._work.set()
 
     def append(self, stream: str, position: int, entry: bytes) -> None:
-        """Add an entry to a stream whose length, with all entries given before, is `position`."""
+        """Append an entry to a stream whose length, with all entries appended before, is `position`."""
         key = ("", stream)
         if self._shared:
             key = self._journal_part(stream, position)
@@ -190,8 +194,8 @@ class Ledger:
         self._work.set()
 
     def _journal_part(self, stream: str, position: int) -> _Key:
-        """Where an entry belongs: with those before it, unless something of the same tree of cases was noted since.
-        Then it must not be written before that."""
+        """The batch part of an entry: the one of the entries before it, unless a document of the same tree was recorded
+        since. Then the entry must not be written before that document."""
         root, key = root_of(stream.removeprefix(JOURNALS)), ("", stream)
         tail = self._tails.get(root, key)
         if tail[1].partition(_PART)[0] != stream or (root not in self._tails and key in self._pending):
@@ -200,7 +204,8 @@ class Ledger:
         return tail
 
     def _note_order(self, key: _Key, told: bool = False) -> None:
-        """A document is noted: does it follow from entries before it, and may entries after it follow from it?"""
+        """Track the order of documents and entries of a tree: whether this document follows from entries before it, and
+        whether later entries may follow from it."""
         if not told:
             self._acknowledged.discard(key)
         elif key not in self._pending:
@@ -210,11 +215,11 @@ class Ledger:
             self._tails.pop(root_of(id), None)
 
     def reaches(self, stream: str, length: int) -> None:
-        """A stream that everybody adds to is at least so long."""
+        """A stream that all servers append to has at least this length."""
         self._lengths[stream] = length
 
     def add(self, stream: str, entry: bytes) -> None:
-        """Add an entry to a stream that others add to as well, wherever it ends by then."""
+        """Append an entry to a stream that other servers append to as well, wherever its end is by then."""
         batch = self._pending.get(("", stream))
         if batch is None:
             self._pending[("", stream)] = (_ANY_POSITION, [entry])
@@ -224,8 +229,9 @@ class Ledger:
         self._work.set()
 
     async def put_now(self, kind: str, id: str, document: object, version: int) -> int | None:
-        """Write a document that all servers share, at once and beside all else that is noted; none: delete it.
-        `version` is what it was read at. Its new version; None if somebody else has changed it: nothing was written."""
+        """Write a document that all servers share, at once and independently of the batches; None deletes it. `version`
+        is the version that was read. Returns the new version; None if another server has changed it: then nothing was
+        written."""
         if self.broken:
             raise StoreUnavailable(self.broken)
         await self._wait_for_promise()
@@ -242,7 +248,7 @@ class Ledger:
         return not self._pending and not self._writing
 
     async def settled(self) -> None:
-        """Return when everything noted so far is on disk, and may be told."""
+        """Return when everything recorded so far is on disk, and may be reported."""
         if self.broken:
             raise StoreUnavailable(self.broken)
         if not self.idle:
@@ -252,7 +258,8 @@ class Ledger:
         await self._wait_for_promise()
 
     async def _wait_for_promise(self) -> None:
-        """Return when this server may promise. If it may not for long, others have its cases: memory is given up."""
+        """Return when this server may make promises. If it may not for long, others have taken over its cases, and
+        memory is given up."""
         if not self._promise.holds() and not await self._promise.renewed():
             self.give_up(NO_PROMISE)
             raise StoreUnavailable(self.broken)
@@ -268,7 +275,7 @@ class Ledger:
             gone, self._deleted = self._deleted, set()
             told, self._acknowledged = self._acknowledged, set()
             self._tails.clear()
-            # A waiter that comes while we write stands on what gathers now, or on this batch: it waits for the next.
+            # A waiter that comes while we write depends on the next batch, or on this one: it waits for the next.
             self._counts.began(len(self._writing))
             try:
                 await self._write(self._writing, told)
@@ -278,7 +285,7 @@ class Ledger:
             except StoreUnavailable as error:
                 self._break(error.message, waiters)
                 return
-            except Exception as error:  # whoever waits must hear of it, whatever it is
+            except Exception as error:  # every waiter must get the exception, whatever it is
                 log.exception("changes could not be written to the store")
                 self._break(
                     f"changes could not be written to the store: {error}; reading everything again", waiters, error
@@ -319,7 +326,7 @@ class Ledger:
             writes = {**again, **writes}
 
     def _prepare(self, key: _Key, noted: object) -> Write | None:
-        """The write of what was noted; None for a document that is to be deleted and never was."""
+        """The write of a recorded change; None for deleting a document that was never written."""
         kind, id = key
         if not kind:
             assert isinstance(noted, tuple)
@@ -344,7 +351,7 @@ class Ledger:
 
     def _break(self, reason: str, waiters: list[asyncio.Future[None]], error: Exception | None = None) -> None:
         self.broken = reason
-        self._pending = {}  # what is half done must not reach the disk
+        self._pending = {}  # a change that is half done must not reach the disk
         for waiter in waiters + self._waiters:
             if not waiter.done():
                 waiter.set_exception(error or StoreUnavailable(reason))
@@ -353,9 +360,9 @@ class Ledger:
 
 
 def _split_by_journal(writes: dict[_Key, Write], told: set[_Key]) -> tuple[dict[_Key, Write], dict[_Key, Write]]:
-    """What can be written at once, and what comes after an entry of the journals of the same tree of cases and has to
-    wait for that. What pilots and people told follows from no journal; an entry may follow from it, so entries come
-    last. What everybody may read, in streams that all add to, waits until nothing else is left."""
+    """Split into what can be written at once, and what comes after a journal entry of the same tree of cases and has to
+    wait for that. Reports of pilots and requests of people follow from no journal; an entry may follow from them, so
+    entries come last. The streams that all servers append to wait until nothing else is left."""
     at_once: dict[_Key, Write] = {}
     entries: dict[_Key, Write] = {}
     common: dict[_Key, Write] = {}

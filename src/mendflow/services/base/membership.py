@@ -1,6 +1,5 @@
-"""What a server knows of its own membership among the servers on one store, and the membership of one that is alone.
-
-The membership of a server that shares its store is in cluster/membership."""
+"""What a server knows of its own membership among the servers on one store, and the membership of a server that is
+alone. cluster/membership has that of a server that shares its store."""
 
 from typing import Final, Protocol
 
@@ -17,7 +16,7 @@ class Promise(Protocol):
 
 
 class OwnMembership(Membership, Protocol):
-    """What the server itself needs of its membership, beside what others are told. `shared`: others may be there."""
+    """What the server itself needs to know of its membership. `shared`: other servers may be on the store."""
 
     @property
     def shared(self) -> bool: ...
@@ -25,8 +24,8 @@ class OwnMembership(Membership, Protocol):
     def incarnation(self) -> str: ...
     def promise(self) -> Promise: ...
     def earlier_promises_ms(self) -> int | None:
-        """For how long pilots may still count on what earlier incarnations promised them; None: nobody knows. To be
-        asked once, before this incarnation promises anything."""
+        """For how long pilots may still count on the promises of earlier incarnations; None: unknown. To be asked once,
+        before this incarnation promises anything."""
         ...
 
     async def open(self) -> None: ...
@@ -45,7 +44,7 @@ UNLIMITED_PROMISE: Final = _UnlimitedPromise()
 
 
 class SingleServer:
-    """A server whose store nobody else can open."""
+    """A server that has its store for itself."""
 
     shared = False
     incarnation = ""

@@ -1,4 +1,4 @@
-"""What the administrator should know, kept in a stream: failures of forgotten jobs, lost pilots, refused reports."""
+"""Messages for the administrator, in a stream: failures of forgotten jobs, lost pilots, refused reports."""
 
 import msgspec
 from msgspec.structs import replace
@@ -36,7 +36,7 @@ class Notices:
         await self._ledger.settled()
 
     async def latest(self, limit: int) -> list[ChangeEvent]:
-        """The newest notices, newest first. Their serials are their places in the stream."""
+        """The newest notices, newest first. Their serials are their positions in the stream."""
         await self._ledger.settled()
         start = max(0, await self._store.length(NOTICES) - limit)
         entries = await self._store.read(NOTICES, start, limit)

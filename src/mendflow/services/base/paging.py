@@ -1,9 +1,9 @@
 """A search over the documents of a store, page by page.
 
-The store is asked for what it can answer, in an order that it keeps; each document found is then asked itself. A cursor
-is the place of the last document that was looked at, so it is good for any number of pages, whatever is written
-meanwhile. One answer looks at no more than so many documents: then it says how far it came, and what it gave is right
-for as far as it came."""
+The store evaluates the part of the condition that it can, in an order that it has an index for; the rest of the
+condition is evaluated for each document found. A cursor is the position of the last document that was evaluated, so it
+is good for any number of pages, whatever is written meanwhile. One answer evaluates a bounded number of documents: then
+it says how far it came."""
 
 import base64
 import binascii
@@ -31,7 +31,7 @@ _decode_data = msgspec.json.Decoder(dict[str, Value]).decode
 
 
 class SortOrder(NamedTuple):
-    """By a field of the documents. `name` is how people call it, with - before it from the greatest on."""
+    """Order by a field of the documents. `name` is what people type, with - in front for descending order."""
 
     name: str
     field: str
@@ -39,7 +39,7 @@ class SortOrder(NamedTuple):
 
 
 class SearchQuery(NamedTuple):
-    """`also` must hold too: what was asked for beside the condition."""
+    """`also` are conditions that must hold besides the one in the query."""
 
     search: Search
     also: Search
@@ -67,7 +67,7 @@ class SearchPage(NamedTuple):
 
 
 def order_of(words: Vocabulary, given: str, usual: str) -> SortOrder:
-    """The order that was asked for; refused if it is not one that a store keeps."""
+    """The order that was asked for; refused if no store index has it."""
     name = given or usual
     found = words.names.get(name.removeprefix("-"))
     if found is None or not found.field:
@@ -76,12 +76,12 @@ def order_of(words: Vocabulary, given: str, usual: str) -> SortOrder:
 
 
 def equals(name: str, value: str) -> str:
-    """The condition that a name has just this value."""
+    """The condition that a field has this value."""
     return f"{name} == {msgspec.json.encode(value).decode()}"
 
 
 class Paging(NamedTuple):
-    """How much of it: so many after passing over so many, from a place on."""
+    """Which part: `limit` results after skipping `offset`, from a cursor on."""
 
     limit: int = 100
     offset: int = 0
@@ -96,7 +96,7 @@ def wanted(
 
 
 async def find(store: Store, wanted: SearchQuery, see: ReadDocument) -> SearchPage:
-    """The next page of what is wanted."""
+    """The next page of results."""
     bodies, left, looked_at = list[bytes](), wanted.offset, 0
     async for document in _documents(store, wanted):
         body = see(document)
@@ -110,8 +110,8 @@ async def find(store: Store, wanted: SearchQuery, see: ReadDocument) -> SearchPa
 
 
 async def count(store: Store, wanted: SearchQuery, by: str, see: ReadDocument) -> tuple[dict[str, int], str, int]:
-    """How many there are by the value of a name, or all under the empty name; from where to go on, if there are more;
-    and how many were looked at."""
+    """Counts by the values of a field, or of all under the empty name; the cursor to continue from, if there are more;
+    and how many documents were evaluated."""
     name = counted_by(wanted.search.words, by) if by else None
     counts: dict[str, int] = {} if name else {"": 0}
     looked_at = 0
@@ -160,7 +160,7 @@ async def _documents(store: Store, wanted: SearchQuery) -> AsyncIterator[StoredD
 
 
 def _make_cursor(order: SortOrder, document: StoredDocument) -> str:
-    """The order by its name, the value there, and the id: all that a place needs."""
+    """The name of the order, the value at that position, and the id."""
     data = msgspec.json.decode(document.body)
     for part in order.field.split("."):
         data = data.get(part) if isinstance(data, dict) else None
@@ -168,7 +168,7 @@ def _make_cursor(order: SortOrder, document: StoredDocument) -> str:
 
 
 def _cursor_document(order: SortOrder, cursor: str) -> StoredDocument:
-    """A document that stands where the cursor says; only its place is ever looked at."""
+    """A document at the position of the cursor; only its position is ever used."""
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         name, value, id = msgspec.json.decode(text, type=tuple[str, str | int | float | bool | None, str])

@@ -1,4 +1,4 @@
-"""Who carries a notification to its address. Services know no HTTP; wiring gives them somebody who does."""
+"""Sends a notification to its address. Services know no HTTP; wiring.py gives them an implementation."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -8,7 +8,7 @@ class Poster(Protocol):
     private: bool  # whether private addresses are allowed
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> str:
-        """Empty when the receiver has taken it; else a sentence that says why not. Never raises."""
+        """Empty when the receiver has accepted it; else a sentence that says why not. Never raises."""
         ...
 
 

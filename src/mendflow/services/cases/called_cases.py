@@ -1,7 +1,7 @@
-"""Cases that other cases call: a flow by its name, one that came along, or one that the rules choose.
+"""Called cases: a case that calls a flow by its name, a flow that was sent along, or one that the rules choose.
 
-A called case has its caller's id and the call's serial for its own, so an order that is given again finds it. Its end
-is the end of the call."""
+The id of a called case is its caller's id and the call's serial, so an order that is repeated finds it. When it ends,
+the call ends."""
 
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol
@@ -39,7 +39,7 @@ class CallSelector(Protocol):
         ...
 
     def not_begun(self, case: CaseId, serial: int, reason: str) -> None:
-        """No case came of the call after all: if a worklet was chosen for it, nothing follows from that."""
+        """The call started no case after all: if a worklet was chosen for it, close that decision."""
         ...
 
 
@@ -55,7 +55,7 @@ class CalledCases:
         await self._background.stop()
 
     async def resume(self, cases: Iterable[LiveCase]) -> None:
-        """After these cases were taken up: cancel those whose callers went on without them, if a crash came in
+        """After these cases were loaded: cancel called cases whose callers went on without them, if a crash came in
         between."""
         for called in cases:
             document = called.document
@@ -106,8 +106,8 @@ class CalledCases:
             selects.not_begun(live.id, order.serial, reason)
 
     async def begin(self, live: LiveCase, order: StartCalledCase, id: CaseId, flow: Flow) -> None:
-        """Start a case whose end is the end of the caller's item. If the caller is run again, the called case takes
-        over from the one that the same item called then; if there was none, its jobs say that."""
+        """Start a case whose end is the end of the caller's item. If the caller is a re-run, the called case reuses the
+        results of the one that the same item called then; if there was none, its jobs record that as the reason."""
         earlier = await self._earlier_call(live, order)
         document = CaseDocument(
             id=id,
@@ -144,8 +144,8 @@ class CalledCases:
 
 
 def demand_call_depth(live: LiveCase, order: StartCalledCase) -> None:
-    """Calls within calls end somewhere: a flow that calls itself for ever would fill the memory. Each level adds a
-    dot to the id of the case."""
+    """Bound the depth of calls: a flow that calls itself for ever would fill the memory. Each level adds a dot to the
+    id of the case."""
     if live.id.count(".") >= LEVELS_MAX:
         raise RequestError(
             f"{order.item} would be a call {LEVELS_MAX} levels deep; does a flow call itself without end?"
@@ -154,7 +154,7 @@ def demand_call_depth(live: LiveCase, order: StartCalledCase) -> None:
 
 
 def outcome_of(document: CaseDocument) -> Outcome:
-    """What a called case leaves to its caller."""
+    """The outcome of a called case, for its caller."""
     if document.status == "completed":
         return Outcome(outputs=document.outputs)
     if document.fault is not None:

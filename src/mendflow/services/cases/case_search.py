@@ -1,4 +1,4 @@
-"""Cases as people look for them. A case that lives here is looked at in memory, which is never behind the store."""
+"""Search for cases. A case that lives here is read from memory, which is never behind the store."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ Living = Mapping[CaseId, LiveCase]
 
 
 async def search(store: Store, living: Living, query: CaseQuery, now: Instant) -> SearchPage:
-    """The bodies of their documents; the newest first, if nothing else is said."""
+    """The bodies of their documents; by default the newest first."""
     return await searching.find(store, _search_query(query, now), lambda document: _current_body(living, document))
 
 

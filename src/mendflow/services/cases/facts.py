@@ -1,4 +1,4 @@
-"""What the flow manager publishes through the hub, and what it asks of whoever stands above it."""
+"""The facts that the flow manager publishes through the hub, and the contracts that it asks higher services for."""
 
 from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -23,7 +23,7 @@ class OrdersGiven(NamedTuple):
 
 
 class ItemFinished(NamedTuple):
-    """What an item waited for is over, and the case is about to hear of it."""
+    """The order of an item has ended, and the case is about to be told."""
 
     live: LiveCase
     serial: int
@@ -31,7 +31,7 @@ class ItemFinished(NamedTuple):
 
 
 class JobFailed(NamedTuple):
-    """A job has failed for good: nobody tries it again, and nobody mends it."""
+    """A job has failed for good: it is neither retried nor mended."""
 
     live: LiveCase
     serial: int
@@ -52,20 +52,21 @@ class UndoLibrary(Protocol):
 
 
 class RecoveryHooks(Protocol):
-    """What the order dispatcher tells the exception service of beside exceptions, and who does the primitives."""
+    """What the order dispatcher reports to the exception service besides exceptions, and who carries out primitives."""
 
     async def do(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
-        """Do it, then finish the item."""
+        """Carry out the primitive, then finish the item."""
         ...
 
     def item_failed_early(self, live: LiveCase, order: ItemFailed) -> Coroutine[Any, Any, None]:
-        """An item failed before it was ordered. Called at once, for the case as it is now, and awaited later."""
+        """An item failed before it gave an order. The call itself reads the case as it is now; the result is awaited
+        later."""
         ...
 
     async def exlet_is_waiting(self, live: LiveCase) -> None: ...
     async def case_over(self, live: LiveCase) -> None: ...
     def tried_again(self, case: CaseId, serial: int) -> bool:
-        """Whether this job is on another try that an exlet gave it."""
+        """Whether this job is a retry that an exlet ordered."""
         ...
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None: ...

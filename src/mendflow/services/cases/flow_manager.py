@@ -1,8 +1,9 @@
-"""The flow manager: it sequences, and leaves execution to the meta-scheduler.
+"""The flow manager: it sequences cases, and leaves execution to the meta-scheduler.
 
-A command is decided, its events go to the journal and into the case, and the orders that follow are carried out, in one
-go and without waiting: so a case never sees two commands at once and needs no lock. What leaves the process waits for
-the ledger. After a crash each live case is read again and asked what it is owed; every order can be given twice."""
+A command is decided, its events are appended to the journal and applied to the case, and the orders that follow are
+carried out, all in one step without waiting: so a case never sees two commands at once and needs no lock. Everything
+that leaves the process waits for the ledger. After a crash each live case is loaded again and asked for its open
+orders; every order can be repeated."""
 
 import asyncio
 import logging
@@ -72,7 +73,7 @@ _decode_job = msgspec.json.Decoder(Job).decode
 
 
 class FlowManager:
-    """`live` are the cases that are not over, by id; `points` says where a case waits for the exception service."""
+    """`live` are the cases that are not over, by id; `points` are where a case waits for the exception service."""
 
     def __init__(
         self,
@@ -98,8 +99,8 @@ class FlowManager:
         self.counts = counts
 
     async def load(self, tree: CaseTree) -> list[LiveCase]:
-        """Read the cases of a tree that are not over. All are in memory at once, so that none is seen without those
-        that it speaks to."""
+        """Load the cases of a tree that are not over. All are put into memory in one step, so that none is seen without
+        the cases that it refers to."""
         found: list[LiveCase] = []
         there = False
         async for document in self._store.scan(CASE_KIND, tree.root):
@@ -123,13 +124,13 @@ class FlowManager:
         return found
 
     async def reissue_orders(self, cases: Sequence[LiveCase]) -> None:
-        """Give again what cases are owed that were read."""
+        """Repeat the open orders of cases that were loaded."""
         for live in cases:
             if live.id in self.live:
                 await self._execute(live, owed(live.case), again=True)
 
     async def _read_or_fail(self, document: CaseDocument, *, fenced: bool) -> LiveCase | None:
-        """One case that cannot be read is told about and over; it does not keep the others from going on."""
+        """Load one case. If it cannot be read, it is reported and ended as failed, so that the others continue."""
         try:
             return await self._read(document, fenced=fenced)
         except StoreUnavailable:
@@ -141,7 +142,7 @@ class FlowManager:
             return None
 
     def _give_up(self, document: CaseDocument, message: str) -> None:
-        """A fault of ours in one case ends that case, and no other."""
+        """An internal error in one case ends that case, and no other."""
         self._drop_case(document.id)
         self.counts.cases_ended.add(document.flow, "failed")
         document.status, document.ended_at = "failed", self._clock.now()
@@ -167,9 +168,9 @@ class FlowManager:
         live.position = position
         await self._catch_up(live)
         if live.case.flow is None:
-            # Its document was written and its first event was not.
+            # The document was written, but not the first event.
             if document.id != root_of(document.id):
-                self._ledger.drop(CASE_KIND, document.id)  # whoever wanted it begins it again
+                self._ledger.drop(CASE_KIND, document.id)  # whoever ordered it starts it again
                 return None
             return await self._read(document, fenced=fenced) if await self._has_settled(document.id) else None
         if fenced:
@@ -181,7 +182,8 @@ class FlowManager:
         return await unbegun.settle(self._store, self._clock, self._homes.server, root)
 
     async def _catch_up(self, live: LiveCase) -> bool:
-        """Let happen in memory what the journal has beyond it; true if another server has taken the case meanwhile."""
+        """Apply the journal entries that memory does not have yet; true if another server has taken the case
+        meanwhile."""
         moved, work = False, 0
         while entries := await self._store.read(journal_of(live.id), live.position):
             for entry in entries:
@@ -198,12 +200,12 @@ class FlowManager:
         return moved
 
     async def _fence(self, live: LiveCase) -> None:
-        """Take the place in the journal that whoever had the case before would write to next: another server, or
-        ourselves, with a write that was given up and may come through later. What was written until then is true.
+        """Fence: write the next journal entry, so that the former server, or a delayed write of our own, is refused.
+        Whatever was written before it is valid.
 
-        A server that slept since it took the case has read the fence of whoever took it from there, and would pass it:
-        so after the journal the home is looked at. Who takes it later than that fences before our place, or finds us in
-        it."""
+        A server that was paused after it took the case may have read the fence of the server that took it over later,
+        and would write behind it: so after the journal the home is checked again. A server that takes the case later
+        than that either fences before our entry, or finds it."""
         taken = f"another server has taken case {live.id}; reading everything again"
         if not await self._homes.is_still_ours(root_of(live.id)):
             raise StoreUnavailable(taken)
@@ -213,7 +215,8 @@ class FlowManager:
             if isinstance(result, WriteDone):
                 break
             if await self._catch_up(live):
-                # Whoever it was may be at home here by now, and must not be fenced out by one who slept.
+                # The former server may have restarted under the same home, and must not be fenced out by one that was
+                # paused.
                 raise StoreUnavailable(taken)
         evolve(live.case, event)
         live.position += 1
@@ -230,12 +233,12 @@ class FlowManager:
         async for found in self._store.scan("job", f"{live.id}/"):
             job = _decode_job(found.body)
             self._clock.catch_up(max(job.created_at, *(attempt.granted_at for attempt in job.history), job.finished_at))
-            live.move_job(job, state_of(job, runs=False))  # it does not, until its pilot says that it has begun it
+            live.move_job(job, state_of(job, runs=False))  # not before its pilot reports that it has begun
         async for found in self._store.scan(ITEM_KIND, f"{live.id}/"):
             item = _decode_item(found.body)
             self._ledger.known(ITEM_KIND, found.id, found.version)
             live.noted.add(found.id)
-            if item.kind != "receive":  # which is no work, and not counted
+            if item.kind != "receive":  # this is not work, and is not counted
                 live.tally.move(item.name, item.kind, live.take_back(item.serial), item.state)
             told.add(item.serial)
         for serial in list(live.failed):
@@ -267,8 +270,8 @@ class FlowManager:
     async def begin(
         self, document: CaseDocument, flow: Flow, earlier: dict[ItemId, Job], *, later: bool = False
     ) -> LiveCase:
-        """Start a case; refused whole if its inputs do not fit the flow. `later`: what follows at once comes before
-        anything of it."""
+        """Start a case; refused if its inputs do not match the flow. `later`: called before the first orders are
+        carried out."""
         await self._homes.wait_until_loaded(document.id)
         if document.id in self.live:
             return self.live[document.id]
@@ -323,7 +326,7 @@ class FlowManager:
         return first.flow
 
     async def command(self, case: CaseId, command: Command) -> None:
-        """Apply a command to a live case. Raises what decide raises."""
+        """Apply a command to a live case. Raises what `decide` raises."""
         await self._homes.wait_until_loaded(case)
         live = self.live.get(case)
         if live is None:
@@ -340,7 +343,7 @@ class FlowManager:
                 await self._points.recheck(live)
 
     async def finish(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        """Something that the case waited for is over. Told twice, it counts once."""
+        """The order of an item has ended. Reported twice, it counts once."""
         await self._homes.wait_until_loaded(case)
         live = self.live.get(case)
         if live is None:
@@ -359,8 +362,8 @@ class FlowManager:
                 self.close(live)
 
     def close(self, live: LiveCase) -> None:
-        """The case is over. It stays here until what nobody waits for has been acknowledged, so that it survives a
-        restart too; then it leaves memory."""
+        """The case is over. It stays in memory until the forgotten jobs that it started are acknowledged, so that it
+        survives a restart; then it leaves memory."""
         live.document.posted = bool(live.case.posted)
         self._ledger.touch(CASE_KIND, live.id, live.document, last=not live.document.posted)
         if not live.document.posted:
@@ -386,14 +389,14 @@ class FlowManager:
             try:
                 orders += evolve(live.case, event)
                 live.work += live.case.meter.work
-            except Exception as error:  # a case that we cannot carry on must not take the others along
+            except Exception as error:  # a case that cannot continue must not affect the others
                 log.exception("case %s cannot continue", live.id)
                 self._give_up(live.document, f"a fault of mendflow itself: {error!r:.300}; run the case again")
                 return []
         return orders
 
     def _note_run(self, live: LiveCase, begun: LiveItem) -> None:
-        """An item began again: what it had asked for was an earlier run of it."""
+        """An item was restarted: its earlier orders belong to an earlier run."""
         if begun.serial and begun.serial not in live.case.index.serials:
             runs = live.begun_again(begun.item, begun.name, begun.kind, begun.serial)
             self._ledger.touch(RUNS_KIND, f"{live.id}/{begun.item}", runs)
@@ -408,7 +411,8 @@ class FlowManager:
             self._events.tell(self._clock.now(), "case", live.id, state=status)
 
     def _save_snapshot(self, live: LiveCase) -> None:
-        """Bound the replay. The wait between two snapshots grows with the state's size, so that their cost does not."""
+        """Write a snapshot, to bound the replay. The interval between two snapshots grows with the size of the state,
+        so that their cost does not."""
         state = snapshot(live.case)
         live.snapshot_due = live.position + max(SNAPSHOT_EVERY_EVENTS, len(state) // 200)
         live.work = -len(state) // 2

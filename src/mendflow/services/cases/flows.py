@@ -1,5 +1,6 @@
-"""Deployed flows: the newest version of each by name, and every version by number. Cases carry their flow with them,
-so a new version holds for new cases only."""
+"""Deployed flows: the newest version of each by name, and every version by number.
+
+A case stores its own flow, so a new version applies to new cases only."""
 
 import hashlib
 import logging
@@ -50,14 +51,14 @@ _decode = msgspec.json.Decoder(FlowDocument).decode
 
 
 def check_names(flow: Flow) -> None:
-    """Refuse names of flows that could do harm, in the flow and in those that came with it."""
+    """Refuse names of flows that could be mistaken for paths, in the flow and in those that are sent along."""
     if bad := [name for name in _names(flow) if not _NAME.fullmatch(name)]:
         rule = "use letters, digits, _ and -, a letter first, at most 100"
         raise BadFlow(problems=[f"{name[:100]!r} is no name for a flow: {rule}" for name in bad])
 
 
 def demand_no_message(flow: Flow) -> None:
-    """Refuse a flow whose cases begin with a message: nothing else can begin one."""
+    """Refuse to start a flow whose cases are started by messages: nothing else can start one."""
     if flow.xml is not None and compile_flow(flow, taken=True).begins:
         where = f"/soap/flows/{flow.name}"
         raise Conflict(f"a case of {flow.name} begins with a message: send one to {where}, or try it with mendflow run")
@@ -78,12 +79,12 @@ class Flows:
         self._read: dict[str, int] = {}  # the versions of the documents that these were read from
 
     async def start(self) -> None:
-        """Read what is deployed, again where others may have deployed something."""
+        """Load the deployed flows, again where other servers may have deployed some."""
         async for found in self._store.scan(FLOW_KIND):
             self._take(found)
 
     async def look_again(self, name: str) -> None:
-        """Where others may have deployed a newer version: read that."""
+        """Where other servers may have deployed a newer version: load it."""
         found = await self._store.get(FLOW_KIND, name)
         if found is not None:
             self._take(found)
@@ -102,7 +103,7 @@ class Flows:
         return hashlib.sha256(msgspec.json.encode(flow)).hexdigest()[:16]
 
     async def deploy(self, flow: Flow) -> FlowView:
-        """Make this the newest version. The same flow again is the same version."""
+        """Make this the newest version. Deploying an unchanged flow makes no new version."""
         check_names(flow)
         compile_flow(flow)
         if problems := list(step_problems(each for each in walk_activities(flow) if isinstance(each, PrimitiveStep))):

@@ -1,8 +1,7 @@
-"""Items that were ended from outside: whatever became of their job or task, they count as what they were ended as.
+"""Items that were ended by force: they count as what they were ended as, whatever became of their job or user task.
 
-What an item had asked for is taken back when it is ended by force, so its job is cancelled, or had failed before; or it
-had not gone out at all. A document of the item's own, under the serial of what was taken back, says what the item
-counts as."""
+When an item is ended by force its order is cancelled, so its job is cancelled, or had failed before; or there was no
+order yet. A document of the item, under the serial of the cancelled order, says what the item counts as."""
 
 from typing import Final
 
@@ -16,7 +15,7 @@ _REPORTED_STATES: Final = ("cancelled", "running", "waiting", "suspended")
 
 
 def ended(live: LiveCase, order: ItemEnded, now: Instant) -> ItemDocument | None:
-    """Count it, and give what is to be noted of it. What was removed while it was under way tells of that itself."""
+    """Count the item, and return the document to write. An item that was removed while it was under way needs none."""
     if order.state == "cancelled" and live.state_counted(order.serial) in _REPORTED_STATES:
         return None
     live.tally.move(order.name, order.kind, live.take_back(order.serial), "" if order.is_reported else order.state)
@@ -39,5 +38,5 @@ def ended(live: LiveCase, order: ItemEnded, now: Instant) -> ItemDocument | None
 
 
 def by_force(item: ItemView) -> bool:
-    """Whether the item was made to complete or to fail."""
+    """Whether the item was forced to complete or to fail."""
     return item.reason.startswith((_FORCED_WORDS["completed"], _FORCED_WORDS["failed"]))

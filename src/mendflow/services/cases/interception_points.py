@@ -1,9 +1,10 @@
-"""Points in the life of cases and items at which the exception service may hold what is about to happen.
+"""Interception points: points in the life of cases and items at which the exception service may hold what is about to
+happen.
 
-Where a flow has no rules for a point, passing it costs one look-up. Where it has some, what was about to happen is put
-aside, the service is asked a moment later, and unless it says to hold, it happens then. Nothing of this is written down
-here: an order that did not go out, an outcome that the case has not taken, is owed again after a crash, comes to the
-same point under the same id, and the service knows what it decided."""
+Where a flow has no rules for a point, passing it costs one look-up. Where it has some, the action is held, the service
+is asked a moment later, and unless it says to hold, the action continues. Nothing of this is stored here: an order that
+was not carried out, or an outcome that the case has not recorded, is repeated after a crash, comes to the same point
+under the same id, and the service knows what it decided."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final, NamedTuple
@@ -20,8 +21,8 @@ from mendflow.services.cases.live_case import Interception, LiveCase, name_of
 
 
 class InterceptedTypes:
-    """The types of exception that a flow has rules for. Those that every job comes by are attributes: looking one up is
-    all that they cost."""
+    """The types of exception that a flow has rules for. Those that every job passes are attributes, so that the check
+    is one look-up."""
 
     __slots__ = ("item_post", "item_pre", "types")
 
@@ -39,14 +40,14 @@ NO_TYPES: Final = InterceptedTypes()
 
 
 class NoInterception(dict[str, InterceptedTypes]):
-    """No flow has any rules."""
+    """No flow has rules."""
 
     def __missing__(self, flow: str) -> InterceptedTypes:
         return NO_TYPES
 
 
 class RulesChanged(NamedTuple):
-    """Rules were added or changed: from now on these flows are watched, at these points."""
+    """Rules were added or changed: from now on these flows are intercepted at these points."""
 
     watched: InterceptedFlows
 
@@ -56,7 +57,7 @@ def event_id(case: CaseId, serial: int, type: ExceptionType) -> str:
 
 
 class InterceptionPoints:
-    """`watched` gives the types of exception that there are rules for, by flow."""
+    """`watched` are the types of exception that there are rules for, by flow."""
 
     def __init__(self, live: Mapping[CaseId, LiveCase], ledger: Ledger, hub: Hub) -> None:
         self._live = live
@@ -69,7 +70,7 @@ class InterceptionPoints:
 
     @property
     def service(self) -> InterfaceX | None:
-        """Who decides at these points, if anybody does."""
+        """The service that decides at these points, if there is one."""
         return self._hub.provider(InterfaceX)
 
     def _rules_changed(self, change: "RulesChanged") -> None:
@@ -90,7 +91,7 @@ class InterceptionPoints:
         facts: Callable[[], dict[str, Value]] | None = None,
         **more: Any,
     ) -> None:
-        """Put something aside until the service has said what it thinks of it."""
+        """Hold an action until the service has decided about it."""
         event = ExceptionEvent(
             id=event_id(live.id, serial, type),
             type=type,
@@ -114,7 +115,7 @@ class InterceptionPoints:
                 await self.release(event.id)
 
     async def release(self, event: str) -> None:
-        """Go on with what was put aside, unless it is suspended: then as soon as it is no longer."""
+        """Continue an action that was held; if its item or case is suspended, as soon as that ends."""
         live = self._live.get(self._cases.get(event, CaseId("")))
         held = live.held.get(event) if live is not None else None
         if live is None or held is None:
@@ -124,13 +125,13 @@ class InterceptionPoints:
         await self._go(live, held)
 
     def forget(self, live: LiveCase) -> None:
-        """The case is over: whatever waited in it is not wanted any more."""
+        """The case is over: drop the actions that it held."""
         for event in live.held:
             self._cases.pop(event, None)
         live.held.clear()
 
     async def recheck(self, live: LiveCase) -> None:
-        """Something happened to the case: perhaps what was released can go on now."""
+        """The case has changed: perhaps an action that was released can continue now."""
         for held in list(live.held.values()):
             if held.released:
                 await self._go(live, held)

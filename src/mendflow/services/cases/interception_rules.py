@@ -54,7 +54,7 @@ class InterceptionRules:
         self._store = store
 
     def points(self, live: LiveCase) -> InterceptedTypes:
-        """What the case's flow has rules for."""
+        """The points at which the case's flow has rules."""
         return self._interception_points.watched[live.document.flow]
 
     def forget(self, live: LiveCase) -> None:
@@ -63,8 +63,8 @@ class InterceptionRules:
     # Before
 
     async def before_item(self, live: LiveCase, order: Any, again: bool, send: Send) -> bool:
-        """Before an order for an item goes out. An item has one such point, whatever orders it gives: a job whose files
-        were staged has passed it."""
+        """Before an order for an item goes out. An item passes this point once, however many orders it gives: a job
+        whose files were staged has passed it."""
         instance = live.case.instances.get(live.case.index.serials.get(order.serial, 0))
         if type(order) is SubmitJob and isinstance(instance, JobItem) and instance.sources:
             return False
@@ -79,7 +79,7 @@ class InterceptionRules:
         return True
 
     async def _was_sent(self, live: LiveCase, order: Order) -> bool:
-        """Whether an order that is given again had gone out before: then it has passed the point already."""
+        """Whether a repeated order had gone out before: then it has passed the point already."""
         match order:
             case SubmitJob():
                 try:
@@ -104,7 +104,7 @@ class InterceptionRules:
     # After
 
     def ending(self, live: LiveCase, order: EndCase, go: Go) -> bool:
-        """Before the end of a case that completed is told."""
+        """Before the end of a completed case is published."""
         if order.status != "completed" or ExceptionType.CASE_POST not in self.points(live):
             return False
         outputs = order.outputs
@@ -136,8 +136,8 @@ class InterceptionRules:
         return True
 
     def before_timeout(self, live: LiveCase, timer: int, go: Go) -> bool:
-        """Before a task that has reached its deadline is taken back. The rules of the items that run beside it are
-        asked too."""
+        """Before a user task that has reached its deadline is withdrawn. The rules of the items that run in parallel
+        are asked too."""
         instance = live.case.instances.get(live.case.index.serials.get(timer, 0))
         if not isinstance(instance, TimedItem) or instance.phase is not InstancePhase.RUNNING or not instance.serial:
             return False
@@ -173,8 +173,8 @@ class InterceptionRules:
 
 
 async def _send(live: LiveCase, order: Any, again: bool, send: Send) -> None:
-    """Let the order go out as it is by now: values may have been written into its item. One that is no longer wanted
-    stays."""
+    """Send the order with its current values: rules may have written values into its item. An order that is no longer
+    wanted is not sent."""
     current = item_order(live.case, order.serial)
     if current is not None:
         await send(live, current, again)
@@ -185,7 +185,7 @@ def _job_facts(spec: JobSpec) -> dict[str, Value]:
 
 
 def job_facts_of(spec: JobSpec) -> dict[str, Value]:
-    """What a job asks for, under the names of the root `job` of contexts."""
+    """The requirements of a job, under the names of the root `job` of contexts."""
     asked: dict[str, Value] = msgspec.structs.asdict(spec.resources)
     asked |= {f"{name}_asked": asked.pop(name) for name in ("site", "system", "machine")}
     asked["hosts_asked"] = list(asked.pop("hosts"))

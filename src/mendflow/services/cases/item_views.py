@@ -1,4 +1,4 @@
-"""Items as people see them, made from the documents of jobs, tasks and the rest."""
+"""Views of items, made from the documents of jobs, user tasks and the rest."""
 
 from collections.abc import Sequence
 
@@ -26,14 +26,14 @@ _MEASURE_FIELDS = (set(AttemptView.__struct_fields__) & set(Measurements.__struc
 
 
 def generation_of(id: str) -> tuple[str, int]:
-    """The id that the flow knows a job by, and the how manieth submission this is: `night-7f3k/12~2` is the second."""
+    """The id that the flow uses for a job, and the number of this submission: `night-7f3k/12~2` is the second."""
     known, _, number = id.partition("~")
     return known, int(number) if number.isdecimal() else 1
 
 
 def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False, runs: bool = True) -> ItemView:
-    """One item of all submissions of its job, the oldest first. What the flow still waits for has not failed yet,
-    whatever the last submission came to: it is being mended."""
+    """One item made of all submissions of its job, the oldest first. While the flow still waits for it, it has not
+    failed, whatever the last submission came to: it is being mended."""
     last = of_job(jobs[-1], log_tail, runs=runs)
     changes = {
         "job": JobId(generation_of(jobs[0].id)[0]),
@@ -46,14 +46,14 @@ def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False, r
 
 
 def merged_submissions(submissions: Sequence[Job]) -> Job:
-    """The last submission under the id that the flow knows, with the attempts of all, counted through."""
+    """The last submission under the id that the flow uses, with the attempts of all, numbered through."""
     last, counted = submissions[-1], numbered_attempts(submissions)
     grants, unbegun = (sum(job.fence for job in submissions), sum(job.unbegun for job in submissions))
     return msgspec.structs.replace(last, id=submissions[0].id, history=counted, fence=grants, unbegun=unbegun)
 
 
 def numbered_attempts(submissions: Sequence[Job]) -> list[Attempt]:
-    """The attempts of all, each numbered after those of earlier submissions."""
+    """The attempts of all submissions, each numbered after those of earlier ones."""
     counted: list[Attempt] = []
     grants = tries = 0
     for job in submissions:
@@ -103,7 +103,7 @@ def of_task(task: TaskDocument) -> ItemView:
 
 
 def begun_again(view: ItemView, earlier: Sequence[ItemView]) -> ItemView:
-    """The last run of an item that was restarted, with those before it; the attempts of all are counted through."""
+    """The last run of an item that was restarted, with those before it; the attempts of all are numbered through."""
     if not earlier:
         return view
     made: list[AttemptView] = []
@@ -119,7 +119,7 @@ def begun_again(view: ItemView, earlier: Sequence[ItemView]) -> ItemView:
 
 
 def _try_count(attempts: Sequence[AttemptView]) -> int:
-    """How many tries these were: what came back unbegun has the number of the one after it."""
+    """How many attempts these were: a grant that came back before it began has the number of the attempt after it."""
     return max((attempt.number for attempt in attempts), default=0)
 
 
@@ -136,7 +136,7 @@ def _run_view(view: ItemView) -> RunView:
 
 
 def forced(view: ItemView, document: ItemDocument | None) -> ItemView:
-    """The item as it counts, where it was ended by force: what it had asked for was taken back."""
+    """The item as it counts after it was ended by force: its order was cancelled."""
     if document is None or document.serial != view.serial:
         return view
     return msgspec.structs.replace(
@@ -150,7 +150,7 @@ def forced(view: ItemView, document: ItemDocument | None) -> ItemView:
 
 
 def of_called(called: CaseDocument) -> ItemView:
-    """The call that a case came of, which is over when the case is."""
+    """The call that started a case; it is over when the case is."""
     assert called.parent is not None and called.parent_item is not None
     assert called.status != "running", f"{called.id} is not over"
     return ItemView(

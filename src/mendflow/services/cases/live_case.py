@@ -1,4 +1,4 @@
-"""What the flow manager knows of each case beside the engine's state: its document, and how far each name has come.
+"""What the flow manager keeps of each case besides the engine's state: its document, and the counts of item states.
 
 The document is for people and for finding live cases after a restart; the journal is what decides."""
 
@@ -26,17 +26,17 @@ def journal_of(case: CaseId) -> str:
 
 
 def name_of(item: str) -> str:
-    """The name that people gave to an item, without the turns of its loops."""
+    """The name of an item without the iterations of its loops."""
     return item.partition("[")[0]
 
 
 class EndAmendments(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What exlets did to a case between its end in the engine and the telling of it."""
+    """What exlets changed in a case between its end in the engine and its publication."""
 
     holders: list[str] = []
     outputs: dict[str, Value] = {}
     removed: str = ""
-    done: list[str] = []  # by whom: the same counts once
+    done: list[str] = []  # by which steps: the same step counts once
 
 
 class CaseDocument(msgspec.Struct, kw_only=True):
@@ -51,21 +51,21 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     fault: Fault | None = None
     parent: CaseId | None = None
     parent_serial: int = 0
-    parent_item: ItemId | None = None  # the call's
+    parent_item: ItemId | None = None  # the item of the call
     owner: str = ""
     rerun_of: CaseId | None = None
     key: str = ""
-    port: str = ""  # the port of the server that it was asked for at
-    notify: str = ""  # an address that is told of its end
+    port: str = ""  # the port of the server that it was requested at
+    notify: str = ""  # a URL that gets a notification of its end
     counts: list[NameCount] = []
-    serials: int = 0  # of one that is over: how many there are
-    posted: bool = False  # over, and something that nobody waits for is still under way
-    mends: CaseId | None = None  # an exlet: the case that it mends, the item there, and the decision behind it
+    serials: int = 0  # of a case that is over: how many serials there are
+    posted: bool = False  # it is over, and a job that nobody waits for is still under way
+    mends: CaseId | None = None  # of an exlet: the case that it mends, the item there, and its decision
     mends_item: ItemId | None = None
     mends_engine: str = ""  # empty: of this very server
     decision: str = ""
     ending: EndAmendments | None = None
-    void: bool | None = None  # it never began, and has nothing but its name
+    void: bool | None = None  # it never began, and only reserves its name
 
     @property
     def live(self) -> bool:
@@ -93,8 +93,8 @@ class CaseDocument(msgspec.Struct, kw_only=True):
 
 
 class ItemDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """An item that is neither a job nor a task: a staging, a called case, something skipped. `place` is the serial that
-    would have been the next, which tells between what it came."""
+    """An item that is neither a job nor a user task: a staging, a called case, a skipped item. `place` is the serial
+    that would have been the next, which gives its position in the list."""
 
     case: CaseId
     item: ItemId
@@ -140,8 +140,8 @@ class Snapshot(msgspec.Struct, kw_only=True):
 
 
 class Interception:
-    """Something that was about to happen in a case, and waits for the exception service. `patient`: it also waits while
-    its item, or the case, is suspended; other things are for the engine to keep until then."""
+    """An action of a case that waits for the exception service. `patient`: it also waits while its item, or the case,
+    is suspended; other actions are held by the engine then."""
 
     __slots__ = ("event", "go", "item", "patient", "released")
 
@@ -154,13 +154,13 @@ class Interception:
 
 
 class Tally:
-    """Counts by name, kept up as items move from state to state."""
+    """Counts by name, updated as items move from state to state."""
 
     def __init__(self) -> None:
         self._states: dict[str, dict[str, int]] = {}
         self._kinds: dict[str, str] = {}
         self._mended: dict[str, int] = {}
-        self.moved = False  # since whoever set it back has read the counts
+        self.moved = False  # since it was last reset by the reader of the counts
 
     def move(self, name: str, kind: str, before: str, after: str) -> None:
         self.moved = True
@@ -174,7 +174,7 @@ class Tally:
             states[after] = states.get(after, 0) + 1
 
     def status(self, name: str) -> str:
-        """The state of a name's items in one word: of several the one that most needs to be known."""
+        """The state of a name's items in one word: the one that needs most attention."""
         states = self._states.get(name, {})
         return next((state for state in _STATES_BY_IMPORTANCE if states.get(state)), "")
 
@@ -206,7 +206,7 @@ class Tally:
 
 
 def state_of(job: Job, *, runs: bool = True) -> ItemState:
-    """The job's state in the words that people are shown. One that a pilot holds and has not begun waits."""
+    """The job's state in the words that people are shown. A granted job that has not begun is waiting."""
     if job.state is JobState.COMPLETED:
         return "cached" if job.outcome is not None and job.outcome.cached_from else "completed"
     if job.state is JobState.FAILED:
@@ -227,20 +227,21 @@ class LiveCase:
     def __init__(self, case: Case, document: CaseDocument) -> None:
         self.case = case
         self.document = document
-        self.is_started_here = False  # and not read from the store: whatever is known of it is known in memory
+        self.is_started_here = False  # and not loaded from the store: everything about it is in memory
         self.tally = Tally()
         self.position = 0
         self.snapshot_due = 0
-        self.work = 0  # on XML, since the last snapshot; less than nothing after a large one
+        self.work = 0  # steps in XML since the last snapshot; negative after a large one
         self.earlier: dict[ItemId, Job] = {}
-        self.earlier_calls: dict[ItemId, CaseId] | None = None  # what the earlier case called, when it was asked for
-        self.reasons: dict[ItemId, str] = {}  # why items of a re-run were not taken over
+        # the cases that the earlier case called, once they were read
+        self.earlier_calls: dict[ItemId, CaseId] | None = None
+        self.reasons: dict[ItemId, str] = {}  # why results of the earlier case were not reused, by item
         self.states: dict[int, tuple[str, str, str]] = {}
-        self.failed: dict[int, str] = {}  # how items ended that may be tried again, or count as something else
+        self.failed: dict[int, str] = {}  # the end states of items that may be retried, or count as something else
         self.noted: set[str] = set()  # ids of item documents that were written
         self.runs: dict[ItemId, ItemRuns] = {}  # of items that were restarted
         self.past: set[int] = set()  # the serials of those runs, which no longer count
-        self.held: dict[str, Interception] = {}  # what waits for the exception service, by event
+        self.held: dict[str, Interception] = {}  # actions that wait for the exception service, by event
         self.unanswered: dict[int, int] = {}  # of calls that got no answer, by instance: the first serial of each
 
     @property
@@ -253,13 +254,12 @@ class LiveCase:
         return self.case.flow
 
     def owned(self, spec: JobSpec) -> JobSpec:
-        """What is submitted of a job that the flow has described: it is for whoever the flow says, else for whoever
-        started the case."""
+        """The job as it is submitted: its owner is the one that the flow names, else whoever started the case."""
         owner = self.document.owner
         return spec if spec.owner or not owner else msgspec.structs.replace(spec, owner=owner)
 
     def move(self, serial: int, name: str, kind: str, state: str) -> None:
-        """An item of this case is now in this state; in none, if it goes on under another serial. Items that are over
+        """An item of this case is now in this state; in none, if it continues under another serial. Items that are over
         are forgotten here."""
         before = self.states.get(serial)
         self.tally.move(name, kind, before[2] if before else "", state)
@@ -271,7 +271,8 @@ class LiveCase:
             self.failed[serial] = state
 
     def heard(self, serial: int) -> None:
-        """The flow was told of an item that is over: a good end stays one, unless the item itself is suspended."""
+        """The flow was told of an item that is over: a completed one stays completed, unless the item itself is
+        suspended."""
         if self.failed.get(serial) == "completed" and serial not in self.case.index.serials:
             del self.failed[serial]
 
@@ -282,11 +283,11 @@ class LiveCase:
 
     @property
     def place(self) -> int:
-        """Where an item stands that comes now, and asks for nothing."""
+        """The position of an item that begins now and gives no order."""
         return self.case.last_serial + 1
 
     def begun_again(self, item: ItemId, name: str, kind: str, serial: int) -> ItemRuns:
-        """An item was restarted: its run so far no longer counts, whatever becomes of it."""
+        """An item was restarted: its run so far no longer counts."""
         if before := self.take_back(serial):
             self.tally.move(name, kind, before, "")
         runs = self.runs.setdefault(item, ItemRuns(case=self.id, item=item, serials=[]))
@@ -295,13 +296,13 @@ class LiveCase:
         return runs
 
     def take_back(self, serial: int) -> str:
-        """The state that an item was last counted in, which it is no longer to count in."""
+        """Return the state that an item was last counted in, and no longer count it there."""
         if (known := self.states.pop(serial, None)) is not None:
             return known[2]
         return self.failed.pop(serial, "")
 
     def move_job(self, job: Job, state: ItemState) -> bool:
-        """A job of this case is in this state; whether it was in another. One that is submitted again takes the place
+        """A job of this case is now in this state; returns whether that is a change. A new submission takes the place
         of the one before."""
         serial, name, again = serial_of(job.id), job.name or name_of(job.spec.item), GENERATION_MARK in job.id
         if serial in self.past:

@@ -1,8 +1,8 @@
-"""Carrying out what cases order: a table from the kind of order to who does it.
+"""Carries out the orders of cases: a table from the kind of order to the service that does it.
 
-Every order may come twice, and is then done once. What comes back at once (a job that was over already, a reused
-result) is told to the case a moment later, never from within: so orders of one event are all given before the next
-event, and a long chain of reused jobs is a loop and not a recursion."""
+Every order may be repeated, and is then done once. An outcome that is known at once (a job that was over already, a
+cached result) is reported to the case a moment later, never from within: so all orders of one event are given before
+the next event, and a long chain of cached jobs is a loop and not a recursion."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -174,7 +174,7 @@ class OrderDispatcher:
             mending.job_over(case, serial, outcome.ok)
 
     async def finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        """A task, a staging or a called case is over."""
+        """A user task, a staging or a called case is over."""
         live = self._manager.live.get(case)
         if live is None:
             return
@@ -187,18 +187,19 @@ class OrderDispatcher:
             await go()
 
     async def _finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        """Close its line in the books, then tell the case."""
+        """Mark the item as ended and publish its event, then report its outcome to the case."""
         live = self._manager.live.get(case)
         if live is not None and (known := live.states.get(serial)) is not None:
             name, kind, state = known
-            staged = kind == "job" and state == "staging" and outcome.ok  # the job itself comes now
+            # the files are staged: now the job itself is submitted
+            staged = kind == "job" and state == "staging" and outcome.ok
             live.move(serial, name, kind, "" if staged else "completed" if outcome.ok else "failed")
             if kind == "call" and outcome.fault is not None and outcome.fault.name == NOT_CALLED:
                 self._note_failed_call(live, serial, name, outcome.fault)
         await self._manager.finish(case, serial, outcome)
 
     def _note_failed_call(self, live: LiveCase, serial: int, name: str, fault: Fault) -> None:
-        """A call that no case came of: there is nothing else that tells of it."""
+        """Write an item document for a call that started no case: nothing else records it."""
         instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
         if not isinstance(instance, Item):
             return
@@ -211,7 +212,7 @@ class OrderDispatcher:
         self._ledger.touch(ITEM_KIND, id, noted)
 
     async def fired(self, case: CaseId, serial: int) -> None:
-        """A timer went off."""
+        """A timer has fired."""
         live = self._manager.live.get(case)
         go = partial(self._manager.fire, case, serial)
         watched = live is not None and ExceptionType.TIMEOUT in self._interception_rules.points(live)
@@ -305,7 +306,8 @@ class OrderDispatcher:
         self._background.start(self._manager.finish(live.id, order.serial, Outcome()))
 
     def _register_listeners(self, live: LiveCase, orders: Sequence[Order]) -> Sequence[Order]:
-        """Say who listens before anything is waited for: a message that comes meanwhile must find them. The rest."""
+        """Register the case's listeners before anything is awaited, so that a message that comes meanwhile finds them.
+        Returns the other orders."""
         board = self._hub.provider(MessageBoard)
         for order in orders:
             if isinstance(order, ListenerAdded) and board is not None:
@@ -318,7 +320,7 @@ class OrderDispatcher:
         self._note_item(live, order, "cancelled" if order.cancelled else "skipped", reason=order.reason)
 
     async def _item_done(self, live: LiveCase, order: ItemDone, again: bool) -> None:
-        """Written down for those who list items; counts are of work, which it is not."""
+        """Write the item's document for lists of items; it is not work, so it is not counted."""
         at = self._clock.now()
         name, id = name_of(order.item), f"{live.id}/{order.item}"
         state: ItemState = "completed" if order.fault is None else "failed"
@@ -354,7 +356,7 @@ class OrderDispatcher:
         reason: str = "",
         fault: Fault | None = None,
     ) -> None:
-        """Something that never came to anybody: people are told of it all the same."""
+        """Write a document for an item that was never started, so that people see it."""
         now = self._clock.now()
         name = name_of(order.item)
         live.tally.move(name, order.kind, "", state)
@@ -405,7 +407,7 @@ class OrderDispatcher:
         self._manager.close(live)
 
     def _apply_end_amendments(self, live: LiveCase) -> None:
-        """What exlets made of the end, between the end itself and the telling of it."""
+        """Apply what exlets changed between the end of the case and its publication."""
         document = live.document
         if (ending := document.ending) is None:
             return

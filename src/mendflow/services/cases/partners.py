@@ -1,4 +1,4 @@
-"""What the order dispatcher asks of messaging: calls of partners, replies, style sheets. Only BPEL flows have these."""
+"""What the order dispatcher asks of messaging: calls of partners, replies, style sheets. Only BPEL flows use these."""
 
 from typing import Protocol
 
@@ -8,21 +8,21 @@ from mendflow.services.cases.live_case import LiveCase
 
 class PartnerCalls(Protocol):
     def call(self, live: LiveCase, order: CallPartner) -> None:
-        """Begin a call; its end is told when it comes."""
+        """Begin a call; its end is reported later."""
         ...
 
 
 class StyleSheetRuns(Protocol):
     def begin(self, live: LiveCase, order: RunStyleSheet) -> None:
-        """Run a style sheet; its end is told when it comes."""
+        """Run a style sheet; its end is reported later."""
         ...
 
 
 class MessageBoard(Protocol):
     def case_listens(self, live: LiveCase, channel: str) -> None:
-        """Somebody in a case begins to listen."""
+        """An activity of a case begins to listen for a message."""
         ...
 
     def take_reply(self, live: LiveCase, order: SendReply) -> bool:
-        """A case answers a message; whether that came in here. Told twice, it counts once."""
+        """A case answers a message; whether the message came in here. Reported twice, it counts once."""
         ...

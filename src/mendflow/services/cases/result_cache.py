@@ -1,7 +1,7 @@
-"""Whether a job of an earlier case can stand for a new one, and if not, why not.
+"""Whether the result of an earlier job can be used for a new one, and if not, why not.
 
-It can when it completed and everything that it was made of is the same: command or function, arguments, environment,
-inputs by their content, declared outputs. What a command reads without saying so cannot be seen."""
+It can if the earlier job completed and everything that it depends on is the same: command or function, arguments,
+environment, inputs by their content, declared outputs. What a command reads without declaring it cannot be checked."""
 
 from typing import Protocol
 
@@ -28,7 +28,7 @@ _CHANGE_SENTENCES = {
 
 
 def why_not(earlier: Job | None, spec: JobSpec) -> str:
-    """The reason why the earlier job cannot be taken over; empty if it can."""
+    """The reason why the earlier result cannot be used; empty if it can."""
     if earlier is None:
         return "the earlier case had no such item"
     if earlier.state is not JobState.COMPLETED or earlier.outcome is None:
@@ -37,7 +37,7 @@ def why_not(earlier: Job | None, spec: JobSpec) -> str:
 
 
 def difference(before: JobSpec, after: JobSpec) -> str:
-    """What a new run would do differently; empty if nothing."""
+    """The difference between the jobs that would change the result; empty if there is none."""
     for field, words in _CHANGE_SENTENCES.items():
         if getattr(before, field) != getattr(after, field):
             return words
@@ -61,7 +61,7 @@ class LogicalFiles(Protocol):
 
 
 class ResultCache:
-    """Takes over what an earlier case has done already, and writes down why, or why not."""
+    """Reuses results of an earlier case, and records why, or why not."""
 
     def __init__(
         self, file_store: FileStore, catalogue: LogicalFiles, ledger: Ledger, clock: Clock, events: EventStream
@@ -73,7 +73,7 @@ class ResultCache:
         self._events = events
 
     async def take_over(self, live: LiveCase, new: NewJob) -> Outcome | None:
-        """The earlier outcome, if it can stand for the new job."""
+        """The earlier outcome, if it can be used for the new job."""
         item = new.spec.item
         earlier = live.earlier.get(item)
         reason = why_not(earlier, new.spec) or await self._missing_file(earlier)

@@ -1,8 +1,8 @@
-"""Stores given files on the server, together or one after another, before the job that needs them is submitted. A
-logical file stays where it is: what is found out is its content, so that a pilot that has it already can be chosen.
+"""Stores local input files on the server before the job that needs them is submitted.
 
-A path is looked for in the flow's own folder. Whether it may lead out of it is the server's decision: one that serves
-others reads only below the folders it was given."""
+A logical file stays where it is: only its digest is looked up, so that a pilot that has it in its cache can be chosen.
+Paths are relative to the flow's own folder. The server decides whether a path may lead out of it: a server that serves
+others reads only below the folders that it was given."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,8 +25,8 @@ Resolve = Callable[[str], Awaitable[FileRef]]
 
 
 class FileStaging:
-    """`roots` are the folders that may be read; None lets every path be read, as its own user's server may. `resolve`
-    knows logical files by their names."""
+    """`roots` are the folders that may be read; None allows every path, as for a user's own server. `resolve` finds
+    logical files by their names."""
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
-"""The begin of a case, under a name that nobody has.
+"""Starts a case under a new name.
 
-A new case is begun by whoever made the document of its home; that is created once, so of several who begin the same
-case one does. A key gives the same names, in the same order, on whichever server: so it starts one case, however many
-servers are asked at once, and wherever the line broke. The name of a case that never began is passed over by all."""
+The server that creates the home document of a new case starts it; the document is created once, so of several servers
+that try, one does. A key gives the same candidate names, in the same order, on every server: so it starts one case,
+however many servers are asked at once, and wherever a connection broke. All servers skip the name of a case that never
+began."""
 
 import hashlib
 from collections.abc import Callable
@@ -33,7 +34,7 @@ _decode = msgspec.json.Decoder(CaseDocument).decode
 
 
 class CaseStartContext(Protocol):
-    """What takes part, of one generation of services."""
+    """The services that take part; all of one runtime."""
 
     ledger: Ledger
     flows: Flows
@@ -42,8 +43,8 @@ class CaseStartContext(Protocol):
 
 
 class CaseStarter:
-    """`chance` gives so many random bytes, in hexadecimal. From the first look to the last write one generation of
-    services does it: what those of before have begun, the present ones know nothing of."""
+    """`chance` gives so many random bytes, in hexadecimal. One start uses one runtime from the first read to the last
+    write: a later runtime does not know what an earlier one has begun."""
 
     def __init__(self, runtime: CaseStartContext, store: Store, clock: Clock, chance: Callable[[int], str]) -> None:
         self._runtime = runtime
@@ -61,8 +62,8 @@ class CaseStarter:
         notify: str = "",
         cache_from: CaseId | None = None,
     ) -> CaseDocument:
-        """Start a case of the newest version of a flow, unless there is one under the key. `cache_from` is an
-        earlier case whose results are used for unchanged jobs."""
+        """Start a case of the newest version of a flow, unless there is one under the key. `cache_from` is an earlier
+        case whose results are used for unchanged jobs."""
         flows = self._runtime.flows
         await flows.look_again(name)
         known = flows.newest(name)
@@ -75,21 +76,21 @@ class CaseStarter:
         return await self.begin(wanted, known.flow)
 
     async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
-        """Begin a case like this, which has no id yet, and wait until it is on disk; if there is one under its key,
-        that is it. Refused if its flow begins with a message."""
+        """Start a case like this, which has no id yet, and wait until it is on disk; if there is one with its key,
+        return that. Refused if cases of its flow are started by messages."""
         demand_no_message(flow)
         begun = await self._start_under_free_name(wanted, flow)
         await self._runtime.ledger.settled()
         return begun
 
     async def keyed(self, key: str) -> CaseDocument | None:
-        """A case that was started under this key, of whatever flow, as far as searches know."""
+        """A case that was started under this key, of whatever flow, according to the search index."""
         await self._runtime.ledger.settled()
         found = await self._store.search(CASE_KIND, [FieldCondition("key", key)], limit=1)
         return await self.known(CaseId(found[0].id)) if found else None
 
     async def known(self, id: CaseId) -> CaseDocument | None:
-        """A case of this name, if it has begun for good."""
+        """The case of this name, if it has certainly begun."""
         found = await self._find_stored(id)
         if found is None or found.void or not await self._has_begun(found):
             return None
@@ -107,7 +108,7 @@ class CaseStarter:
         raise AssertionError("there is always one more name")
 
     async def _claim(self, id: CaseId) -> CaseDocument | None:
-        """Take the name of a new case; if it is taken, the case that has it."""
+        """Claim the name of a new case; if it is taken, return the case that has it."""
         homes, clock = self._runtime.homes, self._clock
         give_up_at = clock.now() + STARTING_MS
         while True:
@@ -123,10 +124,10 @@ class CaseStarter:
             await clock.sleep(_POLL_MS)
 
     async def _find_just_ended(self, id: CaseId) -> CaseDocument | None:
-        """A case whose name was taken only because it was begun, and ended, a moment ago."""
+        """A case whose name was taken only because it began, and ended, a moment ago."""
         try:
             found = await self._find_stored(id)
-        except BaseException:  # whoever asked has gone, or the store: the name is free again
+        except BaseException:  # the caller has disconnected, or the store is unreachable: the name is free again
             self._runtime.homes.release(id, STARTING)
             raise
         if found is not None and found.live:
@@ -143,14 +144,14 @@ class CaseStarter:
         return _decode(found.body) if found is not None else None
 
     async def _has_begun(self, found: CaseDocument) -> bool:
-        """Whether it may be told. One that is being begun elsewhere may turn out never to begin."""
+        """Whether the case may be reported. One that another server is starting may never begin."""
         if found.id in self._runtime.manager.live or not found.live:
             return True
         await self._demand_known(found.id)
         return await has_begun(self._store, found.id)
 
     async def _demand_known(self, id: CaseId) -> None:
-        """A write that was given up may have come through later: then a case is ours on disk, and not in memory."""
+        """A write that was given up may have succeeded later: then a case has its home here, and is not in memory."""
         runtime = self._runtime
         await runtime.ledger.settled()
         found = await self._find_stored(id) if await runtime.homes.has_forgotten(id) else None
@@ -171,7 +172,7 @@ class CaseStarter:
 
 
 def demand_same_start(found: CaseDocument, wanted: CaseDocument) -> CaseDocument:
-    """The case that was started under this key before, if it is what is wanted now."""
+    """The case that was started under this key before, if its flow and inputs are the same."""
     if found.flow != wanted.flow or found.inputs != wanted.inputs:
         raise Conflict(f"the key {found.key!r} was used for case {found.id}, of other flow or inputs; take another")
     return found
@@ -190,5 +191,5 @@ def again(earlier: CaseDocument, who: str) -> CaseDocument:
 
 
 def _draw_name(wanted: CaseDocument, turn: int) -> str:
-    """As good as drawn by chance, and for the same key the same."""
+    """As good as random, and the same for the same key."""
     return hashlib.sha256(f"{wanted.flow}\0{wanted.key}\0{turn}".encode()).hexdigest()[:6]

@@ -1,7 +1,8 @@
-"""The four ways to hand a job to the meta-scheduler, through its contract alone.
+"""The four ways to submit a job to the meta-scheduler, through its contract alone.
 
-Wait: one call that returns when the job is over. Poll: submit, then ask until it is over. Notify: submit, then be told.
-Forget: submit and let the flow go on; what becomes of the job is noted for the administrator, not told to the flow."""
+Wait: one call that returns when the job is over. Poll: submit, then ask until it is over. Notify: submit, then get a
+callback. Forget: submit and let the flow continue; the end of the job is reported to the administrator, not to the
+flow."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 

@@ -1,7 +1,7 @@
-"""Who keeps a case, or an item of it, from going on, and what lets it go.
+"""Who suspends a case, or an item of it, and what ends the suspension.
 
-A holder is known by a name alone: an exlet's by its case, a safeguard's by its decision, a person's by none. Whether it
-will let go by itself is seen from whether it is still under way; one that is over never does, and a person has to."""
+A holder is known by a name alone: an exlet by its case, a safeguard by its decision, a person by none. A holder that is
+still under way will end the suspension by itself; one that is over never will, and a person has to."""
 
 from collections.abc import Iterable, Mapping
 
@@ -15,7 +15,7 @@ REJECTION, SAFEGUARD = "reject:", "waiting:"
 
 
 def holds_of(live: LiveCase, cases: Mapping[CaseId, LiveCase]) -> list[CaseHold]:
-    """Everything in a live case that somebody holds."""
+    """Everything in a live case that is suspended, with its holders."""
     case, ending = live.case, live.document.ending
     found: list[tuple[ItemId | None, str]] = []
     if case.over:
@@ -41,7 +41,7 @@ def _hold(item: ItemId | None, holder: str, cases: Mapping[CaseId, LiveCase]) ->
 
 
 def sentence(case: CaseId, holds: Iterable[CaseHold]) -> str:
-    """Who holds what, and what to do about it; empty if nobody holds anything."""
+    """Who suspends what, and what to do about it; empty if nothing is suspended."""
     return "; ".join(_hold_sentence(case, hold) for hold in holds)
 
 

@@ -1,9 +1,9 @@
-"""Cases that were about to begin when their server was lost, and whether they did.
+"""Cases that were about to begin when their server died, and whether they did.
 
-A server that slept may still write the first document and the first entry of a case that others have found unbegun. So
-nobody lets go of a case's name before one of the two is settled: either the case has begun, or its document says for
-good that it never did, and the journal has no place left for a first entry. Whoever wakes up then is refused, and has
-told nobody."""
+A server that was paused may still write the first document and the first journal entry of a case that others found not
+begun. So the name of the case is not given up before this is settled: either the case has begun, or its document says
+for good that it never did, and the journal has no place left for a first entry. A server that wakes up then is refused,
+and has told nobody."""
 
 import msgspec
 
@@ -24,13 +24,13 @@ _decode_event = msgspec.json.Decoder(Event).decode
 
 
 async def has_begun(store: Store, case: CaseId) -> bool:
-    """Whether the journal says so. The document alone does not: it may be there without."""
+    """Whether the journal says so. The document alone does not: it may exist without the first entry."""
     entries = await store.read(journal_of(case), 0, 1)
     return bool(entries) and isinstance(_decode_event(entries[0]).fact, StartCase)
 
 
 async def settle(store: Store, clock: Clock, server: str, case: CaseId) -> bool:
-    """See to it that a case of our own home has begun, or never will; whether it has."""
+    """Make sure that a case of our own home has begun, or never will; returns whether it has."""
     while True:
         document, version = CaseDocument(id=case, flow=case.rpartition("-")[0], digest=""), 0
         found = await store.get(CASE_KIND, case)
@@ -38,7 +38,7 @@ async def settle(store: Store, clock: Clock, server: str, case: CaseId) -> bool:
             document, version = _decode(found.body), found.version
             if not document.live:
                 return not document.void
-        # The first entry may still be on its way. If this one is refused, that one is there by now.
+        # The first entry may still be on its way. If this one is refused, that one has arrived.
         await store.write([Append(journal_of(case), [_encode(Event(clock.now(), CaseMoved(server=server)))], 0)])
         if found is not None and await has_begun(store, case):
             return True
@@ -48,7 +48,7 @@ async def settle(store: Store, clock: Clock, server: str, case: CaseId) -> bool:
 
 
 def _voided(document: CaseDocument, now: Instant) -> CaseDocument:
-    """It keeps its name, so that nobody else gets that, and no key, so that nobody is told that it is theirs."""
+    """It keeps its name, so that no other case gets it, and loses its key, so that nobody finds it by that."""
     fault = Fault(name=CASE_NEVER_BEGAN, category=Category.CANCELLED, message=_SENTENCE)
     return msgspec.structs.replace(
         document,

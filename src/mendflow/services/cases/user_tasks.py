@@ -1,6 +1,6 @@
-"""A person's work: offered to a role, claimed by one, completed or rejected; over its deadline it expires.
+"""User tasks: offered to a role, claimed by one person, completed or rejected; after its deadline a task expires.
 
-Who may do what is checked by the server, by roles; here only what fits the task's state."""
+The server checks by roles who may do what; here is only what the task's state allows."""
 
 from collections.abc import Awaitable, Callable, Collection
 
@@ -77,8 +77,8 @@ class UserTasks:
         self._open: dict[str, TaskDocument] = {}
 
     async def resume(self, roots: Collection[CaseId]) -> None:
-        """After these trees of cases were taken up: what none of them has offered again is wanted by nobody. A crash
-        came between the end of its item and the writing of that."""
+        """After these trees of cases were loaded: withdraw the tasks that none of them has offered again. A crash came
+        between the end of the item and the write of the task."""
         for root in roots:
             async for found in self._store.scan(TASK_KIND, root):
                 if found.id not in self._open and root_of(found.id) == root:
@@ -92,7 +92,7 @@ class UserTasks:
             self._write(task)
 
     async def offer(self, case: CaseId, order: OfferTask, *, again: bool) -> Outcome | None:
-        """Offer it. If it was offered before and is over already, its outcome is returned."""
+        """Offer the task. If it was offered before and is over already, its outcome is returned."""
         id = f"{case}/{order.serial}"
         if again and (kept := await self._store.get(TASK_KIND, id)) is not None:
             self._ledger.known(TASK_KIND, id, kept.version)
@@ -119,7 +119,7 @@ class UserTasks:
         return None
 
     async def withdraw(self, case: CaseId, serial: int, reason: str = "") -> UserTaskState:
-        """The case no longer wants it: its deadline passed, or its branch was ended. How it ended."""
+        """The case no longer wants it: its deadline passed, or its branch was ended. Returns how it ended."""
         task = self._open.get(f"{case}/{serial}")
         if task is None or task.state not in OPEN_STATES:
             return "withdrawn" if task is None else task.state
@@ -164,7 +164,7 @@ class UserTasks:
         return task.view()
 
     async def end(self, id: str, state: UserTaskState, outputs: Value, who: str, comment: str) -> UserTaskView:
-        """Complete or reject. Whoever ends an unclaimed task has claimed it by that."""
+        """Complete or reject. Ending an unclaimed task claims it."""
         task = await self._open_task(id)
         if task.state == "claimed" and task.claimed_by != who:
             raise Conflict(f"task {id} is claimed by {task.claimed_by}; ask for its release first")

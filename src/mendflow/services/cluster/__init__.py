@@ -1,1 +1,1 @@
-"""Several servers on one store: who is alive, whose a case is, take-over, and the relay between servers."""
+"""Several servers on one store: which are alive, where a case lives, take-over, and the relay between servers."""

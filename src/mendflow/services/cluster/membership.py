@@ -1,10 +1,10 @@
-"""Which servers are on this store, and whether this one may still promise anything.
+"""Membership: which servers are on this store, and whether this one may still make promises to pilots.
 
-A server writes its document again with each beat, and looks at those of the others. It reads no time in them: a
-document whose version stands still, over looks that the store has answered, for the whole time of take-over is a dead
-server's, and is closed by compare-and-set. So nobody is found dead because the store was away, or because the looker
-was asleep. A server that finds its own document closed has lost its cases: it throws away what it knows, and registers
-anew."""
+A server writes its document again with each heartbeat, and reads those of the others. It reads no time in them: if the
+version of a document does not change during the whole take-over time, over reads that the store has answered, its
+server is dead, and the document is closed by compare-and-set. So no server is found dead because the store was
+unreachable, or because the observer was paused. A server that finds its own document closed has lost its cases: it
+discards its services, and registers again."""
 
 import asyncio
 import logging
@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter, steady_ms
 from mendflow.services.base.cluster import SERVER_KIND, ServerDocument
 from mendflow.services.base.cluster_terms import ClusterTerms, cluster_terms
@@ -39,11 +40,11 @@ class PeerState:
         self.moved_at = now
         self.silent_ms = 0
         self.ended_at = now if document.ended else 0
-        self.homeless = False  # it has ended, and no home is its any more
+        self.homeless = False  # it has ended, and no home names it any more
 
     def promises_end(self) -> int:
-        """When, by our meter, whatever a server promised that has ended is over. Who closed it says for how long it had
-        been silent then, and we saw that no sooner than it was said."""
+        """When, by our meter, all promises of a server that has ended are over. The server that closed it recorded for
+        how long it had been silent, and we read that after it was written."""
         document = self.document
         beaten_at = self.ended_at
         if document.silent_ms:
@@ -52,9 +53,9 @@ class PeerState:
 
 
 class ServerMembership:
-    """`own` says who this server is; `load` fills in how much it has to do, at each beat. `closed` is called when
+    """`own` identifies this server; `load` fills in how much work it has, at each heartbeat. `closed` is called when
     another server has taken over from this one, `changed` when another has changed what all share, `looked` after each
-    look at the others; `news` is set then, too."""
+    read of the others; `news` is set then, too."""
 
     shared = True
 
@@ -82,7 +83,7 @@ class ServerMembership:
         self._on_looked = looked or _ignore
         self.news = asyncio.Event()
         self.peer_states: dict[str, PeerState] = {}
-        self.on_found_dead = 0  # servers that this one was the first to find so
+        self.on_found_dead = 0  # servers that this one was the first to find dead
         self._version = 0
         self._promised_until = 0
         self._earlier_promises_until: int | None = None
@@ -120,11 +121,12 @@ class ServerMembership:
         return None if until is None else max(0, until - self._meter())
 
     def announce_change(self) -> None:
-        """This server has changed what all share, and it is on disk: the others read it again."""
+        """This server has changed what all servers share, and it is on disk: the others read it again."""
         self._own_document.changes += 1
 
     async def wait(self) -> bool:
-        """Until this server may promise, for as long as others would wait before they take its cases."""
+        """Wait until this server may make promises, but no longer than others would wait before they take over its
+        cases."""
         until = self._meter() + self.terms.takeover_ms
         while not self.may_promise():
             if self._meter() >= until:
@@ -135,17 +137,17 @@ class ServerMembership:
     # Its life
 
     async def open(self) -> None:
-        """Register, and see who else is there."""
+        """Register, and read who else is there."""
         await self._register()
         await self._look()
-        # Each by itself: a slow look at the others must not keep our own beats waiting.
+        # Separate tasks: a slow read of the others must not delay our own heartbeats.
         self._tasks = [
             asyncio.create_task(self._repeat(lambda: self.beat()), name="beats"),
             asyncio.create_task(self._repeat(lambda: self._look()), name="looks"),
         ]
 
     async def close(self) -> None:
-        """Say that this server has ended, if that can be said: others take its cases at once."""
+        """Announce that this server has stopped, if possible: others then take over its cases at once."""
         await self.drop()
         if not self._registered:
             return
@@ -160,9 +162,7 @@ class ServerMembership:
 
     async def drop(self) -> None:
         """Stop without a word, as if it were killed."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_tasks(*self._tasks)
         self._tasks = []
 
     async def _repeat(self, do: Callable[[], Awaitable[None]]) -> None:
@@ -172,12 +172,12 @@ class ServerMembership:
                 await do()
             except StoreUnavailable as error:
                 log.warning("no beat: %s", error.message)
-            except Exception:  # a server whose beats end for good loses its cases: whatever it is, the next may succeed
+            except Exception:  # the next heartbeat may succeed; without any the server loses its cases
                 log.exception("no beat")
 
     async def _register(self) -> None:
-        """Begin a new incarnation. That of before is dead, or knows already that it was closed. No two are called the
-        same: each is named after the version that it found, and the instant."""
+        """Begin a new incarnation. The one before is dead, or knows already that it was closed. Each incarnation gets a
+        unique name, from the version that it found and the instant."""
         while not self._registered:
             found = await self._store.get(SERVER_KIND, self.id)
             self._version = found.version if found is not None else 0
@@ -186,9 +186,8 @@ class ServerMembership:
             self._registered = await self._write()
 
     def _promises_end(self, before: ServerDocument) -> int | None:
-        """When, by our meter, all is over that the incarnation before can have promised. It promised nothing that did
-        not stand on a beat, and the last one is in its document. On another machine, or after it was started anew,
-        that says nothing."""
+        """When, by our meter, all promises of the incarnation before are over. Every promise depended on a heartbeat,
+        and the last one is in its document. On another machine, or after a reboot, that says nothing."""
         if not before.meter or before.meter != self._own_document.meter or before.beaten_ms > self._meter():
             return None
         return before.beaten_ms + cluster_terms(before.lease_ms).promise_ms + before.lease_ms
@@ -200,7 +199,7 @@ class ServerMembership:
             await self._on_refused()
 
     async def _write(self) -> bool:
-        """Write our document again; false if it is not as we left it."""
+        """Write our document again; false if somebody else has changed it."""
         self._own_document.beat += 1
         if self._load is not None:
             self._load(self._own_document)
@@ -213,7 +212,8 @@ class ServerMembership:
         return True
 
     async def _on_refused(self) -> None:
-        """Somebody wrote our document. It may have been ourselves: a beat that was given up, and came through later."""
+        """Somebody wrote our document. It may have been this server: a heartbeat that was given up, and succeeded
+        later."""
         found = await self._store.get(SERVER_KIND, self.id)
         now = _decode(found.body) if found is not None else None
         if found is not None and now is not None and now.incarnation == self.incarnation and not now.ended:
@@ -233,7 +233,7 @@ class ServerMembership:
     async def _look(self) -> None:
         found = {document.id: document async for document in self._store.scan(SERVER_KIND)}
         now = self._meter()
-        # Who cannot beat itself accuses nobody: the store may take no writes from anybody just now.
+        # A server that cannot write its own heartbeat declares no other dead: the store may refuse writes of all.
         heard = self._observed_at and self.may_promise()
         watched_ms = min(now - self._observed_at, 2 * self.terms.beat_ms) if heard else 0
         self._observed_at = now
@@ -261,7 +261,8 @@ class ServerMembership:
             await self._store.write([Delete(SERVER_KIND, document.id, sight.version)])
 
     async def _close(self, sight: PeerState, now: int) -> None:
-        """Found dead. Whoever writes first has found it; a beat that comes in between proves the contrary."""
+        """The server was found dead. The first to write this has found it; a heartbeat that comes in between proves the
+        contrary."""
         closed = msgspec.structs.replace(sight.document, ended=True, silent_ms=max(1, now - sight.moved_at))
         [result] = await self._store.write([Put(SERVER_KIND, closed.id, _encode(closed), sight.version)])
         if isinstance(result, WriteDone):

@@ -1,5 +1,5 @@
-"""All servers on a store, and all pilots, as people are shown them. Whoever does not answer in time is left out:
-nothing is decided from this."""
+"""All servers on a store, and all pilots, for people. A server that does not answer in time is left out: nothing is
+decided from this."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ class ClusterOverview:
         self._meter = meter
 
     def servers(self, health: Health) -> list[ServerView]:
-        """This server first. What it has to do itself, it knows better than its last beat."""
+        """This server first, with its current load instead of that of its last heartbeat."""
         membership = self._membership
         own = membership.find(membership.id)
         assert own is not None, "a server knows itself"
@@ -43,7 +43,7 @@ class ClusterOverview:
         return views
 
     async def pilots(self, own: list[PilotView]) -> list[PilotView]:
-        """Each pilot once, as its front sees it, with what it runs for all servers."""
+        """Each pilot once, as the server that it is connected to sees it, with what it runs for all servers."""
         me, living = self._membership.id, self._membership.living()
         found = {me: own}
         if living:
@@ -65,7 +65,7 @@ class ClusterOverview:
 
 
 def _view(server: ServerDocument, beat_ms_ago: int, *, silent_ms: int, own: bool = False) -> ServerView:
-    if server.ended:  # what it had is another's by now
+    if server.ended:  # another server has its cases by now
         server = msgspec.structs.replace(server, cases=0, waiting=0, running=0, pilots=0)
     return ServerView(
         id=server.id,
@@ -84,7 +84,7 @@ def _view(server: ServerDocument, beat_ms_ago: int, *, silent_ms: int, own: bool
 
 
 def _merged(views: list[PilotView]) -> PilotView:
-    """Whoever heard it last knows best; what it runs, each home knows of its own."""
+    """The server that heard from it last knows best; what it runs, each home knows for its own jobs."""
     best = min(views, key=lambda view: view.seen_ms_ago if view.seen_ms_ago >= 0 else 1 << 60)
     running = sorted({job for view in views for job in view.running})
     return msgspec.structs.replace(best, running=running, free_slots=max(0, best.capacity.slots - len(running)))

@@ -1,7 +1,7 @@
-"""How far cases have come, for those who ask another server than their home: written down every few seconds.
+"""Writes the progress of cases every few seconds, for those who ask another server than their home.
 
-At home the counts of a case are in memory and exact. Elsewhere people see them as the case's document has them, and so,
-where other servers may be asked, the home writes them there from time to time, if they have changed."""
+At home the counts of a case are in memory and exact. Other servers show the counts in the case's document; so, where
+there may be other servers, the home writes them there from time to time, if they have changed."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Final
 
 from mendflow.core.model.ids import CaseId
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
@@ -30,9 +31,7 @@ class ProgressWriter:
         self._task = asyncio.create_task(self._run(), name="progress")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
 
     async def _run(self) -> None:
         while not self._ledger.broken:
@@ -40,7 +39,7 @@ class ProgressWriter:
             self.write()
 
     def write(self) -> None:
-        """Write the counts of the cases in which something has moved."""
+        """Write the counts of the cases that have changed."""
         moved = (live for live in self._live.values() if live.tally.moved and live.document.live)
         for live in list(islice(moved, CASES_AT_ONCE_MAX)):
             live.document.counts = live.tally.counts()

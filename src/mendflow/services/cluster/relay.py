@@ -1,12 +1,13 @@
-"""The front's part: a pilot's exchange goes round the servers that its attempts live on, and comes back as one answer.
+"""The relay: the server that a pilot is connected to, its front, forwards the pilot's exchange to the servers that its
+attempts belong to, and merges their answers.
 
-Every server that is asked hears of *all* that the pilot holds, under the pilot's own serial. So each can tell by itself
-what the pilot has lost and what it gave up, and a front that is wrong about where something lives does no harm: it asks
-the wrong server, hears that the attempt is strange there, and looks again. What is strange to everybody who could be
-asked gets no promise, and then the pilot's lease is not renewed at all: all its attempts have one end.
+Every server that is asked gets *all* attempts that the pilot holds, under the pilot's own serial. So each can tell by
+itself what the pilot has lost and what it gave up, and a front that is wrong about where a case lives does no harm: it
+asks the wrong server, learns that the attempt is unknown there, and looks again. For an attempt that no server knows
+there is no promise, and then the pilot's lease is not renewed at all: all its attempts have the same lease.
 
-Nothing here is kept on disk. What a front remembers of a pilot only makes things quicker: it asks those once more that
-may have given the pilot a job in an answer that was lost, so that they need not wait for the end of a lease."""
+Nothing here is stored on disk. What a front remembers of a pilot only makes things faster: it asks again those servers
+that may have granted the pilot a job in an answer that was lost, so that they need not wait for the end of a lease."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -18,6 +19,7 @@ from mendflow.core.model.errors import Unreachable
 from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
 from mendflow.core.model.jobs import Measurements
 from mendflow.core.model.sync import AttemptRef, AttemptReport, AttemptStatus, SyncAnswer, SyncRequest, servers_mark
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import Homes, Membership, Peers, PeerUnavailable, ServerDocument
 from mendflow.services.base.contracts import Clock
 from mendflow.services.cluster.remote_pilots import RemotePilots
@@ -38,9 +40,10 @@ def case_of(job: JobId) -> CaseId:
 
 
 class PilotPeerState:
-    """What a front remembers of a pilot's dealings with others. `owed`: who may have given it a job in the answer of
-    this serial, and has not heard since whether the pilot has read that. `unanswered`: attempts and reports that nobody
-    has answered for, and since when. `declined`: who had no more work for it, as of which sign of work."""
+    """What a front remembers of a pilot and other servers. `owed`: servers that may have granted it a job in the answer
+    of this serial, and do not know yet whether the pilot has read that answer. `unanswered`: attempts and reports that
+    no server has answered for, and since when. `declined`: servers that had no more work for it, as of which signal of
+    work."""
 
     __slots__ = ("declined", "owed", "unanswered")
 
@@ -55,7 +58,7 @@ class PilotPeerState:
 
 
 class Relay:
-    """Beside the exchange of a server that is not alone."""
+    """Used by the exchange of a server that shares its store."""
 
     def __init__(
         self,
@@ -69,9 +72,9 @@ class Relay:
         caches: CacheRegistry | None = None,
         remote_pilots: RemotePilots | None = None,
     ) -> None:
-        """`holds` tells whether what these very services promise still counts: a server may lose its cases, and be
-        there again under the same name, while an exchange is held. `caches` is what this server knows of its pilots'
-        caches, `remote_pilots` gets to know the pilots of the others."""
+        """`holds` says whether promises of these very services still count: a server may lose its cases, and register
+        again under the same name, while an exchange is held. `caches` is what this server knows of its pilots' caches,
+        `remote_pilots` records the pilots of the other servers."""
         self._holds = holds or membership.may_promise
         self.membership = membership
         self.homes = homes
@@ -96,14 +99,12 @@ class Relay:
     async def stop(self) -> None:
         if self._remote_pilots is not None:
             await self._remote_pilots.stop()
-        for task in self._background_asks:
-            task.cancel()
-        await asyncio.gather(*self._background_asks, return_exceptions=True)
+        await cancel_tasks(*self._background_asks)
 
-    # What the exchange asks
+    # Called by the exchange
 
     def check_promise(self) -> None:
-        """Raise if others may be taking this server's cases by now: then it can tell no pilot anything."""
+        """Raise if others may be taking over this server's cases by now: then it may not make promises to any pilot."""
         if not self._holds():
             raise Unreachable("this server has not been heard by the others for too long; ask another, or again later")
 
@@ -111,14 +112,14 @@ class Relay:
         return self.homes.mine(case_of(job))
 
     def pilot_arrived(self, pilot: PilotId, serial: int) -> None:
-        """A pilot that spoke to another server until now, or to none. Whoever had something for it learns where it is,
-        and what it has read."""
+        """A pilot that was connected to another server until now, or to none. Servers that had something for it learn
+        where it is, and what it has read."""
         living = self.membership.living()
         if living:
             self._peer_state.setdefault(pilot, PilotPeerState()).owed |= {server.id: serial for server in living}
 
     def nudged(self, server: str) -> None:
-        """Another server says that it has more jobs than slots."""
+        """Another server reports that it has more jobs than slots."""
         self.signals.on_nudge(server)
 
     def round(self, pilot: PilotRecord, request: SyncRequest, who: str, draft: AnswerBuilder) -> "RelayedRequest":
@@ -129,7 +130,7 @@ class Relay:
         self._caches_seen.pop(pilot, None)
 
     def cache_for(self, pilot: PilotRecord, request: SyncRequest, server: str) -> CacheUpdate | None:
-        """What a server that is asked for jobs does not know of the pilot's cache."""
+        """The part of the pilot's cache that a server which is asked for jobs does not know yet."""
         if self._caches is None:
             return None
         return self._caches.passed(pilot, request, self._caches_seen.get(pilot.id, {}).get(server, 0))
@@ -139,14 +140,14 @@ class Relay:
             self._caches_seen.setdefault(pilot, {})[server] = version
 
     def concerns_peers(self, pilot: PilotId, request: SyncRequest, draft: AnswerBuilder) -> bool:
-        """Whether others have a part in this request; mostly they have none."""
+        """Whether other servers have a part in this request; mostly they have none."""
         if draft.unclaimed or draft.foreign or request.leaving:
             return True
         peer_state = self._peer_state.get(pilot)
         return peer_state is not None and any(request.heard >= serial for serial in peer_state.owed.values())
 
     def servers_for(self, request: SyncRequest) -> list[str]:
-        """The addresses of all servers, if the pilot knows others."""
+        """The addresses of all servers, if the pilot knows different ones."""
         now = self.clock.now()
         if now - self._servers_at >= SERVERS_EVERY_MS:
             living, me = self.membership.living(), self.membership.find(self.membership.id)
@@ -155,7 +156,7 @@ class Relay:
         alone = len(self._servers) < 2 and not request.knows
         return [] if alone or request.knows == self._mark else self._servers
 
-    # What one round needs
+    # Used by one relayed request
 
     def of(self, pilot: PilotId) -> PilotPeerState:
         return self._peer_state.setdefault(pilot, PilotPeerState())
@@ -166,7 +167,7 @@ class Relay:
             self._peer_state.pop(pilot, None)
 
     async def ask(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer | None:
-        """Its answer; None if it gave none that counts."""
+        """The answer of the server; None if it gave none that counts."""
         now = self.clock.now()
         if self._away_until.get(server.id, 0) > now:
             return None
@@ -175,15 +176,15 @@ class Relay:
             async with asyncio.timeout(patience_ms / 1000):
                 answer = await self.peers.sync(server, request, who)
         except (PeerUnavailable, TimeoutError):
-            # Not every pilot's exchange should wait for the same silence.
+            # Not every pilot's exchange should wait for the same silent server.
             self._away_until[server.id] = self.clock.now() + patience_ms // 2
             return None
-        return answer if answer.lease_ms else None  # it has heard a newer request of this pilot
+        return answer if answer.lease_ms else None  # it has received a newer request of this pilot
 
     def ask_in_background(
         self, server: ServerDocument, request: SyncRequest, who: str, peer_state: PilotPeerState
     ) -> None:
-        """Tell a server what the pilot has read. It has nothing to say that the pilot waits for."""
+        """Tell a server what the pilot has read. Its answer holds nothing that the pilot waits for."""
 
         async def tell() -> None:
             if await self.ask(server, request, who) is not None:
@@ -195,13 +196,13 @@ class Relay:
 
 
 def settle(peer_state: PilotPeerState, server: str, request: SyncRequest) -> None:
-    """The server has heard this request: what the pilot had read by then, it knows."""
+    """The server has received this request: it knows now what the pilot had read."""
     if request.heard >= peer_state.owed.get(server, 0):
         peer_state.owed.pop(server, None)
 
 
 class RelayedRequest:
-    """One request of a pilot on its way round. Each server is asked at most once under its serial."""
+    """One request of a pilot while it is relayed. Each server is asked at most once under its serial."""
 
     def __init__(self, relay: Relay, pilot: PilotRecord, request: SyncRequest, who: str, draft: AnswerBuilder) -> None:
         self._relay = relay
@@ -214,7 +215,7 @@ class RelayedRequest:
         self.unowned_reports: list[AttemptReport] = []  # reports about jobs of cases that are over
 
     async def go(self) -> None:
-        """Ask whoever has a part in the request."""
+        """Ask all servers that have a part in the request."""
         draft, request = self._draft, self._request
         draft.has_remote |= bool(draft.unclaimed)
         peer_state = self._peer_state
@@ -232,8 +233,8 @@ class RelayedRequest:
             self._relay.tidy(self._pilot.id, peer_state)
 
     async def fetch(self, want: int) -> bool:
-        """Ask a server for jobs that has too many of them. True: there is one, but it can only be asked under the
-        pilot's next serial, so the pilot is to be answered now."""
+        """Ask a server for jobs that has too many of them. True: it has one, but can only be asked under the pilot's
+        next serial, so the pilot is to be answered now."""
         server = self._relay.signals.best_donor(self._peer_state.declined)
         if server is None:
             return False
@@ -245,7 +246,8 @@ class RelayedRequest:
     # Whom to ask
 
     async def _homes(self, afresh: bool) -> dict[JobId, str]:
-        """Where everything lives that is not ours. What nobody answered for the last time is looked for again."""
+        """Where all attempts live that are not ours. The homes of those that nobody answered for the last time are
+        looked up again."""
         relay, before = self._relay, self._peer_state.unanswered
         refs = [*self._draft.unclaimed, *map(_ref, self._draft.foreign)]
         known: dict[CaseId, str] = {}
@@ -256,8 +258,8 @@ class RelayedRequest:
         return {ref.job: known[case_of(ref.job)] for ref in refs}
 
     def _settle_unowned(self, homes: dict[JobId, str]) -> None:
-        """A case without a home is over: what runs of it is in nobody's interest, and what is reported of it stands in
-        the job's document, for whoever looks."""
+        """A case without a home is over: its attempts are lost, and the job's document says whether a report was
+        accepted."""
         draft = self._draft
         draft.lost += [ref for ref in draft.unclaimed if not homes[ref.job]]
         draft.unclaimed = [ref for ref in draft.unclaimed if homes[ref.job]]
@@ -288,7 +290,7 @@ class RelayedRequest:
         )
 
     def _acknowledge_owed(self) -> None:
-        """Let others know what the pilot has read; not the one that may be asked for jobs in a moment."""
+        """Tell other servers what the pilot has read; except the one that may be asked for jobs in a moment."""
         request, best_donor = self._request, self._donor()
         for id, serial in list(self._peer_state.owed.items()):
             server = self._relay.membership.find(id)
@@ -326,8 +328,8 @@ class RelayedRequest:
     def _request_for(
         self, request: SyncRequest, reports: list[AttemptReport], want: int, its: Iterable[JobId]
     ) -> SyncRequest:
-        """The request as another server gets it. It names everything: what it does not name, its home takes for given
-        up. A report that is for another server is named as an attempt that goes on."""
+        """The request as another server gets it. It names every attempt: an attempt that is not named counts as given
+        up. A report for another server is named as a running attempt."""
         its, told = set(its), {(report.job, report.fence) for report in reports}
         running = [
             beat if beat.job in its else AttemptStatus(beat.job, beat.fence, beat.state, _NOTHING)
@@ -343,7 +345,7 @@ class RelayedRequest:
         )
 
     def _count_unanswered_servers(self) -> None:
-        """A home that is away for long costs the pilot that home's attempts, before it costs it all the others."""
+        """A home that does not answer for long costs the pilot that home's attempts, before it costs it all others."""
         now, draft, before = self._relay.clock.now(), self._draft, self._peer_state.unanswered
         late = now - self._relay.lease_ms * 3 // 5
         since = {ref: before.get(ref, now) for ref in draft.unclaimed}

@@ -1,12 +1,13 @@
-"""What a server knows of pilots that speak to others: enough to say whether anybody could take a job.
+"""What a server knows of pilots that are connected to other servers: enough to say whether any pilot could take a job.
 
-Every few seconds each server asks the others which pilots they have. So a job waits, and is not given up, when the only
-pilot that is large enough speaks to another server; and rules see all that there is, whichever server asks them. And
-pilots find the caches of their neighbours, whichever servers those speak to."""
+Every few seconds each server asks the others for their pilots. So a job waits, and does not fail, when the only pilot
+that is large enough is connected to another server; rules see the same capacity, whichever server asks them; and pilots
+find the caches of their neighbours, whichever servers those are connected to."""
 
 import asyncio
 
 from mendflow.core.model.views import PilotView
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import Membership, Peers, PeerUnavailable, ServerDocument
 from mendflow.services.base.contracts import Clock
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
@@ -27,9 +28,7 @@ class RemotePilots:
         self._task = asyncio.create_task(self._run(), name="acquaintance")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
 
     async def _run(self) -> None:
         while True:
@@ -37,7 +36,7 @@ class RemotePilots:
             await self._clock.sleep(self._refresh_ms)
 
     async def ask(self, server: ServerDocument) -> None:
-        """Get to know the pilots that speak to this server."""
+        """Learn the pilots that are connected to this server."""
         try:
             async with asyncio.timeout(self._refresh_ms / 1000):
                 views = await self._peers.pilots(server)
@@ -53,7 +52,7 @@ class RemotePilots:
                 self._meta.caches.neighbourhood.meet(card)
 
     def _note_pilot(self, view: PilotView, server: str) -> None:
-        """Unless we have heard of it ourselves more lately than they have."""
+        """Record the pilot, unless we have heard from it more recently ourselves."""
         meta, seen_at = self._meta, self._clock.now() - view.seen_ms_ago
         known = meta.pilots.get(view.id)
         if known is None or known.seen_at < seen_at:
@@ -62,7 +61,7 @@ class RemotePilots:
             self._count_idle(view)
 
     def _count_idle(self, view: PilotView) -> None:
-        """A pilot that has nothing to do elsewhere may have the data of jobs that live here."""
+        """An idle pilot of another server may have the data of jobs that live here."""
         meta, now = self._meta, self._clock.now()
         if not view.free_slots:
             meta.queue.mark_busy(view.id)

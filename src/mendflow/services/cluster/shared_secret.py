@@ -1,7 +1,7 @@
-"""What all servers on a store know and nobody else: the first server makes it up, and it lies in the store.
+"""The secret that all servers on a store share: the first server makes it, and it is in the store.
 
-From it come the words by which servers know each other, and the token of the pilots that servers start themselves,
-which so is good at every server. Whoever can read the store could change every case in it anyway."""
+From it come the token by which servers recognise each other, and the token of the pilots that servers start themselves,
+which so is valid at every server. Whoever can read the store could change every case in it anyway."""
 
 import hashlib
 import hmac
@@ -24,7 +24,7 @@ _decode = msgspec.json.Decoder(SecretDocument).decode
 
 
 async def shared_secret(store: Store) -> str:
-    """The secret of the store; made by whoever is first."""
+    """The secret of the store; created by the first server that asks."""
     for _ in range(2):
         found = await store.get(SECRET_KIND, _ID)
         if found is not None:
@@ -35,5 +35,5 @@ async def shared_secret(store: Store) -> str:
 
 
 def derived(secret: str, purpose: str) -> str:
-    """A token for one purpose; none can be made from another."""
+    """A token for one purpose; none can be computed from another."""
     return hmac.new(secret.encode(), purpose.encode(), hashlib.sha256).hexdigest()

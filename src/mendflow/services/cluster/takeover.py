@@ -1,9 +1,9 @@
-"""Taking the cases of servers that have ended: home by home, each by one compare-and-set.
+"""Takes over the cases of servers that have ended: home by home, each by one compare-and-set.
 
-Several servers do so at once. Each goes through the homes in an order of its own, so that they seldom meet; where they
-do, one wins, and the other passes on. What is won is taken up wholly, or everything here is read again: a tree that is
-ours on disk and not in memory would be nobody's. From time to time all homes are looked at: one that was left behind by
-somebody who woke up after his end, and had time for a last write, is found then."""
+Several servers do so at once. Each goes through the homes in an order of its own, so that they seldom compete; where
+they do, one wins, and the other goes on. A tree that was won is loaded completely, or this server rebuilds its
+services: a tree that is ours on disk and not in memory would run nowhere. From time to time all homes are checked, to
+find those that a paused server left when it woke up and made one last write."""
 
 import asyncio
 import hashlib
@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import HOME_KIND, HomeDocument
 from mendflow.services.base.homes import CaseTree, HomeRegistry
@@ -58,9 +59,7 @@ class Takeover:
         self._task = asyncio.create_task(self._run(), name="take-over")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
 
     async def _run(self) -> None:
         news = self._membership.news
@@ -73,7 +72,7 @@ class Takeover:
                 log.warning("could not check the cases of other servers: %s", error.message)
 
     async def look(self) -> None:
-        """Take what is left of servers that have ended."""
+        """Take over what is left of servers that have ended."""
         ended = {id: sight for id, sight in self._membership.peer_states.items() if sight.document.ended}
         due = self._meter() - self._full_scan_at >= FULL_SCAN_TERMS * self._membership.terms.takeover_ms
         if not self._membership.may_promise() or not (due or any(not sight.homeless for sight in ended.values())):
@@ -84,7 +83,7 @@ class Takeover:
         homes = {document.id: _decode(document.body) for document in found}
         left = [document for document in found if self._is_abandoned(homes[document.id], ended, due=due)]
         if left:
-            await self._read_shared()  # what they may have changed last, and had no time to tell
+            await self._read_shared()  # read the shared documents that they may have changed without announcing it
         left.sort(key=lambda document: hashlib.sha256(f"{self._membership.id} {document.id}".encode()).digest())
         await asyncio.gather(*(self._take(document, ended.get(homes[document.id].server)) for document in left))
         servers = {home.server for home in homes.values()}
@@ -92,8 +91,8 @@ class Takeover:
             sight.homeless = id not in servers
 
     def _is_abandoned(self, home: HomeDocument, ended: dict[str, PeerState], *, due: bool) -> bool:
-        """Whether nobody goes on with it. What a server began that was started again is its own, though the one before
-        has ended."""
+        """Whether no server continues it. What an earlier incarnation of a restarted server began belongs to that
+        server."""
         if self._homes.knows(home.root):
             return False
         if (sight := ended.get(home.server)) is not None:
@@ -113,7 +112,7 @@ class Takeover:
             await self._take_up([tree])
         except asyncio.CancelledError:
             raise
-        except Exception as error:  # whatever it is: what is ours on disk is in memory, or everything is read again
+        except Exception as error:  # whatever it is: what is ours on disk is in memory, or everything is loaded again
             if not isinstance(error, StoreUnavailable):
                 log.exception("the cases of %s could not be taken over; trying again", tree.root)
             self._ledger.give_up(f"the cases of {tree.root} could not be taken up: {error}")

@@ -1,7 +1,7 @@
-"""Which servers have more jobs than slots, and how they say so.
+"""Which servers have more jobs than slots, and how they announce it.
 
-A server whose queue does not get empty nudges the others; each beat says the same, for whom a nudge did not reach. A
-sign is only a reason to ask: whoever asks in vain does not ask again before there is a new one."""
+A server whose queue does not get empty nudges the others; each heartbeat says the same, in case a nudge was lost. A
+signal is only a reason to ask: a server that asked in vain does not ask again before there is a new signal."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from mendflow.core.model.ids import Instant, PilotId
 from mendflow.core.scheduling.queue import JobQueue
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import Membership, Peers, ServerDocument
 from mendflow.services.base.contracts import Clock
 from mendflow.services.scheduling.pilot_records import PilotRecord
@@ -24,7 +25,7 @@ class WorkSignal(NamedTuple):
 
 
 class WorkSignals:
-    """What others have said of their work."""
+    """What other servers have announced of their work."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
@@ -36,11 +37,12 @@ class WorkSignals:
         self._nudges[server] = WorkSignal(found.beat if found else 0, before.nudges + 1)
 
     def of(self, server: ServerDocument) -> WorkSignal:
-        """The newest sign of this server's work."""
+        """The newest signal of this server."""
         return WorkSignal(server.beat, self._nudges.get(server.id, WorkSignal(0, 0)).nudges)
 
     def best_donor(self, declined: dict[str, WorkSignal]) -> ServerDocument | None:
-        """The server to ask for jobs: of those with a sign that was not followed in vain, the one with most of them."""
+        """The server to ask for jobs: of those with a signal that was not followed in vain, the one with the most
+        jobs."""
         able = [
             server
             for server in self._membership.living()
@@ -54,7 +56,7 @@ class WorkSignals:
 
 
 class Nudges:
-    """What this server says to others: of its own work, and that it has something to say to their pilots."""
+    """What this server announces to others: its own work, and that it has something for their pilots."""
 
     def __init__(self, membership: Membership, peers: Peers, queue: JobQueue, clock: Clock) -> None:
         self._membership = membership
@@ -67,18 +69,16 @@ class Nudges:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_tasks(*self._tasks)
 
     def summon(self, pilot: PilotRecord) -> None:
-        """There is an order for a pilot whose held request lies at another server."""
+        """There is an order for a pilot whose held request is at another server."""
         if not self._summoned_pilots:
             asyncio.get_running_loop().call_soon(self._summon_all)
         self._summoned_pilots.setdefault(pilot.front, set()).add(pilot.id)
 
     def work_waits(self) -> None:
-        """Something was put into the queue."""
+        """A job was put into the queue."""
         if not self._announcing and self._membership.living():
             self._announcing = True
             self._run_in_background(self._announce_work())

@@ -1,1 +1,1 @@
-"""Logical files and where they are stored; data sets, and watched folders that fill them."""
+"""Logical files and where they are stored; data sets, and the watched folders that fill them."""

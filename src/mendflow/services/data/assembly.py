@@ -1,7 +1,7 @@
-"""What starts cases because of data, put together: data sets, what looks after them, and watched folders.
+"""Puts together the services that start cases because of data: data sets, their controller, and watched folders.
 
-The catalogue tells it of new files and the flow manager of ends, both through the hub; cases are started in the same
-way as those that people start."""
+The catalogue publishes new files and the flow manager publishes ends of cases, both through the hub; cases are started
+in the same way as those that people start."""
 
 from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.hub import Hub

@@ -1,1 +1,1 @@
-"""Partners of flows in BPEL: messages in, calls out, style sheets, and the ports of this server."""
+"""Partners of flows in BPEL: incoming messages, outgoing calls, style sheets, and the ports of this server."""

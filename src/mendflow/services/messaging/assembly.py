@@ -1,4 +1,4 @@
-"""The ports of a server, put together: each does what it is asked as a case of its own, and tells who wants to hear."""
+"""Puts together the ports of a server: each runs what it is asked for as a case of its own, and sends callbacks."""
 
 import random
 from collections.abc import Callable, Collection, Iterable
@@ -30,7 +30,7 @@ from mendflow.stores.contract import Store
 
 
 class PortServices(CaseStartContext, Protocol):
-    """The services that ports make use of."""
+    """The services that ports use."""
 
     notices: Notices
     counts: ServerMetrics
@@ -38,7 +38,7 @@ class PortServices(CaseStartContext, Protocol):
 
 
 class PortEnvironment(Protocol):
-    """What they stand on. `read_job` makes the flow of a job description."""
+    """The server's parts that ports are built from. `read_job` makes the flow of a job description."""
 
     store: Store
     clock: Clock
@@ -51,8 +51,8 @@ class PortEnvironment(Protocol):
 
 
 class MessagingServices:
-    """`by_name` are the ports by their names, `message_router` is where messages for flows come in, `partners` calls
-    those whom flows call, and `transforms` runs their style sheets."""
+    """`by_name` are the ports by their names, `message_router` takes the messages for flows, `partners` calls the
+    partners of flows, and `transforms` runs their style sheets."""
 
     def __init__(self, runtime: PortServices, ground: PortEnvironment, finished: Finished) -> None:
         self.message_router = MessageRouter(
@@ -98,12 +98,12 @@ class MessagingServices:
         hub.subscribe(CaseEnded, lambda end: self._case_ended(end.document))
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Before the cases of these trees are taken up."""
+        """Before the cases of these trees are loaded."""
         await self.callbacks.load(roots)
         await self.message_router.load(roots)
 
     async def resume(self, roots: Collection[CaseId], cases: Iterable[LiveCase]) -> None:
-        """After the cases of these trees were taken up."""
+        """After the cases of these trees were loaded."""
         await self.message_router.resume(roots, cases)
         await self.callbacks.resume(roots)
 

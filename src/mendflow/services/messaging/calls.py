@@ -1,8 +1,8 @@
-"""Calling partners: what an invoke sends goes out as SOAP, and what comes back finishes it.
+"""Calls of partners: what an invoke sends goes out as SOAP, and the answer finishes the invoke.
 
-Nothing is sent before what it follows from is on disk. A crash between a call and its answer sends it again: each call
-carries an id that is the same then, so a partner can know it. What a partner answers is told to the case as any end of
-an item is, so rules hear of a failure before the flow does."""
+Nothing is sent before what it follows from is on disk. After a crash between a call and its answer the call is sent
+again with the same id, so a partner can recognise it. The answer is reported to the case like any other end of an item,
+so rules are asked about a failure before the flow is told."""
 
 import asyncio
 import logging
@@ -42,7 +42,8 @@ Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 
 
 class PartnerCaller:
-    """`ports` are those of this server, by name. `url` says where it is reached; `mail` takes messages for flows."""
+    """`ports` are those of this server, by name. `url` is the address of this server; `mail` takes messages for
+    flows."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class PartnerCaller:
         self.running = CaseTasks()
 
     def call(self, live: LiveCase, order: CallPartner) -> None:
-        """Begin a call; its end is told when it comes."""
+        """Begin a call; its end is reported later."""
         self.running.begin(live.id, self._run_call(live, order))
 
     async def _run_call(self, live: LiveCase, order: CallPartner) -> None:
@@ -73,10 +74,10 @@ class PartnerCaller:
             await self._ledger.settled()
             outcome = await self._outcome(live, order)
         except StoreUnavailable:
-            return  # whoever builds the services anew gives the order again
+            return  # the order is repeated after the services were rebuilt
         except CallFailed as failed:
             outcome = Outcome(fault=failed.fault)
-        except Exception:  # a call that breaks us must not take the others along, and the story goes to the log
+        except Exception:  # an error in one call must not affect the others; the traceback goes to the log
             log.exception("the call of %s by %s/%s failed", order.partner, live.id, order.serial)
             fault = Fault(name=REFUSED, category=Category.REFUSED, message="the call broke here; the log tells why")
             outcome = Outcome(fault=fault)
@@ -128,7 +129,7 @@ class PartnerCaller:
     async def _call_port(
         self, address: str, said: messages.BoundOperation, live: LiveCase, order: CallPartner
     ) -> Outcome:
-        """Ask a port of this server, with no line in between."""
+        """Call a port of this server in process."""
         port, world = self._ports.get(address.removeprefix(IN_PROCESS)), live.flow.xml
         assert world is not None
         if port is None:
@@ -146,19 +147,20 @@ class PartnerCaller:
 
 
 def _is_assigned(live: LiveCase, address: str) -> bool:
-    """Whether an address came by a message. All that the proxy calls did."""
+    """Whether an address came in a message. All addresses that the proxy calls did."""
     assert live.flow.xml is not None
     return live.flow.name == CALL_FLOW or all(port.address != address for port in live.flow.xml.ports)
 
 
 def _message_id(live: LiveCase, serial: int) -> str:
-    """What a call is known by. One that got no answer has the same when it is made again: the partner may have taken
-    it. Other servers may have cases of the same name, and so had this one before its store was made anew."""
+    """The id of a call. A call without an answer has the same id when it is repeated, because the partner may have
+    accepted it. Other servers may have cases of the same name, and so may this one have had before its store was
+    created anew."""
     return header(OURS, MESSAGE_ID, f"urn:mendflow:{live.id}/{serial}/{live.document.started_at}")
 
 
 def _with_partner(outcome: Outcome, order: CallPartner) -> Outcome:
-    """Whom a call could not reach, for rules to ask."""
+    """The fault with the partner that could not be reached, so that rules can ask for it."""
     fault = outcome.fault
     if fault is None or fault.data is not None or not fault.infrastructure:
         return outcome
@@ -167,7 +169,7 @@ def _with_partner(outcome: Outcome, order: CallPartner) -> Outcome:
 
 
 def _outcome_word(outcome: Outcome) -> str:
-    """How a call ended, for those who count."""
+    """How a call ended, for the metrics."""
     if outcome.fault is None:
         return "answered"
     return "fault" if outcome.fault.category is Category.FLOW else outcome.fault.name
@@ -176,8 +178,8 @@ def _outcome_word(outcome: Outcome) -> str:
 def _read_answer(
     world: XmlDefinitions, said: messages.BoundOperation, address: str, answer: PartnerResponse
 ) -> Outcome:
-    """What an answer means. Only an envelope can tell of a fault of the partner's own; any other bad status is of
-    whoever stands in between."""
+    """Decode an answer. Only an envelope can contain a fault of the partner itself; any other bad status comes from
+    something in between."""
     if answer.status in _SUCCESS_STATUSES and not said.operation.output:
         return Outcome()
     try:

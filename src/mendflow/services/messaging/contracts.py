@@ -1,5 +1,5 @@
-"""Who carries calls to partners, and who answers those that come: services know no HTTP, and wiring gives them somebody
-who does."""
+"""Contracts for calls to partners and for incoming requests: services know no HTTP, and wiring.py gives them
+implementations."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
@@ -20,7 +20,7 @@ class PartnerResponse(NamedTuple):
 
 
 class CallFailed(Exception):
-    """No answer came, or none that can be one; the fault says why."""
+    """No valid answer came; the fault says why."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -29,8 +29,8 @@ class CallFailed(Exception):
 
 class PartnerClient(Protocol):
     async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> PartnerResponse:
-        """Send an envelope and wait for what comes back. Raises CallFailed. An `assigned` address came by a message
-        and was not written by whoever deployed the flow: nobody is to reach by it what he could not reach himself."""
+        """Send an envelope and wait for the answer. Raises CallFailed. An `assigned` address came in a message and was
+        not written by the author of the flow: it must not be used to reach hosts that only the server can reach."""
         ...
 
 
@@ -44,7 +44,7 @@ NO_PARTNER_CLIENT = NoPartnerClient()
 
 
 class CaseAccess(NamedTuple):
-    """What somebody may do with cases that are not his own: look at them, and end them."""
+    """What a caller may do with cases of others: look at them, and cancel them."""
 
     can_view: bool = False
     can_end: bool = False
@@ -54,37 +54,37 @@ OWN_ONLY = CaseAccess()
 
 
 class ServerPort(Protocol):
-    """A port of the server itself, which speaks in elements: one comes in, and one goes out, or None where nothing is
-    answered. Raises PortFault."""
+    """A port of the server itself, which exchanges XML elements: one comes in, and one goes out, or None where there is
+    no answer. Raises PortFault."""
 
     async def handle_request(
         self, text: str, *, who: str, message_id: str = "", reach: CaseAccess = OWN_ONLY
     ) -> str | None:
-        """By somebody over a line. The same `message_id` is the same request. `reach` is what the API would let him do
-        with the cases of others."""
+        """A request over the network. The same `message_id` is the same request. `reach` is what the API would let the
+        caller do with the cases of others."""
         ...
 
     async def handle_call(self, text: str, live: LiveCase, order: CallPartner) -> str | None:
-        """By a case of this server. The same order is the same request."""
+        """A request of a case of this server. The same order is the same request."""
         ...
 
 
 class MessageInbox(Protocol):
-    """Takes messages for flows, and tells what answers them."""
+    """Takes messages for flows, and returns their answers."""
 
     async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> PostReceipt: ...
     async def answer(self, id: str) -> MessageReply: ...
 
 
 class SoapGateway(Protocol):
-    """What those who come with SOAP ask of a server."""
+    """What SOAP clients ask of a server."""
 
     async def endpoint(self, flow: str) -> Endpoint:
-        """What a deployed flow offers. Raises NotFound."""
+        """The endpoint of a deployed flow. Raises NotFound."""
         ...
 
     def earlier_endpoints(self, flow: str) -> list[Endpoint]:
-        """What earlier versions of it offered, of which there are cases that run."""
+        """The endpoints of earlier versions that have running cases."""
         ...
 
     async def post(
@@ -93,5 +93,5 @@ class SoapGateway(Protocol):
     async def answer(self, flow: str, id: str) -> MessageReply: ...
     def port(self, name: str) -> ServerPort | None: ...
     def port_wsdl(self, name: str) -> str:
-        """The WSDL of a port, as it ships."""
+        """The WSDL of a port, as shipped."""
         ...

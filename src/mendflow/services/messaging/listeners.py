@@ -1,8 +1,8 @@
-"""Which live cases may take a message, found without asking all of them.
+"""An index of the live cases that may take a message, so that not all of them have to be asked.
 
-A case that follows a conversation takes messages with certain values of certain properties, and no others. So cases are
-kept by these values, and a message's own say where to look. What is found may have stopped listening since, and is
-asked; what is not found would not take the message."""
+A case in a conversation takes only messages with certain values of certain properties. So cases are indexed by these
+values, and a message's own values say where to look. A case that is found may have stopped listening since, and is
+asked; a case that is not found would not take the message."""
 
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ class Channel(NamedTuple):
 
 
 class _Listeners:
-    """Those of one channel, by what they listen for."""
+    """The listeners of one channel, by the values that they listen for."""
 
     def __init__(self, world: XmlDefinitions, message_type: str) -> None:
         self.world = world
@@ -63,10 +63,10 @@ class ListenerIndex:
     def __init__(self) -> None:
         self._channels: dict[tuple[str, str], dict[Channel, _Listeners]] = {}
         self._cases: dict[CaseId, dict[Channel, list[_Key]]] = {}
-        self._property_values: dict[str, dict[tuple[str, tuple[str, ...]], bytes | None]] = {}  # by messages that wait
+        self._property_values: dict[str, dict[tuple[str, tuple[str, ...]], bytes | None]] = {}  # by message that waits
 
     def update(self, live: LiveCase, name: str) -> None:
-        """Somebody in the case listens on the channel, or for others than before."""
+        """An activity of the case listens on the channel, or for other values than before."""
         channel = Channel(live.document.flow, live.document.digest, name)
         self._drop(live.id, channel)
         kind = listened_type(live.case, name)
@@ -98,7 +98,8 @@ class ListenerIndex:
         self._cases.pop(case, None)
 
     def may_take(self, live: LiveCase, name: str, mail: str, message: Value) -> bool:
-        """Whether a case may take a message that waits. What the message says is looked up once, however many ask."""
+        """Whether a case may take a message that waits. The message's values are computed once, however many cases
+        ask."""
         keys = self._cases.get(live.id, {}).get(Channel(live.document.flow, live.document.digest, name), ())
         if not keys or ANY_MESSAGE in keys or live.flow.xml is None:
             return bool(keys)
@@ -113,7 +114,7 @@ class ListenerIndex:
         return False
 
     def drop_message(self, mail: str) -> None:
-        """A message waits no more."""
+        """A message no longer waits."""
         self._property_values.pop(mail, None)
 
     def has_listener(self, flow: str, name: str) -> bool:

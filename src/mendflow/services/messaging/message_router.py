@@ -1,9 +1,9 @@
-"""Messages from outside for flows in BPEL, each taken to the one case that it is meant for, or kept until there is one.
+"""Routes messages for flows in BPEL: each to the one case that it is meant for, or it waits until there is one.
 
-Of the live cases of a flow the oldest that waits for exactly this message gets it; else, where such messages begin
+Of the live cases of a flow the oldest that waits for exactly this message gets it; else, where such messages start
 cases, a new one does; else the oldest that waits for any such message; else it waits, and is tried again whenever a
-case of the flow begins to listen. Between the choice of a case and the case's hearing of it nothing else happens, so a
-message is never given to somebody who has stopped listening."""
+case of the flow begins to listen. Choosing the case and delivering the message is one step, so a message is never given
+to a case that has stopped listening."""
 
 import asyncio
 from collections.abc import Collection, Iterable
@@ -75,20 +75,20 @@ class MessageRouter:
         self._waiters: dict[str, list[asyncio.Future[MessageReply]]] = {}
 
     async def stop(self) -> None:
-        """Whoever waits for an answer asks the next generation for it."""
+        """Those who wait for an answer ask the next runtime for it."""
         await self._background.stop()
         for waiting in self._waiters.values():
             for each in waiting:
                 if not each.done():
                     each.set_exception(StoreUnavailable("everything is being read again; ask for the answer once more"))
 
-    # What comes in
+    # Incoming messages
 
     async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> PostReceipt:
-        """Take a message for a flow; it is on disk when this returns. Of one who sends, the same id is the same
-        message. Raises NotFound if the flow, or the channel, is not there; Elsewhere if its cases live on another
-        server; Conflict if the id was another message's; another RequestError if the message is none that the flow
-        takes; TemporarilyUnavailable if too many wait already."""
+        """Take a message for a flow; it is on disk when this returns. From one sender, the same id is the same message.
+        Raises NotFound if the flow, or the channel, does not exist; WrongServer if its cases live on another server;
+        Conflict if the id was used for another message; another RequestError if the flow does not accept the message;
+        TemporarilyUnavailable if too many wait already."""
         await self._flows.look_again(flow)
         newest = self._flows.newest(flow)
         plan, name = self._plan(newest), message_key(flow, who, id)
@@ -116,8 +116,8 @@ class MessageRouter:
         return PostReceipt(id=name, repeated=repeated)
 
     def _demand_room(self, mail: MessageDocument, newest: FlowDocument) -> None:
-        """Refuse a message that nobody wants yet where too many wait already. Those that have waited for very long give
-        way then."""
+        """Refuse a message that no case listens for where too many wait already. Messages that have waited for very
+        long are dropped first."""
         waiting = self._messages.waiting(mail.flow, mail.channel)
         if len(waiting) < WAITING_MAX or mail.channel in self._plan(newest).begins:
             return
@@ -132,7 +132,8 @@ class MessageRouter:
             raise TemporarilyUnavailable(f"{WAITING_MAX} {words}")
 
     def _demand_channel(self, plan: Plan, message: Deliver) -> None:
-        """Refuse what the flow does not take; what only cases of an earlier version hear is for them to judge."""
+        """Refuse a channel that the flow does not have; a channel of an earlier version is left to the cases of that
+        version."""
         flow, channel = plan.flow.name, message.channel
         if channel in plan.channels:
             demand_message(plan, message)
@@ -141,8 +142,8 @@ class MessageRouter:
             raise NotFound(f"flow {flow} takes no messages on {channel}; it has {known}")
 
     async def answer(self, id: str) -> MessageReply:
-        """What answers a request, by the id of what was posted; waits for it as long as it takes. Raises
-        StoreUnavailable if everything is read again meanwhile: ask once more."""
+        """The answer to a request, by the id of its receipt; waits for it as long as it takes. Raises StoreUnavailable
+        if the services are rebuilt meanwhile: ask once more."""
         if id in self._messages.open:
             future: asyncio.Future[MessageReply] = asyncio.get_running_loop().create_future()
             waiting = self._waiters.setdefault(id, [])
@@ -206,21 +207,21 @@ class MessageRouter:
             self._close(mail, MessageReply(case=mail.case))
 
     def _refuse(self, mail: MessageDocument, mistake: RequestError) -> None:
-        """The flow, or the version of it that a case has, does not take such a message after all."""
+        """The flow, or the version of it that a case has, does not accept such a message after all."""
         if isinstance(mistake, StoreUnavailable):
             raise mistake
         fault = Fault(name=REFUSED, category=Category.REFUSED, message=mistake.message)
         self._close(mail, MessageReply(fault=fault, case=mail.case))
 
     def case_listens(self, live: LiveCase, channel: str) -> None:
-        """Somebody in a case begins to listen."""
+        """An activity of a case begins to listen."""
         flow = live.document.flow
         self._listeners.update(live, channel)
         if self._messages.waiting(flow, channel):
             self._background.start(self._offer(live, channel))
 
     async def _offer(self, live: LiveCase, channel: str) -> None:
-        """Let a case take what waits for somebody like it, in the order in which it came."""
+        """Offer a case the waiting messages, in the order in which they came."""
         for mail in self._messages.waiting(live.document.flow, channel):
             if live.case.over or live.id not in self._manager.live:
                 return
@@ -229,10 +230,10 @@ class MessageRouter:
                 with self._ledger.atomic():
                     await self._assign(mail, live.id)
 
-    # What goes out
+    # Replies
 
     def take_reply(self, live: LiveCase, order: SendReply) -> bool:
-        """A case answers a message; whether that came in here. Told twice, it counts once."""
+        """A case answers a message; whether the message came in here. Reported twice, it counts once."""
         mail = self._messages.open.get(order.message)
         if mail is None:
             return self._messages.knows(order.message)
@@ -246,14 +247,14 @@ class MessageRouter:
         return True
 
     def case_ended(self, document: CaseDocument) -> None:
-        """A case is over: messages that nobody in it has heard go elsewhere, and those that it has not answered have
-        its end for an answer."""
+        """A case is over: messages that it has not received go elsewhere, and requests that it has not answered get its
+        end as an answer."""
         live = self._manager.live.get(document.id)
         unheard = frozenset(live.case.undelivered if live is not None else ())
         exited = live is not None and live.case.exited
         self._listeners.forget(document.id)
         for mail in self._messages.of_case(document.id):
-            if mail.id in unheard and not mail.begins:  # else it would begin one case after the other
+            if mail.id in unheard and not mail.begins:  # otherwise it would start one case after the other
                 self._messages.assign(mail, CaseId(""))
                 self._background.start(self._reroute(mail))
             else:
@@ -276,7 +277,7 @@ class MessageRouter:
     # Endpoints
 
     async def _claim_endpoint(self, flow: str) -> None:
-        """See to it that the flow's messages are at home here."""
+        """Make this server the home of the flow's messages."""
         root = endpoint_of(flow)
         async with self._endpoint_locks.setdefault(root, asyncio.Lock()):
             await self._homes.wait_until_loaded(root)
@@ -289,13 +290,13 @@ class MessageRouter:
             await self._messages.open_endpoint(root, flow)
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Before the cases of these trees go on: read what came for them."""
+        """Before the cases of these trees continue: load their messages."""
         for root in roots:
             if await self._messages.load(root):
                 self._homes.hold(root, ENDPOINT)
 
     async def resume(self, roots: Collection[CaseId], cases: Iterable[LiveCase]) -> None:
-        """After these trees were taken up: do what a crash came in between of."""
+        """After these trees were loaded: complete what a crash interrupted."""
         for live in cases:
             for channel in live.case.listeners if live.flow.xml is not None else ():
                 self._listeners.update(live, channel)
@@ -323,7 +324,7 @@ class MessageRouter:
 
 
 def _end_reply(document: CaseDocument, *, exited: bool) -> MessageReply:
-    """What answers a request whose case ended without a reply."""
+    """The answer to a request whose case ended without a reply."""
     if document.status == "failed" and document.fault is not None:
         return MessageReply(fault=document.fault, case=document.id)
     return MessageReply(

@@ -1,9 +1,9 @@
-"""Messages for flows, as documents: what came, which case it went to, and what was answered.
+"""Messages for flows, as documents: what came, which case it was given to, and what was answered.
 
-A message is written down before anybody is told that it came, and which case it goes to before that case hears of it.
-What answers it is a document of its own, which comes after what it follows from in the case's journal. So a crash
-between any two steps leaves documents that say what is still to be done, and doing it again does no harm. What is
-answered is kept for a while, for whoever asks twice."""
+A message is written before its sender is answered, and its case is written before the case receives it. The answer is a
+document of its own, written after the journal entry that it follows from. So a crash between any two steps leaves
+documents that say what is still to be done, and doing it again does no harm. An answer is kept for a while, for senders
+that ask twice."""
 
 import hashlib
 from typing import Final
@@ -28,21 +28,22 @@ REPLIES_KEPT_MAX: Final = 10_000
 
 
 def endpoint_of(flow: str) -> CaseId:
-    """The tree that all cases of a flow belong to which messages began: they live on one server, where its messages
+    """The tree of all cases of a flow that were started by messages: they live on one server, where the flow's messages
     are. A dot would end the name of a tree."""
     return CaseId(f"{flow.replace('.', '_dot_')}{ENDPOINT}")
 
 
 def message_key(flow: str, who: str, id: str) -> str:
-    """The name of a message's document: whoever sends it may call it what they like, and two may do so alike."""
+    """The id of a message's document, from its sender and its id: senders choose ids freely, and two may choose the
+    same."""
     named = hashlib.sha256(f"{who}\n{id}".encode()).hexdigest()[:32]
     return f"{endpoint_of(flow)}/{named}"
 
 
 class MessageReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of a request: a reply with a value, a reply with a fault or the fault that ended its case, or the
-    word for a case that ended without any: `processTerminated` or `missingReply`. `case` had the message. The answer to
-    what asks for none is empty."""
+    """The answer to a request: a reply with a value, a reply with a fault or the fault that ended its case, or the word
+    for a case that ended without a reply: `processTerminated` or `missingReply`. `case` had the message. The answer to
+    a one-way message is empty."""
 
     value: Value = None
     fault: Fault | None = None
@@ -51,15 +52,15 @@ class MessageReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class PostReceipt(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that is on disk. `id` is what its answer is asked for by; `repeated`: it was there before."""
+    """A message that is on disk. `id` is used to ask for its answer; `repeated`: it was there before."""
 
     id: str
     repeated: bool = False
 
 
 class MessageDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """`number` is its place among the messages of its flow. `case` has it; without one it waits. `begins`: the case
-    begins with it."""
+    """`number` is its position among the messages of its flow. `case` has it; without one it waits. `begins`: the
+    message starts the case."""
 
     id: str
     flow: str
@@ -79,7 +80,7 @@ class ReplyDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class EndpointDocument(msgspec.Struct, kw_only=True):
-    """How many messages came for a flow, and how many cases they began."""
+    """How many messages came for a flow, and how many cases they started."""
 
     flow: str
     messages: int = 0
@@ -95,13 +96,12 @@ _Group = CaseId | tuple[str, str]
 
 
 def _group(mail: MessageDocument) -> _Group:
-    """Those that a case has, or those of a channel that wait."""
+    """The messages that a case has, or those of a channel that wait."""
     return mail.case or (mail.flow, mail.channel)
 
 
 class MessageStore:
-    """What is written of messages. `open` are those that something still follows from, in the order in which they
-    came."""
+    """Stores messages. `open` are those that are not finished, in the order in which they came."""
 
     def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
         self._store = store
@@ -113,7 +113,7 @@ class MessageStore:
         self._replied: dict[str, Instant] = {}  # answered, and since when
 
     async def load(self, root: CaseId) -> bool:
-        """Read what is known of the messages of a tree; whether messages come for it at all."""
+        """Load the messages of a tree; whether the tree takes messages at all."""
         endpoint = await self._endpoint(root)
         if endpoint is None:
             return False
@@ -141,7 +141,7 @@ class MessageStore:
         return _decode_endpoint(found.body)
 
     async def open_endpoint(self, root: CaseId, flow: str) -> None:
-        """Messages come for this flow from now on."""
+        """Start to take messages for this flow."""
         if not await self.load(root):
             self.endpoints[root] = EndpointDocument(flow=flow)
 
@@ -150,7 +150,7 @@ class MessageStore:
         return id in self.open or id in self._replied
 
     async def is_same(self, id: str, channel: str, message: Value) -> bool:
-        """Whether the message that came by this name was this one, as far as anybody still knows."""
+        """Whether the message with this key had this content, as far as it is still stored."""
         mail = self.open.get(id)
         if mail is None:
             await self._ledger.settled()
@@ -171,7 +171,7 @@ class MessageStore:
         self._drop_old_replies()
 
     def begin_case(self, mail: MessageDocument) -> CaseId:
-        """A new case begins with this message; the case's name."""
+        """Start a new case with this message; returns the case's id."""
         root = root_of(mail.id)
         endpoint = self.endpoints[root]
         endpoint.cases += 1
@@ -180,7 +180,7 @@ class MessageStore:
         return mail.case
 
     def assign(self, mail: MessageDocument, case: CaseId, *, begins: bool = False) -> None:
-        """A case has it; the empty one: it waits again."""
+        """Give the message to a case; an empty one: it waits again."""
         self._leave_group(mail)
         mail.case, mail.begins = case, begins
         self._groups.setdefault(_group(mail), {})[mail.id] = mail
@@ -193,7 +193,7 @@ class MessageStore:
             del self._groups[_group(mail)]
 
     def close(self, mail: MessageDocument, answer: MessageReply) -> None:
-        """Nothing more follows from it."""
+        """The message is finished."""
         now = self._clock.now()
         self._leave_group(mail)
         del self.open[mail.id]
@@ -201,17 +201,17 @@ class MessageStore:
         self._ledger.touch(MESSAGE_REPLY_KIND, mail.id, ReplyDocument(answer=answer, at=now))
 
     async def answer(self, id: str) -> MessageReply | None:
-        """What was answered to a message that is over; None if nothing is known of it, or not any more."""
+        """The answer to a finished message; None if it is not known, or no longer."""
         await self._ledger.settled()
         found = await self._store.get(MESSAGE_REPLY_KIND, id)
         return _decode_reply(found.body).answer if found is not None else None
 
     def of_case(self, case: CaseId) -> list[MessageDocument]:
-        """The messages that a case has, and that something still follows from."""
+        """The unfinished messages that a case has."""
         return list(self._groups.get(case, {}).values())
 
     def waiting(self, flow: str, channel: str) -> list[MessageDocument]:
-        """The messages on a channel that nobody has, in the order in which they came."""
+        """The messages on a channel that no case has, in the order in which they came."""
         return list(self._groups.get((flow, channel), {}).values())
 
     def _drop_old_replies(self) -> None:

@@ -1,10 +1,11 @@
-"""What runs for cases beside the services: each is a task, and ends with its case or with the server."""
+"""Tasks that run for cases besides the services; each ends with its case or with the server."""
 
 import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
 from mendflow.core.model.ids import CaseId
+from mendflow.services.base.background_tasks import cancel_tasks
 
 
 class CaseTasks:
@@ -17,12 +18,11 @@ class CaseTasks:
         task.add_done_callback(self._tasks.pop)
 
     def case_ended(self, case: CaseId) -> None:
-        """Nobody waits any more for what it has asked. Who tells the end of the case is one of these, perhaps."""
+        """Cancel the tasks of a case that is over, except the current one, which may be the one that reports the
+        end."""
         for task, asked in list(self._tasks.items()):
             if asked == case and task is not asyncio.current_task():
                 task.cancel()
 
     async def stop(self) -> None:
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_tasks(*self._tasks)

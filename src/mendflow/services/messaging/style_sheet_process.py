@@ -1,7 +1,7 @@
-"""The process that runs one style sheet. It hears its task, gives up every way to the world but its own output, works,
-and says what it made.
+"""The process that runs one style sheet.
 
-The bounds are the system's: a process that may open nothing more has no file to read or write, and no connection."""
+It reads its task, gives up access to everything but its own output, runs, and writes the result. The limits are those
+of the operating system: a process that may open nothing more can read or write no file, and open no connection."""
 
 import resource
 import sys
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def apply_limits(bounds: SheetLimits) -> None:
-    """From here on nothing can be opened, and nothing else started that could."""
+    """From here on the process can open nothing, and start no process that could."""
     for kind, most in (
         (resource.RLIMIT_CPU, bounds.cpu_s),
         (resource.RLIMIT_AS, bounds.memory_bytes),

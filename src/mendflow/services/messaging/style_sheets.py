@@ -1,8 +1,8 @@
-"""Style sheets run in processes of their own, each for one document, and each may be killed.
+"""Runs style sheets, one process for each document, which may be killed.
 
-A sheet is a program that somebody else wrote: it may never end, or want all memory. So it runs where the system itself
-bounds its time, its memory and what it says, where no file and no connection can be opened any more, and where nothing
-of the server's environment is. Whatever becomes of that process, the flow gets a value or a fault."""
+A style sheet is a program that somebody else wrote: it may never end, or use all memory. So it runs where the operating
+system limits its time, its memory and its output, where no file and no connection can be opened, and without the
+server's environment. Whatever happens to that process, the flow gets a value or a fault."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ Params = Sequence[tuple[str, Value]]
 
 
 class SheetLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sheet may take. Its process takes some of the memory before it begins."""
+    """The limits of a style sheet. Its process uses some of the memory before it begins."""
 
     cpu_s: int = 10
     wall_s: float = 30.0
@@ -38,7 +38,7 @@ class SheetLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SheetTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What the runner is told."""
+    """The input of the process."""
 
     sheets: dict[str, str]
     sheet: str
@@ -48,7 +48,7 @@ class SheetTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SheetResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What the runner says: a value, or the name of a fault and a sentence."""
+    """The output of the process: a value, or the name of a fault and a sentence."""
 
     value: Value = None
     fault: Literal["", "xsltStylesheetNotFound", "subLanguageExecutionFault"] = ""
@@ -56,8 +56,8 @@ class SheetResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transformer(Protocol):
-    """Makes a document of another. `sheet` is the address of one of `sheets`, which are all that it may draw in. The
-    value is an element's, or a text where the sheet makes no element."""
+    """Transforms a document. `sheet` is the address of one of `sheets`, which are all that it may include. The result
+    is an element, or a text where the sheet makes no element."""
 
     async def transform(
         self, sheets: Mapping[str, str], sheet: str, source: str, params: Params = ()
@@ -65,13 +65,13 @@ class Transformer(Protocol):
 
 
 class TransformCounter(Protocol):
-    """Who counts transformations by how they ended."""
+    """Counts transformations by how they ended."""
 
     def add(self, *key: str) -> None: ...
 
 
 class ProcessTransformer:
-    """The transformer with a process for each document, a few of them at once."""
+    """A transformer with one process for each document, a few of them at once."""
 
     def __init__(self, bounds: SheetLimits | None = None, counted: TransformCounter | None = None) -> None:
         self.bounds = bounds or SheetLimits()
@@ -108,7 +108,7 @@ class ProcessTransformer:
         return _decode_result(said, code)
 
     async def _read_output(self, source: asyncio.StreamReader) -> bytes | None:
-        """What the process says, to its end; None if that is too much."""
+        """The whole output of the process; None if it is too large."""
         said = bytearray()
         while part := await source.read(1 << 16):
             said += part
@@ -132,14 +132,14 @@ async def _start_process() -> asyncio.subprocess.Process:
 
 
 async def _write_input(target: asyncio.StreamWriter, given: bytes) -> None:
-    with suppress(ConnectionError):  # its end tells why it did not listen
+    with suppress(ConnectionError):  # its exit status tells why it did not read
         target.write(given)
         await target.drain()
     target.close()
 
 
 async def _kill(process: asyncio.subprocess.Process, said: asyncio.StreamReader) -> None:
-    """The end of a process is known only when all that it said was heard."""
+    """Kill the process and read the rest of its output; only then its end is known."""
     with suppress(ProcessLookupError):
         process.kill()
     while await said.read(1 << 16):

@@ -1,7 +1,7 @@
-"""Transformations that assigns of flows ask for: begun when the asking is on disk, told to the case when they are made.
+"""Runs the transformations that assigns of flows order: started when the order is on disk, and reported to the case.
 
-A result is a fact in the case's journal. So a style sheet runs again only if the server ended before its result was
-known, and whatever it made then is what the case goes on with."""
+A result is an event in the case's journal. So a style sheet runs again only if the server stopped before its result was
+recorded, and the case continues with the recorded result."""
 
 from collections.abc import Awaitable, Callable
 
@@ -24,7 +24,7 @@ class TransformRunner:
         self.running = CaseTasks()
 
     def begin(self, live: LiveCase, order: RunStyleSheet) -> None:
-        """Its end is told when it comes."""
+        """Begin a transformation; its end is reported later."""
         self.running.begin(live.id, self._run_transform(live, order))
 
     async def _run_transform(self, live: LiveCase, order: RunStyleSheet) -> None:
@@ -33,7 +33,7 @@ class TransformRunner:
         try:
             await self._ledger.settled()
         except StoreUnavailable:
-            return  # whoever builds the services anew gives the order again
+            return  # the order is repeated after the services were rebuilt
         made = await self._transformer.transform(world.sheets, order.sheet, order.source, order.params)
         outcome = Outcome(fault=made) if isinstance(made, Fault) else Outcome(outputs={"result": made})
         await self._finished(live.id, order.serial, outcome)

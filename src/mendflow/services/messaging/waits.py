@@ -1,4 +1,5 @@
-"""What an item of a flow in BPEL waits for, in words: which message, whose and where; or which partner."""
+"""What an item of a flow in BPEL waits for, in words: which message, with which values, at which address; or which
+partner."""
 
 from collections.abc import Iterator
 from urllib.parse import quote
@@ -14,7 +15,7 @@ from mendflow.services.messaging.calls import IN_PROCESS
 
 
 def waits_for(live: LiveCase, item: str, url: str) -> str:
-    """Empty if it is no such item. `url` is where this server is reached."""
+    """Empty if it is not such an item. `url` is the address of this server."""
     case = live.case
     instance = case.instances.get(case.index.items.get(item, 0)) if live.flow.xml is not None else None
     if isinstance(instance, ReceiveItem | PickInstance):
@@ -30,7 +31,7 @@ def waits_for(live: LiveCase, item: str, url: str) -> str:
 
 
 def _expected_messages(case: Case, instance: ReceiveItem | PickInstance) -> Iterator[str]:
-    """Each message that it listens for, with the values that say whose it must be."""
+    """Each message that it listens for, with the values that it must have."""
     for channel, key in instance.listening:
         activity, env = listener_activity(case, case.listeners[channel][key])
         how = message_of(activity)

@@ -1,7 +1,7 @@
-"""The monitor and the notifier, put together.
+"""Puts together the monitor and the notifier. They learn through the hub of lost pilots and of cases and jobs that end.
 
-They hear through the hub of pilots that are lost and of cases and jobs that end. An alert that the monitor raises
-becomes a notice and a notification, and a notification that cannot be delivered becomes an alert."""
+An alert that the monitor raises becomes a notice and a notification, and a notification that cannot be delivered
+becomes an alert."""
 
 import random
 import secrets
@@ -73,7 +73,7 @@ class ObservabilityServices:
         await self.notifier.webhooks.start()
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Before the cases of these trees are taken up."""
+        """Before the cases of these trees are loaded."""
         await self.notifier.load(roots)
 
     def start(self) -> None:

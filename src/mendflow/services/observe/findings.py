@@ -1,4 +1,5 @@
-"""What monitors look for, as questions about what a server has in memory. Each finding's sentence says what to do."""
+"""The checks of the monitor, as functions of what a server has in memory. The sentence of each finding says what to
+do."""
 
 from collections.abc import Iterator, Mapping
 
@@ -15,7 +16,8 @@ DAY_MS = 86_400_000
 
 
 def ran_ms(job: Job, pilot: PilotRecord, now: Instant) -> int:
-    """How long its attempt has run: as its pilot last measured it and since then, or since the attempt was given."""
+    """How long its attempt has run: what its pilot last measured plus the time since then, or the time since the
+    grant."""
     held = pilot.held.get(job.id)
     if held is not None and held.measures is not None and held.measures.ran_ms and pilot.seen_at:
         return held.measures.ran_ms + max(0, now - pilot.seen_at)
@@ -25,7 +27,7 @@ def ran_ms(job: Job, pilot: PilotRecord, now: Instant) -> int:
 def job_finding(
     job: Job, pilot: PilotRecord, expected_ms: int, *, now: Instant, silent_ms: int, rules: MonitorSettings
 ) -> AlertFinding | None:
-    """A job that is over its time: orphaned if its pilot is silent, else over-long if it is far over."""
+    """A job that runs too long: orphaned if its pilot is silent, else over-long if it is far over its expected time."""
     ran, silence = ran_ms(job, pilot, now), now - pilot.seen_at if pilot.seen_at else 0
     if not expected_ms or ran <= max(expected_ms, rules.long_min_ms):
         return None
@@ -100,7 +102,7 @@ def needs_text(needs: Resources) -> str:
 
 
 class Growth:
-    """One length over several looks. `mark` is what has to stay the same meanwhile: the first in line."""
+    """One length over several looks. `mark` has to stay the same meanwhile: the first entry of the queue."""
 
     __slots__ = ("lengths", "mark", "since")
 
@@ -118,7 +120,7 @@ class GrowthTracker:
         self._known: dict[str, Growth] = {}
 
     def look(self, lengths: Mapping[str, tuple[int, str]], now: Instant) -> Iterator[tuple[str, Growth]]:
-        """Those that have never got shorter at so many looks, and have got longer."""
+        """Those that have not become shorter at this many looks, and have become longer."""
         self._known = {name: each for name, each in self._known.items() if name in lengths}
         for name, (length, mark) in lengths.items():
             known = self._known.get(name)
@@ -129,7 +131,7 @@ class GrowthTracker:
                 yield name, known
 
     def is_ongoing(self, episode: str) -> bool:
-        """Whether what began then has not been interrupted."""
+        """Whether what began then has not been interrupted since."""
         return any(str(known.since) == episode for known in self._known.values())
 
 

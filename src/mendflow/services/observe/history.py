@@ -1,7 +1,7 @@
-"""One history of a case: what its engine journalled, what pilots and people did, what the exception service decided.
+"""The history of a case: what its engine recorded, what pilots and people did, what the exception service decided.
 
-The journal holds facts alone; what followed from them is worked out by the engine itself, which is played once more.
-So the history has nothing of its own that could differ from what happened."""
+The journal holds only facts; what followed from them is computed by replaying it through the engine. So the history
+cannot differ from what happened."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -87,12 +87,12 @@ async def journal(store: Store, case: CaseId) -> list[HistoryEntry]:
         for entry in page:
             reader.take(_decode_event(entry))
         position += len(page)
-        await asyncio.sleep(0)  # a long journal must not keep everybody else waiting
+        await asyncio.sleep(0)  # a long journal must not block other requests
     return reader.entries
 
 
 class _Outgoing(NamedTuple):
-    """Something that went out to the world: the item, the word for what was wanted, and the name to tell it by."""
+    """An order that went out: the item, the word for the kind of order, and the name to show."""
 
     item: ItemId
     what: str
@@ -100,7 +100,7 @@ class _Outgoing(NamedTuple):
 
 
 class _Reader:
-    """Plays the journal once more and writes down what the engine wanted of the world, and what it was told."""
+    """Replays the journal and records the orders of the engine, and the events that it got."""
 
     def __init__(self, case: CaseId) -> None:
         self._id = case
@@ -232,7 +232,7 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
         again = job.id.partition("~")[2]
         for number, attempt in enumerate(job.history, 1):
             if attempt.end == "released" and attempt.release is None:
-                continue  # it was given back, and never began
+                continue  # the grant came back, and the attempt never began
             told = f"attempt {number}" + (f" of submission {again}" if again else "")
             known = {"case": job.case, "source": "pilot", "item": job.spec.item, "name": name_of(job.spec.item)}
             begun = max(attempt.granted_at, attempt.measures.started_at)
@@ -249,7 +249,7 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
                 yield msgspec.convert(
                     {
                         **known,
-                        "at": max(attempt.ended_at, begun + 1),  # so that its end follows its begin
+                        "at": max(attempt.ended_at, begun + 1),  # so that its end follows its start
                         "what": attempt.end,
                         "lifecycle": "withdraw" if attempt.end == "cancelled" else "ate_abort",
                         "by": attempt.pilot,
@@ -260,7 +260,7 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
 
 
 def _release_entry(job: Job, release: Release, told: str, begun: Instant) -> HistoryEntry:
-    """A person took the attempt from its pilot."""
+    """A person requeued the job."""
     return HistoryEntry(
         at=max(release.at, begun + 1),
         case=job.case,
@@ -277,7 +277,7 @@ def _release_entry(job: Job, release: Release, told: str, begun: Instant) -> His
 def with_actors(
     entries: Iterable[HistoryEntry], jobs: Iterable[Job], tasks: Iterable[TaskDocument]
 ) -> Iterator[HistoryEntry]:
-    """The engine's entries, with the pilot that each job ended on, and the person who ended a task."""
+    """The engine's entries, with the pilot that each job ended on, and the person who ended a user task."""
     pilots = {job.spec.item: job.history[-1].pilot for job in jobs if job.history}
     people = {task.item: task for task in tasks if task.ended_by}
     for entry in entries:
@@ -293,7 +293,7 @@ def with_actors(
 
 
 def steps_of(entries: Iterable[HistoryEntry]) -> list[ItemView]:
-    """The primitives of an exlet as items: nothing else is kept of them but what the journal says."""
+    """The primitives of an exlet as items: the journal is the only record of them."""
     found: dict[ItemId, ItemView] = {}
     for entry in entries:
         if entry.item is None:
@@ -323,7 +323,7 @@ def primitives(entries: Iterable[HistoryEntry], decision: Decision) -> Iterator[
 
 
 def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
-    """What the exception service concluded, and what came of it."""
+    """What the exception service concluded, and the result."""
     for decision in decisions:
         if raised := _trigger_entry(decision):
             yield raised
@@ -351,9 +351,9 @@ def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
 
 
 def _trigger_entry(decision: Decision) -> HistoryEntry | None:
-    """What somebody said has happened, when he said it; the repair may have come much later."""
+    """A trigger, at the time when it was raised; the repair may have come much later."""
     trigger = decision.context.get("trigger")
-    if not trigger or "!" in decision.id:  # what took another's place was raised with it
+    if not trigger or "!" in decision.id:  # a decision that replaces another was raised with it
         return None
     by = ((decision.context.get("event") or {}).get("data") or {}).get("by", "")
     unknown = "; no rule knew it: the case was suspended, and the administrator told"
@@ -392,7 +392,7 @@ _DECIDED, _STEPS, _REPAIRED, _BEGAN = 2, 3, 4, 5
 def merged(
     journal: Iterable[HistoryEntry], told: Iterable[HistoryEntry], steps: Iterable[HistoryEntry]
 ) -> list[HistoryEntry]:
-    """All of it in the order of time; of one moment, causes before what followed from them. `told` is what pilots
+    """All entries in the order of time; at the same instant, causes before their consequences. `told` is what pilots
     and the service did, `steps` what exlets did."""
     ranked = [(entry.at, 1, entry) for entry in journal]
     ranked += [(entry.at, _rank(entry), entry) for entry in told]
@@ -401,7 +401,7 @@ def merged(
 
 
 def _rank(entry: HistoryEntry) -> int:
-    """The end of an attempt comes before what the engine made of it, its begin after what was asked for."""
+    """The end of an attempt comes before what the engine made of it, its start after the order."""
     if entry.source == "service" or entry.what == "raised":
         return _REPAIRED if entry.what == "repaired" else _DECIDED
     return _BEGAN if entry.what == "began" else 0

@@ -1,4 +1,4 @@
-"""Any store, with its calls timed and its conflicts counted. It changes nothing of what the store does."""
+"""Wraps any store, times its calls and counts its conflicts. It does not change what the store does."""
 
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -12,7 +12,7 @@ _now_ns = time.perf_counter_ns
 
 
 class MeteredStore:
-    """`inner` does the work. A scan is timed to its last document, without the time that the reader took for each."""
+    """`inner` does the work. A scan is timed to its last document, without the time that the reader takes for each."""
 
     def __init__(self, inner: Store, counts: StoreMetrics) -> None:
         self.inner = inner

@@ -1,8 +1,8 @@
-"""The monitor of a server: it looks now and then at what the server has in memory, and at the other servers.
+"""The monitor of a server: it looks periodically at what the server has in memory, and at the other servers.
 
-Nothing here is asked for by a job on its way. Each server looks at its own jobs, pilots, queue and levels; at the other
-servers all look, and whoever is first has raised the alert. A look that fails because the store is away is left out:
-the next one sees what this one would have seen."""
+No job waits for it. Each server checks its own jobs, pilots, queue and levels; all servers check the other servers, and
+the first that finds a problem raises the alert. A look that fails because the store is unreachable is skipped: the next
+one finds the same."""
 
 import asyncio
 import logging
@@ -16,6 +16,7 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.services.base.alerts import AlertDocument, AlertFinding, AlertRaised, AlertStore
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
@@ -92,19 +93,17 @@ class Monitor:
         self._task = asyncio.create_task(self._run(), name="monitor")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
 
-    # What others tell it of
+    # Reports of other services
 
     def pilot_lost(self, pilot: PilotRecord) -> None:
-        """A pilot's lease has ended without a farewell. Its front tells of it; when that has ended too, all who knew
-        the pilot would, and mean the same episode."""
+        """A pilot's lease has ended, and the pilot has not signed off. The server that it was connected to reports it;
+        if that server has ended too, all that knew the pilot do, about the same episode."""
         now = self._clock.now()
         leaving = pilot.ends_at and now >= pilot.ends_at
         if not pilot.seen_at or leaving or pilot.submission or len(self._lost_pilots) >= LOST_PILOTS_MAX:
-            return  # one that was submitted is replaced if it is needed, and its site tells what became of it
+            return  # a pilot that was submitted is replaced if it is needed, and its site reports what became of it
         if not pilot.front:
             episode = f"{self._membership.id}-{pilot.newest}"
         elif self._membership.find(pilot.front) is None:
@@ -114,11 +113,11 @@ class Monitor:
         self._lost_pilots.append(pilot_finding(pilot, episode, lease_ms=self._meta.leases.lease_ms))
 
     async def delivery_failed(self, to: str, told: Notification, why: str) -> None:
-        """A notification could not be brought to somebody in all the time that it may take."""
+        """A notification could not be delivered to a receiver in the time allowed."""
         await self.alerts.raise_(delivery_finding(to, told, why, self._clock.now()))
 
     def _alert_raised(self, alert: AlertDocument) -> None:
-        """The notifier has noted it for clients, too: when that is on disk, the alert is marked as told."""
+        """The notifier has recorded it for clients, too: when that is on disk, the alert is marked as told."""
         self._announced.append(alert.id)
 
     async def acknowledge(self, id: str, *, who: str) -> AlertView:
@@ -133,7 +132,7 @@ class Monitor:
                 await self.look()
             except StoreUnavailable as error:
                 log.warning("the monitors could not run: %s", error.message)
-            except Exception:  # a monitor that ends silently would be the worst of all: the next look may succeed
+            except Exception:  # a monitor that stops silently would be the worst failure: the next look may succeed
                 log.exception("the monitors could not run")
 
     async def look(self) -> None:
@@ -172,7 +171,7 @@ class Monitor:
         return await self.runtimes.expected_ms(live.document.flow, job.name) if live is not None else 0
 
     def _running(self) -> Iterator[tuple[Job, PilotRecord]]:
-        """Jobs that run long enough to be looked at."""
+        """Jobs that have run long enough to be checked."""
         oldest = self._clock.now() - self._rules.long_min_ms
         for pilot in self._meta.pilots.values():
             for id, held in pilot.held.items():
@@ -227,8 +226,8 @@ class Monitor:
         return False
 
     async def _is_job_over(self, id: JobId, episode: str, *, mine: bool) -> bool:
-        """Whether the attempt is over, or its pilot was heard again. Who has the job in memory knows; else whoever is
-        responsible for the alert looks at the document."""
+        """Whether the attempt is over, or its pilot was heard from again. The server that has the job in memory knows;
+        else the server that is responsible for the alert reads the document."""
         job = self._meta.jobs.get(id)
         if job is None and mine and (found := await self._store.get(JOB_KIND, id)) is not None:
             job = _decode_job(found.body)
@@ -244,7 +243,7 @@ class Monitor:
         return self._membership.find(server) is None
 
     def _is_orphaned(self, alert: AlertDocument) -> bool:
-        """Whether nobody is about to tell of it: who raised it has ended, or was started again since."""
+        """Whether no server will notify clients of it: the one that raised it has ended, or was restarted since."""
         if alert.raised_by == self._membership.id:
             return alert.raised_at < self._started_at
         return self._has_ended(alert.raised_by)

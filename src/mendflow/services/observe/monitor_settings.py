@@ -1,13 +1,14 @@
-"""From when on the monitors speak. Whoever runs a server decides."""
+"""The thresholds of the monitor. The server's owner sets them."""
 
 import msgspec
 
 
 class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`look_ms` is how often is looked. A job is over-long when it has run `long_factor` times as long as expected, and
-    at least `long_min_ms`; where a flow does not say what it expects, that is learned from `learn_min` jobs or more.
-    A queue grows when it has got longer at `queue_looks` looks, by `queue_min` jobs in all, and nothing was taken from
-    it meanwhile. A level fills when `level_min` jobs wait in it and they get more. What is closed is kept `kept_ms`."""
+    """`look_ms` is the interval between looks. A job is over-long when it has run `long_factor` times as long as
+    expected, and at least `long_min_ms`; where a flow does not say what it expects, that is learned from `learn_min`
+    jobs or more. A queue grows when it has become longer at `queue_looks` looks, by `queue_min` jobs in all, and no job
+    was taken from it meanwhile. A level fills up when `level_min` jobs wait in it and their number grows. Closed alerts
+    are kept for `kept_ms`."""
 
     look_ms: int = 10_000
     long_factor: float = 3.0

@@ -1,6 +1,6 @@
-"""What happens in a case, and what a listener has missed of it, told from what the case is now: of a server that was
-killed, or restarted, nobody knows any more what it told last. Every state that lasts is told again; what came and went
-in between is not."""
+"""The events of a case for a listener that has missed some, made from the present state of the case: after a restart
+nobody knows which events were sent last. Every present state is sent again; states that came and went in between are
+not."""
 
 from collections.abc import AsyncIterator
 
@@ -16,7 +16,7 @@ _OVER = frozenset({"completed", "failed", "cancelled", "cached", "skipped"})
 async def listen(
     told: EventStream, document: CaseDocument, rows: AsyncIterator[ItemView], after: int, kind: str
 ) -> AsyncIterator[ChangeEvent]:
-    """Of one case from the given serial on; `rows` are its items. Ends with the case."""
+    """Events of one case from the given serial on; `rows` are its items. Ends with the case."""
     id, over = document.id, not document.live
     if after and not told.covers_since(id, after) and kind in ("", "item"):
         async for happening in _items_since(rows, after):
@@ -38,7 +38,7 @@ async def _items_since(rows: AsyncIterator[ItemView], after: int) -> AsyncIterat
 
 
 def _end_event(document: CaseDocument, after: int) -> ChangeEvent:
-    """The last that happens in any case."""
+    """The last event of any case."""
     return ChangeEvent(
         serial=max(after, document.ended_at * SERIALS_PER_MS),
         at=document.ended_at,

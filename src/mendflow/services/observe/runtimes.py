@@ -1,8 +1,8 @@
-"""How long jobs of a name usually take: a small document for each, shared by all servers.
+"""Learned run times: how long jobs of a name usually take; a small document for each, shared by all servers.
 
-The end of a job only puts a number into a short list in memory. From time to time what has gathered is merged into the
-documents by compare-and-set; whoever comes second merges again. The estimate is the median and four times the usual
-distance from it, so that a few that hung or failed early move it little."""
+The end of a job only appends a number to a short list in memory. From time to time these are merged into the documents
+by compare-and-set; a server that comes second merges again. The estimate is the median plus four times the median
+deviation from it, so that a few jobs that hung or failed early change it little."""
 
 from collections import deque
 from statistics import median
@@ -24,7 +24,7 @@ RuntimeKey = tuple[str, str]
 
 
 class RuntimeStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """The latest durations of a flow's jobs of one name, and how many there ever were."""
+    """The latest durations of a flow's jobs of one name, and how many jobs there were in all."""
 
     flow: str
     name: str
@@ -38,7 +38,7 @@ _decode = msgspec.json.Decoder(RuntimeStatistics).decode
 
 
 def estimate_ms(latest_ms: list[int]) -> int:
-    """What a job of this name takes at most, as a rule."""
+    """The usual upper bound for a job of this name."""
     middle = median(latest_ms)
     spread = median(abs(each - middle) for each in latest_ms)
     return int(middle + SPREAD_FACTOR * spread)
@@ -65,7 +65,7 @@ class RuntimeEstimator:
         self._counts[name] = self._counts.get(name, 0) + 1
 
     async def expected_ms(self, flow: str, name: str) -> int:
-        """What is learned of this name so far; 0 if too little."""
+        """The learned time for this name; 0 if there are too few jobs."""
         key = (flow, name)
         if key not in self._loaded:
             await self._read(key)
@@ -73,7 +73,7 @@ class RuntimeEstimator:
         return estimate_ms(known.latest_ms) if known is not None and known.jobs >= self._learn_min else 0
 
     async def merge(self, now: Instant) -> None:
-        """Write down what was learned since the last time."""
+        """Write the durations since the last time."""
         gathered, self._new = self._new, {}
         counts, self._counts = self._counts, {}
         for name, latest in gathered.items():

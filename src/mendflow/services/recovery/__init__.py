@@ -1,1 +1,2 @@
-"""Exceptions and repairs: rules pick an exlet, its primitives carry the repair out, and the flow never knows."""
+"""Exceptions and repairs: rules conclude an exlet, its primitives carry the repair out, and the flow does not
+notice."""

@@ -1,11 +1,11 @@
 """What people do with exceptions and rules: look, add, try, raise, mend, reject.
 
-Everything here ends in the same two places as what the engine tells: a version of a rule set, and a decision from which
-a repair follows. A decision that takes another's place has its id with a number behind it, so that what was held for
-the first is let go when the last is over."""
+Everything here ends in the same two results as an event of an engine: a version of a rule set, and a decision from
+which a repair follows. A decision that replaces another has its id with a number appended, so that what was held for
+the first is released when the last is finished."""
 
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import partial
 from typing import Final, Literal
 
@@ -38,7 +38,6 @@ from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.rejections import RejectionHandler, successor
 from mendflow.services.recovery.rules.editor import RuleEditor, RuleRequest
-from mendflow.stores.contract import FieldCondition
 
 __all__ = ["ManualRepairs", "RuleRequest"]
 
@@ -67,7 +66,7 @@ class ManualRepairs(RuleEditor):
         self._levels = levels
 
     async def resume(self, roots: Collection[CaseId]) -> None:
-        """After these trees of cases were taken up: finish what people had asked for and what was not done yet."""
+        """After these trees of cases were loaded: complete what people had requested and what was not done yet."""
         decisions = self._decisions.of_trees(roots)
         self._rejections.resume(decisions)
         for decision in decisions:
@@ -77,7 +76,7 @@ class ManualRepairs(RuleEditor):
     # From outside
 
     async def triggers(self, case: str, item: str = "") -> list[TriggerView]:
-        """What the rules of this case know by name, of the case and of an item, or of all its items."""
+        """The triggers that the rules of this case know, for the case and for an item, or for all its items."""
         live = self._manager.live.get(CaseId(case))
         if live is None:
             raise Conflict(f"case {case} is not running, so nothing can happen to it any more")
@@ -100,8 +99,8 @@ class ManualRepairs(RuleEditor):
     async def raise_exception(
         self, case: str, trigger: str, item: str = "", *, who: str = "", data: Value = None
     ) -> Decision:
-        """Somebody says that something happened. What no rule knows suspends the case, as a safeguard, and waits for a
-        person to make the exlet."""
+        """Somebody reports a trigger. If no rule knows it, the case is suspended as a safeguard, and waits for a person
+        to make the exlet."""
         if not trigger or len(trigger) > TRIGGER_CHARS_MAX:
             raise InvalidRequest(
                 f"say what happened in a few words: {len(trigger)} characters, of 1 to {TRIGGER_CHARS_MAX}",
@@ -183,8 +182,8 @@ class ManualRepairs(RuleEditor):
         note: str = "",
         who: str = "",
     ) -> Decision:
-        """Make the exlet, and with a condition the rule, and apply them now: to what waits in the case, or to the case
-        as it is."""
+        """Make the exlet, and with a condition the rule, and apply them now: to the decision that waits in the case, or
+        to the case as it is."""
         waiting = await self._waiting_decision(CaseId(case), decision)
         if waiting is not None:
             await self._demand_running(waiting)
@@ -207,8 +206,8 @@ class ManualRepairs(RuleEditor):
         return await self._apply(at_hand, said, note)
 
     async def apply(self, decision: str, *, who: str = "") -> Decision | None:
-        """Ask the rules again, as they are now, about a decision that waits: for a rule, or with its exlet in a level.
-        None if they conclude nothing, or what they did before."""
+        """Ask the rules again, as they are now, about a waiting decision: one without a rule, or one whose exlet waits
+        in a level. None if they conclude nothing, or the same as before."""
         found = await self._decisions.reopen(decision)
         if found.state != "waiting" and not self.is_in_level(found.exlet_case):
             raise Conflict(f"decision {decision} does not wait: it is {found.state}")
@@ -234,8 +233,8 @@ class ManualRepairs(RuleEditor):
         note: str = "",
         who: str = "",
     ) -> Decision:
-        """A choice was wrong. The case stands still while the rule is corrected and the right exlet, or worklet, takes
-        the place of the wrong one; then it goes on."""
+        """Reject a wrong choice. The case is suspended while the rule is corrected and the right exlet, or worklet,
+        replaces the wrong one; then it continues."""
         wrong = await self._decisions.reopen(decision)
         if wrong.state == "rejected":
             raise Conflict(
@@ -292,10 +291,11 @@ class ManualRepairs(RuleEditor):
     async def _conclusion_by_hand(
         self, at_hand: Decision, exlet: str, steps: Flow | None, name: str, who: str
     ) -> Conclusion:
-        """No rule, only the exlet; one that is new goes into the set, so that it can be found again."""
+        """A conclusion without a rule, only the exlet; a new exlet is added to the set, so that it can be found
+        again."""
         sets = [self._rules.newest_or_empty(each) for each in (name, DEFAULT_RULES)]
         if steps is not None and sets[0].exlets.get(exlet) == steps:
-            found = sets[0]  # made before: nothing changes
+            found = sets[0]  # it was made before: nothing changes
         elif steps is not None:
             made = with_exlet(sets[0], exlet, steps, author=who, at=self._clock.now())
             note = f"exlet {exlet} made for {at_hand.case}"
@@ -316,14 +316,14 @@ class ManualRepairs(RuleEditor):
         )
 
     async def _waiting_decision(self, case: CaseId, decision: str) -> Decision | None:
-        """The decision that was named, else the oldest that waits in the case."""
+        """The named decision, else the oldest that waits in the case."""
         if decision:
             return await self._decisions.reopen(decision)
         waiting = [each for each in self._decisions.open_of_case(EngineCaseId("", case)) if each.state == "waiting"]
         return min(waiting, key=lambda each: each.at, default=None)
 
     async def _demand_running(self, decision: Decision) -> None:
-        """Of a case that is over nothing can be mended; what waited in it waits no longer."""
+        """Nothing can be mended in a case that is over; its waiting decisions are closed."""
         if await self._engine(decision).facts(decision.case) is not None:
             return
         if decision.state == "waiting":
@@ -340,16 +340,6 @@ class ManualRepairs(RuleEditor):
         decision.state = "waiting"
         self._decisions.draft(decision)
         return decision
-
-    # Decisions
-
-    async def decisions(
-        self, where: Sequence[FieldCondition] = (), *, limit: int = 100, offset: int = 0
-    ) -> list[Decision]:
-        return await self._decisions.search(where, limit=limit, offset=offset)
-
-    async def decision(self, id: str) -> Decision:
-        return await self._decisions.get(id)
 
     def _engine(self, decision: Decision) -> Engine:
         return self._service.engine(decision)

@@ -1,8 +1,8 @@
-"""Everything that the exception service is made of, put together.
+"""Puts together the parts of the exception service.
 
-The other services reach it through the hub alone: the order dispatcher asks it for primitives and tells it of ends, the
+The other services reach it only through the hub: the order dispatcher asks it for primitives and reports ends, the
 interception points ask it what to hold, the proxy asks it what to do about a failed job. A server without recovery
-gives it a hub that nobody else has: then none of these finds it, and flows run as if there were no rules."""
+gives it a hub of its own: then none of these finds it, and flows run as if there were no rules."""
 
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any
@@ -128,29 +128,29 @@ class RecoveryServices:
         hub.provide(DueEntries, self.primitives)
 
     async def read_shared(self) -> None:
-        """What all servers on the store share."""
+        """Load what all servers on the store share."""
         await self.library.start()
         await self.exceptions.rules.start()
         await self.engines.start()
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Before the cases of these trees are taken up."""
+        """Before the cases of these trees are loaded."""
         await self._levels.load(roots)
         await self.exceptions.load(roots)
         await self.engines.load(roots)
 
     async def resume(self, roots: Collection[CaseId]) -> None:
-        """After the cases of these trees were taken up."""
+        """After the cases of these trees were loaded."""
         await self.administration.resume(roots)
         await self.exceptions.resume(roots)
 
     def start(self) -> None:
-        """Watch the clock, and what runs."""
+        """Start the timers of levels and the watch over running jobs."""
         self._levels.start()
         self.watches.start()
 
     async def steer_end(self, case: CaseId, command: Command) -> bool:
-        """What a person wants of a case that has ended and whose end is held. False if it is not one of these."""
+        """A person's command for a case that has ended and whose end is held. False if it is not such a case."""
         live = self._local.ending_case(case)
         if live is None or not isinstance(command, (Resume, Cancel)):
             return False
@@ -165,7 +165,7 @@ class RecoveryServices:
         await self._levels.stop()
         await self.exceptions.stop()
 
-    # What the desk asks
+    # Called by the order dispatcher
 
     async def do(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
         await self.primitives.do(live, order, again)

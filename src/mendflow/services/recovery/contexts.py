@@ -106,7 +106,7 @@ _NO_SITE: Final[dict[str, Value]] = {"name": "", "pilots": 0, "slots": 0, "slots
 
 
 class FactSource(Protocol):
-    """Another source of facts. Asked once for each exception that has rules; what it raises is not let through."""
+    """Another source of facts. Called once for each exception that has rules; its exceptions are caught."""
 
     async def facts(self, event: ExceptionEvent) -> Value: ...
 
@@ -116,7 +116,7 @@ class CapacitySource(Protocol):
 
     def capacity(self) -> dict[str, Value]: ...
     def site(self, name: str) -> dict[str, Value]:
-        """One site; of all pilots together if the name is empty."""
+        """One site; all pilots together if the name is empty."""
         ...
 
 
@@ -143,13 +143,13 @@ class ContextBuilder:
         self.sources: dict[str, FactSource] = {}
 
     def register(self, name: str, source: FactSource) -> None:
-        """Let conditions ask for `sources.NAME`."""
+        """Make the source available to conditions as `sources.NAME`."""
         if not name.isidentifier():
             raise RequestError(f"{name!r} is no name for a source; use letters, digits and _, a letter first")
         self.sources[name] = source
 
     async def build(self, event: ExceptionEvent, facts: CaseFacts | None, depth: int) -> dict[str, Value]:
-        """All that is known about an exception."""
+        """The context of an exception."""
         now, given = self._clock.now(), event.facts
         item = _item(event, facts, now)
         job = {**_EMPTY_JOB, **await self._job_attempts(event, facts), **_map(given.get("job"))}
@@ -179,7 +179,7 @@ class ContextBuilder:
         }
         context["sources"] = {name: await _ask_source(source, event) for name, source in self.sources.items()}
         plain: dict[str, Value] = msgspec.to_builtins(context)
-        return {**redact(plain), "items": plain["items"]}  # by the names of items, whose states are no secrets
+        return {**redact(plain), "items": plain["items"]}  # by the names of items, whose states are not secrets
 
     async def _age_ms(self, event: ExceptionEvent, kind: str, now: Instant) -> int:
         if self._began is None or event.item is None or event.type is ExceptionType.ITEM_PRE:
@@ -188,8 +188,8 @@ class ContextBuilder:
         return max(0, now - began) if began else 0
 
     async def _job_attempts(self, event: ExceptionEvent, facts: CaseFacts | None) -> dict[str, Value]:
-        """Of a job that went out, and of which whoever tells of it has not said how often it was tried: so it is with
-        one whose files could not be brought, which is begun again where others are submitted again."""
+        """The attempts of a job, where the event does not say how many there were: so it is with a job whose files
+        could not be staged, which is restarted where others are submitted again."""
         known = find_item_facts(facts, event)
         told = "attempts" in _map(event.facts.get("job")) or event.type is ExceptionType.ITEM_PRE
         if told or event.engine or known is None or known.kind != "job" or not event.serial or self._attempts is None:
@@ -297,7 +297,7 @@ def _fault(fault: Fault | None) -> dict[str, Value]:
 
 
 def bounded_context(context: Mapping[str, Value]) -> dict[str, Value]:
-    """The context as it is kept: long texts keep their ends, long lists their beginnings, and when it is still too
+    """The context as it is stored: long texts keep their ends, long lists their beginnings, and if it is still too
     large, its largest roots are left out by name."""
     kept = {root: _shorten(value) for root, value in context.items()}
     sizes = {root: len(msgspec.json.encode(value)) for root, value in kept.items()}

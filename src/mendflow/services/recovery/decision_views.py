@@ -1,4 +1,4 @@
-"""Decisions as people see them: with the conditions that were asked on the way, taken from the version that decided."""
+"""Views of decisions, with the conditions that were evaluated on the way, taken from the version that decided."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -85,7 +85,7 @@ async def view_of(decision: Decision, conditions: RuleVersionCache, *, whole: bo
 
 
 def public_fault(fault: Fault) -> Fault:
-    """The fault as it is shown: what came with it may have secrets."""
+    """The fault as it is shown: its data may contain secrets."""
     return msgspec.structs.replace(fault, data=redact({"data": fault.data})["data"])
 
 
@@ -103,7 +103,8 @@ def _trail(said: Conclusion, rules: Mapping[int, Rule]) -> list[TrailStep]:
 
 
 def common_values(samples: Sequence[Decision]) -> dict[str, dict[str, int]]:
-    """Values that most samples share, by path, what says why before what says where. Empty values tell nothing."""
+    """Values that most samples share, by path; values that explain the cause come before values that name a place.
+    Empty values are left out."""
     counted: dict[str, Counter[str]] = {}
     for sample in samples:
         for path, value in leaves(sample.context).items():
@@ -123,7 +124,7 @@ def distinguishing_conditions(
     samples: Sequence[Decision], neighbour: Mapping[str, Value] | None, others: Sequence[Decision] = ()
 ) -> list[CandidateView]:
     """Conditions that hold for the newest sample and not for the neighbour: first those that hold for most samples, of
-    these the ones that hold for the fewest failures of other causes, and of these what names the cause exactly."""
+    these the ones that hold for the fewest failures of other causes, and of these the most specific."""
     found = candidates(samples[0].context, neighbour, CANDIDATES_MAX * 2)
     counted = [(each, _holds_in(each.condition, samples)) for each in found]
     narrow = {each.condition: _holds_in(each.condition, others) for each in found}

@@ -1,9 +1,8 @@
-"""The decisions: a document for each exception that something followed from, and for every abort.
+"""Decisions: a document for each exception that had a consequence, and for every abort.
 
-Decisions that are under way stay in memory. Each has a marker of its own in the store, written before it, and taken
-away when all is over: so a server that starts finds exactly those that it has to go on with, whatever it was doing when
-it was stopped, and need not read the others. Engines name their cases as they like: what is known of a case is known
-under its engine's name too."""
+Open decisions stay in memory. Each has a marker of its own in the store, written before it, and deleted when it is
+finished: so a server that starts finds exactly the decisions that it has to continue, and need not read the others.
+Engines choose the names of their cases: so everything is stored under the engine's name too."""
 
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
@@ -32,7 +31,7 @@ _decode = msgspec.json.Decoder(Decision).decode
 
 
 def signature_of(event: ExceptionEvent) -> str:
-    """The same for exceptions of the same cause: a fault, what somebody said has happened, or where it came up."""
+    """The same for exceptions of the same cause: a fault, a trigger, or the place where it came up."""
     if event.fault is not None:
         return signature(event.fault)
     trigger = event.facts.get("trigger")
@@ -41,7 +40,7 @@ def signature_of(event: ExceptionEvent) -> str:
 
 
 class EngineCaseId(NamedTuple):
-    """A case of an engine, the first of which is this very server's, without a name."""
+    """A case of an engine; the engine of this server has the empty name."""
 
     engine: str
     case: CaseId
@@ -69,16 +68,17 @@ class DecisionStore:
         self._clock = clock
         self.open: dict[str, Decision] = {}
         self._hub = hub
-        self.unclosed: list[Decision] = []  # found at the start: over, and perhaps not all of that has followed
+        # found at the start: finished, but perhaps not everything that follows is done
+        self.unclosed: list[Decision] = []
         self._recorded: dict[str, None] = {}
         self.by_exlet: dict[CaseId, str] = {}
-        self._of_case: dict[EngineCaseId, dict[str, None]] = {}  # those under way
+        self._of_case: dict[EngineCaseId, dict[str, None]] = {}  # open decisions
         self.retries: dict[
             EngineCaseId, dict[int, list[str]]
-        ] = {}  # items on another try, and the decisions that gave it
+        ] = {}  # items that are retried, and the decisions that ordered the retry
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Read what is under way in these trees of cases."""
+        """Load the open decisions of these trees of cases."""
         async for found in self._store.scan(OPEN_DECISION_KIND, only(roots)):
             if root_of(found.id) not in roots:
                 continue
@@ -94,13 +94,13 @@ class DecisionStore:
                 self.unclosed.append(decision)
 
     def take_unclosed(self, roots: Collection[CaseId]) -> list[Decision]:
-        """Those of these trees that were found to be over, each given once."""
+        """Those of these trees that were found to be finished, each returned once."""
         found = [decision for decision in self.unclosed if root_of(decision.id) in roots]
         self.unclosed = [decision for decision in self.unclosed if root_of(decision.id) not in roots]
         return found
 
     def of_trees(self, roots: Collection[CaseId]) -> list[Decision]:
-        """Those under way in these trees of cases."""
+        """The open decisions of these trees of cases."""
         return [decision for decision in self.open.values() if root_of(decision.id) in roots]
 
     def _keep(self, decision: Decision) -> None:
@@ -120,11 +120,11 @@ class DecisionStore:
         return decision.state in OPEN_STATES or decision.result == RETRYING or decision.correction is not None
 
     def open_of_case(self, case: EngineCaseId) -> list[Decision]:
-        """The decisions about a case that something still follows from."""
+        """The open decisions about a case."""
         return [self.open[id] for id in self._of_case.get(case, ()) if id in self.open]
 
     async def find(self, id: str) -> Decision | None:
-        """The decision, if there is one: from memory while it is under way, else as it was written."""
+        """The decision, if there is one: from memory while it is open, else from the store."""
         if (decision := self.open.get(id)) is not None:
             return decision
         await self._ledger.settled()
@@ -138,7 +138,7 @@ class DecisionStore:
         return decision
 
     async def reopen(self, id: str) -> Decision:
-        """The decision, to be changed; also one that was over."""
+        """The decision, to be changed; also one that was finished."""
         if (decision := self.open.get(id)) is not None:
             return decision
         await self._ledger.settled()
@@ -149,28 +149,28 @@ class DecisionStore:
         return _decode(kept.body)
 
     def draft(self, decision: Decision) -> None:
-        """One that is still being made: it can be found here, and nothing of it is written."""
+        """A decision that is still being made: it can be found here, and is not written."""
         self.open[decision.id] = decision
 
     def withdraw(self, decision: Decision) -> None:
-        """Nothing comes of a draft."""
+        """Discard a draft."""
         self.open.pop(decision.id, None)
 
     def begin(self, decision: Decision) -> None:
-        """A decision that something follows from. The marker is written first."""
+        """Open a decision. The marker is written first."""
         self._keep(decision)
         self._ledger.touch(OPEN_DECISION_KIND, decision.id, OpenMarker(decision.id))
         self._ledger.touch(DECISION_KIND, decision.id, decision)
 
     def note(self, decision: Decision) -> None:
-        """Something about a decision under way is new."""
+        """Write a change of an open decision."""
         self._ledger.touch(DECISION_KIND, decision.id, decision)
         if decision.exlet_case is not None:
             self.by_exlet[decision.exlet_case] = decision.id
 
     def mark_retrying(self, decision: Decision) -> None:
-        """Its job was given another try; the decision stays under way until that has ended. The tries that others gave
-        it before have come to nothing, or this one would not be needed."""
+        """Its job is retried; the decision stays open until the retry has ended. Earlier retries of the job have
+        failed, or this one would not be needed."""
         if decision.result != RETRYING:
             self.end_retries(engine_case_of(decision), decision.serial, "failed")
             decision.result = RETRYING
@@ -178,8 +178,8 @@ class DecisionStore:
         self.note(decision)
 
     def record(self, decision: Decision) -> None:
-        """A decision that nothing follows from: written once, and forgotten here. One that is told twice at the same
-        time is still one."""
+        """A decision without consequences: written once, and not kept in memory. If it is reported twice at the same
+        time it is still one."""
         if decision.id in self._recorded:
             return
         self._recorded[decision.id] = None
@@ -189,7 +189,7 @@ class DecisionStore:
         self._ledger.touch(DECISION_KIND, decision.id, decision, last=True)
 
     def end(self, decision: Decision, state: DecisionState, result: str) -> None:
-        """What it came to. One whose job is on another try waits for that to know its result."""
+        """Finish a decision. If its job is being retried, its result is known only after that."""
         decision.state, decision.ended_at = state, self._clock.now()
         if decision.result == RETRYING:
             self.note(decision)
@@ -212,7 +212,7 @@ class DecisionStore:
                 del self._of_case[case]
 
     def is_retrying(self, case: EngineCaseId, serial: int) -> bool:
-        """Whether the item is on another try that an exlet gave it."""
+        """Whether the item is being retried because of an exlet."""
         return serial in self.retries.get(case, ())
 
     def end_all_retries(self, case: EngineCaseId, result: str) -> None:
@@ -220,7 +220,7 @@ class DecisionStore:
             self.end_retries(case, serial, result)
 
     def end_retries(self, case: EngineCaseId, serial: int, result: str) -> None:
-        """The job that was given another try has ended so."""
+        """The retried job has ended with this result."""
         tries = self.retries.get(case, {})
         ended = tries.pop(serial, [])
         if not tries:
@@ -238,7 +238,7 @@ class DecisionStore:
     async def search(
         self, where: Sequence[FieldCondition], *, since: Instant = 0, limit: int = 100, offset: int = 0
     ) -> list[Decision]:
-        """The newest first. What is under way is given as it stands in memory."""
+        """The newest first. Open decisions are returned as they are in memory."""
         await self._ledger.settled()
         wanted = [*where, *([FieldCondition("at", since, "ge")] if since else [])]
         found = await self._store.search(

@@ -1,9 +1,9 @@
-"""The exception service: it is told of points in the life of cases, asks the rules, and starts the repair.
+"""The exception service: it gets events about points in the life of cases, asks the rules, and starts the repair.
 
-The engine never waits for a repair; it is told to hold what it was about to do, and later to go on. What was decided is
-written before anything follows from it, under the event's own id: so an event that is told again, after a crash or over
-a bad line, is decided once, and a repair is begun once. When the repair is over, what was held goes on: an abort that
-nothing came of is passed on to the flow, everything else simply happens."""
+The engine never waits for a repair; it is told to hold what it was about to do, and later to continue. A decision is
+written before anything follows from it, under the event's own id: so an event that is reported again, after a crash or
+over a bad connection, is decided once, and a repair is started once. When the repair is over, what was held continues:
+an abort that was not mended is passed on to the flow, everything else simply happens."""
 
 import logging
 from collections.abc import Collection, Coroutine
@@ -104,11 +104,11 @@ class ExceptionService:
         self._background = BackgroundTasks(ledger)
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Read what was under way in these trees of cases, before they are taken up."""
+        """Load the open decisions of these trees of cases, before the cases are loaded."""
         await self.decisions.load(roots)
 
     async def resume(self, roots: Collection[CaseId]) -> None:
-        """After these trees of cases were taken up: begin the exlets that were decided on and not begun, and end the
+        """After these trees of cases were loaded: start the exlets that were decided on and not started, and finish the
         decisions whose exlets are over."""
         for decision in self.decisions.of_trees(roots):
             if decision.state == "running" and decision.exlet_case is not None and decision.exlet:
@@ -148,7 +148,8 @@ class ExceptionService:
         return await self._decide(event) is not None
 
     async def tell_lasting(self, event: ExceptionEvent) -> bool:
-        """Something that lasts: told again and again, it is decided once for each rule that holds. Whether one does."""
+        """An event about a condition that lasts: reported again and again, it is decided once for each rule that holds.
+        Returns whether one does."""
         if not self.rules.has_rules(event.type, event.flow):
             return False
         try:
@@ -156,7 +157,7 @@ class ExceptionService:
             said = self.rules.judge(event.type, event.flow, event.task, context).conclusion
         except StoreUnavailable:
             raise
-        except Exception:  # what is told again and again must not end the watch over everything else
+        except Exception:  # an error in one report must not end the watch over everything else
             log.exception("exception %s could not be decided", event.id)
             return False
         if said is None:
@@ -169,9 +170,9 @@ class ExceptionService:
         return True
 
     async def failed(self, failure: Failure) -> bool:
-        """An attempt failed. One that whoever executes it would try again by itself is the house's business only if it
-        was the infrastructure that failed, or if the same again would fail the same way; else, until that has given up,
-        the flow's own rules are asked."""
+        """An attempt failed. If the meta-scheduler would retry it by itself, the default rules are asked only if the
+        infrastructure failed, or if a retry without changes would fail in the same way; else, until the meta-scheduler
+        has given up, only the flow's own rules are asked."""
         document = await self._case_of_failure(failure)
         if document is None:
             return False
@@ -193,12 +194,12 @@ class ExceptionService:
         return await self._manager.document(failure.case) if forgotten else None
 
     async def _decide(self, event: ExceptionEvent, *, own_only: bool = False, goes_on: bool = False) -> Decision | None:
-        """The decision, if something follows from it now. `goes_on`: without one it is tried again all the same."""
+        """The decision, if something follows from it now. `goes_on`: without a decision it is retried anyway."""
         try:
             return await self._decide_by_rules(event, own_only=own_only, goes_on=goes_on)
         except StoreUnavailable:
             raise
-        except Exception as error:  # what we cannot decide goes on as if there were no rules
+        except Exception as error:  # what cannot be decided continues as if there were no rules
             log.exception("exception %s could not be decided", event.id)
             message = f"a fault of mendflow itself: nothing could be decided about {event.id}: {error!r:.300}"
             self._notices.post(message, case=event.case, item=event.item)
@@ -230,14 +231,15 @@ class ExceptionService:
         return await self.apply_conclusion(decision, verdict.conclusion, context)
 
     def _demand_ours(self, known: Decision) -> None:
-        """A decision that something follows from is in memory where its case is at home. One that is not there was made
-        by a server that had lost the case and did not know it yet: it is ours now, as everything that it left."""
+        """An open decision is in memory at the home of its case. One that is not there was made by a server that had
+        lost the case and did not know it yet: it is ours now, like everything that it left."""
         if self.rules.shared and known.state == "running" and known.id not in self.decisions.open:
             self._ledger.give_up(f"decision {known.id} was made by another server; reading it again")
             raise StoreUnavailable(self._ledger.broken)
 
     async def _pending(self, known: Decision) -> Decision | None:
-        """The decision that what was held still waits for: this one, or the one in its place. None if it goes on."""
+        """The decision that the held action still waits for: this one, or the one that replaced it. None if it can
+        continue."""
         found: Decision | None = known
         while found is not None and found.replaced_by and found.correction is None:
             found = await self.decisions.find(found.replaced_by)
@@ -246,8 +248,8 @@ class ExceptionService:
         return found if found.state == "running" or found.correction is not None else None
 
     async def record_early_failure(self, event: ExceptionEvent, facts: CaseFacts) -> None:
-        """A failure that nothing could be held for, because the flow hears of it in the same moment. Rules are asked as
-        about any other, and what they conclude is recorded; there is nothing that an exlet could mend."""
+        """A failure that nothing can be held for, because the flow is told in the same step. Rules are asked as for any
+        other, and their conclusion is recorded; an exlet could mend nothing."""
         context = await self.contexts.build(event, facts, exlet_depth(event.case))
         verdict = self.rules.judge(event.type, event.flow, event.task, context)
         if await self.decisions.find(event.id) is not None:
@@ -273,12 +275,12 @@ class ExceptionService:
     async def apply_conclusion(
         self, decision: Decision, said: Conclusion, context: dict[str, Value]
     ) -> Decision | None:
-        """Let follow from a conclusion what follows from it; None if nothing can."""
+        """Carry out a conclusion; None if nothing can follow from it."""
         exlet = await self._exlets.find(said)
         problem = self._problem(decision, said, exlet)
         exlet_case, turn = await self._exlets.next_case(decision), await self._exlets.start_time(decision, said)
         if decision.id in self.decisions.open:
-            return self.decisions.open[decision.id]  # told twice at the same time
+            return self.decisions.open[decision.id]  # reported twice at the same time
         if problem or exlet is None:
             decision.state, decision.note = "failed", problem
             self._record(decision, context)
@@ -316,7 +318,7 @@ class ExceptionService:
         )
 
     def _record(self, decision: Decision, context: dict[str, Value]) -> None:
-        """A decision that nothing follows from."""
+        """Record a decision without consequences."""
         decision.ended_at = decision.at
         self.decisions.record(decision)
         self._publish(decision, context)
@@ -329,26 +331,26 @@ class ExceptionService:
     # Exlets
 
     async def _begin_when_due(self, decision: Decision, exlet: Flow, context: dict[str, Value], turn: Instant) -> None:
-        """A server that is stopped while the exlet waits begins it when it starts again."""
+        """If the server stops while the exlet waits, it is started after the next start."""
         if (early_ms := turn - self._clock.now()) > 0:
             await self._clock.sleep(early_ms)
         if decision.state == "running":
             await self._whole(self._begin(decision, exlet, context))
 
     async def _begin(self, decision: Decision, exlet: Flow | None, context: dict[str, Value]) -> None:
-        """Start the exlet's case. What cannot even start has failed."""
+        """Start the exlet's case. If it cannot start, the repair has failed."""
         if reason := await self.removals.reason(decision):
             await self.removals.end(decision, reason)
             return
         try:
             await self._exlets.begin(decision, exlet, context)
         except StoreUnavailable:
-            raise  # it is begun when everything was read again
+            raise  # it is started after everything was loaded again
         except RequestError as mistake:
             await self._finish(decision, "failed", f"exlet {decision.exlet} could not start: {mistake.message}")
 
     async def exlet_is_waiting(self, decision: Decision) -> None:
-        """A step of the exlet waits for something: what was held goes on beside it, unless it was suspended."""
+        """A step of the exlet waits for something: what was held continues meanwhile, unless it was suspended."""
         if decision.type not in CONSTRAINT_TYPES or decision.released or decision.state != "running":
             return
         engine = self.engine(decision)
@@ -373,14 +375,14 @@ class ExceptionService:
             )
 
     async def _remaining_holds(self, decision: Decision, exlet: CaseId) -> list[str]:
-        """What an exlet that failed has suspended stays so, for a person to judge: who holds it, and what to do."""
+        """What a failed exlet has suspended stays suspended, for a person to decide: who holds it, and what to do."""
         engine = self.engine(decision)
         cases = dict.fromkeys([decision.case, *await engine.cases_of(decision.flow)])
         held = [(case, await engine.held_by(exlet, case)) for case in cases]
         return [sentence(case, holds) for case, holds in held if holds]
 
     async def _finish(self, decision: Decision, state: Any, note: str = "") -> None:
-        """The repair is over: what was held goes on."""
+        """The repair is over: what was held continues."""
         nothing_done = decision.result not in SETTLING_RESULTS
         passes_on = decision.type is ExceptionType.ABORT and nothing_done
         decision.note = note or decision.note
@@ -404,12 +406,12 @@ class ExceptionService:
         await engine.release(event)
 
     async def _release_case(self, decision: Decision) -> None:
-        """Whoever held the case until the repair is over holds it no longer."""
+        """Release a case that was suspended until the repair is over."""
         if decision.safeguard:
             await self.engine(decision).resume(decision.case, None, holder=decision.safeguard, by=f"{decision.id}/end")
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
-        """A job that was given another try has reached its flow."""
+        """The outcome of a retried job was reported to its flow."""
         if self.decisions.is_retrying(EngineCaseId("", case), serial):
             self.decisions.end_retries(EngineCaseId("", case), serial, "recovered" if ok else "failed")
 

@@ -1,9 +1,9 @@
-"""The cases of exlets: which flow an exlet is, what its case is called, and how it begins.
+"""The cases of exlets: which flow an exlet is, the id of its case, and when it starts.
 
-An exlet's case has the id of the case that it mends and a number of its own, `CASE.x1`, so that the hierarchy can be
-read from the id. It is linked to what it mends, and to the decision behind it. How many there were of an item is
-counted: rules that send an item round for ever are stopped by that number. Until then they do it at a walk: an exlet
-that the same rule has started for the item too often within a moment waits for its turn."""
+The id of an exlet's case is the id of the case that it mends and a number, `CASE.x1`, so that the hierarchy can be read
+from the id. It is linked to what it mends, and to its decision. The exlets of each item are counted: rules that would
+repair an item for ever are stopped at a maximum. Before that they are slowed down: an exlet that the same rule has
+started for the item too often within a short time is delayed."""
 
 import re
 from collections import Counter, deque
@@ -43,19 +43,19 @@ def exlet_depth(case: CaseId) -> int:
 
 
 class _MendedItem(msgspec.Struct):
-    """What is read of an exlet's case to count it."""
+    """The fields of an exlet's case that are needed to count it."""
 
     mends_item: ItemId | None = None
 
 
 class _ExletCount:
-    """The exlets of one case: the highest number, and how many there were of each item."""
+    """The exlets of one case: the highest number, and how many there were for each item."""
 
     def __init__(self) -> None:
         self.highest = 0
         self.of_item: Counter[ItemId | None] = Counter()
-        self.told: set[ItemId | None] = set()  # of these the administrator knows that there were too many
-        self.turns: dict[_Rule, deque[Instant]] = {}  # when the last exlets of each rule began, or will
+        self.told: set[ItemId | None] = set()  # the items for which the administrator was told that there were too many
+        self.turns: dict[_Rule, deque[Instant]] = {}  # when the last exlets of each rule started, or will start
 
     def add(self, number: int, item: ItemId | None) -> None:
         self.highest = max(self.highest, number)
@@ -106,8 +106,8 @@ class ExletLauncher:
         return (await self._count(stem_of(decision), decision)).of_item[decision.item]
 
     async def start_time(self, decision: Decision, said: Conclusion) -> Instant:
-        """When the exlet may begin: when it was decided on, unless the same rule has just mended the item too often.
-        What a person orders begins at once."""
+        """When the exlet may start: when it was decided on, unless the same rule has just mended the item too often.
+        What a person orders starts at once."""
         if decision.item is None or said.ordered_by:
             return decision.at
         rule = (decision.item, said.rules, said.type.value, said.task, said.rule)
@@ -117,15 +117,15 @@ class ExletLauncher:
         return at
 
     async def is_first_warning(self, decision: Decision) -> bool:
-        """Whether this is the first time that somebody must hear of too many repairs of the item."""
+        """Whether this is the first warning about too many repairs of the item."""
         told = (await self._count(stem_of(decision), decision)).told
         first = decision.item not in told
         told.add(decision.item)
         return first
 
     async def _count(self, stem: str, decision: Decision) -> _ExletCount:
-        """How far the numbers go is read from the store once, unless the mended case began with these services and goes
-        on: of one that is over, whose forgotten jobs may still fail, the numbers were forgotten."""
+        """The counts are read from the store once, unless the mended case was started by these services and is live:
+        the counts of a case that is over, whose forgotten jobs may still fail, are not kept in memory."""
         live = self._manager.live.get(decision.case) if not decision.engine else None
         if live is not None and live.is_started_here and live.document.live:
             self._counts.setdefault(stem, _ExletCount())
@@ -172,12 +172,12 @@ class ExletLauncher:
 
 
 def stem_of(decision: Decision) -> str:
-    """What the exlet's id begins with. Ids of foreign cases may hold anything."""
+    """The start of the exlet's id. Ids of cases of other engines may hold any character."""
     return f"{decision.engine}.{_UNSAFE_CHARS.sub('_', decision.case)}" if decision.engine else decision.case
 
 
 def inputs_for(exlet: Flow, context: dict[str, Value]) -> dict[str, Value]:
-    """An exlet wants the context. Any other flow gets of the case's data what it has inputs for."""
+    """The inputs of an exlet are the context. Any other flow gets those of the case's data that it has inputs for."""
     if "context" in exlet.inputs:
         return {"context": bounded_context(context)}
     data = {**context["case"]["data"], **context["item"]["data"]}

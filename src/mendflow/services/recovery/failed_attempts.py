@@ -1,4 +1,4 @@
-"""A failed attempt, as the proxy tells of it, becomes an exception event."""
+"""Makes an exception event of a failed attempt that the proxy reports."""
 
 from mendflow.core.engine.messages import ItemFailed
 from mendflow.core.model.jobs import Outcome, sources_of
@@ -11,7 +11,7 @@ from mendflow.services.cases.live_case import CaseDocument, name_of
 
 
 def failure_event(failure: Failure, flow: str) -> ExceptionEvent:
-    """The id names the attempt: the same failure told again has the same one."""
+    """The id names the attempt: the same failure reported again has the same id."""
     serial = serial_of(failure.job)
     return ExceptionEvent(
         id=f"{failure.id or f'{failure.real}:{failure.attempts}'}/{ExceptionType.ABORT.value}",
@@ -28,7 +28,7 @@ def failure_event(failure: Failure, flow: str) -> ExceptionEvent:
 
 
 def early_failure_event(document: CaseDocument, order: ItemFailed) -> ExceptionEvent:
-    """An item that failed before anything was ordered, as when its inputs cannot be worked out."""
+    """An item that failed before it gave an order, as when its inputs cannot be computed."""
     return ExceptionEvent(
         id=f"{document.id}/{order.item}/{ExceptionType.ABORT.value}",
         type=ExceptionType.ABORT,

@@ -1,7 +1,7 @@
 """Failures grouped by their cause, over all cases.
 
-Every decision keeps the signature of its cause. To group them, each is read once, and only a few small fields of it are
-decoded: contexts, which are most of a decision, are passed over. Samples of one group are then read whole."""
+Every decision stores the signature of its cause. To group them, each decision is read once, and only a few small fields
+are decoded: contexts, which are most of a decision, are skipped. Samples of one group are then read completely."""
 
 import asyncio
 import hashlib
@@ -37,7 +37,7 @@ class _Conclusion(msgspec.Struct):
 
 
 class _Key(NamedTuple):
-    """Who took a failure up, and how."""
+    """Who decided about a failure, and how."""
 
     rules: str
     rule: int
@@ -46,7 +46,7 @@ class _Key(NamedTuple):
 
 
 class DecisionSummary(msgspec.Struct):
-    """The fields of a decision that grouping wants."""
+    """The fields of a decision that grouping needs."""
 
     id: str
     case: CaseId
@@ -77,7 +77,7 @@ def group_id(type: ExceptionType, signature: str) -> str:
 
 
 async def briefs(store: Store, *, selections: bool = False) -> AsyncIterator[DecisionSummary]:
-    """Every failure that was decided about. Selections are no failures."""
+    """Every failure that was decided about. Selections are not failures."""
     read = 0
     async for found in store.scan(DECISION_KIND):
         brief = _decode(found.body)
@@ -175,7 +175,7 @@ async def group_failures(store: Store, *, since: Instant = 0, flow: str = "", li
 
 
 async def find_group(store: Store, name: str) -> tuple[FailureGroup, list[DecisionSummary]]:
-    """The group whose id begins so, and its failures, the newest first."""
+    """The group whose id begins with this text, and its failures, the newest first."""
     ids: dict[tuple[ExceptionType, str], str] = {}
     groups: dict[str, list[DecisionSummary]] = defaultdict(list)
     async for brief in briefs(store):

@@ -1,7 +1,7 @@
-"""When an item began: its job was submitted, its task offered, its call started.
+"""When an item began: its job was submitted, its user task offered, its call started.
 
-The engine has no clock, so it does not know. Whoever executes the item noted the moment when it was asked to, under the
-item's serial: there it is read, from memory while it is under way, else as it was written."""
+The engine has no clock, so it does not know. The service that carried out the order recorded the time, under the item's
+serial: it is read from memory while the item is under way, else from the store."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ from mendflow.stores.contract import Store
 
 
 class _StartDocument(msgspec.Struct):
-    """What is read of a job or a task."""
+    """The fields of a job or a user task that are read."""
 
     created_at: Instant = 0
     offered_at: Instant = 0
@@ -31,7 +31,7 @@ class ItemStartTimes:
         self._meta = meta
 
     async def of(self, event: ExceptionEvent, kind: str) -> Instant:
-        """When the item of an exception last began; 0 if nobody knows, or it has not."""
+        """When the item of an exception last began; 0 if that is unknown, or it has not."""
         if not event.serial or event.engine:
             return 0
         id = f"{event.case}/{event.serial}"

@@ -1,8 +1,8 @@
-"""What nobody tells of by itself: a job that runs longer than expected, one that nobody can take, one that breaks a
-constraint while it runs.
+"""Watches for conditions that produce no event: a job that runs longer than expected, one that no pilot can take, one
+that breaks a constraint while it runs.
 
-Such things last, and are looked at again and again. So they are told once for each attempt and each rule that holds: a
-rule that warns and its refinement that acts are heard one after the other, and neither twice."""
+Such conditions last, and are checked periodically. So each is reported once for each attempt and each rule that holds:
+a rule that warns and its refinement that acts are applied one after the other, and neither twice."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import flow_job_id, generation_of, serial_of
 from mendflow.core.scheduling.queue import WaitingGroup
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
@@ -63,7 +64,7 @@ class ExceptionMonitor:
         self._looking: set[JobId] = set()
         self._task: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[None]] = set()
-        self._on_the_way = is_pilot_coming  # whether a pilot comes that could take such a job
+        self._on_the_way = is_pilot_coming  # whether a pilot has been submitted that could take such a job
         self._violations = False  # whether any flow has rules for what happens while a job runs
         hub.subscribe(RulesChanged, lambda change: self._rules_changed(change.watched))
         hub.subscribe(AttemptHeartbeat, self._heartbeat)
@@ -83,15 +84,12 @@ class ExceptionMonitor:
 
     async def stop(self) -> None:
         await self._timers.stop()
-        tasks = [*self._background, *([self._task] if self._task is not None else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(*self._background, self._task)
 
     # A job that runs longer than expected
 
     def job_moved(self, job: Job) -> None:
-        """A job is in another state. One that says how long it should take is watched from its start."""
+        """The state of a job has changed. A job with an expected run time is watched from its start."""
         if job.spec.expected_ms and job.state is JobState.RUNNING and job.history:
             self._timers.set(CaseId(job.id), job.fence, job.history[-1].granted_at + job.spec.expected_ms)
 
@@ -108,7 +106,7 @@ class ExceptionMonitor:
     # A job that breaks a constraint while it runs
 
     def job_reported(self, id: JobId) -> None:
-        """A pilot has told of a running job."""
+        """A pilot has reported on a running job."""
         job = self._meta.jobs.get(id)
         if job is None or id in self._looking or self._case_with_rules(job, ExceptionType.VIOLATION) is None:
             return
@@ -140,12 +138,13 @@ class ExceptionMonitor:
                         await self._tell_waiting(waiting)
 
     def _with_pilots_coming(self, waiting: WaitingGroup) -> WaitingGroup:
-        """A pilot that is on its way to a job makes it one that waits for its turn, however long that takes."""
+        """If a pilot was submitted that can take the job, the job counts as waiting for its turn, however long that
+        takes."""
         comes = not waiting.has_pilot and self._on_the_way is not None and self._on_the_way(waiting.needs)
         return msgspec.structs.replace(waiting, has_pilot=True) if comes else waiting
 
     async def _tell_waiting(self, waiting: WaitingGroup) -> None:
-        """The longest wait first. Where no rule holds for an item, none is asked for items of the same task that have
+        """The longest wait first. If no rule holds for an item, none is asked for items of the same task that have
         waited less: a loop may have a great many."""
         in_vain: set[tuple[CaseId, str]] = set()
         like = [self._meta.jobs[id] for id in self._meta.queue.similar_jobs(waiting.first, ALIKE_JOBS_MAX)]

@@ -1,9 +1,9 @@
-"""Levels: queues where failed jobs wait before they are tried again, each with its own wait.
+"""Levels: queues where failed jobs wait before they are retried, each with its own wait.
 
-An entry has a key, and the same key given twice is one entry. In recoverable mode it is a document from the moment that
-`enter` has returned until what was to be done with it is done; in express mode it lives in memory only, and whoever
-ordered it orders it again after a crash. What is due is handed to one callback, and taken out when that has returned:
-a crash in between hands it over once more, under the same key, so whoever gets it does it once."""
+An entry has a key, and the same key entered twice is one entry. In recoverable mode it is a document from the moment
+that `enter` has returned until it was processed; in express mode it is in memory only, and the order is repeated after
+a crash. An entry that is due is passed to one callback, and removed when that has returned: after a crash in between it
+is passed once more, under the same key, so the callback has to be idempotent."""
 
 import asyncio
 import heapq
@@ -15,7 +15,7 @@ import msgspec
 
 from mendflow.core.model.errors import InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
-from mendflow.services.base.background_tasks import BackgroundTasks
+from mendflow.services.base.background_tasks import BackgroundTasks, cancel_tasks
 from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
@@ -33,7 +33,7 @@ Mode = Literal["recoverable", "express"]
 
 
 class LevelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that waits in a level, and until when."""
+    """An entry that waits in a level, and until when."""
 
     key: str
     level: int
@@ -46,7 +46,7 @@ class LevelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class DueEntries(Protocol):
-    """Goes on with what has waited long enough."""
+    """Processes entries that have waited long enough."""
 
     async def due(self, entry: LevelEntry) -> None: ...
 
@@ -81,21 +81,19 @@ class Levels:
         self._background = BackgroundTasks(ledger)
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Take up what waits on disk for these trees of cases. Before anybody enters: an exlet that is taken up gives
-        its orders again, and what waits already must be known then."""
+        """Load the entries of these trees of cases. Before anything enters: an exlet that is loaded repeats its orders,
+        and its existing entries must be known then."""
         async for found in self._store.scan(LEVEL_KIND, only(roots)):
             if root_of(found.id) in roots:
                 self._ledger.known(LEVEL_KIND, found.id, found.version)
                 self._add_waiting(_decode(found.body))
 
     def start(self) -> None:
-        """Watch the clock."""
+        """Start the timer."""
         self._task = asyncio.create_task(self._run(), name="levels")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
         await self._background.stop()
 
     async def enter(
@@ -109,7 +107,7 @@ class Levels:
         mode: Mode = "recoverable",
         wait_ms: int | None = None,
     ) -> LevelEntry:
-        """Let it wait in a level. What waits already under this key goes on waiting as it does."""
+        """Put an entry into a level. An entry that waits already under this key is not changed."""
         if level < 1:
             raise InvalidRequest(f"levels count from 1; there is no level {level}", field="level")
         entry = self._entries.get(key)
@@ -131,7 +129,7 @@ class Levels:
         return self.waits_ms[min(level, len(self.waits_ms)) - 1]
 
     def leave(self, key: str) -> bool:
-        """Take it out before its time: nobody wants it any more. Whether it was there."""
+        """Remove an entry before its time. Returns whether it was there."""
         entry = self._entries.pop(key, None)
         if entry is not None and entry.mode == "recoverable":
             self._ledger.drop(LEVEL_KIND, key)
@@ -139,16 +137,16 @@ class Levels:
         return entry is not None
 
     def waits(self, prefix: str) -> bool:
-        """Whether anything whose key begins so is here."""
+        """Whether there is an entry whose key begins with this text."""
         return any(key.startswith(prefix) for key in self._entries)
 
     def leave_all(self, prefix: str) -> None:
-        """Take out all whose keys begin so."""
+        """Remove all entries whose keys begin with this text."""
         for key in [key for key in self._entries if key.startswith(prefix)]:
             self.leave(key)
 
     def drain(self, level: int | None = None) -> int:
-        """Let go now what waits in a level, or in all; how many."""
+        """Let the entries of a level, or of all, continue now; returns how many."""
         now = self._clock.now()
         waiting = [entry for entry in self.entries(level) if entry.due_at > now]
         for entry in waiting:
@@ -156,14 +154,14 @@ class Levels:
         return len(waiting)
 
     def counts(self) -> dict[int, int]:
-        """How many wait in each level; those that ship are there with none, too."""
+        """How many entries each level has; the default levels are listed even if they are empty."""
         counts = dict.fromkeys(range(1, len(self.waits_ms) + 1), 0)
         for entry in self._entries.values():
             counts[entry.level] = counts.get(entry.level, 0) + 1
         return counts
 
     def entries(self, level: int | None = None) -> list[LevelEntry]:
-        """What waits, the next one first."""
+        """The entries, the next one first."""
         found = [entry for entry in self._entries.values() if level is None or entry.level == level]
         return sorted(found, key=lambda entry: (entry.due_at, entry.key))
 
@@ -179,7 +177,7 @@ class Levels:
         while True:
             self._changed.clear()
             while (entry := self._next_due()) is not None:
-                # Each by itself: one that waits for a foreign engine must not hold up the others.
+                # Separate tasks: an entry that waits for an engine of another system must not delay the others.
                 self._background.start(self._release(entry))
             wait_ms = min(self._heap[0][0] - self._clock.now(), _LONGEST_SLEEP_MS) if self._heap else _LONGEST_SLEEP_MS
             try:
@@ -190,7 +188,7 @@ class Levels:
                 pass
 
     def _next_due(self) -> LevelEntry | None:
-        """The next entry whose time has come. An entry that was drained, or has left, is passed over."""
+        """The next entry that is due. An entry that was drained or removed is skipped."""
         now = self._clock.now()
         while self._heap and self._heap[0][0] <= now:
             due_at, key = heapq.heappop(self._heap)
@@ -205,7 +203,7 @@ class Levels:
         await takes.due(entry)
 
     async def _release(self, entry: LevelEntry) -> None:
-        with self._ledger.atomic():  # where the store is away everything is read again, and with it this entry
+        with self._ledger.atomic():  # if the store is unreachable everything is loaded again, and with it this entry
             try:
                 await self._due(entry)
             except StoreUnavailable:

@@ -1,7 +1,7 @@
-"""What exlets say to their primitives, made into what is done: changes of a job, a level, a fault.
+"""Turns the values that exlets give to their primitives into changes of a job, a level, a fault.
 
-Values come from expressions that somebody wrote, so each is checked, and what makes no sense is refused with a sentence
-that fails the exlet."""
+Values come from expressions that somebody wrote, so each is checked, and an invalid one is refused with a message that
+fails the exlet."""
 
 import msgspec
 
@@ -23,7 +23,8 @@ def failed(order: RunPrimitive, problem: RequestError | SubmissionFailed) -> Out
 
 def level_of(said: Value, decision: Decision | None, levels: int) -> int:
     """The level that an exlet names; none, or 0, is the one after the last that the job has been through. Raises
-    Invalid where there is no such level: what has waited in the last one is beyond recovery."""
+    InvalidRequest where there is no such level: a job that has waited in the last one cannot be recovered in this
+    way."""
     if not isinstance(said, int) or isinstance(said, bool) or said < 0:
         raise InvalidRequest(f"a level is a number from 1 on, or 0 for the next, not {said!r:.80}", field="level")
     job = decision.context.get("job") if decision is not None else None
@@ -42,7 +43,7 @@ def mode_of(said: Value) -> Mode:
 
 
 def fault_for(decision: Decision | None, order: RunPrimitive) -> Fault:
-    """The fault at hand, or the one that the exlet says."""
+    """The fault of the decision, or the one that the exlet names."""
     known = decision.fault if decision is not None else None
     said = order.settings.get("message")
     name = order.settings.get("fault")
@@ -53,7 +54,7 @@ def fault_for(decision: Decision | None, order: RunPrimitive) -> Fault:
 
 
 def change_of(settings: dict[str, Value]) -> Change:
-    """What is to be other in a job, from what an exlet said. Raises InvalidRequest where that makes no sense."""
+    """The changes of a job that an exlet names. Raises InvalidRequest if they are invalid."""
     names = ("resources", "env", "avoid_hosts", "sources", "domain", "wait_ms")
     given = {name: settings[name] for name in names if settings.get(name) is not None}
     if isinstance(given.get("avoid_hosts"), str):
@@ -69,7 +70,7 @@ def change_of(settings: dict[str, Value]) -> Change:
 
 
 def next_source(decision: Decision | None) -> dict[str, str]:
-    """The next place where the file that the fault is about can be had."""
+    """The next replica of the file that the fault is about."""
     file = decision.fault.file if decision is not None and decision.fault is not None else ""
     job = decision.context.get("job") if decision is not None else None
     sources = job.get("sources") if isinstance(job, dict) else None

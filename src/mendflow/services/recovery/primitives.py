@@ -1,10 +1,12 @@
-"""The primitives of exlets, done to the case that is mended.
+"""Carries out the primitives of exlets on the case that is mended.
 
-Each is an order of the exlet's own case, and its identity, `EXLET/SERIAL`, goes with everything that is done for it: so
-when a crash makes the exlet give the order again, what was done is not done twice. What is suspended is held in the
-exlet's name, and a continue lets go of nothing else. A primitive that cannot be done fails the exlet, also one for an
-item that the flow has not; one whose case or item is gone by then has nothing left to do. What is done to another item
-than the one at hand says nothing of that one: its failure is still to be passed on."""
+Each primitive is an order of the exlet's own case, and its identity, `EXLET/SERIAL`, goes with everything that is done
+for it: so when a crash makes the exlet repeat the order, nothing is done twice. What is suspended is held in the
+exlet's name, and `continue` releases nothing else.
+
+A primitive that cannot be done fails the exlet, also one for an item that the flow does not have; one whose case or
+item has ended by then has nothing left to do. A primitive for another item than that of the decision does not settle
+the decision's item: its failure is still passed on."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -60,7 +62,7 @@ class UnwindHandler(Protocol):
 
 
 class RepairTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """What a primitive is done to, and in whose name."""
+    """What a primitive is applied to, and in whose name."""
 
     case: CaseId
     item: ItemId | None
@@ -73,7 +75,7 @@ class RepairTarget(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def at_hand(self) -> bool:
-        """Whether it is done to what the decision is about, and not to another item of its case."""
+        """Whether it is applied to the item of the decision, and not to another item of its case."""
         about = self.decision.item if self.decision is not None else None
         return about is None or self.item == about or any(each.item == about for each in self.items)
 
@@ -116,14 +118,14 @@ class Primitives:
         }
 
     async def do(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
-        """Do it, and tell the exlet that it is done."""
+        """Carry out a primitive, and report to the exlet that it is done."""
         try:
             outcome = await self._perform(live, order, again)
         except StoreUnavailable:
-            raise  # the exlet gives the order again when everything was read again
+            raise  # the exlet repeats the order after everything was loaded again
         except (RequestError, SubmissionFailed) as problem:
             outcome = failed(order, problem)
-        except Exception as error:  # a fault of ours fails the exlet, and what it mends goes on
+        except Exception as error:  # an internal error fails the exlet, and what it mends continues
             log.exception("primitive %s of %s failed", order.do.value, live.id)
             outcome = failed(order, RequestError(f"a fault of mendflow itself: {error!r:.300}"))
         if outcome is not None:
@@ -148,26 +150,26 @@ class Primitives:
         return Outcome()
 
     def _is_settled(self, mended: RepairTarget) -> bool:
-        """Whether the item at hand is what it was done to. Of one that is over, the job may have failed all the same,
-        and that is still held."""
+        """Whether the item of the decision is settled by this primitive. If the item is over, the failure of its job is
+        still held."""
         job = job_of_ended_item(mended)
         return mended.at_hand and (bool(mended.items) or job is None or self._jobs.standing(job) != "held")
 
     def _note_step(self, mended: RepairTarget, do: Primitive) -> None:
-        """What the decision has come to so far."""
+        """Record the step in the decision."""
         if mended.decision is not None and (word := RESULTS.get(do)):
             mended.decision.result = word
             self._service.decisions.note(mended.decision)
 
     def _note_absence(self, mended: RepairTarget, order: RunPrimitive) -> None:
-        """Another item that was named has not begun, or is over: the decision says that it was left alone."""
+        """Record in the decision that another item that was named has not begun, or is over, and was left alone."""
         if mended.decision is None or order.target != "item" or not order.about or mended.items or mended.at_hand:
             return
         said = f"{order.do.value}: {order.about} is not under way, so nothing was done to it"
         mended.decision.note = "; ".join(each for each in (mended.decision.note, said) if each)
         self._service.decisions.note(mended.decision)
 
-    # Whom
+    # Targets
 
     async def _resolve_target(self, live: LiveCase, order: RunPrimitive) -> RepairTarget:
         exlet = await self._exlet_of(live.document)
@@ -187,7 +189,7 @@ class Primitives:
         )
 
     async def _exlet_of(self, document: CaseDocument) -> CaseDocument:
-        """The exlet that a case belongs to: itself, or the one that it was called by, however far above."""
+        """The exlet that a case belongs to: itself, or the one that called it, directly or indirectly."""
         found: CaseDocument | None = document
         while found is not None and found.mends is None:
             found = await self._manager.document(found.parent) if found.parent is not None else None
@@ -205,7 +207,7 @@ class Primitives:
         return await self._ancestors(mended)
 
     async def _ancestors(self, mended: RepairTarget) -> list[CaseId]:
-        """The case at hand and those above it: the one that called it or that it mends, back to the first."""
+        """The case of the decision and those above it: the one that called it or that it mends, up to the root."""
         found, each = [mended.case], mended.case
         while mended.local and (document := await self._manager.document(each)) is not None:
             above = document.mends if document.mends is not None else document.parent
@@ -216,8 +218,8 @@ class Primitives:
         return found
 
     async def _target_items(self, engine: Engine, case: CaseId, item: ItemId | None) -> list[ItemFacts]:
-        """The item that is meant; all of a task's live items where a task is named. Raises NotFound for one that the
-        flow has not."""
+        """The item that is named; all live items of a task where a task is named. Raises NotFound for one that the flow
+        does not have."""
         if item is None:
             raise InvalidRequest("there is no item at hand; say which with `item`")
         facts = await engine.facts(case, item)
@@ -304,7 +306,7 @@ class Primitives:
         await self._resubmit_items(mended, change_of(order.settings))
 
     async def _restage(self, mended: RepairTarget, order: RunPrimitive) -> None:
-        """Bring the files again: as before, with other parameters, from another replica, or to another target."""
+        """Stage the files again: as before, with other parameters, from another replica, or to another target."""
         change = change_of(order.settings)
         sources, way = dict(change.sources), order.settings.get("way")
         if way == "replica" and not sources:
@@ -320,7 +322,7 @@ class Primitives:
         )
 
     async def _resubmit_items(self, mended: RepairTarget, change: Change) -> None:
-        """Submit jobs again; what is no job is started again."""
+        """Submit jobs again; other items are restarted."""
         if mended.decision is not None and mended.decision.type in BEFORE_SUBMISSION:
             raise InvalidRequest(
                 f"at {mended.decision.type.value} there is no submission to make again: `write` changes what goes out,"
@@ -352,7 +354,7 @@ class Primitives:
                 await self._note_retry(mended, job)
 
     async def _retry_later(self, mended: RepairTarget, order: RunPrimitive) -> Outcome | None:
-        """Wait in a level. The exlet waits with it: its step is done when the job has been submitted again."""
+        """Put the job into a level. The exlet waits with it: its step is done when the job has been submitted again."""
         items = mended.items
         job = JobId(f"{mended.case}/{items[0].serial}") if items else job_of_ended_item(mended)
         if job is None:
@@ -369,7 +371,7 @@ class Primitives:
         return None
 
     async def due(self, entry: LevelEntry) -> None:
-        """What waited in a level goes on, if its exlet still wants it."""
+        """An entry of a level is due: carry it out, if its exlet is still live."""
         exlet, _, serial = entry.key.rpartition("/")
         live = self._manager.live.get(CaseId(exlet))
         order = item_order(live.case, int(serial)) if live is not None else None
@@ -386,8 +388,8 @@ class Primitives:
         await self._manager.finish(live.id, order.serial, outcome)
 
     async def _note_retry(self, mended: RepairTarget, job: JobId) -> None:
-        """The job at hand is on another try. One that has ended meanwhile, because this step was given again after a
-        crash, is told of by nobody any more."""
+        """Mark the job of the decision as retried. If it has ended meanwhile, because this step was repeated after a
+        crash, no other report of its end will come."""
         if mended.decision is not None and job == f"{mended.case}/{mended.decision.serial}":
             self._service.decisions.mark_retrying(mended.decision)
             if (well := await self._jobs.ended_well(job)) is not None:
@@ -419,15 +421,15 @@ class Primitives:
 
 
 def job_of(mended: RepairTarget, item: ItemFacts) -> JobId | None:
-    """The id under which the flow knows the item's job; None where it is no job, or not submitted yet."""
+    """The id that the flow uses for the item's job; None if it is not a job, or not submitted yet."""
     if not mended.local or item.kind != "job" or not item.serial or item.status == "staging":
         return None
     return JobId(f"{mended.case}/{item.serial}")
 
 
 def job_of_ended_item(mended: RepairTarget) -> JobId | None:
-    """The job that failed, if its item is over: nobody in the flow waits for it, but it can be mended all the same."""
+    """The job that failed, if its item is over: the flow does not wait for it, but it can be mended all the same."""
     decision = mended.decision
     if not mended.local or decision is None or decision.type is not ExceptionType.ABORT or mended.item != decision.item:
-        return None  # what a foreign engine calls a job is none of ours
+        return None  # what another engine calls a job is not one of ours
     return decision.job

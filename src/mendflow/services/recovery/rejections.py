@@ -1,8 +1,8 @@
-"""Rejecting a choice: the wrong exlet, or worklet, is stopped, what it held goes on, and the right one takes its place.
+"""Rejects a choice: the wrong exlet, or worklet, is stopped, what it held continues, and the right one replaces it.
 
-That takes many steps in several cases. So the wish is on disk first, in the one document of the wrong decision, and
-leaves it when all is done: a server that is stopped in between finds it there and takes every step again. Each of them
-counts once, however often it is taken."""
+That takes many steps in several cases. So the rejection is written first, into the document of the wrong decision, and
+removed when all is done: a server that is stopped in between finds it there and repeats every step. Each step is
+idempotent."""
 
 from collections.abc import Iterable
 
@@ -25,7 +25,7 @@ class RejectionHandler:
         self._clock = clock
 
     def resume(self, decisions: Iterable[Decision]) -> None:
-        """After a start: finish what was under way."""
+        """After a start: complete what was under way."""
         for decision in decisions:
             if decision.correction is not None:
                 self._service.run_in_background(self._again(decision))
@@ -34,8 +34,8 @@ class RejectionHandler:
         await self._finish(wrong)
 
     async def reject(self, wrong: Decision, right: Conclusion, note: str) -> Decision:
-        """Let this conclusion take the place of a decision; gives what stands in its place, of a worklet the wrong
-        decision, which says what was chosen then."""
+        """Replace a decision by this conclusion; returns the new decision, or for a worklet the wrong decision, which
+        says what was chosen instead."""
         wrong.state, wrong.correction, wrong.note = "rejected", right, note
         wrong.replaced_by, wrong.ended_at = successor_id(wrong), self._clock.now()
         wrong.result = "rejected" if wrong.result in ("", RETRYING) else wrong.result
@@ -44,7 +44,7 @@ class RejectionHandler:
         return await self._finish(wrong)
 
     async def _finish(self, wrong: Decision) -> Decision:
-        """Every step of it, whichever were taken before."""
+        """All steps, whichever were done before."""
         engine, holder = self._service.engine(wrong), f"reject:{wrong.id}"
         stands = wrong
         if await engine.facts(wrong.case) is not None:
@@ -79,7 +79,7 @@ class RejectionHandler:
         return await self._service.apply_conclusion(right, wrong.correction, right.context) or right
 
     async def _undo_holds(self, wrong: Decision, engine: Engine, holder: CaseId) -> None:
-        """What the wrong exlet suspended goes on: cases of the flow, and items of the case."""
+        """What the wrong exlet suspended continues: cases of the flow, and items of the case."""
         by = f"{wrong.id}/undo"
         for case in {*await engine.cases_of(wrong.flow), wrong.case}:
             await engine.resume(case, None, holder=holder, by=by)
@@ -95,7 +95,7 @@ def successor_id(before: Decision) -> str:
 
 
 def successor(before: Decision, said: Conclusion, clock: Clock) -> Decision:
-    """A decision in the place of another."""
+    """A decision that replaces another."""
     return replace(
         before,
         id=successor_id(before),

@@ -1,7 +1,8 @@
-"""Removed cases: what mends one is stopped, with the reason, and with all that it has called and submitted.
+"""Removed cases: the exlets that mend them are stopped, with the reason, and with everything that they have called and
+submitted.
 
-Whether a case was removed is read from its document each time, and nothing is noted here: so the same is found at the
-end of the case, before an exlet begins, and after a start in the middle of either."""
+Whether a case was removed is read from its document each time, and nothing is stored here: so the answer is the same at
+the end of the case, before an exlet starts, and after a restart in the middle of either."""
 
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.core.recovery.decision_subject import event_of_decision
@@ -30,7 +31,7 @@ class RemovalHandler:
         self._engines = engines
 
     async def case_ended(self, document: CaseDocument) -> None:
-        """A case is over: nothing in it waits for a person any more, and what mends a removed one is stopped."""
+        """A case is over: its waiting decisions are closed, and if it was removed its exlets are stopped."""
         for decision in self._decisions.open_of_case(EngineCaseId("", document.id)):
             if decision.state == "waiting":
                 self._decisions.end(decision, "ignored", "")
@@ -38,8 +39,8 @@ class RemovalHandler:
                 await self.stop(decision, reason)
 
     async def reason(self, decision: Decision) -> str:
-        """Why nothing is to be mended any more: the case was removed since, and not by this very exlet. Empty if it is
-        not so. A job that nobody waits for may fail, and be mended, when its case is long over."""
+        """Why nothing is to be mended any more: the case was removed since, and not by this very exlet. Empty
+        otherwise. A job that nobody waits for may fail, and be mended, when its case is long over."""
         if decision.engine or decision.removes:
             return ""
         document = await self._manager.document(decision.case)
@@ -52,12 +53,14 @@ class RemovalHandler:
         return f"case {document.id}, which it was to mend, was removed" + (f": {said}" if said else "")
 
     async def stop(self, decision: Decision, reason: str) -> None:
-        """Stop the exlet, and with it all that it has called and submitted. One that has not begun never does."""
+        """Stop the exlet, and with it everything that it has called and submitted. If it has not started, it never
+        will."""
         if decision.state == "running" and decision.exlet_case in self._manager.live:
             await self._engines[""].cancel(decision.exlet_case, reason=reason, by=f"{decision.id}/stop")
 
     async def end(self, decision: Decision, reason: str) -> None:
-        """Nobody needs to hear of it: who removed the case knows. If its end was held, it is told now."""
+        """Finish the decision without a notice: whoever removed the case knows. If the end of the case was held, it is
+        published now."""
         if decision.state == "running":
             decision.note = f"exlet {decision.exlet} was stopped: {reason}"
             self._decisions.end(decision, "failed", "removed")

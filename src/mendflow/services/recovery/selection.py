@@ -1,7 +1,7 @@
 """Selection: a call that leaves its worklet to the rules gets the one that they conclude.
 
-What was chosen is a decision like any other, under the call's own serial: a call that is ordered again after a crash
-gets the same worklet, and a choice that was wrong can be rejected. The call is then restarted, and asks again."""
+The choice is a decision like any other, under the call's own serial: a call that is ordered again after a crash gets
+the same worklet, and a wrong choice can be rejected. The call is then restarted, and the rules are asked again."""
 
 from mendflow.core.engine.messages import StartCalledCase
 from mendflow.core.model.errors import NotFound
@@ -33,7 +33,7 @@ class WorkletSelector:
         return await self._flow(decision)
 
     def not_begun(self, case: CaseId, serial: int, reason: str) -> None:
-        """What was chosen is nowhere, or cannot begin: the decision has failed."""
+        """The chosen worklet does not exist, or cannot start: the decision has failed."""
         service = self._service
         decision = service.decisions.open.get(event_id(case, serial, ExceptionType.SELECTION))
         if decision is not None and decision.state == "running":

@@ -1,8 +1,8 @@
-"""What happened before, in numbers: of a flow, of its tasks, of a case, of causes and of hosts.
+"""Statistics of the past: of a flow, of its tasks, of a case, of causes and of hosts.
 
-Counts of a flow are read from the store when somebody first asks, and kept up in memory from then on. They are
-statistics: a search that lags a little makes them a little old, and no law hangs on them. What one engine says of its
-flows and cases is no part of another's past, whatever they are called."""
+Counts of a flow are read from the store when they are first needed, and updated in memory from then on. They may lag a
+little behind, like the search index; nothing depends on their being exact. The statistics of different engines are
+separate, even if their flows and cases have the same names."""
 
 from collections import Counter, deque
 from typing import Final
@@ -40,8 +40,8 @@ class ExceptionHistory:
         self._recent: deque[tuple[Instant, str, str, str]] = deque(maxlen=RECENT_FAILURES_MAX)
 
     async def load(self, event: ExceptionEvent, *, fresh: bool) -> None:
-        """Read what is not known yet. Of a `fresh` case, which began with these services, nothing is in the store that
-        they do not know."""
+        """Read what is not known yet. A `fresh` case, which was started by these services, has nothing in the store
+        that they do not know."""
         said_by = FieldCondition("engine", event.engine)
         if (event.engine, event.flow) not in self._flows:
             await self._ledger.settled()
@@ -64,7 +64,7 @@ class ExceptionHistory:
             self._cases.setdefault(case, Counter(counted))
 
     def count_decision(self, decision: Decision, host: str) -> None:
-        """Something was decided; it counts from now on."""
+        """A decision was made; it counts from now on."""
         if (past := self._flows.get((decision.engine, decision.flow))) is not None:
             if decision.type is ExceptionType.ABORT:
                 past.failures[decision.task] += 1
@@ -82,7 +82,7 @@ class ExceptionHistory:
             past.results[decision.result] += 1
 
     def count_case(self, flow: str, case: CaseId, status: str) -> None:
-        """A case of this very server is over."""
+        """A case of this server is over."""
         self._cases.pop(EngineCaseId("", case), None)
         if (past := self._flows.get(("", flow))) is not None:
             past.cases[status] += 1

@@ -1,9 +1,9 @@
-"""Unwinding: what a case has completed is undone, the last first, by a case of its own.
+"""Unwinding: the completed steps of a case are undone, the last first, by a case of its own.
 
-The flow that undoes is made once and carried by that case's journal; only then is it noted in the mended case that
-these things are taken, in one event. So whatever happens in between, each is undone by this case and by nobody else: a
-crash neither skips one nor repeats one. What undoes a task that the flow itself says nothing about comes from a
-library, by the task's name."""
+The flow that undoes them is made once and stored in that case's journal; only then one event in the mended case records
+that these steps are being undone. So whatever happens in between, each step is undone by this case and by no other: a
+crash neither skips one nor repeats one. If the flow itself has no compensation for a task, it comes from a library, by
+the task's name."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -30,7 +30,7 @@ LABEL_CHARS_MAX: Final = 100
 
 
 class Compensation(msgspec.Struct, kw_only=True):
-    """In the library: the flow that undoes a task. It gets what the task was given and what it left, by name."""
+    """An entry of the library: the flow that undoes a task. Its inputs are the task's inputs and results, by name."""
 
     task: str
     flow: str
@@ -52,20 +52,20 @@ class CompensationRegistry:
         self._known: dict[str, Compensation] = {}
 
     async def start(self) -> None:
-        """Read the library, again where others may have changed it."""
+        """Load the library, again where other servers may have changed it."""
         found = [each async for each in self._store.scan(COMPENSATION_KIND)]
         self._known = {each.id: _decode(each.body) for each in found}
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Tasks whose completion cases keep in mind."""
+        """Tasks whose completion cases have to remember."""
         return tuple(sorted(self._known))
 
     def all(self) -> list[Compensation]:
         return [each for _, each in sorted(self._known.items())]
 
     async def register(self, task: str, flow: str, *, who: str = "") -> Compensation:
-        """From now on this deployed flow undoes that task, in cases that begin from now on."""
+        """From now on this deployed flow undoes that task, in cases that start from now on."""
         self._flows.newest(flow)
         made = Compensation(task=task, flow=flow, author=who, at=self._clock.now())
         await self._put(task, made)
@@ -78,7 +78,7 @@ class CompensationRegistry:
         self._known.pop(task, None)
 
     async def _put(self, task: str, made: Compensation | None) -> bool:
-        """Who puts it last is right. Whether there was something to be deleted."""
+        """The last write wins. Returns whether there was something to delete."""
         for _ in range(TRIES):
             found = await self._store.get(COMPENSATION_KIND, task)
             if found is None and made is None:
@@ -116,7 +116,7 @@ class Unwinder:
         return begun.live
 
     def _steps(self, mended: LiveCase) -> list[tuple[CompensationStep, Flow, dict[str, Value]]]:
-        """What there is to undo and how, the last first."""
+        """What is to be undone and how, the last first."""
         found = []
         for each in reversed(compensations(mended.case)):
             if each.flow is not None:
@@ -133,7 +133,8 @@ class Unwinder:
         mended: LiveCase,
         steps: Sequence[tuple[CompensationStep, Flow, dict[str, Value]]],
     ) -> CaseDocument:
-        """The case that undoes is in the journal before anything of it starts, and so is the note of what it takes."""
+        """The case that undoes is in the journal before anything of it starts, and so is the event that records its
+        steps."""
         flow = flow_of(mended.document.flow, steps)
         inputs: dict[str, Value] = {f"given_{each.number}": given for each, _, given in steps}
         document = CaseDocument(
@@ -150,7 +151,7 @@ class Unwinder:
 
 
 def flow_of(name: str, steps: Sequence[tuple[CompensationStep, Flow, dict[str, Value]]]) -> Flow:
-    """One call after another. Flows are told apart by the number of what they undo."""
+    """One call after another. Flows are told apart by the number of the step that they undo."""
     calls: list[Flow] = []
     body: list[Activity] = []
     for each, flow, given in steps:
@@ -169,18 +170,19 @@ def flow_of(name: str, steps: Sequence[tuple[CompensationStep, Flow, dict[str, V
 
 
 def label_of(item: ItemId) -> str:
-    """What people see of an undone item. Brackets would look like turns of a loop in which it is undone."""
+    """The name of an undone item for people. Brackets would look like iterations of a loop."""
     name, _, turns = item.removesuffix("]").partition("[")
     return f"undo {name} {turns.replace(',', '.')}".strip()[:LABEL_CHARS_MAX]
 
 
 def inputs_of(flow: Flow, case: CaseId, done: CompensationStep) -> dict[str, Value]:
-    """What a compensation of the library gets: what the task was given and left, as far as it has inputs for it."""
+    """The inputs of a compensation of the library: the task's inputs and results, as far as the flow has inputs for
+    them."""
     left = done.outputs if isinstance(done.outputs, dict) else {}
     known = {"case": case, "item": done.item, "data": done.data, "outputs": done.outputs, **done.data, **left}
     return {name: known[name] for name in flow.inputs if name in known}
 
 
 def quoted(text: str) -> str:
-    """A text as CEL writes it."""
+    """A text as a CEL literal."""
     return msgspec.json.encode(text).decode()

@@ -1,1 +1,1 @@
-"""One server's life: its services put together, started, stopped, and built anew when the store was away."""
+"""One server's life: its services are put together, started, stopped, and rebuilt when the store was unreachable."""

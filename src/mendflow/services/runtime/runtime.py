@@ -1,4 +1,5 @@
-"""One generation of services: all that a server knows, built from what the store says, and thrown away as a whole."""
+"""The runtime: all services of a server, built from what the store says, and thrown away as a whole when a write
+fails."""
 
 import asyncio
 import logging
@@ -16,6 +17,7 @@ from mendflow.core.recovery.patterns import Patterns
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.queue import JobQueue
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import Peers, root_of
 from mendflow.services.base.contracts import Clock, FileStore, MetaScheduler
@@ -74,9 +76,9 @@ log = logging.getLogger("mendflow.runtime")
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server's owner decides. `files_roots` are the folders that flows may read given files from; `levels_ms`
-    the waits of the levels; `check_ms` is how often is looked for jobs that nobody can take. Without `recovery` no rule
-    is asked."""
+    """What a server's owner decides. `files_roots` are the folders that flows may read local files from; `levels_ms`
+    the waits of the retry levels; `check_ms` the interval of the check for jobs that no pilot can take. Without
+    `recovery` no rule is asked."""
 
     lease_ms: int = 30_000
     losses_max: int = 20
@@ -90,7 +92,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerContext(Protocol):
-    """What services are built from: it stays when they are thrown away and built anew."""
+    """What services are built from: it stays when they are thrown away and rebuilt."""
 
     settings: ServerSettings
     store: Store
@@ -118,7 +120,7 @@ class ServerContext(Protocol):
 
 
 class Runtime:
-    """One generation of services over one store, wired together."""
+    """The services over one store, wired together."""
 
     def __init__(self, server: ServerContext) -> None:
         settings, store, clock = server.settings, server.store, server.clock
@@ -179,7 +181,7 @@ class Runtime:
         self.patterns = PatternStore(store, ledger, server.patterns, on_change=self.proxy.use_patterns)
         self.jobs: MetaScheduler = self.proxy if settings.recovery else self.meta
         self.interception_rules = InterceptionRules(self.interception_points, self.jobs, store)
-        repairing = hub if settings.recovery else Hub()  # one that nobody else has: no rule is asked
+        repairing = hub if settings.recovery else Hub()  # a hub of its own: no rule is asked
         self.levels = Levels(
             store=store, ledger=ledger, clock=clock, homes=self.homes, hub=repairing, waits_ms=settings.levels_ms
         )
@@ -190,8 +192,8 @@ class Runtime:
             server.file_store, self.catalogue.resolve, self._finished, settings.files_roots, ledger
         )
         self.calls = CalledCases(self.manager, self.flows, ledger, self._finished, hub)
-        self.port_wing = MessagingServices(self, server, self._finished)
-        self.ports, self.message_router = self.port_wing.by_name, self.port_wing.message_router
+        self.messaging = MessagingServices(self, server, self._finished)
+        self.ports, self.message_router = self.messaging.by_name, self.messaging.message_router
         self.dispatcher = OrderDispatcher(
             manager=self.manager,
             calls=self.calls,
@@ -246,7 +248,7 @@ class Runtime:
         self._reading: asyncio.Task[None] | None = None
 
     def _build_relay(self, server: ServerContext) -> Relay | None:
-        """The way to other servers, if there may be some."""
+        """The relay to other servers, if there may be some."""
         if not self._membership.shared:
             return None
         return Relay(
@@ -340,7 +342,7 @@ class Runtime:
             self._progress.start()
 
     async def read_shared(self) -> None:
-        """What all servers on the store share; others may have changed it."""
+        """Load what all servers on the store share; other servers may have changed it."""
         await self.flows.start()
         await self.catalogue.elements.start()
         await self.patterns.start()
@@ -358,20 +360,21 @@ class Runtime:
             log.warning("changes of other servers could not be read: %s", error.message)
 
     async def take_up(self, trees: Sequence[CaseTree]) -> None:
-        """Go on with these trees of cases from what the store says. Until all of it is here, nobody is let near."""
+        """Load these trees of cases from the store, and continue them. Requests about them wait until all are
+        loaded."""
         roots = {tree.root for tree in trees}
         now = self.meta.steady_ms_now()
         self._promised |= {each.root: now + each.promised_ms for each in trees if each.promised_ms is not None}
         self.homes.begin_loading(trees)
         await self.watch.load(roots)
-        await self.port_wing.load(roots)
+        await self.messaging.load(roots)
         await self.recovery.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
         await self.manager.reissue_orders(cases)
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
         await self.recovery.resume(roots)
-        await self.port_wing.resume(roots, cases)
+        await self.messaging.resume(roots, cases)
         self.counts.cases_loaded(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.end_loading(trees)
         self.meta.enqueue_loaded()
@@ -379,8 +382,8 @@ class Runtime:
             self._promised.pop(root, None)
 
     def _promised_until(self, job: Job) -> int:
-        """When a promise to the pilot of a job is over that we did not make. It may have had a longer lease from who
-        granted it than from who took that over."""
+        """When the promise of another server to the pilot of a job is over. The lease of the server that granted it may
+        have been longer than that of the server that took it over."""
         promised = self._promised.get(root_of(job.case))
         longer_ms = job.history[-1].lease_ms - self.meta.leases.lease_ms
         return self.meta.full_lease_end(job) if promised is None else promised + max(0, longer_ms)
@@ -392,9 +395,7 @@ class Runtime:
         if self._takeover is not None:
             await self._takeover.stop()
         await self._progress.stop()
-        if self._reading is not None:
-            self._reading.cancel()
-            await asyncio.gather(self._reading, return_exceptions=True)
+        await cancel_tasks(self._reading)
         await self.exchange.stop()
         if self._signals is not None:
             await self._signals.stop()
@@ -404,7 +405,7 @@ class Runtime:
         await self.submitter.stop()
         await self.staging.stop()
         await self.dispatcher.stop()
-        await self.port_wing.stop()
+        await self.messaging.stop()
         await self.calls.stop()
         await self.proxy.stop()
         await self.meta.stop()
@@ -432,5 +433,5 @@ class Runtime:
         moved = live.move_job(job, state)
         if job.spec.expected_ms and self._recovers:
             self.recovery.watches.job_moved(job)
-        if moved:  # else it waits as it did before, now with a pilot
+        if moved:  # otherwise it still waits, now with a pilot
             self.events.tell(self._clock.now(), "item", job.case, job.spec.item, state)

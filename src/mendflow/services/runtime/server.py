@@ -1,7 +1,7 @@
-"""All services of one server under one roof, and the way back when the store was away.
+"""A server: it holds the runtime, and rebuilds it after the store was unreachable.
 
-Memory runs ahead of the disk, never the other way round. So when a write fails there is one remedy for everything: drop
-all services and build them anew from what the disk says. Until then every call is told that the store is away."""
+Memory is ahead of the disk, never the other way round. So when a write fails there is one remedy for everything:
+discard all services and rebuild them from the store. Until then every call is refused with StoreUnavailable."""
 
 import asyncio
 import logging
@@ -13,6 +13,7 @@ from mendflow.core.model.ids import Instant, PilotId
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.views import Health
 from mendflow.core.recovery.patterns import Patterns
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import NO_PEERS, Peers, ServerDocument
 from mendflow.services.base.contracts import Clock, FileStore, MetaScheduler
@@ -43,14 +44,13 @@ __all__ = ["NO_DOMAINS", "NO_PATTERNS", "Runtime", "Server", "ServerSettings"]
 
 
 class Server:
-    """`shipped` are the rules that hold for every flow until somebody changes them, `patterns` the repository of
-    patterns that ships. `domains` are the meta-schedulers, beside our own queue, that a failed job can be submitted to,
-    by name; they outlive the services, and whoever gave them closes them. `way_to_queue` is what the proxy sees of our
-    queue, where something lies between the two. `server` says who this is to others on the same store, and
-    `neighbours` is the way to them; without it this server is alone there. `meter` measures what is promised to pilots
-    and to other servers. `batches` is where pilots are submitted; without it none are. `elements` is the way to storage
-    elements that are watched. `read_job` makes the flow of a job description. `chance` gives new names: so many random
-    bytes, in hexadecimal."""
+    """`shipped` are the default rules until somebody changes them, `patterns` the repository of patterns that is
+    shipped. `domains` are the meta-schedulers, besides our own queue, that a failed job can be submitted to, by name;
+    they outlive the services, and whoever made them closes them. `way_to_queue` wraps the queue for the proxy. `server`
+    identifies this server to others on the same store, and `peers` sends requests to them; without `server` this one is
+    alone. `meter` measures what is promised to pilots and to other servers. `batch_systems` is where pilots are
+    submitted; without it none are. `elements` reads the storage elements that are watched. `read_job` makes the flow of
+    a job description. `chance` makes new names: so many random bytes, in hexadecimal."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Server:
         self.domains = domains
         self.poster = poster
         self.caller = caller
-        self.url = ""  # where others reach this server, once it listens
+        self.url = ""  # the address of this server, once it listens
         self.read_job = read_job
         self.elements = elements
         self.batch_systems = batch_systems
@@ -107,14 +107,14 @@ class Server:
 
     @property
     def runtime(self) -> Runtime:
-        """The living services; raises StoreUnavailable while there are none."""
+        """The current services; raises StoreUnavailable while there are none."""
         if self._runtime is None:
             raise StoreUnavailable(self._away)
         return self._runtime
 
     @property
     def present(self) -> Runtime | None:
-        """The living services, if there are some."""
+        """The current services, if there are any."""
         return self._runtime
 
     def _member(self, server: ServerDocument) -> ServerMembership:
@@ -131,7 +131,7 @@ class Server:
         )
 
     def _load(self, told: ServerDocument) -> None:
-        """What the others see of how much this server has to do."""
+        """How much work this server has, for the other servers."""
         if self._runtime is not None:
             meta, manager = self._runtime.meta, self._runtime.manager
             told.waiting, told.running = len(meta.queue), meta.jobs_running()
@@ -139,12 +139,12 @@ class Server:
             told.demand = groups_of(meta, self.clock.now()) if told.waiting else []
 
     def _closed(self, reason: str) -> None:
-        """Others have taken over from this server: whatever it still knows of its cases is not its own."""
+        """Another server has taken over from this one: its cases no longer belong to it."""
         if self._runtime is not None:
             self._runtime.ledger.give_up(reason)
 
     def _looked(self) -> None:
-        """Others have told of their work again: a nudge may have been lost."""
+        """The other servers have reported their work again: a nudge may have been lost."""
         if self._runtime is not None:
             for server in self.membership.living():
                 if server.waiting:
@@ -162,16 +162,14 @@ class Server:
         self._runtime = runtime
 
     async def close(self) -> None:
-        if self._mending is not None:
-            self._mending.cancel()
-            await asyncio.gather(self._mending, return_exceptions=True)
+        await cancel_tasks(self._mending)
         if self._runtime is not None:
             await self._runtime.stop()
         await self.membership.close()
         await self.store.close()
 
     def listens_at(self, url: str) -> None:
-        """Others reach this server here from now on."""
+        """This server is reached at this address from now on."""
         self.url = url
 
     def answer_held(self, pilot: PilotId | None) -> None:
@@ -180,8 +178,8 @@ class Server:
             self._runtime.exchange.answer_held(pilot)
 
     def on_broken(self, runtime: Runtime, reason: str) -> None:
-        """A write failed: memory is ahead of the disk, and is given up. Services that are not in use yet, or no longer,
-        are the business of whoever builds them."""
+        """A write failed: memory is ahead of the disk, and is discarded. Services that are not in use yet, or no
+        longer, are handled by whoever builds them."""
         if runtime is not self._runtime:
             return
         log.error("store unreachable: %s", reason)
@@ -201,7 +199,7 @@ class Server:
                 await runtime.start()
                 runtime.notices.post(f"the store is back; everything was read again after: {self._away}")
                 await runtime.ledger.settled()
-            except Exception as error:  # whatever it is, the house is not left without services for good
+            except Exception as error:  # whatever the error, the server must not stay without services
                 if not isinstance(error, StoreUnavailable):
                     log.exception("the services could not be restarted after the store came back; trying again")
                 self._away = error.message if isinstance(error, StoreUnavailable) else repr(error)

@@ -1,5 +1,5 @@
-"""An answer to a pilot while it gathers: verdicts, what is lost, jobs and orders; of this server and of those that it
-has asked on the pilot's behalf."""
+"""Collects the answer to a pilot: verdicts, lost attempts, jobs and orders; of this server and of those that it asked
+on the pilot's behalf."""
 
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import Assignment, AttemptOrder, AttemptRef, AttemptReport, SyncAnswer, SyncRequest
@@ -7,9 +7,9 @@ from mendflow.services.scheduling.cache_records import CacheRegistry
 
 
 class AnswerBuilder:
-    """`foreign` are reports about jobs of other servers, not judged yet; `strange` attempts that nobody has answered
-    for yet; `abroad` tells that the pilot has something of other servers: then it holds more than stands in this
-    server's book."""
+    """`foreign` are reports about jobs of other servers, not judged yet; `unclaimed` are attempts that no server has
+    answered for yet; `has_remote` says that the pilot has attempts of other servers: then it holds more than this
+    server knows."""
 
     __slots__ = ("accepted", "foreign", "has_remote", "jobs", "lease_ms", "lost", "orders", "refused", "unclaimed")
 
@@ -26,11 +26,12 @@ class AnswerBuilder:
 
     @property
     def has_news(self) -> bool:
-        """Whether there is something that the pilot should hear at once."""
+        """Whether the pilot should get this answer at once."""
         return bool(self.jobs or self.orders or self.accepted or self.refused or self.lost)
 
     def add(self, answer: SyncAnswer) -> None:
-        """What another server answers to the same request. What is strange to all is strange."""
+        """Merge the answer of another server to the same request. An attempt stays unclaimed only if no server knows
+        it."""
         self.lease_ms = min(self.lease_ms, answer.lease_ms)
         self.accepted += answer.accepted
         self.refused += answer.refused
@@ -44,7 +45,7 @@ class AnswerBuilder:
             self.foreign = [each for each in self.foreign if AttemptRef(each.job, each.fence) not in judged]
 
     def resources_used(self, request: SyncRequest) -> list[Resources]:
-        """What is taken of the pilot, by what it says itself and by what this answer brings."""
+        """The resources of the pilot that are in use, by its own report and by what this answer grants."""
         taken = request.taken
         assert taken is not None
         all_told = Resources(

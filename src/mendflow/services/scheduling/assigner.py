@@ -1,4 +1,4 @@
-"""The desk at which pilots get jobs: what fits is taken from the queue, granted, and put into the answer."""
+"""The assigner: takes jobs that fit a pilot from the queue, grants them, and puts them into the answer."""
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Resources
@@ -20,16 +20,16 @@ class Assigner:
         self._clock = clock
 
     def expect(self, pilot: PilotRecord, request: SyncRequest) -> None:
-        """The pilot tells of jobs that have ended, and wants more. What follows from them is put into the queue while
-        its reports are heard, and reads what it has just made: nobody else gets that before it has asked."""
+        """The pilot reports ended jobs, and wants more. Jobs that follow from them are put into the queue while its
+        reports are processed, and read what it has just made: no other pilot gets these before it has asked."""
         if request.reports and request.want > 0 and self._meta.caches.holds(pilot.id):
             now = self._clock.now()
             self._meta.queue.expect(pilot.offer((), rounds=1, now=now, idle_ms=EXPECTED_MS), request.want, now)
 
     def hand_out(self, pilot: PilotRecord, request: SyncRequest, draft: AnswerBuilder, idle_ms: int) -> None:
-        """Give the pilot what fits. If that is less than it wants, it counts as idle for so long."""
+        """Give the pilot jobs that fit. If these are fewer than it wants, it counts as idle for so long."""
         if self._meta.pilots.get(pilot.id) is not pilot:
-            return  # this server stood still for a whole lease in the middle of this, and has taken the pilot for gone
+            return  # this server was paused for a whole lease in the middle of this, and counts the pilot as gone
         want = request.want - len(draft.jobs)
         if want <= 0 or not (len(self._meta.queue) or self._meta.caches.holds(pilot.id)):
             pilot.wants_jobs = want > 0
@@ -63,7 +63,7 @@ class Assigner:
     def _take(
         self, pilot: PilotRecord, request: SyncRequest, draft: AnswerBuilder, want: int, idle_ms: int
     ) -> list[JobId]:
-        """What fits into the pilot. Of short jobs, which it fetches ahead, it gets no more than its share while other
+        """Jobs that fit into the pilot. Of short jobs, which it prefetches, it gets no more than its share while other
         pilots want some too."""
         meta, now = self._meta, self._clock.now()
         attempts, needs = self._resources_in_use(pilot, request, draft)
@@ -79,8 +79,8 @@ class Assigner:
     def _resources_in_use(
         self, pilot: PilotRecord, request: SyncRequest, draft: AnswerBuilder
     ) -> tuple[int, list[Resources]]:
-        """How many attempts the pilot has, and what they take: as our book says, or as the pilot says itself where it
-        has others' attempts too. What we gave it and it has not named yet comes on top of that."""
+        """How many attempts the pilot has, and their resources: by our records, or by its own report if it has attempts
+        of other servers too. Grants that it has not confirmed yet are added."""
         jobs = self._meta.jobs
         if request.taken is None or not (request.front or draft.has_remote):
             return len(pilot.held), [jobs[id].spec.resources for id in pilot.held]

@@ -1,8 +1,8 @@
-"""What pilots tell of their caches, and what they are told because of it.
+"""What pilots report of their caches, and what they are told because of it.
 
-A pilot tells what has changed since what this server says that it has. After a restart a server has nothing and says
-so, at once and not when the held answer is due: then it is told everything. Nothing here is written to disk, and
-nothing but the choice of pilots and jobs follows from it."""
+A pilot reports the changes since the version that this server says it has. After a restart a server has none and says
+so, at once and not when the held answer is due: then the pilot reports everything. Nothing here is written to disk, and
+it only affects which pilot gets which job."""
 
 from itertools import islice
 
@@ -30,7 +30,7 @@ class CacheRegistry:
     def hear(self, pilot: PilotRecord, request: SyncRequest) -> None:
         news = request.cache
         if news is not None:
-            pilot.cache = msgspec.structs.replace(news, added=[], gone=[])  # all but what is in it
+            pilot.cache = msgspec.structs.replace(news, added=[], gone=[])  # all settings, without the content
             shares = news.folder and self.neighbourhood.sites.get(pilot.site) != "none"
             self._caches.hear(pilot.id, news, f"{pilot.owner}\n{pilot.host}" if shares else "")
             self.neighbourhood.meet(_card(pilot, pilot.cache))
@@ -53,22 +53,22 @@ class CacheRegistry:
         return shelf is not None and bool(shelf.files)
 
     def should_answer_at_once(self, pilot: PilotRecord, request: SyncRequest) -> bool:
-        """Whether the pilot is to be told at once what this server has; once for each state of its cache, since it may
-        have nothing more to say."""
+        """Whether to tell the pilot at once which version this server has; once for each version of its cache, since it
+        may have nothing more to report."""
         if request.front or request.cache_version in (self.seen(pilot.id), pilot.cache_asked):
             return False
         pilot.cache_asked = request.cache_version
         return True
 
     def neighbours(self, request: SyncRequest) -> tuple[list[Neighbour] | None, int]:
-        """Those that the pilot may use, None if it knows them, and their mark."""
+        """The pilot's neighbours, None if it knows them, and their mark."""
         if request.front:
             return None, 0
         found, mark = self.neighbourhood.of(request.pilot)
         return (None if mark == request.neighbours else found), mark
 
     def holders(self, request: SyncRequest, jobs: list[Assignment]) -> list[Holder]:
-        """Which pilots of the site have what these jobs read and this pilot has not, a few for each file."""
+        """Which pilots of the site have inputs of these jobs that this pilot has not, a few for each file."""
         if request.front or not self.neighbourhood.may_ask_site(request.pilot):
             return []
         own = self._caches.of(request.pilot)
@@ -81,7 +81,7 @@ class CacheRegistry:
         ]
 
     def passed(self, pilot: PilotRecord, request: SyncRequest, seen: int) -> CacheUpdate | None:
-        """What another server is told, which has seen that version of the pilot's cache."""
+        """The changes of the pilot's cache for another server, which has that version."""
         version = self.seen(pilot.id)
         if seen == version or pilot.cache is None:
             return None
@@ -95,7 +95,7 @@ class CacheRegistry:
         return msgspec.structs.replace(told, folder=shared.folder, address=shared.address, key=shared.key)
 
     def cards(self, pilots: list[PilotRecord]) -> list[CacheAdvert]:
-        """How the caches of these pilots are shared, for other servers."""
+        """How these pilots share their caches, for other servers."""
         return [_card(pilot, pilot.cache) for pilot in pilots if pilot.cache is not None]
 
     def size(self, pilot: PilotId) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What there is to run jobs on, as contexts show it: the whole, one site, and the largest that one pilot could give."""
+"""The capacity to run jobs, as contexts show it: the whole, one site, and the most that one pilot could give."""
 
 from collections.abc import Collection, Iterable
 
@@ -8,8 +8,8 @@ from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 
 
 class CapacityView:
-    """`domains` are the names of those that jobs can be submitted to; our own has none. `levels` is how many there are
-    to wait in."""
+    """`domains` are the names of the domains that jobs can be submitted to; our own has none. `levels` is the number of
+    retry levels."""
 
     def __init__(self, meta: PilotScheduler, domains: Collection[str] = (), levels: int = 0) -> None:
         self._meta = meta
@@ -29,7 +29,7 @@ class CapacityView:
         }
 
     def site(self, name: str) -> dict[str, Value]:
-        """One site; of all pilots together if the name is empty."""
+        """One site; all pilots together if the name is empty."""
         return {
             "name": name,
             **_capacity_of([pilot for pilot in self._known_pilots() if not name or pilot.site == name]),

@@ -1,11 +1,11 @@
-"""The server's side of the one exchange with pilots: hear what ended, see what runs, hand out what fits.
+"""The server's side of the exchange with pilots: process reports, compare running attempts, grant jobs that fit.
 
 Verdicts and jobs leave only after the ledger has settled. An attempt that its pilot no longer names was given up; one
-that the pilot names and that is not its own is lost to it, and the pilot kills it. When a pilot's lease ends, all that
-it holds goes back to the queue, charged to the infrastructure and not to the job.
+that the pilot names and that is not its own is lost, and the pilot kills it. When a pilot's lease ends, all its jobs go
+back to the queue, charged to the infrastructure and not to the jobs.
 
-On a server that is not alone, some of what a pilot names may live elsewhere. Then the relay asks there, and this answer
-is put together from all; an exchange that another server passes on is handled like any other, only not passed on."""
+On a server that shares its store, some attempts of a pilot may belong to other servers. Then the relay asks these, and
+the answers are merged; an exchange that another server forwards is handled like any other, but not forwarded again."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -30,6 +30,7 @@ from mendflow.core.model.sync import (
 from mendflow.core.model.values import check_value
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import ExpiredLease
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
@@ -80,7 +81,8 @@ class Exchange:
         self._clock = clock
         self._notices = notices
         self._task: asyncio.Task[None] | None = None
-        self._in_recovery: set[JobId] = set()  # jobs of which somebody is asked whether another attempt is wanted
+        # jobs for which the exception service is being asked whether to retry them
+        self._in_recovery: set[JobId] = set()
         self._stopping = False
         self._damaged: dict[str, None] = {}
 
@@ -90,26 +92,24 @@ class Exchange:
             self._relay.start()
 
     async def stop(self) -> None:
-        """End held exchanges with what there is, and watch no longer."""
+        """Answer held exchanges with what there is, and stop watching leases."""
         self._stopping = True
         for pilot in self._meta.pilots.values():
             pilot.wake.set()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
         if self._relay is not None:
             await self._relay.stop()
 
     def answer_held(self, id: PilotId | None) -> None:
-        """Answer at once what is held: of one pilot whose line was lost, so that no job is given into the void, or of
-        all."""
+        """Answer held exchanges at once: of one pilot whose connection was lost, so that no job is granted in an answer
+        that nobody receives, or of all."""
         for pilot in self._meta.pilots.values():
             if id is None or pilot.id == id:
                 pilot.released = True
                 pilot.wake.set()
 
     def on_nudge(self, pilots: Iterable[PilotId], *, work: bool, by: str) -> None:
-        """Another server has something to say to pilots that ask here, or has jobs for whoever is idle."""
+        """Another server has something for pilots that are connected here, or has jobs for idle ones."""
         for id in pilots:
             self.answer_held(id)
         if work and self._relay is not None:
@@ -119,10 +119,10 @@ class Exchange:
                     pilot.wake.set()
 
     async def sync(self, request: SyncRequest, who: str = "") -> SyncAnswer:
-        """A pilot's request, from itself or passed on by its front."""
+        """A pilot's request, directly or forwarded by the server that it is connected to."""
         pilot = self._admit(request, who)
         if request.serial <= pilot.newest:
-            return SyncAnswer(serial=request.serial, lease_ms=0)  # overtaken by a newer one that said more
+            return SyncAnswer(serial=request.serial, lease_ms=0)  # a newer request, which said more, came first
         if self._relay is not None:
             self._relay.check_promise()
             if not request.front and (pilot.front or not pilot.seen_at):
@@ -160,7 +160,8 @@ class Exchange:
         return pilot
 
     async def _answer(self, pilot: PilotRecord, request: SyncRequest, who: str, draft: AnswerBuilder) -> SyncAnswer:
-        """Now, if there is something to say; else as soon as there is, or when the pilot wants to hear anyway."""
+        """Answer now, if there is something to say; else as soon as there is, or when the pilot wants an answer
+        anyway."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         relay = None if request.front else self._relay
@@ -170,7 +171,8 @@ class Exchange:
         until = began + self._hold_ms(request, draft) / 1000
         told_at_once = self._meta.caches.should_answer_at_once(pilot, request)
         while True:
-            waits = relay is not None and draft.unclaimed  # for others: more jobs would only be killed with the rest
+            # for other servers to claim its attempts: more jobs would only be killed with the rest
+            waits = relay is not None and draft.unclaimed
             if not (request.leaving or self._stopping or waits):
                 self._assigner.hand_out(pilot, request, draft, self._hold_ms(request, draft) + IDLE_ASK_MS)
             draft.orders += pilot.take_orders()
@@ -192,8 +194,8 @@ class Exchange:
         return draft.answer(request, servers, self._meta.caches, idle_exit_ms=idle_ms)
 
     def _hold_ms(self, request: SyncRequest, draft: AnswerBuilder) -> int:
-        """How long an answer may be held back. A pilot with attempts elsewhere is heard there only when it asks; and
-        when something is not answered for, it should ask again soon."""
+        """How long an answer may be held. Other servers hear from the pilot only when it asks; and when an attempt is
+        not answered for, it should ask again soon."""
         lease_ms = self._meta.leases.lease_ms
         if draft.unclaimed or draft.foreign:
             return min(request.wait_ms, UNCLAIMED_MS)
@@ -212,7 +214,7 @@ class Exchange:
     async def _take_reports(self, pilot: PilotRecord, reports: Iterable[AttemptReport], draft: AnswerBuilder) -> None:
         for report in reports:
             if report.job in self._in_recovery or self._meta.is_loading(report.job):
-                continue  # told again while it is judged, or too soon: the pilot will hear
+                continue  # reported again while it is judged, or too soon: the pilot will get the verdict
             if report.job not in self._meta.jobs and self._relay is not None and not self._relay.mine(report.job):
                 draft.foreign.append(report)
                 continue
@@ -236,7 +238,8 @@ class Exchange:
         return verdict.accepted
 
     def _report_damage(self, job: Job, outcome: Outcome) -> None:
-        """The job had its files from elsewhere; but the next will stumble over the same replica. Told once of each."""
+        """The job got its files from elsewhere; but the next one would hit the same damaged replica. Reported once for
+        each."""
         for replica in outcome.measures.damaged[:DAMAGED_MAX]:
             if replica not in self._damaged:
                 self._damaged[replica] = None
@@ -248,7 +251,7 @@ class Exchange:
             del self._damaged[next(iter(self._damaged))]
 
     async def _end_attempt(self, job: Job, events: Sequence[life.JobEvent], outcome: Outcome | None = None) -> None:
-        """The attempt is over as the events say; unless another would follow, and whoever mends the job takes it."""
+        """The attempt ends with these events; unless it would be retried, and the job is mended instead."""
         self._meta.detach(job)
         failed = life.pending_retry(events)
         judge = self._hub.provider(FailedAttempts) if failed is not None else None
@@ -269,7 +272,7 @@ class Exchange:
             self._in_recovery.discard(job.id)
 
     async def _requeue_or_finish(self, job: Job) -> None:
-        """After an attempt: the job is over, or it waits for the next one."""
+        """After an attempt: the job is over, or it waits for the next attempt."""
         if job.finished:
             await self._meta.finish(job)
         else:
@@ -277,8 +280,8 @@ class Exchange:
             self._meta.changed(job, told=True)
 
     async def _was_accepted(self, pilot: PilotRecord, report: AttemptReport) -> bool | None:
-        """A report that is told again, because the verdict did not reach the pilot. None if the document does not know
-        yet: then it is for the job's home to judge, and nobody else."""
+        """Whether a report was accepted that is repeated because the verdict did not reach the pilot. None if the
+        document does not say yet: then only the job's home can judge it."""
         await self._ledger.settled()
         found = await self._store.get(JOB_KIND, report.job)
         if found is None:
@@ -290,8 +293,8 @@ class Exchange:
     # What the pilot holds
 
     async def _compare_attempts(self, pilot: PilotRecord, request: SyncRequest, draft: AnswerBuilder) -> None:
-        """What the pilot names and does not hold is lost to it, if it is ours; what it should name and does not, it
-        gave up."""
+        """An attempt that the pilot names and does not hold is lost to it, if the job is ours; one that it should name
+        and does not was given up."""
         if self._meta.released:
             self._meta.repeat_release_orders(pilot)
         lost = self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady_ms_now())
@@ -313,15 +316,15 @@ class Exchange:
                 await self._take_back(pilot, id, request.leaves if request.leaving else None)
 
     def _reject_attempt(self, beat: AttemptStatus, draft: AnswerBuilder) -> None:
-        """An attempt that is not the pilot's by our book: lost to it, or another server's. One that is being killed
-        needs no word more."""
+        """An attempt that is not the pilot's by our records: lost to it, or another server's. One that is being killed
+        needs no answer."""
         if beat.state != "ending":
             ours = self._relay is None or self._relay.mine(beat.job)
             (draft.lost if ours else draft.unclaimed).append(AttemptRef(beat.job, beat.fence))
 
     def _repeat_order(self, pilot: PilotRecord, beat: AttemptStatus) -> None:
-        """Say again what the pilot should do with an attempt, if it does something else: an order may have been lost
-        in a restart."""
+        """Repeat the order for an attempt, if the pilot does something else: an order may have been lost in a
+        restart."""
         suspended = self._meta.jobs[beat.job].suspended
         if suspended == (beat.state == "suspended") or beat.state in ("staging", "keeping", "ending"):
             return
@@ -330,10 +333,10 @@ class Exchange:
             pilot.orders.append(order)
 
     async def _take_back(self, pilot: PilotRecord, id: JobId, leaves: str | None = None) -> None:
-        """The pilot has read the answer that gave it this job, and does not name it; or it leaves, and says why. If it
-        never said that it had begun the job, nobody is charged."""
+        """The pilot has read the answer that granted this job, and does not name it; or it leaves, and says why. If it
+        never reported that the job had begun, no loss is counted."""
         if self._meta.leases.ending(pilot.id, id):
-            return  # it was told to kill it, and names it no more while it does: the end of the term is what counts
+            return  # it was told to kill it, and no longer names it while it does: the end of the lease counts
         job, begun = self._meta.jobs[id], pilot.held[id].begun
         now = self._clock.now()
         if begun and leaves is not None:
@@ -347,7 +350,7 @@ class Exchange:
         await self._end_attempt(job, events)
 
     async def _pilot_leaves(self, pilot: PilotRecord, why: str) -> None:
-        """A pilot that leaves has ended everything that it had started: the rest goes back."""
+        """A pilot that leaves has ended everything that it had started: the rest goes back to the queue."""
         self._meta.leases.resume_renewal(pilot.id)
         while pilot.held:
             await self._take_back(pilot, next(iter(pilot.held)), why)
@@ -364,7 +367,7 @@ class Exchange:
                     with self._ledger.atomic():
                         await self._expire(attempt)
             except StoreUnavailable:
-                return  # the attempts are out of the leases, and not out of their jobs: everything is read again
+                return  # the attempts are no longer leased, but still in their jobs: everything is loaded again
             for id in self._meta.leases.gone(now=self._meta.steady_ms_now()):
                 if (pilot := self._meta.pilots.get(id)) is not None:
                     self._hub.publish(PilotLost(pilot))
@@ -374,15 +377,15 @@ class Exchange:
             next_wake = self._meta.queue.next_wake()
             now = self._clock.now()
             if self._meta.queue.take_freed(now) or (next_wake is not None and next_wake <= now):
-                self._meta.queue.wake(now)  # though no pilot asks: whoever sends pilots must see that jobs wait
+                self._meta.queue.wake(now)  # even if no pilot asks: whoever submits pilots must see that jobs wait
                 self._meta.wake_idle_pilots()
 
     async def _expire(self, attempt: ExpiredLease) -> None:
         job = self._meta.jobs.get(attempt.job)
         if job is None or job.state is not JobState.RUNNING or job.fence != attempt.fence:
-            return  # it has ended while others were seen to
+            return  # it has ended while others were processed
         if job.id in self._in_recovery:
-            return  # or is about to: its pilot has said how, and somebody is asked what to do about that
+            return  # or is about to end: its pilot has reported it, and the exception service is being asked
         self._meta.counts.leases_lost += 1
         why = "it was silent for a whole lease"
         if job.requeued is None:
@@ -391,8 +394,8 @@ class Exchange:
 
 
 def _clean(outcome: Outcome) -> Outcome:
-    """What a pilot may tell: outputs that are no value are the job's fault, and are not let in; nor are values of that
-    kind that it reported of itself, which are nobody's fault."""
+    """Outputs that are not valid values are the job's fault, and are refused; invalid values that it reported of itself
+    are dropped."""
     if outcome.values and check_value(outcome.values):
         outcome = msgspec.structs.replace(outcome, values={})
     problem = check_value(outcome.outputs)
@@ -403,7 +406,8 @@ def _clean(outcome: Outcome) -> Outcome:
 
 
 def _is_news(pilot: PilotRecord, request: SyncRequest) -> bool:
-    """Whether a pilot that was submitted comes, goes, or says that it cannot work; its front tells of that."""
+    """Whether a submitted pilot arrives, leaves, or reports that it cannot work; the server that it is connected to
+    reports that."""
     comes = pilot.submission != request.submission
     return not request.front and (comes or request.leaving or bool(request.unfit))
 

@@ -1,4 +1,4 @@
-"""What scheduling publishes through the hub, and what it asks of whoever stands above it."""
+"""The facts that scheduling publishes through the hub, and the contracts that it asks higher services for."""
 
 from typing import NamedTuple, Protocol
 
@@ -23,28 +23,28 @@ class AttemptEnding(NamedTuple):
 
 
 class FailedAttempts(Protocol):
-    """Asked when an attempt failed that would be followed by another."""
+    """Asked when an attempt failed that would be retried."""
 
     async def attempt_failed(self, job: Job, outcome: Outcome) -> bool:
-        """True ends the job with that outcome instead."""
+        """True: end the job with that outcome instead."""
         ...
 
 
 class WorkAnnouncer(Protocol):
-    """How the other servers on the store hear of work."""
+    """Announces work to the other servers on the store."""
 
     def work_waits(self) -> None: ...
     def summon(self, pilot: PilotRecord) -> None: ...
 
 
 class AttemptHeartbeat(NamedTuple):
-    """A pilot tells that it still runs an attempt of this job."""
+    """A pilot reports that it still runs an attempt of this job."""
 
     job: JobId
 
 
 class PilotLost(NamedTuple):
-    """A pilot's lease has ended without a word from it."""
+    """A pilot's lease has ended, and the pilot has not signed off."""
 
     pilot: PilotRecord
 
@@ -53,7 +53,7 @@ class SubmittedPilots(Protocol):
     """Pilots that were submitted to batch systems."""
 
     def heard(self, request: SyncRequest) -> None:
-        """One of them has come, or leaves."""
+        """One of them has arrived, or leaves."""
         ...
 
     def idle_exit_ms(self, submission: str) -> int:

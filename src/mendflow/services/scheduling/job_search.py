@@ -1,8 +1,8 @@
-"""Jobs as people look for them: by what their documents say, and whether they run by what their pilots say.
+"""Search for jobs: by their documents, and whether they run by the reports of their pilots.
 
-A document says that a job was granted. Of what was granted to a pilot ahead, only the pilot knows what has begun; so
-those that have not are shown as available, and found as that. A job that lives here is looked at in memory, which is
-never behind the store; each is given once, as it is when its turn comes."""
+A document says that a job was granted. Of the jobs that a pilot prefetched, only the pilot knows which have begun;
+those that have not are shown, and found, as available. A job that lives here is read from memory, which is never behind
+the store; each is returned once, in the state that it has then."""
 
 import msgspec
 
@@ -28,7 +28,7 @@ def shown(meta: PilotScheduler, job: Job) -> Job:
 
 
 async def search(store: Store, meta: PilotScheduler, query: JobQuery, now: Instant) -> JobPage:
-    """The newest first, if nothing else is said; of one moment, the last submitted first."""
+    """By default the newest first; at the same instant, the last submitted first."""
     found = await searching.find(store, _search_query(query, now), lambda document: _current_body(meta, document))
     return JobPage(rows=[_decode(body) for body in found.bodies], next=found.next, looked_at=found.looked_at)
 

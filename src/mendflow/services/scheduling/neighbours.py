@@ -1,7 +1,8 @@
-"""Which pilots may use each other's caches: those of one token on one host, by links, and on one site, over the line.
+"""Which pilots may use each other's caches: those of one token on one host, by hard links, and on one site, over the
+network.
 
-Who is near whom changes seldom, and is asked in every exchange. So a circle of pilots counts its changes, and what was
-told to a pilot is looked at again only when one of its circles has changed. A site may forbid any of this."""
+Neighbours change seldom, and are needed in every exchange. So each group of pilots counts its changes, and the
+neighbours of a pilot are computed again only when one of its groups has changed. A site may forbid any of this."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
@@ -39,14 +40,14 @@ class SharingGroup:
         self.changes += 1
 
     def after(self, id: PilotId, most: int) -> list[CacheAdvert]:
-        """Those that come after this one, all the way round and without itself."""
+        """Those that come after this one, cyclically and without itself."""
         place = bisect_right(self.ids, id)
         round = [*self.ids[place : place + most], *self.ids[: max(0, place + most - len(self.ids))]]
         return [self.cards[other] for other in dict.fromkeys(round) if other != id][:most]
 
 
 class SentNeighbours:
-    """What a pilot was told, and of which state of its circles."""
+    """What a pilot was told, and for which state of its groups."""
 
     __slots__ = ("mark", "neighbours", "state")
 
@@ -59,18 +60,18 @@ class SentNeighbours:
 
 class NeighbourRegistry:
     def __init__(self) -> None:
-        self.sites: dict[str, Sharing] = {}  # how far pilots of a site may share, where it says so
+        self.sites: dict[str, Sharing] = {}  # how far pilots of a site may share, where the site says so
         self._cards: dict[PilotId, CacheAdvert] = {}
         self._hosts: dict[tuple[str, str], SharingGroup] = {}
         self._sites: dict[tuple[str, str], SharingGroup] = {}
         self._sent: dict[PilotId, SentNeighbours] = {}
 
     def share(self, sites: dict[str, Sharing]) -> None:
-        """From now on pilots of these sites share as far as their site says."""
+        """From now on pilots of these sites share as far as their site allows."""
         self.sites = sites
 
     def meet(self, card: CacheAdvert) -> None:
-        """A pilot says how its cache is shared; nothing, if it is not."""
+        """A pilot reports how its cache is shared; None if it is not."""
         id, known = card.neighbour.pilot, self._cards.get(card.neighbour.pilot)
         if known == card:
             return
@@ -91,7 +92,7 @@ class NeighbourRegistry:
                 del circles[key]
 
     def of(self, id: PilotId) -> tuple[list[Neighbour], int]:
-        """A pilot's neighbours, and the mark that stands for them. One that shares nothing has none."""
+        """A pilot's neighbours, and the mark that identifies this list. A pilot that shares nothing has none."""
         card = self._cards.get(id)
         if card is None:
             return [], 0
@@ -109,7 +110,7 @@ class NeighbourRegistry:
         return card is not None and card.site != "" and card.neighbour.address != "" and self._shares(card)
 
     def at_site(self, id: PilotId, others: Iterable[PilotId]) -> list[Neighbour]:
-        """Those among some pilots that this one may ask because they are on its site; a few, if they are many."""
+        """Those of some pilots that this one may ask because they are on its site; a few, if they are many."""
         own = self._cards[id]
         cards = (self._cards.get(other) for other in islice(others, EXAMINED_MAX))
         mine = [card for card in cards if card is not None and (card.owner, card.site) == (own.owner, own.site)]

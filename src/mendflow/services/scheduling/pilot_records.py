@@ -1,7 +1,8 @@
-"""What a server knows of its pilots: in memory only, told anew by each exchange.
+"""What a server knows of its pilots: in memory only, reported anew by each exchange.
 
-What a pilot holds, and whether it has said so, stands here; until when it may hold it, in core/scheduling/leases.py.
-Neither is written to disk: after a restart both are made from the documents of running jobs."""
+Which attempts a pilot holds, and whether it has confirmed them, is here; until when it may hold them is in
+core/scheduling/leases.py. Neither is written to disk: after a restart both are made from the documents of running
+jobs."""
 
 import asyncio
 from collections.abc import Iterable
@@ -21,9 +22,9 @@ NO_CAPACITY = Capacity(slots=0, cpus=0.0, memory_bytes=0, disk_bytes=0)
 
 
 class GrantedAttempt:
-    """An attempt that is with a pilot. `since` is the serial of the answer that brought it there, `begun` whether the
-    pilot has said that it has begun it. `runs` is what people are shown: until the pilot says which it has begun, those
-    are taken to run that its free slots were enough for. Measures and values are the latest that it told."""
+    """An attempt that is with a pilot. `since` is the serial of the answer that granted it, `begun` whether the pilot
+    has reported that it has begun. `runs` is what people are shown: until the pilot reports which have begun, as many
+    count as running as it had free slots. Measures and values are the latest that it reported."""
 
     __slots__ = ("begun", "measures", "runs", "since", "values")
 
@@ -35,7 +36,7 @@ class GrantedAttempt:
         self.values: dict[str, Value] | None = None
 
     def hear(self, beat: AttemptStatus) -> bool:
-        """Whether it runs now and did not, or the other way round."""
+        """Record a report; whether the attempt has started or stopped running by that."""
         runs, ran = beat.state != "held", self.runs
         self.runs = runs
         self.begun |= beat.state not in NOT_STARTED
@@ -53,16 +54,16 @@ class PilotRecord:
         self.site = ""
         self.capacity = NO_CAPACITY
         self.want = 0
-        self.attempts = 0  # that it has in all, whichever servers they live on, as far as it says
+        self.attempts = 0  # all its attempts, whichever servers they belong to, as far as it reports them
         self.seen_at: Instant = 0
         self.sent_at = 0  # its newest request, by its own clock
         self.ends_at: Instant = 0
         self.newest = 0
-        self.front = ""  # the server that the pilot speaks to, if it is not this one
-        self.submission = ""  # the name that it was submitted under to a batch system
-        self.cache: CacheUpdate | None = None  # how it is shared; what is in it the queue knows
+        self.front = ""  # the server that the pilot is connected to, if it is not this one
+        self.submission = ""  # the name under which it was submitted to a batch system
+        self.cache: CacheUpdate | None = None  # how it is shared; its content is in the queue
         self.cache_asked = -1  # the version of it that the pilot was asked about
-        self.wants_jobs = False  # our queue had less for it than it wanted
+        self.wants_jobs = False  # our queue had fewer jobs for it than it wanted
         self.released = False
         self.held: dict[JobId, GrantedAttempt] = {}
         self.orders: list[AttemptOrder] = []
@@ -83,12 +84,12 @@ class PilotRecord:
         self.submission = request.submission
         self.released = False
         for held in self.held.values():
-            if held.since is None:  # handed out by the server before this one, in an answer older than this request
+            if held.since is None:  # granted by the server before this one, in an answer older than this request
                 held.since = request.serial
         self.wake.set()
 
     def meet(self, view: PilotView, server: str, seen_at: Instant) -> None:
-        """Hear of a pilot that speaks to another server."""
+        """Record a pilot that is connected to another server."""
         self.host, self.site, self.capacity = view.host, view.site, view.capacity
         self.attempts = view.capacity.slots - view.free_slots
         self.front, self.want, self.seen_at = server, 0, seen_at
@@ -99,14 +100,14 @@ class PilotRecord:
         return max(0, self.capacity.slots - max(len(self.held), self.attempts))
 
     def belongs_to(self, who: str) -> bool:
-        """Whether it speaks under the token that it first spoke under, or was given its jobs under: one pilot cannot
-        report for another. Without tokens there is nobody to tell apart."""
+        """Whether it uses the token that it first used, or was granted its jobs under: one pilot cannot report for
+        another. Without tokens all are the same."""
         if who != NO_TOKEN:
             self.owner = self.owner or who
         return self.owner in ("", who)
 
     def slots_open(self) -> int:
-        """Slots in which nothing runs, as far as is known; what it holds ahead takes none."""
+        """Slots in which nothing runs, as far as is known; prefetched jobs take none."""
         return self.capacity.slots - sum(held.runs for held in self.held.values())
 
     def take_orders(self) -> list[AttemptOrder]:
@@ -114,8 +115,8 @@ class PilotRecord:
         return orders
 
     def offer(self, held: Iterable[Resources], *, rounds: int, now: Instant, idle_ms: int = 0) -> Offer:
-        """What is free beside the jobs that it holds. `rounds` is how many times over it means to use that, `idle_ms`
-        how long it waits if there is nothing for it."""
+        """The free resources besides the jobs that it holds. `rounds` is how many times over it means to use them,
+        `idle_ms` how long it waits if there is nothing for it."""
         whole = self.capacity
         cpus, memory, disk, gpus = whole.cpus, whole.memory_bytes, whole.disk_bytes, whole.gpus
         for needs in held:
@@ -138,7 +139,7 @@ class PilotRecord:
         )
 
     def view(self, now: Instant, left_ms: int, cache: tuple[int, int] = (0, 0)) -> PilotView:
-        """`cache` are the files in its cache, and their bytes."""
+        """`cache` is the number of files in its cache, and their bytes."""
         return PilotView(
             id=self.id,
             host=self.host,

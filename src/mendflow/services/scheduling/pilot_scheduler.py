@@ -1,7 +1,8 @@
 """The meta-scheduler of this domain: a queue of jobs, and the pilots that pull from it.
 
 Every job is a document with a version. It goes from available to running by a grant that raises its fence, and no
-report under an older fence changes it. Here are the jobs and the queue; the exchange with pilots is beside it."""
+report under an older fence changes it. This module has the jobs and the queue; the exchange with pilots is in
+exchange.py."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -36,7 +37,7 @@ _decode = msgspec.json.Decoder(Job).decode
 
 
 class RunningAttempt(NamedTuple):
-    """What a pilot last told of an attempt that it runs."""
+    """The last report of a pilot on an attempt that it runs."""
 
     pilot: PilotId
     measures: Measurements
@@ -62,9 +63,9 @@ class PilotScheduler:
         spec_for_pilot: Callable[[Job], JobSpec] = lambda job: job.spec,
         promised_until: Callable[[Job], int] | None = None,
     ) -> None:
-        """Leases are measured by `steady`: the clock itself may jump ahead when a case comes from another server.
-        `signals` reach the other servers, where there are some. `is_loading` says whether a job's case is just being
-        taken up, `promised_until` until when another server has promised a job to its pilot."""
+        """Leases are measured by `steady_ms_now`: the clock itself may jump ahead when a case comes from another
+        server. `signals` announces work to the other servers, if there are some. `is_loading` says whether a job's case
+        is being loaded, `promised_until` until when another server has promised a job to its pilot."""
         self.hub = hub or Hub()
         self.signals = signals
         self.is_loading = is_loading
@@ -84,11 +85,12 @@ class PilotScheduler:
         self._held_back: list[Job] = []  # until their cases are loaded
         self._callbacks: dict[JobId, Callback] = {}
         self._outcomes: dict[JobId, Outcome] = {}
-        self._failed_jobs: dict[JobId, Job] = {}  # failed, and whoever submitted them hears of it just now
+        self._failed_jobs: dict[JobId, Job] = {}  # failed, and the submitter is being told just now
         self._unable_since: dict[Resources, Instant] = {}
-        self.released: dict[JobId, Instant] = {}  # taken from their pilots by people, and when those were last told
+        self.released: dict[JobId, Instant] = {}  # requeued by people, and when their pilots were last told
         self._wait_count = 0
-        self._waiting_pilots: dict[int, PilotRecord] = {}  # by wait: whose exchanges are held until there is work
+        # by wait: pilots whose exchanges are held until there is work
+        self._waiting_pilots: dict[int, PilotRecord] = {}
         self._background = BackgroundTasks(ledger)
         self._wake_scheduled = False
 
@@ -160,7 +162,7 @@ class PilotScheduler:
             self.changed(job)
 
     async def cancel(self, id: JobId, *, reason: str = "") -> None:
-        """End it without telling who submitted it: whoever cancels no longer waits."""
+        """Cancel a job without a callback: whoever cancels no longer waits."""
         job = self.jobs.get(id)
         if job is None:
             return
@@ -182,8 +184,8 @@ class PilotScheduler:
         return job
 
     def repeat_release_orders(self, pilot: PilotRecord) -> None:
-        """A pilot that does not stop within a lease what was released is told that it has lost it. The order may have
-        been lost in a restart: until then it is given again now and then."""
+        """A pilot that does not stop a released attempt within a lease is told that the attempt is lost. The order may
+        have been lost in a restart: until then it is repeated from time to time."""
         now, lease_ms = self._clock.now(), self.leases.lease_ms
         for id, told_at in list(self.released.items()):
             job = self.jobs.get(id)
@@ -212,7 +214,7 @@ class PilotScheduler:
     # What the exchange and the views use
 
     def apply(self, job: Job, events: Iterable[life.JobEvent]) -> bool:
-        """Let the events happen; whether there were any."""
+        """Apply the events; whether there were any."""
         happened = False
         for event in events:
             self.hub.publish(AttemptEnding(job, event))
@@ -230,7 +232,7 @@ class PilotScheduler:
                 pilot.log_tails.pop(job.id, None)
 
     def enqueue_loaded(self) -> None:
-        """What was being taken up is here: its jobs can be given to pilots."""
+        """The cases that were being loaded are here: put their jobs into the queue."""
         held_back, self._held_back = self._held_back, []
         for job in held_back:
             if self.jobs.get(job.id) is job and job.state is JobState.AVAILABLE:
@@ -246,7 +248,7 @@ class PilotScheduler:
             self.wake_idle_pilots()
 
     def because(self, job: Job) -> str:
-        """Why a job that was just taken for a pilot was: what its data had to do with it."""
+        """Why a job was just chosen for a pilot: what its data had to do with it."""
         chosen = self.queue.chosen.get(job.id)
         if chosen is None:
             return ""
@@ -254,18 +256,19 @@ class PilotScheduler:
         return because(job.spec, chosen)
 
     def changed(self, job: Job, *, told: bool = False) -> None:
-        """`told`: by its pilot, or by the clock; everything else follows from what its case wants."""
+        """`told`: it changed because of a report of its pilot, or of the clock; every other change follows from an
+        order of its case."""
         self._ledger.touch(JOB_KIND, job.id, job, told=told)
         self.hub.publish(JobMoved(job))
 
     def close(self, job: Job, *, told: bool = False) -> None:
-        """The job is over: written for the last time, out of memory."""
+        """The job is over: write it for the last time, and remove it from memory."""
         self._ledger.touch(JOB_KIND, job.id, job, last=True, told=told)
         self.jobs.pop(job.id, None)
         self.hub.publish(JobMoved(job))
 
     async def finish(self, job: Job) -> None:
-        """The job is over and whoever submitted it is told."""
+        """The job is over: tell its submitter."""
         self.close(job, told=True)
         callback = self._callbacks.pop(job.id, None)
         if callback is None:
@@ -281,7 +284,7 @@ class PilotScheduler:
             del self._failed_jobs[job.id]
 
     def pilot(self, id: PilotId) -> PilotRecord:
-        """The pilot's record, new with a full term if it was not known."""
+        """The pilot's record; a new one with a full lease if it was not known."""
         record = self.pilots.get(id)
         if record is None:
             record = self.pilots[id] = PilotRecord(id)
@@ -295,7 +298,7 @@ class PilotScheduler:
         self.caches.forget(id)
 
     def own_pilots(self) -> list[PilotRecord]:
-        """Those that speak to this server; others are known because they might take what waits here."""
+        """The pilots that are connected to this server; others are known because they might take what waits here."""
         return [pilot for pilot in self.pilots.values() if not pilot.front]
 
     def pilot_views(self) -> list[PilotView]:
@@ -307,13 +310,13 @@ class PilotScheduler:
         return pilot.view(self._clock.now(), left_ms, self.caches.size(pilot.id))
 
     def log_tail(self, id: JobId) -> str:
-        """What a running job last said, as far as its pilot has told."""
+        """The end of a running job's log, as far as its pilot has reported it."""
         job = self.jobs.get(id)
         pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
         return pilot.log_tails.get(id, "") if pilot is not None else ""
 
     def running(self, id: JobId) -> RunningAttempt | None:
-        """What its pilot last told of a running job: measures so far, and values that the job reports of itself."""
+        """The last report on a running job: measures so far, and values that the job reports of itself."""
         job = self.jobs.get(id)
         pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
         held = pilot.held.get(id) if pilot is not None else None
@@ -322,7 +325,7 @@ class PilotScheduler:
         return RunningAttempt(pilot.id, held.measures, held.values or {})
 
     def runs(self, job: Job) -> bool:
-        """Whether a job that was granted has begun, as far as is known: pilots hold short ones ahead."""
+        """Whether a granted job has begun, as far as is known: pilots prefetch short ones."""
         pilot = self.pilots.get(job.pilot) if job.pilot is not None else None
         held = pilot.held.get(job.id) if pilot is not None else None
         return held is None or held.runs
@@ -331,11 +334,11 @@ class PilotScheduler:
         return sum(held.runs for pilot in self.pilots.values() for held in pilot.held.values())
 
     def jobs_waiting(self) -> int:
-        """In the queue, or with a pilot that has not begun them."""
+        """Jobs in the queue, or with a pilot that has not begun them."""
         return len(self.queue) + sum(len(pilot.held) for pilot in self.pilots.values()) - self.jobs_running()
 
     def waiting(self) -> list[WaitingGroup]:
-        """What waits, by what it needs, and since when no pilot that is here could ever take it."""
+        """The waiting jobs, by what they need, and since when no known pilot could ever take them."""
         now = self._clock.now()
         offers = (pilot.offer((), rounds=1, now=now) for pilot in self.pilots.values() if pilot.seen_at)
         found = self.queue.waiting(offers)
@@ -345,13 +348,13 @@ class PilotScheduler:
         return [each if each.has_pilot else each.unable(self._unable_since[each.needs]) for each in found]
 
     def wake_idle_pilots(self) -> None:
-        """Tell idle pilots that there is work, once for everything that is put into the queue now."""
+        """Wake idle pilots, once for everything that is put into the queue now."""
         if not self._wake_scheduled:
             self._wake_scheduled = True
             asyncio.get_running_loop().call_soon(self._wake)
 
     async def woken(self, pilot: PilotRecord, most_s: float) -> bool:
-        """Wait until there is something to say to a pilot; false if there was nothing in all that time."""
+        """Wait until there is something for a pilot; false if there was nothing in that time."""
         pilot.wake.clear()
         self._wait_count += 1
         wait = self._wait_count
@@ -367,7 +370,7 @@ class PilotScheduler:
 
     def _wake(self) -> None:
         self._wake_scheduled = False
-        if len(self.queue):  # else whoever brought them has taken them along
+        if len(self.queue):  # otherwise the caller has taken them along
             for pilot in self._waiting_pilots.values():
                 pilot.wake.set()
         if self.signals is not None:
@@ -382,17 +385,17 @@ class PilotScheduler:
                 self.signals.summon(pilot)
 
     def full_lease_end(self, job: Job) -> int:
-        """A whole lease from now, of ours or of whoever granted it, whichever is longer."""
+        """A whole lease from now, of ours or of the server that granted it, whichever is longer."""
         return self.steady_ms_now() + max(self.leases.lease_ms, job.history[-1].lease_ms)
 
     async def _load_known(self, jobs: Sequence[NewJob]) -> list[NewJob]:
-        """Those that were not given before. The others are taken from their documents as they stand there."""
+        """Those that were not submitted before. The others are loaded from their documents."""
         missing = [new for new in jobs if new.id not in self.jobs]
         kept = {found.id: found for found in await self._store.get_many(JOB_KIND, [new.id for new in missing])}
         for found in kept.values():
             job = _decode(found.body)
             if job.id in self.jobs:
-                continue  # somebody else took it up while we read
+                continue  # another task loaded it while we read
             if job.finished:
                 assert job.outcome is not None
                 self._outcomes[job.id] = job.outcome
@@ -408,11 +411,11 @@ class PilotScheduler:
                 holder.owner = holder.owner or job.history[-1].token
                 self.leases.grant(job.pilot, job.id, job.fence, now=self.promised_until(job) - self.leases.lease_ms)
                 longer = job.history[-1].lease_ms < self.leases.lease_ms
-                if longer:  # than whoever takes it up after us would know
+                if longer:  # than the lease that a server which loads it after us would assume
                     job.history[-1] = msgspec.structs.replace(job.history[-1], lease_ms=self.leases.lease_ms)
                 if self.signals is not None or longer:
-                    # Renewals are not written. So that nothing that its last server may still be writing takes the
-                    # attempt from a pilot whose lease we renew, the document gets another version before we answer.
+                    # Renewals are not written. So that no delayed write of its last server can take the attempt from
+                    # a pilot whose lease we renew, the document gets another version before we answer.
                     self._ledger.touch(JOB_KIND, job.id, job)
                 if job.requeued is not None:
                     self.released[job.id] = 0

@@ -1,4 +1,4 @@
-"""What the exchange asks of the way to the other servers on the store. Who implements it is in cluster/relay."""
+"""The contract of the relay to the other servers on the store, as the exchange uses it. cluster/relay implements it."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from mendflow.services.scheduling.pilot_records import PilotRecord
 
 
 class RelayRound(Protocol):
-    """One exchange of a pilot, carried round the servers that its attempts live on."""
+    """One exchange of a pilot, relayed to the servers that its attempts belong to."""
 
     unowned_reports: list[AttemptReport]  # reports that no server answers for
 
@@ -23,17 +23,17 @@ class PilotRelay(Protocol):
     def start(self) -> None: ...
     async def stop(self) -> None: ...
     def check_promise(self) -> None:
-        """Raise if others may be taking this server's cases by now: then it can tell no pilot anything."""
+        """Raise if others may be taking over this server's cases by now: then it may not make promises to any pilot."""
         ...
 
     def mine(self, job: JobId) -> bool: ...
     def pilot_arrived(self, pilot: PilotId, serial: int) -> None:
-        """A pilot that spoke to another server until now, or to none."""
+        """A pilot that was connected to another server until now, or to none."""
         ...
 
     def forget(self, pilot: PilotId) -> None: ...
     def nudged(self, server: str) -> None:
-        """Another server says that it has more jobs than slots."""
+        """Another server reports that it has more jobs than slots."""
         ...
 
     def concerns_peers(self, pilot: PilotId, request: SyncRequest, draft: AnswerBuilder) -> bool: ...

@@ -84,7 +84,7 @@ class VirtualCache:
         self._on_host = [each.pilot for each in neighbours if each.host == self._host and each.folder]
         for other in self._neighbours():
             if other._pilot not in known:
-                self._note_holders({digest: other.shelf.uses(digest).bytes for digest in other.shelf})
+                self._note_new_files({digest: other.shelf.uses(digest).bytes for digest in other.shelf})
         self._asking.set_neighbours(each for each in neighbours if each.host != self._host)
 
     def set_holders(self, holders: list[Holder]) -> None:
@@ -134,7 +134,7 @@ class VirtualCache:
         self._coming.pop(digest, None)
         if self._keep(digest, bytes, took_s):
             for other in self._neighbours():
-                other._note_holders({digest: bytes})
+                other._note_new_files({digest: bytes})
 
     def _keep(self, digest: str, bytes: int, took_s: float) -> bool:
         kept = digest not in self.shelf and self._make_room(digest, bytes)
@@ -143,13 +143,13 @@ class VirtualCache:
             self._news.added(digest, bytes)
         return kept
 
-    def _note_holders(self, files: Mapping[str, int]) -> None:
+    def _note_new_files(self, files: Mapping[str, int]) -> None:
         """Neighbours on the host have these; it will find them when it next looks around."""
         if files and not self._new:
-            self._after(LOOK_S, self._ask_neighbours)
+            self._after(LOOK_S, self._link_from_neighbours)
         self._new.update(files)
 
-    def _ask_neighbours(self) -> None:
+    def _link_from_neighbours(self) -> None:
         new, self._new = self._new, {}
         there = [other.shelf for other in self._neighbours()]
         linked = [
@@ -160,14 +160,14 @@ class VirtualCache:
 
     def _make_room(self, digest: str, bytes: int) -> bool:
         if bytes > self.shelf.free_bytes and self._on_host:
-            self.shelf.size_bytes = self._evict_for(digest)
+            self.shelf.size_bytes = self._own_part(digest)
         victims = self.shelf.victims(bytes)
         for digest in victims or ():
             self.shelf.evict(digest)
             self._news.gone(digest)
         return victims is not None
 
-    def _evict_for(self, coming: str) -> int:
+    def _own_part(self, coming: str) -> int:
         """What this cache may hold beside those on its host with that file: one that several have links to counts
         once."""
         near = self._neighbours()

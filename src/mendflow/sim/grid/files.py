@@ -11,7 +11,7 @@ from typing import Any
 from mendflow.core.model.data import LOGICAL_PREFIX, LogicalFile, Replica, StorageElement
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.values import FileRef
-from mendflow.services.api.local_data import LocalData
+from mendflow.services.api.data_operations import DataOperations
 
 ELEMENT = StorageElement(name="grid", url="file:///grid")
 
@@ -37,7 +37,7 @@ class VirtualFileStore:
         return 0
 
 
-async def register_files(data: LocalData, sizes: Mapping[str, int]) -> None:
+async def register_files(data: DataOperations, sizes: Mapping[str, int]) -> None:
     """Let the product's catalogue know the logical files of a scene."""
     names = [name for name in sizes if name.startswith(LOGICAL_PREFIX)]
     if names:

@@ -48,7 +48,7 @@ class LeanPilot:
         self._ended = ended
         self._cache = context.cache(name, host, site)
         if self._cache is not None:
-            self._cache.changed = self._cache_report
+            self._cache.changed = self._report_cache_change
         self._location = AttemptLocation(site, host, name, self._cache)
         self._capacity = capacity_of(site)
         self._attempts: dict[JobId, SimulatedAttempt] = {}
@@ -73,7 +73,7 @@ class LeanPilot:
         if self._ends_s:
             self._context.after(self._site.life_s, self.leave, "time")
         self._context.after(self._beat_s, self._beat)
-        self._exchange_loop()
+        self._send_request()
 
     @property
     def site(self) -> str:
@@ -81,7 +81,7 @@ class LeanPilot:
 
     # speaking
 
-    def _exchange_loop(self) -> None:
+    def _send_request(self) -> None:
         """Say what has ended and what is wanted, unless an answer is on its way that may change both."""
         if self._is_exchanging or self._is_leaving == LEFT:
             return
@@ -125,10 +125,10 @@ class LeanPilot:
             self._is_exchanging = True
         context.after(context.scene.exchange_s, self._apply_answer, answer, request.leaving)
 
-    def _cache_report(self) -> None:
+    def _report_cache_change(self) -> None:
         """Jobs may wait for what it has now. While it has one itself, its next report is soon enough."""
         if not self._attempts:
-            self._exchange_loop()
+            self._send_request()
 
     def _want(self) -> int:
         held = len(self._ahead)
@@ -145,7 +145,7 @@ class LeanPilot:
             return
         left_s = self._spoke_s + self._beat_s - self._context.now_s
         if left_s <= 0:
-            self._exchange_loop()
+            self._send_request()
             left_s = self._beat_s
         self._context.after(left_s, self._beat)
 
@@ -162,7 +162,7 @@ class LeanPilot:
         if answer.serial == self._serial:
             self._is_exchanging = False
             if self._reports or self._is_leaving or self._context.scene.attentive or self._want() > 0:
-                self._exchange_loop()
+                self._send_request()
 
     def _follow_orders(self, answer: SyncAnswer) -> None:
         if self._cache is not None:
@@ -183,7 +183,7 @@ class LeanPilot:
         for assignment in answer.jobs:
             self._take(assignment)
         if not self._attempts:
-            self._leave_if_idle()
+            self._schedule_idle_exit()
 
     def _take(self, given: Assignment) -> None:
         attempt = SimulatedAttempt(self._context, self._location, given.job, given.fence, given.spec, self._over)
@@ -205,7 +205,7 @@ class LeanPilot:
         self._mean_ms = prefetch.updated_mean_ms(self._mean_ms, took_ms)
         self._idle_since = self._context.now_s
         self._fill()
-        self._exchange_loop()
+        self._send_request()
 
     def _follow(self, order: AttemptOrder) -> None:
         attempt = self._attempts.get(order.job)
@@ -230,12 +230,12 @@ class LeanPilot:
 
     # leaving
 
-    def _leave_if_idle(self) -> None:
+    def _schedule_idle_exit(self) -> None:
         """It has no job. If none comes for so long, it leaves."""
         if self._idle_exit_s:
-            self._context.after(self._idle_exit_s, self._leave_at_end_of_life, self._idle_since)
+            self._context.after(self._idle_exit_s, self._leave_if_idle, self._idle_since)
 
-    def _leave_at_end_of_life(self, since: float) -> None:
+    def _leave_if_idle(self, since: float) -> None:
         if since == self._idle_since and not self._attempts and not self._is_leaving:
             self.leave("idle")
 
@@ -244,7 +244,7 @@ class LeanPilot:
         if self._is_leaving:
             return
         self._is_leaving = why
-        self._exchange_loop()
+        self._send_request()
 
     def _end_all(self, why: str) -> None:
         self._ahead.clear()

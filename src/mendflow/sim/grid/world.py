@@ -21,7 +21,7 @@ from mendflow.core.model.jobs import JobState
 from mendflow.core.model.sync import SyncRequest
 from mendflow.core.model.values import Value
 from mendflow.pages.formatting import count_text, duration_text
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.observe.monitor_settings import MonitorSettings
@@ -126,7 +126,7 @@ class _GridWorld:
             way_to_queue=lambda queue: self._direct or queue,
             chance=lambda size: names.randbytes(size).hex(),
         )
-        self._domain = LocalDomain(self._server, chance=self._server.chance)
+        self._domain = Domain(self._server, chance=self._server.chance)
         self._deployed: dict[str, Flow] = {}
         self._ended: list[CaseResult] = []
         self._expected = 0

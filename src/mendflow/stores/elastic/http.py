@@ -27,7 +27,7 @@ PASSING = frozenset({408, BUSY, 502, 503, 504})
 
 _REFUSED = {
     401: "it does not know us: check user and password, or the API key",
-    403: "we may not do this there: give our user the permissions that docs/elasticsearch.md lists",
+    403: "we may not do this there: give our user the permissions that docs/do/elasticsearch.md lists",
     413: "what was sent is larger than it takes: raise http.max_content_length there",
 }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from mendflow.formats.bpel.analysis import RULES
 from tests.formats.bpel.analysis.test_rules import BY_THE_READER, ELSEWHERE
 
-PAGE = Path(__file__).parents[4] / "docs" / "bpel.md"
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "bpel.md"
 ROW = re.compile(r"^\| SA(\d{5}) \| (.*) \|$", re.MULTILINE)
 
 

@@ -1,1 +1,1 @@
-"""Cases in a file: written from one store, read into the same or another."""
+"""Archives: cases exported from one store to a file, and imported into the same or another store."""

@@ -1,8 +1,8 @@
-"""Trees that live on other servers, asked of those before the first byte of an archive leaves.
+"""Fetches the trees of an archive that live on other servers, before the first byte of the archive is sent.
 
-So whoever cannot be asked is named in time, and what came is known to be whole before any of it goes on. A tree waits
-in a file of its own until its turn; memory holds a few of its records at a time. A server that dies meanwhile is no
-obstacle: its trees are asked of whoever takes them."""
+So a server that does not answer is reported in time, and each tree is known to be complete before any of it is sent on.
+A tree waits in a temporary file until its turn; memory holds only a few of its records at a time. If a server dies
+meanwhile, its trees are fetched from the server that takes them over."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -22,15 +22,16 @@ AT_ONCE: Final = 20
 
 
 class TreeLocator(Protocol):
-    """Where trees are."""
+    """Finds the servers that trees live on."""
 
     async def home(self, root: CaseId) -> ServerDocument | None:
-        """The other server that is to be asked for the tree; None: it is here, or over, and lies in the store."""
+        """The other server to ask for the tree; None if it lives here, or is over and read from the store."""
         ...
 
 
 class RemoteTrees:
-    """`folder` is empty, and is removed by whoever gave it. `left_out` are the trees that nobody could be asked for."""
+    """`folder` is an empty folder that the caller removes. `left_out` are the trees whose servers could not be
+    asked."""
 
     def __init__(self, homes: TreeLocator, peers: Peers, clock: Clock, folder: Path) -> None:
         self._homes = homes
@@ -42,8 +43,8 @@ class RemoteTrees:
         self.left_out: list[CaseId] = []
 
     async def gather(self, roots: Sequence[CaseId], *, leave_out: bool) -> None:
-        """Ask for those of the trees that live elsewhere. Who does not answer for long is an error that names it, or
-        its trees are left out."""
+        """Fetch the trees that live on other servers. If a server does not answer for long, raise an error that names
+        it, or leave its trees out."""
         for root in roots:
             try:
                 await self.asked(root)
@@ -53,7 +54,7 @@ class RemoteTrees:
                 self.left_out.append(root)
 
     async def asked(self, root: CaseId) -> bool:
-        """Whether the tree came from another server, now or before."""
+        """Whether the tree was fetched from another server, now or before."""
         give_up_at = self._clock.now() + PATIENCE_MS
         while root not in self._files:
             server = await self._homes.home(root)
@@ -82,7 +83,7 @@ class RemoteTrees:
         return path
 
     async def records(self, root: CaseId) -> AsyncIterator[AnyRecord]:
-        """What came of a tree."""
+        """The records of a tree that was fetched."""
         with self._files[root].open("rb") as source:
             records = (record for record in Unpacker(source).records() if not isinstance(record, HeadRecord))
             while some := await asyncio.to_thread(lambda: list(islice(records, AT_ONCE))):
@@ -91,7 +92,7 @@ class RemoteTrees:
 
 
 def _trees_in(path: Path) -> list[CaseId]:
-    """Read to the end, so that the digest is looked at."""
+    """The trees in an archive, which is read to its end so that its digest is checked."""
     with path.open("rb") as source:
         return [record.root for record in Unpacker(source).records() if isinstance(record, TreeRecord)]
 

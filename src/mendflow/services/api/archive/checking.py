@@ -1,7 +1,7 @@
-"""An archive read to its end before anything of it is taken: whole, of a known form, and true to itself.
+"""Checks a whole archive before anything of it is imported: complete, of a known format, and consistent.
 
-Every document is of a kind that we know, named after its tree, and reads as what it says that it is; journals have no
-holes; a case that goes on can be gone on with, which is tried; and files have the content that they are called by."""
+Every document is of a known kind, named after its tree, and decodes as that kind; journals have no gaps; a case that is
+not over is replayed to see that it can continue; and files have the content that their digests say."""
 
 import hashlib
 from typing import BinaryIO, Final, NoReturn
@@ -45,21 +45,22 @@ class TreeContents:
         self.live = live
         self.lengths: dict[CaseId, int] = {}
         self.cases: set[str] = set()
-        self.endpoint = False  # messages come for it, and it is no case by itself
-        self.uncalled: dict[CaseId, str] = {}  # cases that no other called or needed, and their flows
+        self.endpoint = False  # messages are sent to it, and it is not a case itself
+        # the cases that were not called by another case and do not mend one, and their flows
+        self.uncalled: dict[CaseId, str] = {}
         self.journal = hashlib.sha256()
         self.replayed: dict[CaseId, Case] = {}
 
     @property
     def begun(self) -> list[CaseId]:
-        """What the tree grew from: its root, or all that messages began."""
+        """The cases that the tree began with: its root, or all cases that were started by messages."""
         if not self.endpoint:
             return [self.root]
         return sorted(self.uncalled, key=lambda case: (len(case), case))
 
     @property
     def title(self) -> str:
-        """What people know it by."""
+        """The name that people know it by."""
         if not self.endpoint:
             return f"case {self.root}"
         begun, flows = self.begun, sorted(set(self.uncalled.values()))
@@ -68,7 +69,7 @@ class TreeContents:
 
 
 class Inventory:
-    """What is in an archive that was read to its end. `digest` is what it is known by."""
+    """The contents of an archive that was read to its end. `digest` identifies the archive."""
 
     def __init__(self) -> None:
         self.digest = ""
@@ -78,7 +79,7 @@ class Inventory:
 
 
 def check_archive(source: BinaryIO) -> Inventory:
-    """What is in an archive. Raises BadArchive with the place and the reason."""
+    """The contents of an archive. Raises BadArchive with the place and the reason."""
     unpacker, check = Unpacker(source), _Checker()
     for number, record in enumerate(unpacker.records(), 1):
         try:
@@ -87,7 +88,7 @@ def check_archive(source: BinaryIO) -> Inventory:
             raise BadArchive(f"record {number} of the archive: {error.message}", record=number) from None
         except (msgspec.MsgspecError, AssertionError, RecursionError) as error:
             raise BadArchive(f"record {number} of the archive cannot be read: {error!r:.300}", record=number) from None
-        except Exception as error:  # whatever is wrong with what strangers send, it is theirs
+        except Exception as error:  # whatever the decoder raises, the fault is in the archive that somebody sent
             raise BadArchive(f"record {number} of the archive makes no sense: {error!r:.300}", record=number) from error
     check.end()
     check.found.digest = unpacker.digest
@@ -147,7 +148,7 @@ class _Checker:
             raise BadArchive(f"case {tree.root} is not whole: a document or a journal is missing")
         for case in tree.replayed.values():
             if case.status != "suspended":
-                decide(case, Suspend(), 0)  # which is what is done to it, unless it is to go on
+                decide(case, Suspend(), 0)  # an imported case is suspended in this way, unless it is to resume
         tree.replayed.clear()
 
     def _document(self, record: DocumentRecord) -> None:

@@ -1,4 +1,5 @@
-"""Archives, as the services of one server see them: whose the cases are, and who goes on with them."""
+"""Exports and imports archives with the services of one server: it finds the homes of cases, and lets imported cases
+continue."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -39,8 +40,8 @@ class ArchiveService:
         return self._server.runtime.manager.live
 
     async def home(self, root: CaseId) -> ServerDocument | None:
-        """The other server that is to be asked for a tree; None: it is here, or over, and lies in the store. One that
-        is just moving is waited for."""
+        """The other server to ask for a tree; None if it lives here, or is over and read from the store. If the tree is
+        being taken over, wait until it has a home."""
         membership, give_up_at = self._server.membership, self._now() + MOVING_MS
         while membership.shared:
             homes = self._server.runtime.homes
@@ -60,8 +61,8 @@ class ArchiveService:
         return None
 
     async def _over(self, root: CaseId) -> bool:
-        """Whether nothing that belongs to the tree changes any more. Its home may still be kept, by a notification that
-        nobody has taken yet."""
+        """Whether nothing in the tree can change any more. Its home may still exist while a notification has not been
+        delivered."""
         async for found in self.store.scan(CASE_KIND, root):
             if root_of(found.id) == root:
                 case = _decode_case(found.body)
@@ -81,14 +82,14 @@ class ArchiveService:
         return Exporter(self, roots, files=files, everything=everything, leave_out=leave_out, by=by).pack()
 
     async def give(self, root: CaseId) -> AsyncIterator[bytes]:
-        """A tree for another server that asks, because it lives here."""
+        """Export a tree that lives here, for another server that asks for it."""
         if (server := await self.home(root)) is not None:
             raise WrongServer(f"case {root} lives on server {server.id}", server=server.id)
         async for chunk in Exporter(self, [root], files=False, everything=False, by="", bare=True).pack():
             yield chunk
 
     async def take(self, source: BinaryIO, *, as_new: bool, skip_existing: bool, resume: bool, by: str) -> ImportReport:
-        """Everything in an archive, or nothing and why."""
+        """Import everything in an archive, or nothing and raise why."""
         inventory = await asyncio.to_thread(check_archive, source)
         work = Importer(self.store, self.file_store, source, inventory)
         plans = await work.plan(as_new=as_new, skip_existing=skip_existing)
@@ -108,7 +109,7 @@ class ArchiveService:
             raise Conflict(f"{title} is on another server already; look at it there")
 
     async def go_on(self, root: CaseId) -> None:
-        """Without a home nobody would: so it has none before all of it is here."""
+        """Give the tree a home, so that its cases continue. It gets none before all of it is imported."""
         if not any(root_of(id) == root for id in self.living()):
             self._server.runtime.homes.hold(root, IMPORTING)
             await self.ledger.settled()

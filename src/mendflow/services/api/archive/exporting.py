@@ -1,10 +1,10 @@
-"""Cases into an archive, each as of one moment.
+"""Exports cases to an archive, each as of one moment.
 
-A case that goes on changes while it is read. So what is noted of it meanwhile is watched: when everything was read,
-all that changed is taken from memory in one go, with the length of each journal at that very moment. That is what the
-disk would hold if the server were killed then, and from that a case goes on. Documents of a live case wait in a
-temporary file until then; memory holds their places and what changed. A case that goes on elsewhere is asked of the
-server that it lives on, which does the same."""
+A live case changes while it is read. So its changes are recorded meanwhile: when all of it was read, everything that
+changed is taken from memory in one step, together with the length of each journal at that moment. That is what the disk
+would hold if the server were killed then, and from that a case can continue. Documents of a live case wait in a
+temporary file until then; memory holds their positions and the changes. A case that lives on another server is exported
+by that server in the same way."""
 
 import tempfile
 from collections.abc import AsyncIterator, Sequence
@@ -45,7 +45,7 @@ _Key = tuple[str, str]
 
 
 class ExportContext(Protocol):
-    """What an export needs to know of the services around it."""
+    """The services that an export needs."""
 
     store: Store
     ledger: Ledger
@@ -55,13 +55,13 @@ class ExportContext(Protocol):
 
     def living(self) -> dict[CaseId, LiveCase]: ...
     async def home(self, root: CaseId) -> ServerDocument | None:
-        """The other server that is to be asked for the tree; None: it is here, or over, and lies in the store."""
+        """The other server to ask for the tree; None if it lives here, or is over and read from the store."""
         ...
 
 
 class Exporter:
-    """One archive. `roots` are the cases, in the order in which they come; `everything` adds what no case refers to.
-    `leave_out`: without those whose server cannot be asked. `bare`: trees and nothing else, as other servers want
+    """Writes one archive. `roots` are the cases, in their order in the archive; `everything` adds what no case refers
+    to. `leave_out`: leave out the cases whose server cannot be asked. `bare`: only trees, as other servers ask for
     them."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Exporter:
         self._seen_files: dict[str, None] = {}
 
     async def pack(self) -> AsyncIterator[bytes]:
-        """The bytes of the file. What can be refused is refused before the first."""
+        """The bytes of the file. Errors are raised before the first byte, where possible."""
         around = self._context
         with tempfile.TemporaryDirectory(prefix="mendflow-archive-") as folder:
             abroad = RemoteTrees(around, around.peers, around.clock, Path(folder))
@@ -115,7 +115,7 @@ class Exporter:
                 async for piece in self._file(sha256):
                     yield piece
 
-    # What is everybody's
+    # Shared documents
 
     async def _shared(self) -> AsyncIterator[DocumentRecord]:
         await self._context.ledger.settled()
@@ -132,7 +132,7 @@ class Exporter:
                 yield self._document_record(kind, found.id, found.body)
 
     async def _names(self) -> set[str]:
-        """The flows of all cases of the trees. The default rules belong to every case."""
+        """The names of the flows of all cases of the trees, and of the default rules, which apply to every case."""
         names = {HOUSE_NAME}
         for root in self._roots:
             async for found in self._context.store.scan(CASE_KIND, root):
@@ -148,7 +148,7 @@ class Exporter:
     # A tree of cases
 
     async def _records_of_tree(self, root: CaseId, abroad: RemoteTrees) -> AsyncIterator[AnyRecord]:
-        """A tree, by whoever it lives with by now."""
+        """The records of a tree, from this server or from the one that it lives on by now."""
         if self._tree_only or not await abroad.asked(root):
             async for record in self._tree(root):
                 yield record
@@ -158,7 +158,7 @@ class Exporter:
             yield record
 
     def _note_files(self, record: AnyRecord) -> None:
-        """Its files are wanted, too."""
+        """Remember the files that these documents refer to: they are exported, too."""
         bodies = (
             [record.body]
             if isinstance(record, DocumentRecord)
@@ -180,7 +180,7 @@ class Exporter:
                         if root_of(found.id) == root:
                             places[kind, found.id] = (spool.tell(), len(found.body))
                             spool.write(found.body)
-                # From here to the end of the block nothing is waited for: this is the moment.
+                # No await from here to the end of the block: this is the moment that the archive shows.
                 lengths = {id: live.position for id, live in self._context.living().items() if root_of(id) == root}
                 live = [id for id, each in self._context.living().items() if id in lengths and each.document.live]
                 for key, document in changed.items():
@@ -203,7 +203,7 @@ class Exporter:
                 yield self._document_record(kind, id, spool.read(places[kind, id][1]))
 
     async def _journal(self, case: CaseId, length: int | None) -> AsyncIterator[JournalRecord]:
-        """A case that is over has the journal that it has."""
+        """The journal of a case that is over does not change."""
         stream, position = journal_of(case), 0
         end = await self._context.store.length(stream) if length is None else length
         while position < end:
@@ -218,7 +218,7 @@ class Exporter:
     # Stored files
 
     async def _file(self, sha256: str) -> AsyncIterator[AnyRecord]:
-        """A file that is not kept any more is not in the archive either."""
+        """The records of a file; none if the server no longer stores it."""
         size = await self._context.file_store.size(sha256)
         if size is None:
             return
@@ -234,7 +234,7 @@ class Exporter:
 
 
 def _split_entries(entries: list[bytes]) -> list[list[bytes]]:
-    """Entries in parts that are not too large for one line."""
+    """Split entries into parts that fit on one line each."""
     parts: list[list[bytes]] = [[]]
     size = 0
     for entry in entries:

@@ -1,9 +1,9 @@
-"""An archive into a store, once: killed in the middle and begun again it ends the same.
+"""Imports an archive into a store. An import that is killed and started again ends with the same result.
 
-A tree is announced before its first document and marked as here after its last; its cases are written last. So what a
-killed import left is seen by nobody, and the next goes on with it. A case that was not over comes suspended, because
-the one that it was made from may still run somewhere: whoever resumes it says that it does not. What ran when the
-archive was made is taken as lost."""
+A tree is announced before its first document and marked as complete after its last; its cases are written last. So
+nobody sees what a killed import left, and the next import completes it. A case that was not over is imported suspended,
+because the original may still run somewhere: whoever resumes it states that it does not. Attempts that ran when the
+archive was made count as lost."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import BinaryIO, Final, Protocol
@@ -45,11 +45,11 @@ _decode_job = msgspec.json.Decoder(Job).decode
 
 
 class ImportRecord(msgspec.Struct, kw_only=True):
-    """Where a tree came from. `done`: all of it is here."""
+    """The origin of an imported tree. `done`: all of it is imported."""
 
     root: CaseId
     archive: str
-    name: CaseId  # what it was called there
+    name: CaseId  # its id in the archive
     at: Instant
     by: str
     resumed: bool
@@ -57,19 +57,20 @@ class ImportRecord(msgspec.Struct, kw_only=True):
 
 
 class ImportHost(Protocol):
-    """Whoever lets live cases go on that were imported."""
+    """Lets imported live cases continue."""
 
     async def expect(self, root: CaseId, title: str) -> None:
-        """A tree is about to come, which people know by its title; refused if somebody has it already."""
+        """Announce a tree that will be imported, with the title that people know it by. Raises Conflict if another
+        server has it."""
         ...
 
     async def go_on(self, root: CaseId) -> None:
-        """All of a tree is here in which something goes on."""
+        """Everything of a tree that is not over was imported: let its cases continue."""
         ...
 
 
 class TreePlan(msgspec.Struct, kw_only=True):
-    """What becomes of a tree of the archive: under which id it comes, if at all."""
+    """What is done with a tree of the archive, and the id that it gets here."""
 
     found: TreeContents
     root: CaseId
@@ -78,7 +79,7 @@ class TreePlan(msgspec.Struct, kw_only=True):
 
     @property
     def begun(self) -> list[CaseId]:
-        """Its cases that were not called by others, under the ids under which they come."""
+        """The cases that were not called by others, by their ids here."""
         return [CaseId(self.root + each.removeprefix(self.found.root)) for each in self.found.begun]
 
 
@@ -93,7 +94,8 @@ class Importer:
     # Planning
 
     async def plan(self, *, as_new: bool, skip_existing: bool) -> list[TreePlan]:
-        """What is to be done, case by case; refused whole if a case is here with other content."""
+        """What will be done with each case. Raises Conflict for the whole archive if a case exists here with other
+        content."""
         plans = [
             TreePlan(found=tree, root=self._new_root(tree.root) if as_new else tree.root)
             for tree in self._inventory.trees
@@ -103,7 +105,8 @@ class Importer:
         return plans
 
     def _new_root(self, root: CaseId) -> CaseId:
-        """The same for the same archive, so that an import that is begun again makes no third."""
+        """A new id, the same for the same archive, so that an import that is started again does not make another
+        copy."""
         return CaseId(f"{root}-{self._inventory.digest[:8]}")
 
     async def _plan_tree(self, plan: TreePlan, skip_existing: bool) -> None:
@@ -130,7 +133,8 @@ class Importer:
             )
 
     async def _has_same_journal(self, plan: TreePlan) -> bool:
-        """Whether the journal here is the one in the archive. Where messages come in there is none of all."""
+        """Whether the journal here is the one in the archive. The tree of a flow's messages has no journal of its
+        own."""
         if plan.found.endpoint:
             return False
         digest, position, stream = TreeContents(plan.root, []).journal, 0, journal_of(plan.root)
@@ -140,10 +144,10 @@ class Importer:
                 digest.update(entry + b"\n")
         return digest.hexdigest() == plan.found.journal.hexdigest()
 
-    # Taking
+    # Writing
 
     async def take_files(self) -> None:
-        """Before everything that refers to them."""
+        """Store the files first: everything else refers to them."""
         records = Unpacker(self._source).records()
         pieces: list[AnyRecord] = []
         for record in records:
@@ -159,7 +163,7 @@ class Importer:
                     pass
 
     async def take_shared(self) -> None:
-        """What is not known here by its name, whole; what is known stays as it is."""
+        """Write the shared documents whose names are not known here; the others stay as they are."""
         known: dict[tuple[str, str], bool] = {}
         for record in Unpacker(self._source).records():
             if isinstance(record, TreeRecord | FileRecord):
@@ -181,8 +185,8 @@ class Importer:
     async def take_trees(
         self, plans: list[TreePlan], host: "ImportHost", *, resume: bool, now: Instant, by: str
     ) -> None:
-        """Tree by tree, in one go through the archive. What is there already from an import that was killed is left as
-        it is."""
+        """Write tree by tree, in one pass through the archive. What a killed import has written already is left as it
+        is."""
         wanted = {plan.found.root: plan for plan in plans if not plan.skip}
         writer: _TreeWriter | None = None
         for record in Unpacker(self._source).records():
@@ -263,7 +267,7 @@ class _TreeWriter:
                 evolve(state, _decode_event(entry))
 
     async def _append(self, case: CaseId, position: int, entries: list[bytes]) -> None:
-        """What is there is ours: it was written by an import of the same archive."""
+        """Append the missing entries. Existing ones were written by an earlier import of the same archive."""
         there = await self._store.length(journal_of(case))
         missing = entries[max(0, there - position) :]
         if missing and there <= position + len(entries):
@@ -315,12 +319,12 @@ class _TreeWriter:
         return renamed(body, self.plan.found.root, self.plan.root)
 
     def _rename_id(self, id: bytes) -> bytes:
-        """An id is a text that begins with the tree's name."""
+        """Replace the tree's name at the start of an id."""
         return self.plan.root.encode() + id[len(self.plan.found.root.encode()) :]
 
 
 async def _content(records: Iterator[AnyRecord], left: list[AnyRecord]) -> AsyncIterator[bytes]:
-    """The pieces of a file; the record after them is put into `left`."""
+    """The pieces of a file; the record that follows them is put into `left`."""
     for record in records:
         if not isinstance(record, PieceRecord):
             left.append(record)

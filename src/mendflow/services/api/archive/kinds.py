@@ -1,4 +1,4 @@
-"""Which documents belong to a case, and which are everybody's."""
+"""Which kinds of documents belong to a case, and which are shared by all cases."""
 
 import re
 from typing import Final
@@ -64,11 +64,10 @@ def files_in(body: bytes) -> set[str]:
 
 
 def name_of_version(id: str) -> str:
-    """The name in the id of a version."""
+    """The name in the id of a version document."""
     return re.split(r"[@/]", id, maxsplit=1)[0]
 
 
 def renamed(body: bytes, old: CaseId, new: CaseId) -> bytes:
-    """A document or an entry with the tree under another name: every text in it that begins as an id of the tree
-    does."""
+    """A document or an entry with the tree renamed: every text in it that begins like an id of the tree is changed."""
     return re.sub(rb'"' + re.escape(old.encode()) + rb'(?=["./:])', b'"' + new.encode(), body)

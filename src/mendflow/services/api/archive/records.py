@@ -1,8 +1,8 @@
-"""The format of an archive: gzip, in it JSON lines, one record a line, the last with the digest of all before.
+"""The format of an archive: gzipped JSON lines, one record a line, the last one with the digest of all before.
 
-People can read it (`zcat FILE | less`), and a program needs to hold one line at a time. A file without its last line is
-no archive, and one with any line changed is none either: so whoever reads it to the end before doing anything refuses
-it whole. docs/reference/archive.md describes each record."""
+People can read it (`zcat FILE | less`), and a program needs to hold only one line at a time. A file without its last
+line, or with any line changed, is not a valid archive: a reader that checks it to the end before doing anything can
+refuse it as a whole. docs/reference/archive.md describes each record."""
 
 import base64
 import binascii
@@ -25,19 +25,19 @@ _GZIP: Final = 31
 
 
 class BadArchive(RequestError):
-    """A file that is no archive, or not what it was when it was written. Nothing of it is taken."""
+    """The file is not an archive, or was changed since it was written. Nothing of it is imported."""
 
     code: ClassVar[str] = "bad-archive"
     status: ClassVar[int] = 422
 
 
 class ArchiveRecord(msgspec.Struct, frozen=True, tag_field="record", forbid_unknown_fields=True):
-    """A line."""
+    """One line."""
 
 
 class HeadRecord(ArchiveRecord, frozen=True, tag="head"):
-    """The first. `files` says whether stored files are in it. `left_out` are trees that should be in it, and whose
-    server could not be asked."""
+    """The first record. `files` says whether stored files are included. `left_out` are trees that are missing because
+    their server could not be asked."""
 
     made_at: Instant
     made_by: str
@@ -48,15 +48,15 @@ class HeadRecord(ArchiveRecord, frozen=True, tag="head"):
 
 
 class TreeRecord(ArchiveRecord, frozen=True, tag="tree"):
-    """A case begins here, with the cases that it called and those that mended it. `live` are those that were not over
-    when it was written."""
+    """The start of a tree: a case, with the cases that it called and the exlets that mended it. `live` are the cases
+    that were not over when the archive was written."""
 
     root: CaseId
     live: list[CaseId]
 
 
 class DocumentRecord(ArchiveRecord, frozen=True, tag="document"):
-    """A document as the store had it: of the tree before it, or before the first tree, of all."""
+    """A document as the store had it. It belongs to the tree before it; before the first tree, it is shared."""
 
     kind: str
     id: str
@@ -93,7 +93,7 @@ class PieceRecord(ArchiveRecord, frozen=True, tag="piece"):
 
 
 class EndRecord(ArchiveRecord, frozen=True, tag="end"):
-    """The last. The digest is of all lines before."""
+    """The last record, with the digest of all lines before."""
 
     records: int
     sha256: str
@@ -106,7 +106,7 @@ _decode = msgspec.json.Decoder(AnyRecord).decode
 
 
 class Packer:
-    """Records in, the bytes of the file out."""
+    """Encodes records into the bytes of the file."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
@@ -116,7 +116,8 @@ class Packer:
     def pack(self, record: AnyRecord) -> bytes:
         line = _encode(record) + b"\n"
         if b"\n" in line[:-1]:
-            line = line[:-1].replace(b"\n", b" ") + b"\n"  # only between the parts of a body: in texts it is escaped
+            # this separator occurs only between the parts of a body: in texts it is escaped
+            line = line[:-1].replace(b"\n", b" ") + b"\n"
         self._digest.update(line)
         self._records += 1
         return self._gzip.compress(line)
@@ -127,8 +128,8 @@ class Packer:
 
 
 class Unpacker:
-    """The records of a file, in their order. When the last was given, everything before it was as it was written.
-    `digest` is then that of the whole content, by which an archive is known."""
+    """Decodes the records of a file, in order. After the last record the whole file has been verified, and `digest` is
+    the digest of its content, which identifies the archive."""
 
     def __init__(self, source: BinaryIO) -> None:
         self._source = source
@@ -158,7 +159,7 @@ class Unpacker:
             _refuse(number, "it ends too early: its last record is missing; make it again, or copy it again")
 
     def _lines(self) -> Iterator[bytes]:
-        """The pieces of a long line are put together once, at its end: so its length costs no more than it must."""
+        """The lines of the file. The pieces of a long line are joined once, at its end, so the cost is linear."""
         gathered, length, number = list[bytes](), 0, 0
         for chunk in self._unpacked():
             *lines, rest = chunk.split(b"\n")

@@ -1,1 +1,1 @@
-"""The numbers of one server, and of all servers on the store, as they are when somebody asks."""
+"""Metrics of one server, and of all servers on the store, as of now."""

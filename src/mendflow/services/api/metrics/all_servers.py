@@ -1,4 +1,4 @@
-"""The numbers of all living servers on the store. Whoever does not answer in time is left out: they are for people, and
+"""Metrics of all live servers on the store. A server that does not answer in time is left out: they are for people, and
 nothing is decided from them."""
 
 import asyncio
@@ -12,15 +12,15 @@ from mendflow.services.runtime.server import Server
 
 
 class PeerStats(Protocol):
-    """The way to other servers' numbers."""
+    """Asks other servers for their metrics."""
 
     async def stats(self, server: ServerDocument, running: int) -> StatsView:
-        """Raises NeighbourAway."""
+        """Raises PeerUnavailable."""
         ...
 
 
 async def collect_all_stats(server: Server, elsewhere: PeerStats | None, *, running: int) -> list[StatsView]:
-    """This server first."""
+    """The metrics of all servers, this one first."""
     own = await StatsCollector(server).look(running=running)
     if elsewhere is None:
         return [own]

@@ -1,7 +1,8 @@
-"""A look at a server as it is now: what was counted so far, and what its memory holds.
+"""A snapshot of a server: its counters, and what is in its memory.
 
-It costs what there are of sites, shapes of needs, pilots, running jobs and live cases, and nothing for each job that
-waits. While the store is away there are no services to look at, and what was counted is told all the same."""
+The cost grows with the number of sites, kinds of requirements, pilots, running jobs and live cases, and not with the
+number of waiting jobs. While the store is unreachable there are no services to look at, and only the counters are
+reported."""
 
 import heapq
 from collections import Counter
@@ -40,7 +41,7 @@ class StatsCollector:
         self._server = server
 
     async def look(self, *, running: int = 0) -> StatsView:
-        """`running`: so many of the running jobs are named, those that run longest."""
+        """`running`: how many of the running jobs are listed, those that have run longest."""
         server, runtime = self._server, self._server.present
         view = _counted(server)
         if runtime is None:
@@ -155,7 +156,7 @@ def _pilots(meta: PilotScheduler) -> list[SiteCount]:
 
 
 def _greatest(live: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """Those of the flows with the most cases, and of all others together."""
+    """The flows with the most cases, and all others together."""
     flows = Counter[str]()
     for (flow, _), count in live.items():
         flows[flow] += count
@@ -171,7 +172,7 @@ def _cases(counts: Mapping[tuple[str, str], int]) -> list[CaseCount]:
 
 
 def _running(runtime: Runtime, now: Instant) -> Iterator[RunningJob]:
-    """How long a job runs is what its pilot last measured, and until it tells, the time since it was given to it."""
+    """How long a job has run is what its pilot last measured, and until it reports, the time since the grant."""
     meta = runtime.meta
     for pilot in meta.pilots.values():
         for id, held in pilot.held.items():
@@ -198,7 +199,7 @@ def _running_job(job: Job, pilot: PilotRecord, ran_ms: int) -> RunningJob:
 
 
 async def _with_estimate(runtime: Runtime, running: RunningJob) -> RunningJob:
-    """With what is known from earlier ones, where nobody said how long it should take."""
+    """Add the learned run time, where the flow does not say how long the job should take."""
     job, live = runtime.meta.jobs.get(running.job), runtime.manager.live.get(running.case)
     if running.expected_ms or job is None or live is None:
         return running

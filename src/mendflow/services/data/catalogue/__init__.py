@@ -1,1 +1,1 @@
-"""The catalogue: which logical files there are, what they are, and where they are stored."""
+"""The catalogue: logical files, their digests and sizes, and where they are stored."""

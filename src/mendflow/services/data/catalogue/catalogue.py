@@ -1,12 +1,13 @@
-"""Names and places of logical files, for people, for flows and for pilots.
+"""The names and replicas of logical files, for people, for flows and for pilots.
 
-A job that publishes a file asks for its place when it has the file, with its digest. That keeps the name for this
-content and this job: whoever comes with other content under the same name is told before he has written anything, and
-an outcome can only publish what its job asked a place for. The place becomes a replica when the job's outcome is
-taken into its case, and before the case hears of it. Told again, it is the same document.
+A job that publishes a file asks for a place when it has the file, with its digest. That reserves the name for this
+content and this job: a job that comes with other content under the same name is refused before it has written anything,
+and an outcome can only publish what its job asked a place for. The place becomes a replica when the job's outcome is
+recorded in its case, before the case continues. Reported again, it is the same document. A name that is reserved for a
+job that is over, and of which nothing was published, is free.
 
-A name that is kept for a job that is over, and of which nothing was published, is free. A place has one name, see
-`holds`: each that is given out or said to hold a file is taken for it, after the file's document says so."""
+A place has one name, see `holds`: each place that is given out or registered as a replica is claimed for its file,
+after the file's document names it."""
 
 import re
 from collections.abc import AsyncIterator, Callable, Sequence, Set
@@ -55,8 +56,8 @@ NOT_PUBLISHED: Final = "notPublished"
 
 class NewFiles(Protocol):
     async def added(self, file: LogicalFile) -> None:
-        """Told of each file that can be read from now on, again where it is not certain that it was; only when this has
-        returned is anything acknowledged."""
+        """Called for each file that can be read from now on, again if it is not certain that the call succeeded;
+        nothing is acknowledged before this has returned."""
         ...
 
 
@@ -72,7 +73,7 @@ class Catalogue:
     # For people
 
     async def add(self, given: LogicalFile) -> LogicalFile:
-        """Take in a file that lies somewhere; one that is known already gets the replicas that it does not have."""
+        """Add a file that exists on storage elements; if it is known already, add the new replicas."""
         await self._check(given)
         await self._holds.look(given.name, await self._holds.of(given.name, given.replicas), given.ref())
         name, now = given.name, self._clock.now()
@@ -108,7 +109,7 @@ class Catalogue:
             replica_place(await self.elements.get(replica.element), given.name, replica)
 
     async def remove(self, name: str) -> LogicalFile:
-        """Forget a file. What lies on its elements stays there."""
+        """Forget a file. Its content on storage elements is not deleted."""
         known = await self.files.get(name)
         await self.files.change(known.name, lambda _: None)
         await self._holds.release(known.name, await self._holds.of(known.name, known.replicas))
@@ -119,7 +120,7 @@ class Catalogue:
         return await self.add(replace(known, replicas=(replica,), data_set="", meta={}))
 
     async def remove_replica(self, name: str, replica: Replica) -> LogicalFile:
-        """Forget one place of a file; the last cannot be, as long as the file is known."""
+        """Forget one replica of a file; the last one cannot be removed while the file is known."""
         known = await self.files.get(name)
 
         def without(before: LogicalFile | None) -> LogicalFile | None:
@@ -137,7 +138,7 @@ class Catalogue:
     # For flows and data sets
 
     async def resolve(self, name: str) -> FileRef:
-        """The file by this logical name, with `lfn:` or without. Raises NotFound."""
+        """The file with this logical name, with `lfn:` or without. Raises NotFound."""
         found = await self.files.get(logical_name(name))
         if not found.replicas:
             raise NotFound(f"{found.name} lies nowhere yet: {self._awaited_text(found)}")
@@ -152,8 +153,8 @@ class Catalogue:
         return self.files.of_set(data_set, since)
 
     async def published(self, job: JobId, outcome: Outcome) -> Outcome:
-        """Take in what a job published. The outcome as the case is to hear it: a failure, if a name has gone to
-        another content meanwhile."""
+        """Record the files that a job published. Returns the outcome for the case: a failure, if a name was given to
+        other content meanwhile."""
         refs = {name: ref for name, ref in outcome.files.items() if ref.logical}
         if outcome.fault is not None or not refs:
             return outcome
@@ -198,8 +199,8 @@ class Catalogue:
     async def _apply_change(
         self, name: str, change: Callable[[LogicalFile | None], LogicalFile], listed: Sequence[Replica] = ()
     ) -> LogicalFile:
-        """Change what is known of a file that lies at the places `listed`, or else at all that it then has; told to
-        others when these are its own."""
+        """Change a file that has the replicas `listed`, or else all that it has after the change; publishes the file if
+        these are its own."""
         before: tuple[Replica, ...] = ()
 
         def seen(now: LogicalFile | None) -> LogicalFile:
@@ -261,7 +262,7 @@ class Catalogue:
         return [place for _, place in sorted(places, key=lambda each: each[0])], flaws
 
     async def places(self, name: str, *, site: str = "", storage: str = "") -> list[ReplicaLocation]:
-        """Where a pilot would read a file, the nearest first. Raises NotFound."""
+        """The places where a pilot would read a file, the nearest first. Raises NotFound."""
         name = logical_name(name)
         answer = await self.locate(LocateRequest(pilot=PilotId(""), names=[name], site=site, storage=storage))
         if name in answer.wrong:
@@ -269,7 +270,8 @@ class Catalogue:
         return answer.files[name]
 
     async def place(self, request: PlaceRequest, *, who: str = "") -> PlaceAnswer:
-        """Where the outputs of a running job go, each kept for this job and this content from now on."""
+        """The places that the outputs of a running job go to, each reserved for this job and this content from now
+        on."""
         _demand_not_too_many(request.files)
         spec = await self._writers.running(request.job, request.pilot, who)
         files: dict[str, ReplicaLocation] = {}
@@ -316,7 +318,7 @@ class Catalogue:
         return located, changed.left
 
     async def _target(self, wanted: Publication, request: PlaceRequest) -> StorageElement:
-        """The element that a file goes to: the one that is named, else the one that the pilot reaches best."""
+        """The storage element that a file goes to: the named one, else the one that is nearest to the pilot."""
         if name := wanted.element:
             element = await self.elements.find(name)
             if element is None:
@@ -351,7 +353,7 @@ OWN_STORAGE, SAME_SITE, SHARED, UNREACHABLE = range(4)
 
 
 def _distance(element: StorageElement, site: str, storage: str) -> int:
-    """How far an element is from a pilot; one that names no sites is everybody's."""
+    """How far an element is from a pilot; an element that names no sites is equally near to all."""
     if element.name == storage:
         return OWN_STORAGE
     if site and site in element.sites:
@@ -360,7 +362,8 @@ def _distance(element: StorageElement, site: str, storage: str) -> int:
 
 
 def _replacement(given_up: LogicalFile | None, fresh: LogicalFile) -> LogicalFile:
-    """A file under a name that was kept for other content. That may still lie there, and is nobody's."""
+    """A file under a name that was reserved for other content. That content may still be there, and belongs to
+    nobody."""
     if given_up is None:
         return fresh
     left = dict.fromkeys((*given_up.left, given_up.sha256))
@@ -370,7 +373,7 @@ def _replacement(given_up: LogicalFile | None, fresh: LogicalFile) -> LogicalFil
 def _without_replicas(
     file: LogicalFile, replicas: Set[Replica] = frozenset(), writing: Set[str] = frozenset()
 ) -> LogicalFile | None:
-    """The file without what it was refused; nothing, if that was all."""
+    """The file without the replicas that were refused; None, if none are left."""
     rest = replace(
         file,
         replicas=tuple(each for each in file.replicas if each not in replicas),
@@ -380,7 +383,7 @@ def _without_replicas(
 
 
 def _conflict_text(known: LogicalFile, ref: FileRef) -> str | None:
-    """What to say to whoever comes with other content."""
+    """The error message for a file with other content."""
     if (known.sha256, known.bytes) == (ref.sha256, ref.bytes):
         return None
     return (

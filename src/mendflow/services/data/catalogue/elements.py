@@ -1,4 +1,4 @@
-"""The storage elements: documents that all servers share, a few, and all of them in memory."""
+"""The storage elements: a few documents that all servers share, all of them in memory."""
 
 import logging
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class StorageElementRegistry:
         self._known: dict[str, StorageElement] = {}
 
     async def start(self) -> None:
-        """Read what there is; others may have changed it."""
+        """Read all storage elements; other servers may have changed some."""
         known: dict[str, StorageElement] = {}
         async for each in self._store.scan(STORAGE_KIND):
             try:
@@ -45,17 +45,17 @@ class StorageElementRegistry:
         return list(self._known.values())
 
     def known(self) -> list[StorageElement]:
-        """Those that this server knows, by name; one that another server added a moment ago may be missing."""
+        """Those in memory, by name; one that another server added a moment ago may be missing."""
         return [self._known[name] for name in sorted(self._known)]
 
     async def find(self, name: str) -> StorageElement | None:
-        """By name; the store is asked for one that is not known."""
+        """By name; the store is asked for one that is not in memory."""
         if name not in self._known and (found := await self._store.get(STORAGE_KIND, name)) is not None:
             self._known[name] = _decode(found.body)
         return self._known.get(name)
 
     async def get(self, name: str) -> StorageElement:
-        """As the store has it."""
+        """Read one from the store."""
         found = await self._store.get(STORAGE_KIND, name)
         if found is None:
             raise NotFound(
@@ -64,8 +64,8 @@ class StorageElementRegistry:
         return _decode(found.body)
 
     async def put(self, given: StorageElement, *, replace: bool) -> StorageElement:
-        """Add an element, or change one. Refused whole if it cannot be one, or lies within another: what is written
-        through either would be in the way of the other, and a place is known by its element."""
+        """Add an element, or change one. Refused if it is invalid, or overlaps with another: files that are written
+        through either could overwrite each other, and a place is identified by its element."""
         element = normalize_element(given)
         others = [each for each in await self.all() if each.name != element.name]
         if (known := self._known.get(element.name)) is None or known.url != element.url or known.read_only:
@@ -82,7 +82,7 @@ class StorageElementRegistry:
         raise _conflict(element.name)
 
     async def remove(self, name: str) -> StorageElement:
-        """Files keep the replicas that they have there; nobody finds them any more."""
+        """Files keep their replicas there, but these can no longer be found."""
         for _ in range(TRIES):
             element, found = await self.get(name), await self._store.get(STORAGE_KIND, name)
             if found is None or await self._ledger.put_now(STORAGE_KIND, name, None, found.version) is not None:

@@ -1,5 +1,5 @@
-"""The documents of logical files. Any server may change any of them, so each change is read, made and compared: the
-slower of two makes its change again on what the faster one left."""
+"""The documents of logical files. Any server may change any of them, by compare-and-set: the slower of two servers
+repeats its change on what the faster one wrote."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
@@ -38,13 +38,13 @@ class LogicalFileStore:
         return found
 
     async def many(self, names: Sequence[str]) -> dict[str, LogicalFile]:
-        """Those that there are, by name."""
+        """Those that exist, by name."""
         return {each.id: _decode(each.body) for each in await self._store.get_many(FILE_KIND, names)}
 
     async def page(
         self, *, prefix: str = "", data_set: str = "", after: str = "", limit: int = 100, every: bool = False
     ) -> list[LogicalFile]:
-        """By name, from a name on. Names that are only kept for a job that writes are left out, unless `every`."""
+        """By name, after a name. Names that are only reserved for a job that writes are left out, unless `every`."""
         await self._store.refresh()
         where = [
             FieldCondition("name", max(prefix, after), "ge"),
@@ -63,7 +63,7 @@ class LogicalFileStore:
         return found[:limit]
 
     async def of_set(self, data_set: str, since: Instant) -> AsyncIterator[LogicalFile]:
-        """The files that were said to be in a set and were added since then. It may lag."""
+        """The files that were added to a data set since then. The search index may lag."""
         where = [FieldCondition("data_set", data_set), FieldCondition("added_at", since, "ge")]
         last: StoredDocument | None = None
         while page := await self._store.search(FILE_KIND, where, order_by="added_at", limit=PAGE, after=last):
@@ -77,7 +77,7 @@ class LogicalFileStore:
             yield _decode(each.body)
 
     async def change(self, name: str, make: Change) -> LogicalFile | None:
-        """What the document is now."""
+        """Change a file; returns its new document."""
         for _ in range(TRIES):
             found = await self._store.get(FILE_KIND, name)
             before = _decode(found.body) if found is not None else None

@@ -1,8 +1,8 @@
-"""Which logical file lies where: a document for each place, so that no two names are ever given the same one.
+"""Which logical file lies where: a document for each place, so that no two names ever get the same place.
 
-Whoever comes to a place has written so into its file's document before, and then takes the place's document, always
-with a new version. So a place whose holder's document says nothing of it is free, whatever cut its holder off; and of
-two who find it free at the same time, one is refused. Nothing has to be cleaned up."""
+A file's document names the place first, and then the place's document is written, always with a new version. So a place
+whose holder's document does not name it is free, whatever interrupted the holder; and of two that find it free at the
+same time, one is refused. Nothing has to be cleaned up."""
 
 import asyncio
 import hashlib
@@ -38,7 +38,7 @@ class StoragePlace(NamedTuple):
 
     @property
     def id(self) -> str:
-        """A path may be longer than the id of a document; the name of an element has no colon."""
+        """A path may be longer than the id of a document allows; the name of an element has no colon."""
         return hashlib.sha256(f"{self.element}:{self.path}".encode()).hexdigest()
 
 
@@ -52,14 +52,14 @@ _decode = msgspec.json.Decoder(PlaceDocument).decode
 
 
 def spots(element: StorageElement, name: str, replica: Replica, site: str = "") -> list[StoragePlace]:
-    """The places of a replica. Rules may give one for each site, of which none may be anybody else's."""
+    """The places of a replica. Rules may give one for each site, none of which may belong to another file."""
     found: dict[StoragePlace, None] = {}
     for each in dict.fromkeys((site, "", *element.sites)):
         try:
             place = replica_place(element, name, replica, each)
             found[StoragePlace(element.name, path_inside(element.url, place))] = None
         except RequestError:
-            continue  # nobody at that site reads or writes it
+            continue  # no pilot at that site reads or writes it
         if replica.path or element.rules is None:
             break
     return list(found)
@@ -82,14 +82,14 @@ class PlaceStore:
         return found
 
     async def look(self, name: str, wanted: Iterable[StoragePlace], ref: FileRef | None = None) -> None:
-        """Raise Conflict if another file has one of these places. With `ref`, one of the same content that can be read
-        there is no other: nobody writes there any more."""
+        """Raise Conflict if another file has one of these places. With `ref`, another file of the same content that can
+        be read there does not count: nobody writes there any more."""
         await self._index_all()
         for spot in wanted:
             await self._is_free(name, spot, await self._store.get(PLACE_KIND, spot.id), ref)
 
     async def claim(self, name: str, wanted: Iterable[StoragePlace], ref: FileRef | None = None) -> None:
-        """Take places for a file whose document has them already. Raises Conflict as `look` does."""
+        """Claim places for a file whose document names them already. Raises Conflict as `look` does."""
         for spot in wanted:
             await self._claim(name, spot, ref)
 
@@ -104,14 +104,14 @@ class PlaceStore:
         raise Conflict(f"{spot.path} on {spot.element} is wanted by several at once, again and again; try once more")
 
     async def release(self, name: str, held: Iterable[StoragePlace]) -> None:
-        """Forget that a file had these places, where its document does not say so any more."""
+        """Release places of a file that its document no longer names."""
         for spot in held:
             found = await self._store.get(PLACE_KIND, spot.id)
             if found is not None and _decode(found.body).name == name and await self._holder(name, spot) is None:
                 await self._ledger.put_now(PLACE_KIND, spot.id, None, found.version)
 
     async def _is_free(self, name: str, spot: StoragePlace, found: StoredDocument | None, ref: FileRef | None) -> bool:
-        """Whether the place is to be taken; it is not where it is shared. Raises Conflict if it is another's."""
+        """Whether the place can be claimed; false where it is shared. Raises Conflict if it belongs to another file."""
         if found is None or (other := _decode(found.body).name) == name:
             return True
         holder = await self._holder(other, spot)
@@ -126,8 +126,8 @@ class PlaceStore:
         )
 
     async def _holder(self, name: str, spot: StoragePlace) -> LogicalFile | None:
-        """The file of that name, if its document says that it lies there or that a job writes it there which is not
-        over."""
+        """The file of that name, if its document says that it lies there or that a job which is not over writes it
+        there."""
         file = await self._files.find(name)
         if file is None:
             return None
@@ -139,7 +139,7 @@ class PlaceStore:
         return None
 
     async def _index_all(self) -> None:
-        """Give the files that are older than this their places, once."""
+        """Write the place documents of files that are older than these documents, once."""
         if self._complete:
             return
         if await self._store.get(PLACES_COMPLETE_KIND, ALL) is None:
@@ -160,5 +160,5 @@ class PlaceStore:
 
 
 def _may_lie_at(replica: Replica, spot: StoragePlace) -> bool:
-    """Rules may have changed since: what has no path of its own may lie anywhere on its element."""
+    """The rules may have changed since: a file without a path of its own may lie anywhere on its element."""
     return replica.element == spot.element and replica.path in ("", spot.path)

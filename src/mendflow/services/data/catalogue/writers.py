@@ -1,4 +1,4 @@
-"""The jobs behind names that are kept for them: which run, and which are over without having published anything."""
+"""The jobs that names are reserved for: which of them run, and which are over without having published anything."""
 
 import msgspec
 
@@ -19,7 +19,7 @@ class WritingJobs:
         self._store = store
 
     async def running(self, job: JobId, pilot: PilotId, who: str) -> JobSpec:
-        """What a job was told to do that this pilot runs, under the token `who`. A grant is on disk before the job
+        """The description of a job that this pilot runs, under the token `who`. A grant is on disk before the job
         leaves its server."""
         found = await self._store.get(JOB_KIND, job)
         if found is None:
@@ -32,8 +32,8 @@ class WritingJobs:
         return known.spec
 
     async def free(self, kept: LogicalFile | None, ref: FileRef, *, unless: str = "") -> LogicalFile | None:
-        """The document, if its name is kept for another content and for nobody but jobs that are over, or the one that
-        asks. It is given up only as it is now."""
+        """The document, if its name is reserved for other content and only for jobs that are over, or for the one that
+        asks. It is given up only at its present version."""
         if kept is None or kept.replicas or kept.sha256 == ref.sha256:
             return None
         for job in kept.writing:
@@ -42,7 +42,7 @@ class WritingJobs:
         return kept
 
     async def lives(self, job: JobId) -> bool:
-        """Whether the job, or what it was submitted again as, is not over."""
+        """Whether the job, or a later submission of it, is not over."""
         async for found in self._store.scan(JOB_KIND, job):
             if flow_job_id(JobId(found.id)) == job and not _decode(found.body).finished:
                 return True

@@ -1,1 +1,1 @@
-"""Data sets: files that arrive, batches that are made of them, and the cases that follow."""
+"""Data sets: files that arrive, the batches that are made of them, and the cases that are started for the batches."""

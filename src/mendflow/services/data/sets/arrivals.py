@@ -1,8 +1,8 @@
-"""How files come into sets.
+"""Adds files to data sets.
 
-The catalogue tells of each file that it has taken in, and goes on only when the file is in its set's journal. Should
-the teller be lost in between, the catalogue still has the file: whoever looks at a set looks there now and then too. A
-file that is told by both ways is the same file."""
+The catalogue reports each file that was added to it, and waits until the file is in the set's journal. If its server
+dies in between, the catalogue still has the file, and the set's controller searches it from time to time. A file that
+is reported in both ways counts once."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, Protocol
@@ -26,14 +26,14 @@ CHUNK: Final = 1000
 
 
 class FileResolver(Protocol):
-    """What data sets want of the catalogue."""
+    """What data sets need of the catalogue."""
 
     async def resolve(self, name: str) -> FileRef:
         """The file by this logical name. Raises NotFound."""
         ...
 
     def of_set(self, data_set: str, since: Instant) -> AsyncIterator[LogicalFile]:
-        """The files that were said to be in a set and were added since then. It may lag."""
+        """The files that were added to a data set since then. The search index may lag."""
         ...
 
 
@@ -49,8 +49,8 @@ class Arrivals:
         self._swept_at: dict[str, Instant] = {}
 
     async def told(self, name: str, files: Sequence[FileRef]) -> DataSet:
-        """These belong to a set, which is made if there is none. Those that come after its end are counted, and
-        nothing follows from them."""
+        """Add files to a set, which is created if it does not exist. Files that arrive after it was closed are counted,
+        and nothing follows from them."""
         check_name(name, "data set")
         await self._set_store.make(name)
         late: list[FileRef] = []
@@ -67,7 +67,7 @@ class Arrivals:
         return state
 
     async def add_reported_files(self, name: str, files: Sequence[str | FileRef]) -> DataSet:
-        """The same, refused if the set is closed: whoever calls can be told."""
+        """The same, but refused if the set is closed, because the caller can be told."""
         check_name(name, "data set")
         refs = [await self._resolve(each) for each in files]
         known = await self._set_store.find(name)
@@ -85,7 +85,7 @@ class Arrivals:
         return file
 
     async def sweep(self, name: str, *, whole: bool = False) -> None:
-        """Take in what the catalogue has of a set and nobody told."""
+        """Add the files of a set that are in the catalogue and were not reported."""
         now, last = self._clock.now(), self._swept_at.get(name)
         if last is not None and now - last < SWEEP_MS and not whole:
             return
@@ -101,7 +101,7 @@ class Arrivals:
         self._swept_at[name] = now
 
     async def added(self, file: LogicalFile) -> str:
-        """The catalogue has taken in a file; the set that it is in now, if it is in one."""
+        """A file was added to the catalogue; returns the set that it was added to, if any."""
         if not file.data_set:
             return ""
         try:

@@ -1,8 +1,9 @@
-"""Sees to it that what follows from data sets happens: batches become cases, sets are closed after those before them.
+"""The controller of data sets: starts cases for batches, and closes sets that follow others.
 
-A batch's case has a key that says which batch it is, so it does not matter how many servers start it, or how often. Who
-made a batch starts it at once; one server, chosen by the name of the set among those that live, looks after what is
-left lying. All that this needs is in the journals of sets and in the documents of cases: a crash loses nothing."""
+The case of a batch has a key made from the batch, so it does not matter how many servers start it, or how often. The
+server that made a batch starts its case at once; one server, chosen by the name of the set among the live ones, starts
+what was left. Everything that this needs is in the journals of sets and in the documents of cases: a crash loses
+nothing."""
 
 import asyncio
 import logging
@@ -26,6 +27,7 @@ from mendflow.core.model.data_sets import BatchEnded, BatchStarted, BatchStatus,
 from mendflow.core.model.errors import RequestError, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.values import Value
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
@@ -65,7 +67,7 @@ class CaseLauncher(Protocol):
 
 
 class _Case(msgspec.Struct):
-    """What is read of a case to know whether it has ended."""
+    """The fields of a case that say whether it has ended."""
 
     status: str
 
@@ -99,8 +101,8 @@ class DataSetController:
         self._notices = notices
         self.problems: dict[str, str] = {}
         self._not_before: dict[str, Instant] = {}
-        self._names: set[str] = set()  # of the sets that go on
-        self._wanted: dict[str, None] = {}  # sets in which something happened here
+        self._names: set[str] = set()  # of the sets that are not over
+        self._wanted: dict[str, None] = {}  # sets that have changed here
         self._drained_sets: set[str] = set()
         self._listed_at: Instant = 0
         self._wake_event = asyncio.Event()
@@ -110,17 +112,15 @@ class DataSetController:
         self._task = asyncio.create_task(self._run(), name="data sets")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
 
     def wake(self, name: str) -> None:
-        """Something happened to this set."""
+        """This set has changed."""
         self._wanted[name] = None
         self._wake_event.set()
 
     def case_ended(self, document: CaseDocument) -> None:
-        """Told before the end is on disk."""
+        """Called before the end is on disk."""
         if document.key and (name := set_of_batch_key(document.key)):
             self.wake(name)
 
@@ -140,15 +140,13 @@ class DataSetController:
         try:
             await asyncio.wait({waiting, sleeping}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            waiting.cancel()
-            sleeping.cancel()
-            await asyncio.gather(waiting, sleeping, return_exceptions=True)
+            await cancel_tasks(waiting, sleeping)
             self._wake_event.clear()
 
     async def look(self) -> None:
-        """Tend the sets in which something happened here, and now and then those that this server looks after."""
+        """Process the sets that have changed here, and from time to time those that this server is responsible for."""
         if not self._membership.may_promise():
-            return  # others may have its cases by now, and will look after the sets too
+            return  # other servers may have its cases by now, and will process the sets, too
         wanted, self._wanted = self._wanted, {}
         thorough = self._clock.now() - self._listed_at >= LIST_MS
         if thorough:
@@ -161,11 +159,11 @@ class DataSetController:
             except StoreUnavailable:
                 self._wanted |= wanted
                 raise
-            except Exception:  # whatever is wrong with one set, the others go on
+            except Exception:  # an error in one set must not stop the others
                 log.exception("data set %s could not be processed", name)
 
     def _is_due(self, name: str) -> bool:
-        """Whether a batch is to be made because time has passed."""
+        """Whether a batch is due because time has passed."""
         state = self._set_store.at_hand(name)
         return state is not None and 0 < next_due(state) <= self._clock.now()
 
@@ -188,7 +186,7 @@ class DataSetController:
             self._names.discard(name)
 
     async def _following_sets(self, name: str) -> list[str]:
-        """The sets that come after this one."""
+        """The sets that follow this one."""
         known = [
             (each, self._set_store.at_hand(each) or await self._set_store.find(each)) for each in self._names - {name}
         ]
@@ -224,7 +222,7 @@ class DataSetController:
             cache_from = batch.earlier or None
             case = await self._launcher.start(batch.rule.flow, inputs, who=state.owner, key=key, cache_from=cache_from)
         except (StoreUnavailable, TemporarilyUnavailable):
-            self._wanted[state.name] = None  # with the next look
+            self._wanted[state.name] = None  # at the next look
             return None
         except RequestError as mistake:
             self._not_started(state, batch, key, mistake.message)
@@ -258,7 +256,7 @@ class DataSetController:
             await self._set_store.change(state.name, partial(_still_running, ended))
 
     async def _close_after(self, state: DataSet) -> None:
-        """Close a set that comes after others, when nothing can come from these any more."""
+        """Close a set that follows others, when nothing can come from these any more."""
         if state.closed or not state.after:
             return
         before = {each: await self._preceding_set(each) for each in state.after}
@@ -269,7 +267,7 @@ class DataSetController:
             await self._start(state, self._startable_batches(state, here=True))
 
     async def _preceding_set(self, name: str) -> DataSet | None:
-        """A set as another that comes after it sees it. One in which nothing can change is not read again."""
+        """A set that another one follows. One that cannot change any more is not read again."""
         if name in self._drained_sets:
             return DataSet(name=name, closed_at=1)
         found = await self._set_store.find(name)
@@ -283,7 +281,7 @@ def _no_facts(_: DataSet) -> list[SetFact]:
 
 
 def _still_waiting(begun: Iterable[BatchStarted], state: DataSet) -> list[SetFact]:
-    """Which of these nobody else has told."""
+    """The files of these that have not been reported otherwise."""
     return [fact for fact in begun if _has_status(state, fact, "waiting")]
 
 
@@ -297,7 +295,7 @@ def _has_status(state: DataSet, fact: BatchStarted | BatchEnded, status: BatchSt
 
 
 def _progress_key(state: DataSet) -> tuple[object, ...]:
-    """What others may wait for, so that a change shows."""
+    """What following sets may wait for, to detect a change."""
     return (len(state.files), state.closed, *(batch.status for batch in state.batches()))
 
 

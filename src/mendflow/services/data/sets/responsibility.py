@@ -1,7 +1,7 @@
-"""Which of several servers does what any of them could: the same one for the same thing, as long as it lives.
+"""Chooses one of several servers for a task that any of them could do: always the same one while it is alive.
 
-Each works it out for itself from who lives. While they disagree, two may do the same, or none for a moment; so this is
-only for what may be done twice, and waits."""
+Each server computes the choice from the list of live servers. While their lists differ, two may do the same task, or
+none for a moment; so this is only for tasks that may be done twice, and late."""
 
 import hashlib
 

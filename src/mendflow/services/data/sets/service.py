@@ -1,4 +1,4 @@
-"""What can be asked of data sets, and what others tell them. An answer is on disk."""
+"""Operations on data sets, and reports of new files. Everything that is answered is on disk."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ class DataSets:
         self.controller = controller
 
     async def all(self, *, every: bool) -> list[DataSetView]:
-        """Those that are over only if wanted."""
+        """Those that are over only on request."""
         views = [await self.view(each.name) for each in await self._set_store.all() if every or not each.over]
         return [view for view in views if every or view.state != "over"]
 
@@ -48,7 +48,7 @@ class DataSets:
         return [each.file for each in list(state.files.values())[offset : offset + limit]]
 
     async def define(self, wish: DataSetSpec, *, who: str) -> DataSetView:
-        """Make a set, or change what follows from its files from now on."""
+        """Create a set, or change what is done with its files from now on."""
         check_set_spec(wish)
         await self._refuse_circle(wish)
         for rule in wish.gatherings:
@@ -77,7 +77,7 @@ class DataSets:
             raise InvalidRequest(f"{where}: flow {rule.flow} wants the input {missing[0]!r}; give it in `inputs`")
 
     async def arrived(self, name: str, files: Sequence[str | FileRef]) -> DataSetView:
-        """Files belong to a set: by logical names that the catalogue knows, or files stored on the server."""
+        """Add files to a set: logical names of the catalogue, or files stored on the server."""
         await self._arrivals.add_reported_files(name, files)
         self.controller.wake(name)
         return await self.view(name)
@@ -86,24 +86,24 @@ class DataSets:
         return await self._set_store.find(name)
 
     async def came(self, name: str, files: Sequence[FileRef]) -> None:
-        """Somebody has found files that belong to a set. When this returns, they are in it whatever happens."""
+        """A watch has found files of a set. When this returns, they are durably in the set."""
         await self._arrivals.told(name, files)
         self.controller.wake(name)
 
     async def added(self, file: LogicalFile) -> None:
-        """The catalogue has taken in a file. When this returns, the file is in its set whatever happens."""
+        """A file was added to the catalogue. When this returns, it is durably in its set."""
         if name := await self._arrivals.added(file):
             self.controller.wake(name)
 
     async def close(self, name: str, *, who: str) -> DataSetView:
-        """Nothing more comes: what waits becomes batches as it is."""
+        """Close the set: files that wait become a last batch."""
         await self._set_store.get(name)
         await self._arrivals.sweep(name, whole=True)
         await self._change(name, lambda state: close_set(state, by=who))
         return await self.view(name)
 
     async def retry(self, name: str, gathering: str, number: int, *, who: str) -> BatchView:
-        """Start another case for a batch whose case did not complete. The jobs that had are taken over."""
+        """Start another case for a batch whose case did not complete. Results of completed jobs are reused."""
         await self._set_store.get(name)
         state = await self._change(name, lambda state: retry_batch(state, gathering, number, by=who))
         batch = state.batch(gathering, number)

@@ -1,8 +1,8 @@
 """Data sets in the store: a journal for each, and a document by which it is found.
 
-Whoever changes a set has read its whole journal, and appends at the end of what was read. Of several servers that do so
-at once one is first; the others read what it wrote, and decide again. So nothing happens to a set that was not decided
-in the knowledge of everything before, and a crash leaves a fact or none."""
+To change a set, a server reads its whole journal and appends at the end of what it read. If several servers do so at
+once, one is first; the others read its entry, and decide again. So every change is decided with knowledge of all
+earlier ones, and a crash leaves a whole entry or none."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _decode = msgspec.json.Decoder(SetEvent).decode
 
 
 class DataSetDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """`over`: it is closed, and all that it started has completed."""
+    """`over`: it is closed, and all cases that it started have completed."""
 
     name: str
     made_at: Instant
@@ -58,12 +58,12 @@ class DataSetStore:
         return [_decode_document(found.body) async for found in self._store.scan(SET_KIND)]
 
     async def going_on(self) -> list[str]:
-        """The sets that are not over. A search, so one that was just made may be missing."""
+        """The sets that are not over. It uses the search index, so a new one may be missing."""
         found = await self._store.search(SET_KIND, [FieldCondition("over", False)], limit=OPEN_MAX)
         return [each.id for each in found]
 
     async def find(self, name: str) -> DataSet | None:
-        """A set as it is now, if there is one."""
+        """The current state of a set, if it exists."""
         if name not in self._read and await self._store.get(SET_KIND, name) is None:
             return None
         read = self._loaded(name)
@@ -80,19 +80,19 @@ class DataSetStore:
         return found
 
     def at_hand(self, name: str) -> DataSet | None:
-        """A set as it was last seen here, if it was."""
+        """A set as it was last read here, if it was."""
         read = self._read.get(name)
         return read.state if read is not None else None
 
     async def make(self, name: str) -> None:
-        """See to it that there is a set by this name."""
+        """Create the set if it does not exist."""
         if name not in self._read:
             document = DataSetDocument(name=name, made_at=self._clock.now())
             await self._store.write([Put(SET_KIND, name, _encode(document), 0)])
             self._loaded(name)
 
     async def change(self, name: str, decide: Decide) -> DataSet:
-        """Let happen what is decided, and make the batches that are due by that."""
+        """Append what `decide` returns, and make the batches that are due then."""
         read = self._loaded(name)
         async with read.lock:
             await self._append(read, decide)
@@ -100,7 +100,7 @@ class DataSetStore:
         return read.state
 
     async def over(self, name: str) -> None:
-        """Nothing follows from this set any more: it is not looked at again."""
+        """Nothing follows from this set any more: mark it, so that it is not processed again."""
         while (found := await self._store.get(SET_KIND, name)) is not None and not _is_over(found):
             told = msgspec.structs.replace(_decode_document(found.body), over=True)
             await self._store.write([Put(SET_KIND, name, _encode(told), found.version)])

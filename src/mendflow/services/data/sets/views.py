@@ -1,4 +1,4 @@
-"""Data sets as they are told."""
+"""Views of data sets."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -1,8 +1,8 @@
-"""One look at a watched folder, and what is remembered from look to look.
+"""One scan of a watched folder, and what is remembered between scans.
 
-Each file stands for itself: one that cannot be taken in is left out and told of, and the others come. A file that looks
-other than it did when it was taken in is treated like one that is new: when it has settled it is read, and the
-catalogue says whether it is still the same. What is remembered may be lost: then it takes a little longer."""
+Files are independent: one that cannot be added is reported and the others are added. A file that has changed since it
+was added is treated as new: when it is stable it is read, and the catalogue says whether its content is still the same.
+What is remembered may be lost: then a scan takes a little longer."""
 
 import fnmatch
 from collections.abc import Collection, Iterable
@@ -25,7 +25,7 @@ SENTENCES_MAX: Final = 3
 
 
 class FileAdder(Protocol):
-    """What watches want of the catalogue."""
+    """What watches need of the catalogue."""
 
     async def add(self, given: LogicalFile) -> LogicalFile: ...
 
@@ -34,13 +34,13 @@ class ScanState:
     """What is remembered of the files of a watch, by their paths."""
 
     def __init__(self) -> None:
-        self.since: dict[str, tuple[str, Instant]] = {}  # how it looks, and since when it looks so
-        self.taken: dict[str, str] = {}  # how it looked when it was found to be what the set has
-        self.refused: dict[str, tuple[str, str]] = {}  # how it looked when it was refused, and why
+        self.since: dict[str, tuple[str, Instant]] = {}  # its identity, and since when it has that
+        self.taken: dict[str, str] = {}  # its identity when it was found to be the one in the set
+        self.refused: dict[str, tuple[str, str]] = {}  # its identity when it was refused, and why
         self.unread: dict[str, str] = {}  # why it could not be read
 
     def only(self, paths: Collection[str]) -> None:
-        """Forget all files but these."""
+        """Forget all files except these."""
         for kept in (self.since, self.taken, self.refused, self.unread):
             for path in kept.keys() - paths:
                 del kept[path]
@@ -50,14 +50,14 @@ class ScanState:
         return refused is not None and refused[0] == seen.identity
 
     def settled(self, seen: ListedFile, now: Instant, stable_ms: int) -> bool:
-        """Whether the file has looked the same for long enough."""
+        """Whether the file has not changed for long enough."""
         looks, since = self.since.get(seen.path, ("", now))
         if looks != seen.identity:
             self.since[seen.path] = (seen.identity, since := now)
         return now - since >= stable_ms
 
     def same(self, seen: ListedFile, known: FileRef) -> bool:
-        """Whether a file of the set still looks as it did."""
+        """Whether a file of the set has not changed."""
         return seen.bytes == known.bytes and self.taken.setdefault(seen.path, seen.identity) == seen.identity
 
     def problem(self) -> str:
@@ -75,7 +75,7 @@ class FolderScanner:
         self._notices = notices
 
     async def look(self, watch: FolderWatch, element: StorageElement, memory: ScanState) -> WatchView:
-        """What was seen. Raises NotSeen if the element does not answer."""
+        """Scan the folder. Raises StorageUnavailable if the element does not answer."""
         found = await self._elements.list(element, watch.prefix)
         state = await self._sets.find(watch.data_set) or DataSet(name=watch.data_set)
         wanted = {each.path: each for each in found if matches(watch, each.path)}
@@ -96,7 +96,7 @@ class FolderScanner:
     async def _is_in_set(
         self, watch: FolderWatch, element: StorageElement, memory: ScanState, seen: ListedFile, state: DataSet
     ) -> bool:
-        """Whether the file is in the set, as it is or as it was once; it is read if that has to be found out."""
+        """Whether the file is in the set, in its present or an earlier version; it is read if that is necessary."""
         known = False
         try:
             name = name_at(element, seen.path)
@@ -144,8 +144,8 @@ def join_few(sentences: Iterable[str]) -> str:
 
 
 def matches(watch: FolderWatch, path: str) -> bool:
-    """Names that begin with a dot are for whoever writes the file, who renames it when it is whole: they count only
-    where the pattern says so itself, as in a shell."""
+    """Names that begin with a dot are temporary names of files that are being written: they match only if the pattern
+    begins with a dot, as in a shell."""
     below = path.removeprefix(watch.prefix.strip("/")).lstrip("/")
     name = below.rpartition("/")[2]
     if name.startswith(".") and not watch.match.rpartition("/")[2].startswith("."):

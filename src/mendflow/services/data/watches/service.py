@@ -1,8 +1,8 @@
-"""Watched storage elements: what lies there comes into data sets.
+"""Watched storage elements: new files there are added to data sets.
 
-A file that somebody is still writing cannot be told from one that is whole, except by time: it is taken in when it has
-looked the same for a while. Then it is read once, for its digest, and told to the catalogue. One server looks at each
-watch; should two do so for a moment, both find the same files, and these are the same."""
+A file that is still being written can be told from a complete one only by time: it is added when it has not changed for
+a while. Then it is read once, for its digest, and added to the catalogue. One server scans each watch; if two do so for
+a moment, both find the same files, and these count once."""
 
 import asyncio
 import logging
@@ -17,6 +17,7 @@ from mendflow.core.model.data import StorageElement
 from mendflow.core.model.data_sets import FolderWatch, WatchView
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.ids import Instant
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.contracts import Clock
 from mendflow.services.data.sets.responsibility import Responsibility
 from mendflow.services.data.watches.scan import FolderScanner, ScanState
@@ -41,7 +42,7 @@ Find = Callable[[str], Awaitable[StorageElement]]
 
 
 class _WatchState:
-    """A watch as this server looks at it."""
+    """A watch that this server scans."""
 
     def __init__(self) -> None:
         self.memory = ScanState()
@@ -83,7 +84,7 @@ class WatchService:
         return [msgspec.structs.replace(told.get(each.name, WatchView(watch=each)), watch=each) for each in watches]
 
     async def add(self, watch: FolderWatch, *, who: str) -> WatchView:
-        """Watch a folder of an element; one that is watched by this name already is watched like this from now on."""
+        """Watch a folder of an element; a watch with the same name is replaced."""
         check_name(watch.name, "watch")
         check_name(watch.data_set, "data set")
         if watch.prefix and (flaw := path_flaw(watch.prefix)):
@@ -103,7 +104,7 @@ class WatchService:
         return WatchView(watch=kept)
 
     async def remove(self, name: str) -> WatchView:
-        """Look there no more. What was found stays in its set."""
+        """Stop watching. Files that were found stay in their set."""
         found = await self._store.get(WATCH_KIND, name)
         if found is None:
             raise NotFound(f"there is no watch {name!r:.100}; `mendflow data watch` lists them")
@@ -120,11 +121,7 @@ class WatchService:
         self._task = asyncio.create_task(self._run(), name="watches")
 
     async def stop(self) -> None:
-        tasks = [each.task for each in self._states.values() if each.task is not None]
-        tasks += [self._task] if self._task is not None else []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(*(each.task for each in self._states.values()), self._task)
 
     async def _run(self) -> None:
         while True:
@@ -132,13 +129,13 @@ class WatchService:
                 await self._start_scans()
             except StoreUnavailable as error:
                 log.warning("watches could not be read: %s", error.message)
-            except Exception:  # whatever is wrong with one round, the next may go well
+            except Exception:  # whatever the error, the next round may succeed
                 log.exception("watches could not be read")
             shortest = min((watch.every_ms for watch in self._known.values()), default=LOOK_MS)
             await self._clock.sleep(min(shortest, LOOK_MS))
 
     async def _start_scans(self) -> None:
-        """Begin a look at each watch whose turn it is. One that hangs holds up no other."""
+        """Start a scan of each watch that is due. One that hangs does not delay the others."""
         now = self._clock.now()
         if now - self._listed_at >= LIST_MS:
             self._known = {found.id: _decode(found.body) async for found in self._store.scan(WATCH_KIND)}
@@ -155,11 +152,11 @@ class WatchService:
             await self._report(await self._scan(watch, looking))
         except StoreUnavailable as error:
             log.warning("watch %s: %s", watch.name, error.message)
-        except Exception:  # the next look may go well
+        except Exception:  # the next scan may succeed
             log.exception("watch %s could not report the files that it found", watch.name)
 
     async def _scan(self, watch: FolderWatch, looking: _WatchState) -> WatchView:
-        """What a look has seen, or what came in its way."""
+        """The result of a scan, or the problem that prevented it."""
         try:
             element = await self._find(watch.element)
             view = await self._scanner.look(watch, element, looking.memory)
@@ -167,7 +164,7 @@ class WatchService:
             raise
         except (StorageUnavailable, RequestError) as error:
             return WatchView(watch=watch, problem=str(error))
-        except Exception as error:  # whatever it is, whoever waits for files is to see it
+        except Exception as error:  # whatever the error, people who wait for files have to see it
             problem = f"the look broke off: {error!r:.300}"
             if problem != looking.broken:
                 log.exception("watch %s could not list its folder", watch.name)
@@ -177,7 +174,7 @@ class WatchService:
         return view
 
     async def _report(self, view: WatchView) -> None:
-        """Tell what was seen, if that is not what is told already."""
+        """Write the status of the watch, if it has changed."""
         found = await self._store.get(REPORT_KIND, view.watch.name)
         before = _decode_report(found.body) if found is not None else None
         if before is None or msgspec.structs.replace(before, looked_at=0) != view:

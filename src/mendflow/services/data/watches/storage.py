@@ -1,4 +1,4 @@
-"""What is wanted of storage elements to watch them. Whoever implements it is chosen in wiring.py."""
+"""What watches need of storage elements. The implementation is chosen in wiring.py."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -9,7 +9,8 @@ from mendflow.core.model.data import StorageElement
 
 
 class ListedFile(msgspec.Struct, frozen=True):
-    """A file of an element. `identity` changes when the content does, as far as that can be told without reading."""
+    """A file on an element. `identity` changes when the content does, as far as that can be known without reading
+    it."""
 
     path: str
     bytes: int
@@ -17,16 +18,17 @@ class ListedFile(msgspec.Struct, frozen=True):
 
 
 class StorageUnavailable(Exception):
-    """The element does not answer, or not as it should; the sentence says why, without any secret."""
+    """The element does not answer, or not correctly; the message says why, without any secret."""
 
 
 class StorageReader(Protocol):
     async def list(self, element: StorageElement, prefix: str) -> Sequence[ListedFile]:
-        """All files below a path. Raises NotSeen."""
+        """All files below a path. Raises StorageUnavailable."""
         ...
 
     async def read(self, element: StorageElement, path: str) -> tuple[ListedFile, str]:
-        """A file, read whole, and its SHA-256. Raises NotSeen, also if it changed while it was read."""
+        """Read a whole file; returns its SHA-256. Raises StorageUnavailable, also if the file changed while it was
+        read."""
         ...
 
 

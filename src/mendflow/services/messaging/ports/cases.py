@@ -1,8 +1,8 @@
-"""Cases that the ports of a server begin, and who waits for their ends.
+"""Cases that the ports of a server start, and the requests that wait for their ends.
 
-What a port is asked to do is a case of its own: so it is durable, is seen and mended like any other. Asked over a line
-it stands alone, under a name that comes of its key. Asked by a case it is named after the order that asks: given again
-after a crash the order finds what it had begun, and whoever looks at the one case sees the other."""
+Each request to a port becomes a case of its own: so it is durable, visible and mended like any other. A request over
+the network gets a case with a name made from its key. A request of a case is named after its order: repeated after a
+crash the order finds the case that it had started, and the two cases are shown together."""
 
 import asyncio
 from pathlib import Path
@@ -28,8 +28,8 @@ LOOK_EVERY_MS: Final = 1_000
 
 
 class Requester(NamedTuple):
-    """Whoever asks a port for something: `who` over a line, or an order of a case, which is known by its serial and
-    calls by a partner link. A key is the asker's own: the same means the same. `reach` is what it may do with cases
+    """Who sends a request to a port: `who` over the network, or an order of a case, identified by its serial and its
+    partner link. A key belongs to the requester: the same key is the same request. `reach` is what it may do with cases
     of others; a case may do nothing with them, whoever wrote its flow."""
 
     who: str = ""
@@ -46,17 +46,17 @@ class Requester(NamedTuple):
 
     @property
     def folder(self) -> Path | None:
-        """Where files are looked for that it names without saying where."""
+        """The folder for relative paths."""
         return Path(self.live.flow.folder) if self.live is not None and self.live.flow.folder else None
 
     def with_key(self, port: str, key: str) -> "Requester":
-        """The same with the key by which the case is found again. Keys of one port, and of one asker, do not meet those
-        of others."""
+        """The same with the key by which the case is found again. Keys of different ports and requesters do not
+        collide."""
         key = key or self.key
         return self._replace(port=port, key=f"{port} {quote(self.who, safe='')} {key}" if key else "")
 
     def owns(self, document: CaseDocument, port: str) -> bool:
-        """Whether it is the one that asked for this at the port."""
+        """Whether this requester has started the case at this port."""
         return document.port == port and document.owner == self.owner
 
 
@@ -75,13 +75,13 @@ class PortCases:
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(StoreUnavailable("the store is away; ask again"))
-                future.exception()  # nobody may be there to hear it
+                future.exception()  # nobody may be waiting for it
         self._waiting.clear()
 
     # Beginning
 
     async def begin(self, flow: Flow, inputs: dict[str, Value], by: Requester) -> CaseDocument:
-        """A case that does what was asked; if it was asked before, the one that does it. It is on disk then."""
+        """The case for this request; if it was requested before, the one that was started then. It is on disk then."""
         digest = self._flows.digest(flow)
         wanted = CaseDocument(
             id=CaseId(""), flow=flow.name, digest=digest, inputs=inputs, owner=by.owner, key=by.key, port=by.port
@@ -107,14 +107,14 @@ class PortCases:
     # Looking, and waiting
 
     async def find(self, id: str) -> CaseDocument | None:
-        """A case, if it has begun for good."""
+        """A case, if it has certainly begun."""
         case = CaseId(id)
         if case in self._manager.live:
             return self._manager.live[case].document
         return await self._manager.document(case)
 
     async def wait_for_end(self, document: CaseDocument) -> CaseDocument:
-        """The case when it is over, and its end on disk."""
+        """The case when it is over, and its end is on disk."""
         while document.live:
             if document.id in self._manager.live:
                 document = await self._wait_for_case(document.id)
@@ -140,7 +140,7 @@ class PortCases:
             future.set_result(document)
 
     async def cancel(self, id: CaseId, reason: str) -> None:
-        """End it; one that is over stays as it is."""
+        """Cancel it; a case that is over stays as it is."""
         try:
             await self._manager.command(id, Cancel(reason=reason))
         except (NotFound, StaleAnswer):

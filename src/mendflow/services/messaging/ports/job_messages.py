@@ -1,4 +1,4 @@
-"""What is said at the port of jobs: requests as they are read, and how a job stands as an element."""
+"""The messages of the job port: requests as they are parsed, and the state of a job as an element."""
 
 from typing import Final
 
@@ -39,18 +39,18 @@ _encode = msgspec.json.Encoder().encode
 
 
 class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that somebody wants: its description as text. `callback` is where its end is told; empty text: on the
-    partner link that it came by; None: nowhere."""
+    """A job request: its description as text. `callback` is the address that gets its end; empty text: the partner link
+    that it came by; None: no callback."""
 
     operation: str
     description: str
     key: str = ""
     callback: str | None = None
-    soap_headers: tuple[str, ...] = ()  # what is sent along with the callback
+    soap_headers: tuple[str, ...] = ()  # the headers to send with the callback
 
 
 def job_request_in(element: Element) -> JobRequest:
-    """What a request to take a job says. Raises PortFault."""
+    """Parse a request to submit a job. Raises PortFault."""
     described = [each for each in element.elements() if each.ns == JSDL]
     if len(described) != 1:
         raise refusal(JOBS, [f"<{element.local}> holds one <JobDefinition> of {JSDL}; this one has {len(described)}"])
@@ -68,7 +68,7 @@ def job_request_in(element: Element) -> JobRequest:
 
 
 def job_in(element: Element) -> str:
-    """Which job a request is about. Raises PortFault."""
+    """The job that a request is about. Raises PortFault."""
     job = text_in(element, "jobId")
     if not job:
         raise refusal(JOBS, [f"<{element.local}> has no <jobId>: say which job"])
@@ -81,13 +81,13 @@ def callback_in(element: Element) -> str:
 
 
 def headers_in(element: Element) -> tuple[str, ...]:
-    """What the reference of a callback wants to be sent along."""
+    """The headers that the endpoint reference of a callback asks for."""
     told = child(element, "callback")
     return tuple(headers_of(element_value(write(told)))) if told is not None else ()
 
 
 def job_element(name: str, job: str) -> str:
-    """An element that names a job and says nothing else."""
+    """An element that only names a job."""
     return write(new_element(JOBS, name, text_element(JOBS, "jobId", job)))
 
 
@@ -96,7 +96,7 @@ def unknown_job(job: str) -> PortFault:
 
 
 def outcome_element(name: str, document: CaseDocument, *, own: bool = True) -> str:
-    """How a job stands, or what came of it. Its key is told to whoever gave it, and to nobody else."""
+    """The state of a job, or its outcome. Its key is shown only to the requester that gave it."""
     fault = document.fault
     inner = [text_element(JOBS, "jobId", document.id)]
     inner += [text_element(JOBS, "key", document.key.split(" ", 2)[-1])] if document.key and own else []
@@ -121,13 +121,13 @@ def _output(name: str, value: Value) -> Element:
 
 
 def job_failed(document: CaseDocument) -> PortFault:
-    """The fault of a job that somebody waited for."""
+    """The fault of a job that the caller waited for."""
     why = document.fault.message if document.fault is not None else f"job {document.id} was {document.status}"
     return PortFault(f"{{{JOBS}}}{FAILED}", why, outcome_element(FAILED, document))
 
 
 def demand_address(address: str) -> None:
-    """Raise for a callback that leads nowhere."""
+    """Raise for a callback without an address."""
     if not address:
         raise InvalidRequest(
             "<callback> is empty: give an address, or an endpoint reference that has one", field="callback"

@@ -1,10 +1,9 @@
-"""The port of jobs: whoever speaks SOAP, or runs as a case here, drives the queue by it.
+"""The job port: SOAP clients, and cases of this server, submit jobs to the queue.
 
-A job is a case of one job, made of its description; its id is that case's. So it stays the same however often the job
-is mended behind it, and rules, repairs and reports know it like any other case.
-
-Whoever asks about a job has asked for it here, or has roles with which the API would tell him the same. To all others
-a case is as unknown as one that is not there."""
+A job is a case of one job, made from its description; its id is that case's id. So the id stays the same however often
+the job is mended, and rules, repairs and reports treat it like any other case. A client may ask about jobs that it
+requested here, and about those that its roles would let it see through the API. To all others a case looks as if it did
+not exist."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +34,7 @@ class JobsPort:
     async def handle_request(
         self, text: str, *, who: str, message_id: str = "", reach: CaseAccess = OWN_ONLY
     ) -> str | None:
-        """Do what somebody asks over a line, and answer. A `message_id` is the key of what has none."""
+        """Handle a request over the network, and answer. The `message_id` is used as key if the request has none."""
         return await self._handle(text, Requester(who=who, key=message_id, reach=reach))
 
     async def handle_call(self, text: str, live: LiveCase, order: CallPartner) -> str | None:
@@ -74,7 +73,7 @@ class JobsPort:
         return words.outcome_element("runResponse", document)
 
     async def _answer_query(self, asked: Element, by: Requester) -> str:
-        """What is asked about a job that there is."""
+        """Answer a query about an existing job."""
         allowed = by.reach.can_end if asked.local == "cancel" else by.reach.can_view
         document = await self._find_job(words.job_in(asked), by, allowed=allowed)
         own = by.owns(document, JOBS)
@@ -91,14 +90,14 @@ class JobsPort:
         return words.outcome_element("statusResponse", document, own=own)
 
     async def _find_job(self, job: str, by: Requester, *, allowed: bool) -> CaseDocument:
-        """A job that it may ask about: its own, or any case if it is `allowed` to."""
+        """A job that the requester may ask about: its own, or any case if it is `allowed` to."""
         document = await self._cases.find(job)
         if document is None or document.void or not (allowed or by.owns(document, JOBS)):
             raise words.unknown_job(job)
         return document
 
     def _target(self, address: str, soap_headers: tuple[str, ...], by: Requester) -> CallbackTarget:
-        """Where a callback goes. A case that calls in process need not say it."""
+        """The target of a callback. A case that calls in process need not name it."""
         if not address and by.live is not None:
             return CallbackTarget(flow=by.live.flow.name, channel=f"{by.link}.{words.NOTIFY}")
         return self._callbacks.check(address, soap_headers)

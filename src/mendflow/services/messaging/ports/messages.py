@@ -1,7 +1,7 @@
-"""Words that the ports of a server have in common: what they refuse, and how addresses and elements are read and made.
+"""What the messages of all ports have in common: refusals, and how addresses and elements are read and made.
 
-A port speaks in elements, as text: one comes in, and one goes out or a `PortFault`. Whether they come in an envelope
-over a line or straight from a case is no matter of the port."""
+A port exchanges elements, as text: one comes in, and one goes out or a `PortFault`. It does not matter to the port
+whether they come in an envelope over the network or directly from a case."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -25,8 +25,8 @@ LOCATION: Final = "location"
 
 
 class PortFault(Exception):
-    """A fault that a port answers with: its name, what it says, and the element that comes with it. A `partner` fault
-    is none of the port's own: it is told as it came."""
+    """A fault that a port answers with: its name, its message, and the element that comes with it. A `partner` fault is
+    not the port's own: it is passed on unchanged."""
 
     def __init__(self, name: str, text: str, element: str = "", *, partner: Fault | None = None) -> None:
         super().__init__(text)
@@ -37,7 +37,7 @@ class PortFault(Exception):
 
 
 def refusal(namespace: str, problems: Iterable[object]) -> PortFault:
-    """What was asked cannot be done, for these reasons."""
+    """The request cannot be carried out, for these reasons."""
     told = [str(each) for each in problems]
     children = [text_element(namespace, "problem", each) for each in told]
     return PortFault(f"{{{namespace}}}{REFUSED}", "; ".join(told), write(new_element(namespace, REFUSED, *children)))
@@ -50,7 +50,7 @@ def refusal_of(namespace: str, mistake: RequestError) -> PortFault:
 
 @contextmanager
 def raising_port_faults(namespace: str) -> Iterator[None]:
-    """Mistakes of whoever asks become the port's fault; what is nobody's mistake stays what it is."""
+    """Turn errors of the caller into faults of the port; other exceptions are not changed."""
     try:
         yield
     except (StoreUnavailable, TemporarilyUnavailable):
@@ -84,7 +84,7 @@ def children(element: Element, local: str) -> list[Element]:
 
 
 def text_in(element: Element, local: str) -> str:
-    """The text of a child, without blanks around it; empty if there is none."""
+    """The text of a child, stripped; empty if there is none."""
     found = child(element, local)
     return found.string().strip() if found is not None else ""
 
@@ -115,7 +115,7 @@ def text_element(namespace: str, local: str, text: str, **attributes: str) -> El
 
 
 def xml_safe(text: str) -> str:
-    """A text with no character that XML cannot hold: what jobs say of themselves may have any."""
+    """A text without characters that XML does not allow: logs of jobs may have any."""
     return NEVER.sub("\ufffd", text)
 
 
@@ -125,7 +125,7 @@ def as_message(text: str) -> dict[str, Value]:
 
 
 def invoke_fault(fault: PortFault, message: str) -> Fault:
-    """A port's fault as the fault of an invoke. `message` is the name of the message that WSDL gives to it."""
+    """A port's fault as the fault of an invoke. `message` is the name of the fault's message in the WSDL."""
     if fault.partner is not None:
         return fault.partner
     data: Value = {"type": {"message": message}, "value": {FAULT_PART: element_value(fault.element)}}

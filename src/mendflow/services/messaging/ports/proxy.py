@@ -1,6 +1,6 @@
-"""The port of the proxy: it calls a partner on somebody's behalf, as a case of one invoke.
+"""The proxy port: it calls a partner on behalf of a client, as a case of one invoke.
 
-So a call is durable, is mended by rules before whoever asked hears of a failure, and is found again by its key after a
+So a call is durable, is mended by rules before the client is told of a failure, and is found again by its key after a
 crash on either side."""
 
 from mendflow.core.engine.messages import CallPartner
@@ -20,8 +20,8 @@ class ProxyPort:
     async def handle_request(
         self, text: str, *, who: str, message_id: str = "", reach: CaseAccess = OWN_ONLY
     ) -> str | None:
-        """Make a call that somebody asks for over a line, and answer with what comes of it. Nothing can be asked here
-        about what others have asked for."""
+        """Make the call of a request over the network, and answer with its result. Clients cannot ask about calls of
+        others here."""
         return await self._handle(text, Requester(who=who, key=message_id))
 
     async def handle_call(self, text: str, live: LiveCase, order: CallPartner) -> str | None:

@@ -1,7 +1,7 @@
-"""What is said at the port of the proxy: a call as it is read, the flow that makes it, and what came of it.
+"""The messages of the proxy port: a call as it is parsed, the flow that makes it, and its result.
 
-A call tells all that a WSDL would tell of one operation. So the flow that makes it is one invoke in a world of its own,
-and the message is its input: it is seen, and can be changed by a rule, like the input of any case."""
+A call contains everything that a WSDL would say of one operation. So the flow that makes it is a single invoke, and the
+message is its input: it is visible, and can be changed by a rule, like the input of any case."""
 
 import re
 from typing import Final, Literal
@@ -55,7 +55,7 @@ Style = Literal["document", "rpc"]
 
 
 class PartnerCall(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call says. `faults` are those that the partner declares: each by its name, with its part."""
+    """A call. `faults` are those that the partner declares: by name, with the part of each."""
 
     activity: str
     address: str
@@ -71,7 +71,7 @@ class PartnerCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def call_in(element: Element) -> PartnerCall:
-    """What a request says. Raises PortFault."""
+    """Parse a request. Raises PortFault."""
     namespace = PROXY
     place, said = child(element, "address"), child(element, "message")
     address = address_in(place) if place is not None else ""
@@ -127,7 +127,7 @@ def _part(element: Element) -> tuple[MessagePart, Value]:
 
 
 def _without_namespace(element: Element) -> str:
-    """A value of a type, under a name that belongs to nobody."""
+    """A typed value, in an element without a namespace."""
     found = copy_element(element)
     found.ns = found.prefix = ""
     found.nsmap = {prefix: uri for prefix, uri in found.nsmap.items() if prefix}
@@ -135,7 +135,7 @@ def _without_namespace(element: Element) -> str:
 
 
 def flow_of(call: PartnerCall) -> Flow:
-    """One invoke, with what it says as an input and what it hears as an output."""
+    """A flow of one invoke, with the message as its input and the answer as its output."""
     space = split_name(call.port_type)[0]
     asked, answered = qualified_name(space, "request"), qualified_name(space, "answer")
     faults = {name: qualified_name(space, f"fault-{name}") for name in call.faults}
@@ -191,7 +191,7 @@ def _body(call: PartnerCall, asked: str, answered: str) -> Scope:
 
 
 def answer_element(id: str, parts: tuple[MessagePart, ...], message: Value) -> str:
-    """What the partner answered, as the answer of the proxy."""
+    """The partner's answer, as the answer of the proxy."""
     held = message if isinstance(message, dict) else {}
     told = [_part_element(part, held[part.name]) for part in parts if part.name in held]
     inner = Element(PROXY, "message")
@@ -201,7 +201,7 @@ def answer_element(id: str, parts: tuple[MessagePart, ...], message: Value) -> s
 
 
 def _part_element(part: MessagePart, value: Value) -> Element:
-    """A part of a message as an element: what is of a type stands in a <value>."""
+    """A part of a message as an element: a typed value is put into a <value>."""
     holder = Element(PROXY, "part")
     holder.set("", "name", part.name)
     text = element_text(value)
@@ -217,7 +217,7 @@ def _part_element(part: MessagePart, value: Value) -> Element:
 
 
 def failure(call: PartnerCall, fault: Fault) -> PortFault:
-    """What came of a call that failed: a fault that it declares, or the fault as it came."""
+    """The fault of a call that failed: one that it declares, or the fault unchanged."""
     space, local = split_name(fault.name)
     part = call.faults.get(local)
     data = fault.data if isinstance(fault.data, dict) else {}

@@ -1,1 +1,1 @@
-"""Notifications to clients: what they are told, where that is noted, and how it is delivered."""
+"""Notifications to clients: when they are made, where they are stored, and how they are delivered."""

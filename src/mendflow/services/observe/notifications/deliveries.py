@@ -1,4 +1,4 @@
-"""A notification on its way to a webhook: signed for whoever wants it signed, and brought until it is taken."""
+"""Delivers a notification to a webhook: signed if the webhook has a secret, and retried until it is accepted."""
 
 from collections.abc import Awaitable, Callable
 
@@ -21,7 +21,7 @@ class WebhookSender:
         self.patience_ms = PATIENCE_MS
 
     async def try_once(self, url: str, secret: str, told: Notification) -> str:
-        """One try; empty if it was taken."""
+        """One try; empty if it was accepted."""
         body = _encode(told)
         headers = {"Content-Type": "application/json", EVENT_HEADER: told.id, KIND_HEADER: told.kind}
         if secret:
@@ -37,8 +37,8 @@ class WebhookSender:
         secret: Callable[[], str | None],
         failed: Callable[[int], Awaitable[None]],
     ) -> str:
-        """Until it is taken, or nobody wants it any more (`secret` gives None), or the time is over: then why it failed
-        last."""
+        """Retry until it is accepted, nobody wants it any more (`secret` returns None), or the time is over: then
+        return why it last failed."""
 
         async def attempt() -> str | None:
             known = secret()

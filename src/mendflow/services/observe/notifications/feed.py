@@ -1,5 +1,7 @@
-"""All notifications in one stream, for whoever was away. All servers add to it, each at the end that it finds; so there
-is one order, a notification's serial is its place, and whoever goes on after the last serial he read misses none."""
+"""The feed: all notifications in one stream, for clients that were away.
+
+All servers append to it, each at the end that it finds; so there is one order, a notification's serial is its position,
+and a client that continues after the last serial that it has read misses none."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -20,8 +22,8 @@ class NotificationLog:
         self._length = 0
 
     async def add(self, told: Sequence[Notification]) -> int:
-        """Written when this returns: the serial of the first. After an error it may be there or not: added again it has
-        the same id."""
+        """Append these; returns the serial of the first, when they are written. After an error they may be there or
+        not: appended again they have the same ids."""
         entries = [_encode(each) for each in told]
         while True:
             [result] = await self._store.write([Append(NOTIFICATION_STREAM, entries, self._length)])
@@ -30,7 +32,7 @@ class NotificationLog:
                 return self._length - len(entries) + 1
 
     async def after(self, serial: int | None, limit: int) -> list[Notification]:
-        """Those after a serial, the oldest first; without one, the newest."""
+        """Those after a serial, the oldest first; without a serial, the newest."""
         start = max(0, await self._store.length(NOTIFICATION_STREAM) - limit) if serial is None else serial
         entries = await self._store.read(NOTIFICATION_STREAM, start, limit)
         return [msgspec.structs.replace(_decode(entry), serial=place) for place, entry in enumerate(entries, start + 1)]

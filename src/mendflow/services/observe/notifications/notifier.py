@@ -1,13 +1,13 @@
-"""What clients are told: noted with what it tells of, put into the feed, and brought to whoever wants it.
+"""The notifier: records a notification together with what it reports, appends it to the feed, and delivers it to
+webhooks.
 
-A notification is a letter, a document in the same tree of cases as what it tells of, noted before the document that
-says that the case is over. It keeps its tree at home until all have it; so whoever takes the tree over brings it, and a
-crash at any point repeats something under the same id and forgets nothing."""
+A notification waits in an outbox, and is noted there before the document that says that the case is over."""
 
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Final, Protocol
 
 import msgspec
@@ -18,8 +18,10 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.base.alerts import AlertDocument, AlertRaised
-from mendflow.services.base.cluster import CASE_KIND, only, root_of
+from mendflow.services.base.background_tasks import cancel_tasks
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.delivery import Outbox
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
@@ -38,7 +40,7 @@ FEED_RETRY_MS: Final = 1_000
 
 
 class Recipient(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One of those who are to get a letter. `hook` is the webhook; none: the address was given with the case."""
+    """One receiver of a notification. `hook` is the webhook; none: the address was given with the case."""
 
     url: str
     hook: str = ""
@@ -52,13 +54,9 @@ class PendingNotification(msgspec.Struct, kw_only=True):
     recipients: list[Recipient] = []
 
 
-DeliveryFailed = Callable[[str, Notification, str], Awaitable[None]]
-_decode = msgspec.json.Decoder(PendingNotification).decode
-
-
 class DeliveryFailures(Protocol):
     async def delivery_failed(self, to: str, told: Notification, why: str) -> None:
-        """A notification could not be delivered to somebody in all the time that it may take."""
+        """A notification could not be delivered to a receiver in the time allowed."""
         ...
 
 
@@ -79,7 +77,6 @@ class Notifier:
         hub.subscribe(CaseEnded, lambda end: self.case_ended(end.document))
         hub.subscribe(JobFailed, lambda failed: self.item_failed(failed.live, failed.serial, failed.outcome))
         hub.subscribe(AlertRaised, lambda raised: self._alert_raised(raised.alert))
-        self._store = store
         self._ledger = ledger
         self._clock = clock
         self._homes = homes
@@ -87,33 +84,28 @@ class Notifier:
         self.poster = poster
         self.feed = NotificationLog(store)
         self._deliveries = WebhookSender(clock=clock, poster=poster, chance=chance)
-        self._pending: dict[str, PendingNotification] = {}
+        self._outbox = Outbox(PENDING_KIND, PendingNotification, store, ledger, homes)
         self._to_publish: dict[str, PendingNotification] = {}
         self._has_news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._delivery_tasks: set[asyncio.Task[None]] = set()
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Go on with the letters of these trees. Before their cases: one that is told to end again must be known."""
-        async for found in self._store.scan(PENDING_KIND, only(roots)):
-            if root_of(found.id) in roots and found.id not in self._pending:
-                self._ledger.known(PENDING_KIND, found.id, found.version)
-                self._hold(_decode(found.body))
+        async for pending in self._outbox.load(roots):
+            self._queue(pending)
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="notifications")
 
     async def stop(self) -> None:
-        tasks = [*self._delivery_tasks, *([self._task] if self._task is not None else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(self._task)
+        await self._outbox.stop()
 
-    # What is told
+    # What is notified
 
     def case_ended(self, document: CaseDocument) -> None:
-        """To be called in the same step as the end, before its document is noted. Cases that others called, or that
-        mend others, are those others' business."""
+        """To be called in the same step as the end, before its document is recorded. Cases that were called by others,
+        or that mend others, are not notified."""
         status = document.status
         if document.parent is not None or document.mends is not None:
             return
@@ -126,7 +118,7 @@ class Notifier:
         self._ledger.defer(CASE_KIND, document.id)
 
     def item_failed(self, live: LiveCase, serial: int, outcome: Outcome) -> None:
-        """To be called before the flow hears of it."""
+        """To be called before the flow is told."""
         if outcome.fault is None or not self.webhooks.has_subscriber("item-failed"):
             return
         instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
@@ -141,8 +133,8 @@ class Notifier:
         self.alert(alert.id, alert.sentence, at=alert.raised_at, case=alert.case, item=alert.item, but=but)
 
     def alert(self, id: str, sentence: str, *, at: Instant, case: CaseId, item: ItemId | None, but: str = "") -> None:
-        """Tell of an alert; `but` is a webhook that is left out. Another server may have begun to tell of the same: it
-        has the same id, and each has a letter of its own."""
+        """Notify clients of an alert; `but` is a webhook that is left out. Another server may have begun to notify of
+        the same alert: both have the same id, and each has a pending notification of its own."""
         event = f"alert@{hashlib.sha256(id.encode()).hexdigest()[:24]}"
         told = Notification(id=event, kind="alert", at=at, message=sentence, case=case, item=item, alert=id)
         self._note(f"{event}@{self._homes.server}", told, [], but=but)
@@ -162,18 +154,16 @@ class Notifier:
         )
 
     def _note(self, id: str, told: Notification, extra: list[Recipient], *, but: str = "") -> None:
-        if id in self._pending:
+        if id in self._outbox.waiting:
             return
         webhooks = [
             Recipient(url=hook.url, hook=hook.id) for hook in self.webhooks.subscribers_of(told) if hook.id != but
         ]
         pending = PendingNotification(id=id, notification=told, recipients=[*webhooks, *extra])
-        self._hold(pending)
-        self._ledger.touch(PENDING_KIND, id, pending)
+        self._outbox.add(pending)
+        self._queue(pending)
 
-    def _hold(self, pending: PendingNotification) -> None:
-        self._homes.hold(pending.id, f"letter {pending.id}")
-        self._pending[pending.id] = pending
+    def _queue(self, pending: PendingNotification) -> None:
         if pending.published:
             self._deliver_all(pending)
         else:
@@ -202,51 +192,41 @@ class Notifier:
     def _published(self, pending: PendingNotification, serial: int) -> None:
         pending.notification, pending.published = msgspec.structs.replace(pending.notification, serial=serial), True
         if pending.recipients:
-            self._ledger.touch(PENDING_KIND, pending.id, pending)
+            self._outbox.save(pending)
             self._deliver_all(pending)
         else:
-            self._done(pending)
+            self._outbox.remove(pending)
 
-    # To those who want it
+    # To webhooks
 
     def _deliver_all(self, pending: PendingNotification) -> None:
         for address in list(pending.recipients):
-            task = asyncio.create_task(self._deliver(pending, address), name=f"letter {pending.id}")
-            self._delivery_tasks.add(task)
-            task.add_done_callback(self._delivery_tasks.discard)
+            name = f"{pending.id} to {address.hook or address.url}"
+            self._outbox.deliver(name, partial(self._deliver, pending, address))
 
     async def _deliver(self, pending: PendingNotification, address: Recipient) -> None:
         async def failed(tries: int) -> None:
             address.tries = tries
-            self._ledger.touch(PENDING_KIND, pending.id, pending)
+            self._outbox.save(pending)
 
         def secret() -> str | None:
             hook = self.webhooks.find(address.hook)
             return "" if not address.hook else hook.secret if hook is not None else None
 
-        try:
-            await self._ledger.settled()
-            why = await self._deliveries.deliver(
-                address.url, pending.notification, tries=address.tries, secret=secret, failed=failed
-            )
-            alarm = self._hub.provider(DeliveryFailures)
-            if why and alarm is not None:
-                await alarm.delivery_failed(address.hook or address.url.partition("?")[0], pending.notification, why)
-        except StoreUnavailable:
-            return  # everything is read again, and with it this letter
+        why = await self._deliveries.deliver(
+            address.url, pending.notification, tries=address.tries, secret=secret, failed=failed
+        )
+        alarm = self._hub.provider(DeliveryFailures)
+        if why and alarm is not None:
+            await alarm.delivery_failed(address.hook or address.url.partition("?")[0], pending.notification, why)
         pending.recipients.remove(address)
         if pending.recipients:
-            self._ledger.touch(PENDING_KIND, pending.id, pending)
+            self._outbox.save(pending)
         else:
-            self._done(pending)
-
-    def _done(self, pending: PendingNotification) -> None:
-        del self._pending[pending.id]
-        self._ledger.drop(PENDING_KIND, pending.id)
-        self._homes.release(pending.id, f"letter {pending.id}")
+            self._outbox.remove(pending)
 
     async def send_test(self, id: str) -> DeliveryResult:
-        """Bring something to a webhook now, once, to see whether that works."""
+        """Send a test to a webhook now, once."""
         hook, now = await self.webhooks.get(id), self._clock.now()
         told = Notification(id=f"test@{hook.id}-{now}", kind="test", at=now, message=f"this is a test of webhook {id}")
         why = await self._deliveries.try_once(hook.url, hook.secret, told)

@@ -1,6 +1,6 @@
-"""How whoever gets a notification can tell that it is from here, and that nobody sends an old one again.
+"""Signatures, by which a receiver can tell that a notification is from this server, and is not an old one sent again.
 
-The signature is over the moment of sending, a dot, and the body: `t=SECONDS,v1=HEX`. The receiver makes the same with
+The signature is over the time of sending, a dot, and the body: `t=SECONDS,v1=HEX`. The receiver computes the same with
 the secret, compares the two in constant time, and refuses what is older than a few minutes."""
 
 import hashlib

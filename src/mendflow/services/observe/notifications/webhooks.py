@@ -1,5 +1,6 @@
-"""Webhooks: who wants to be told of what. Documents that all servers share, each with its secret, which nobody is shown
-again."""
+"""Webhooks: which address gets which notifications.
+
+They are documents that all servers share, each with its secret, which is never shown again."""
 
 from collections.abc import Callable
 from typing import Final
@@ -29,7 +30,7 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     made_by: str = ""
 
     def __repr__(self) -> str:
-        return f"Webhook({self.id!r}, {self.url!r})"  # a secret is in no log
+        return f"Webhook({self.id!r}, {self.url!r})"  # keeps the secret out of logs
 
     def wants(self, told: Notification) -> bool:
         about_flow = not self.flow or told.flow == self.flow
@@ -61,7 +62,7 @@ class WebhookStore:
         self._kinds: frozenset[str] = frozenset()
 
     async def start(self) -> None:
-        """Read what there is; others may have added and removed some."""
+        """Read all webhooks; other servers may have added and removed some."""
         self._set({each.id: _decode(each.body) async for each in self._store.scan(WEBHOOK_KIND)})
 
     def _set(self, webhooks: dict[str, Webhook]) -> None:
@@ -78,7 +79,7 @@ class WebhookStore:
         return self._webhooks.get(id)
 
     async def get(self, id: str) -> Webhook:
-        """As the store has it: another server may have added it just now."""
+        """Read it from the store: another server may have added it just now."""
         found = await self._store.get(WEBHOOK_KIND, id)
         if found is None:
             raise NotFound(f"there is no webhook {id!r}; `mendflow admin webhooks` lists them")

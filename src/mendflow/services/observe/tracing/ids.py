@@ -1,4 +1,4 @@
-"""The ids of traces and spans, made from the names of what they tell of."""
+"""The ids of traces and spans, derived from the names of their subjects."""
 
 import hashlib
 from functools import lru_cache
@@ -9,7 +9,7 @@ from mendflow.services.base.cluster import story_of
 
 @lru_cache(maxsize=1024)
 def trace_of(story: CaseId) -> bytes:
-    """One trace for a case with all that it calls, and what mends it: that is part of its story."""
+    """One trace for a case with all that it calls, and all that mends it."""
     return hashlib.sha256(f"mendflow trace {story}".encode()).digest()[:16]
 
 
@@ -38,7 +38,7 @@ def repair_span(decision: str) -> bytes:
 
 
 def traceparent(case: CaseId, job: JobId, fence: int) -> str:
-    """What a job's environment says, so that its own spans hang below the attempt's."""
+    """The environment variable of a job that makes its own spans children of the attempt's span."""
     return f"00-{trace_of_case(case).hex()}-{attempt_span(job, fence).hex()}-01"
 
 

@@ -1,4 +1,4 @@
-"""A span in plain values: whoever exports it knows the protocol."""
+"""A span in plain values, independent of the export protocol."""
 
 import msgspec
 
@@ -9,8 +9,8 @@ Attribute = str | int | bool
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """`parent` is empty for the root of a trace; `links` are other spans of the same trace. `error` is what went wrong,
-    if something did."""
+    """`parent` is empty for the root of a trace; `links` are other spans of the same trace. `error` is the error
+    message, if there was an error."""
 
     trace: bytes
     id: bytes
@@ -24,7 +24,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fault_attributes(fault: Fault | None, exit_code: int | None = None) -> dict[str, Attribute]:
-    """What a span says of a fault, and of the exit code where there is one."""
+    """The attributes of a span for a fault, and for the exit code where there is one."""
     told: dict[str, Attribute] = {}
     if fault is not None:
         told = {"mendflow.fault.name": fault.name, "mendflow.fault.category": fault.category.value}

@@ -1,7 +1,8 @@
-"""Makes spans of what is over, and hands them to whoever exports them.
+"""Makes spans of what is over, and hands them to the exporter.
 
-All moments are by this server's clock. What a pilot measured by its own is moved over by the moment at which it sent
-that and the moment at which it was heard, and kept between the grant and the end, whatever the pilot's clock says."""
+All times are by this server's clock. Times that a pilot measured by its own clock are shifted by the difference between
+when it sent them and when they were received, and kept between the grant and the end, whatever the pilot's clock
+says."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -37,8 +38,8 @@ class OpenItem:
 
 
 class Tracer:
-    """`offer` must return at once, whatever becomes of the span. It outlives the services: what was under way when they
-    were built anew began when it did."""
+    """`offer` must return at once, whatever happens to the span. The tracer outlives the services, so items that were
+    under way when the services were rebuilt keep their start."""
 
     def __init__(self, offer: SpanSink, clock: Clock) -> None:
         self._offer = offer
@@ -46,7 +47,7 @@ class Tracer:
         self._items: dict[CaseId, dict[int, OpenItem]] = {}
 
     def listen(self, hub: Hub, live: Mapping[CaseId, LiveCase], pilots: Mapping[PilotId, PilotRecord]) -> None:
-        """Hear of what happens in services that were just built."""
+        """Subscribe to the hub of services that were just built."""
 
         def ending(fact: AttemptEnding) -> None:
             case = live.get(fact.job.case)
@@ -60,7 +61,7 @@ class Tracer:
     # Items
 
     def orders_given(self, live: LiveCase, orders: Sequence[Order]) -> None:
-        """A case wants these done; perhaps it wanted them before."""
+        """A case gave these orders, perhaps not for the first time."""
         for order in orders:
             if isinstance(order, SubmitJob):
                 self._begin(live.id, order.serial, order.spec.item, "job")
@@ -80,20 +81,20 @@ class Tracer:
     # Attempts
 
     def attempt_ending(self, job: Job, event: life.JobEvent, pilots: Mapping[PilotId, PilotRecord], flow: str) -> None:
-        """An attempt is about to be over as the event says; the job is still as it was."""
+        """An attempt is about to end with this event; the job is still as it was."""
         if job.state is not JobState.RUNNING or not isinstance(event, (life.JobFinished, life.AttemptRequeued)):
             return
         serial = serial_of(job.id)
         begun = self._items.get(job.case, {}).get(serial)
-        if begun is not None:  # which may have been heard of no sooner than when this server took the case over
+        if begun is not None:  # this server may have learned of it only when it took the case over
             begun.at = min(begun.at, job.created_at)
         pilot = pilots.get(job.pilot) if job.pilot is not None else None
         for span in _attempt(job, serial, event, pilot, flow):
             self._offer(span)
 
     def spec_for_pilot(self, job: Job) -> JobSpec:
-        """The job with where its spans belong in its environment. What the flow says itself about that is left
-        alone."""
+        """The job with its trace context in the environment. A trace context that the flow sets itself is not
+        changed."""
         env = {"TRACEPARENT": ids.traceparent(job.case, job.id, job.fence), **job.spec.env}
         return msgspec.structs.replace(job.spec, env=env)
 
@@ -104,7 +105,7 @@ class Tracer:
             self._offer(_repair(decision, decision.ended_at or self._clock.now()))
 
     def case_ended(self, document: CaseDocument) -> None:
-        """Items that nobody waits for any more are over with it."""
+        """Items that nobody waits for any more end with the case."""
         for serial, begun in self._items.pop(document.id, {}).items():
             self._offer(_item(document, serial, begun, document.ended_at, None))
         self._offer(_case(document))
@@ -134,7 +135,7 @@ def _case(document: CaseDocument) -> Span:
 
 
 def _item(document: CaseDocument, serial: int, begun: OpenItem, now: Instant, outcome: Outcome | None) -> Span:
-    """Without an outcome its case was over first."""
+    """If there is no outcome, its case ended first."""
     fault = outcome.fault if outcome is not None else None
     return Span(
         trace=ids.trace_of_case(document.id),
@@ -196,7 +197,7 @@ def _part(job: Job, trace: bytes, parent: bytes, name: str, start: Instant, end:
 def _run(
     measures: Measurements, pilot: PilotRecord | None, granted_at: Instant, at: Instant
 ) -> list[tuple[str, Instant, Instant]]:
-    """Getting ready, running, and bringing home what came out; nothing of an attempt that its pilot did not report."""
+    """Staging in, running, and staging out; nothing for an attempt that its pilot did not report."""
     if pilot is None or not pilot.sent_at or not measures.started_at or not measures.ended_at:
         return []
     over_ms = pilot.seen_at - pilot.sent_at

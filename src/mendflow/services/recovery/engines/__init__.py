@@ -1,1 +1,1 @@
-"""Engines that the exception service serves: the one of this server, and those of other systems."""
+"""The engines that the exception service serves: the one of this server, and those of other systems."""

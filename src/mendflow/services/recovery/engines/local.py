@@ -1,7 +1,7 @@
-"""Interfaces A and B of this very server's engine: what exlets do to its cases becomes commands in their journals.
+"""Interfaces A and B of this server's engine: what exlets do to its cases becomes commands in their journals.
 
-A case that has ended in the engine and whose end was not told yet can still be held, written to and removed: what is
-done to it then stands in its document, because its journal takes no more."""
+A case that has ended in the engine and whose end was not published yet can still be suspended, written to and removed:
+these changes are stored in its document, because its journal accepts no more."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,7 +21,6 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseHold
@@ -49,9 +48,6 @@ class LocalEngine:
         self._interception_points = interception_points
 
     # A
-
-    async def put_flow(self, flow: Flow) -> None:
-        await self._flows.deploy(flow)
 
     async def flows(self) -> list[str]:
         return [view.name for view in self._flows.all()]
@@ -123,7 +119,7 @@ class LocalEngine:
         try:
             await self._manager.command(case, command)
         except (Conflict, NotFound):
-            return False  # it is over, or so already
+            return False  # it is over, or already in that state
         return True
 
     async def held_by(self, holder: str, case: CaseId) -> list[CaseHold]:
@@ -132,20 +128,20 @@ class LocalEngine:
         return [each for each in holds_of(live, self._manager.live) if each.by == by] if live is not None else []
 
     def ending_case(self, case: CaseId) -> LiveCase | None:
-        """The case, if it has ended in the engine and that is not told yet."""
+        """The case, if it has ended in the engine and its end is not published yet."""
         live = self._manager.live.get(case)
         return live if live is not None and live.case.over and live.document.live else None
 
     async def release_end(self, live: LiveCase) -> None:
-        """Whoever held the end of the case holds it no longer."""
+        """Release the end of the case, which was held."""
         if live.document.ending is not None and live.document.ending.holders:
             live.document.ending.holders = []
             self._ledger.touch(CASE_KIND, live.id, live.document)
         await self._interception_points.recheck(live)
 
     def _ending(self, case: CaseId, by: str) -> EndAmendments | None:
-        """What is kept of a case that is over in the engine and not told to be; None for all others, and for what was
-        done before by the same step."""
+        """The amendments of a case that is over in the engine and whose end is not published; None for all others, and
+        for a step that was done before."""
         live = self.ending_case(case)
         if live is None:
             return None
@@ -185,7 +181,7 @@ def facts_of(live: LiveCase, item: ItemId | None = None) -> CaseFacts:
 
 
 def _visible(case: Case, env: int) -> tuple[dict[str, Value], dict[str, Value]]:
-    """Variables and results that an item sees, the nearer ones first."""
+    """Variables and results that are visible to an item, the inner ones first."""
     variables: dict[str, Value] = {}
     results: dict[str, Value] = {}
     while env:

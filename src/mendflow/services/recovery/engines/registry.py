@@ -1,7 +1,7 @@
-"""The engines of other systems that this service serves, any number at once.
+"""The registry of engines of other systems; there may be any number.
 
-An engine registers under a name, which belongs to whoever registered it. Event ids are its own: here they get its name
-in front, so that two engines never meet in one decision."""
+An engine registers under a name, which belongs to whoever registered it. Event ids are chosen by engines: here the
+engine's name is put in front, so that two engines never share a decision."""
 
 import re
 from collections.abc import Collection
@@ -42,13 +42,13 @@ class ForeignEngines:
         self._engines: dict[str, RemoteEngine] = {}
 
     async def start(self) -> None:
-        """Which engines there are. What one of them waits for, and is to do, is known where it is at home."""
+        """Load the list of engines. The state of an engine is loaded by the server that is its home."""
         async for found in self._store.scan(ENGINE_KIND):
             if not self._homes.knows(CaseId(found.id)):
                 self._add(_decode(found.body))
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Be at home for these engines: an engine is a tree of cases by its own name."""
+        """Become the home of these engines: an engine counts as a tree of cases with its own name."""
         for found in await self._store.get_many(ENGINE_KIND, list(roots)):
             self._ledger.known(ENGINE_KIND, found.id, found.version)
             await self._add(_decode(found.body)).start()
@@ -64,7 +64,7 @@ class ForeignEngines:
         return [engine.view() for _, engine in sorted(self._engines.items())]
 
     async def register(self, name: str, *, who: str = "") -> EngineView:
-        """Registered again, it is the same engine."""
+        """An engine that registers again is the same engine."""
         if not _NAME.fullmatch(name):
             raise InvalidRequest(f"{name!r:.80} is no name for an engine: use letters, digits, _ and -", field="name")
         if name in self._engines:
@@ -77,12 +77,12 @@ class ForeignEngines:
         return engine.view()
 
     async def tell(self, name: str, event: ExceptionEvent, *, who: str = "") -> bool:
-        """An event of that engine: whether it is to hold what it was about to do."""
+        """An event of that engine; returns whether it has to hold what was about to happen."""
         engine = self._engine(name, who)
         if not event.id or len(event.id) > 500 or "!" in event.id:
             raise InvalidRequest("an event needs an id of its own, without `!`", field="id")
         engine.update_case(case_facts_in(event))
-        # Jobs are ours alone: what it calls a job must not name one of them.
+        # Jobs are this server's: what the engine calls a job must not name one of them.
         ours = msgspec.structs.replace(event, id=f"{name}:{event.id}", engine=name, job=None)
         return await self._service.tell(ours)
 

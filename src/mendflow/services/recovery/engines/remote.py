@@ -1,17 +1,16 @@
-"""An engine of another system, seen through the same interface as our own.
+"""An engine of another system, with the same interface as our own.
 
-It tells of its cases in events, with what it knows of them, and fetches what it is to do: each call of interface B is
-an order that stands in the store until the engine says that it is done. So neither side loses anything when the other
-is away, and an order that is given again names the same step, for the engine to do it once."""
+It reports its cases in events, and fetches its orders: each call of interface B is an order that is stored until the
+engine reports that it is done. So neither side loses anything when the other is away, and a repeated order has the same
+id, so that the engine carries it out once."""
 
 import asyncio
 from typing import Final
 
 import msgspec
 
-from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.repair_views import EngineOrder, EngineView
 from mendflow.core.model.values import Value
@@ -34,15 +33,15 @@ class EngineDocument(msgspec.Struct, kw_only=True):
     name: str
     owner: str = ""
     registered_at: Instant = 0
-    orders: int = 0  # how many were ever given
+    orders: int = 0  # how many orders were ever given
 
 
 class EngineCase(msgspec.Struct, kw_only=True):
-    """A case of that engine, as it last told of it, and who suspends what of it."""
+    """A case of that engine, as last reported, and who suspends what of it."""
 
     engine: str
     facts: CaseFacts
-    holders: dict[str, list[str]] = {}  # by item; the whole case is the empty one
+    holders: dict[str, list[str]] = {}  # by item; the empty name is the whole case
 
 
 _decode_case = msgspec.json.Decoder(EngineCase).decode
@@ -85,10 +84,10 @@ class RemoteEngine:
             owner=document.owner,
         )
 
-    # What the engine says
+    # Reports of the engine
 
     def update_case(self, facts: CaseFacts) -> None:
-        """What it knows of a case by now. One that is over is forgotten."""
+        """Record what the engine reports of a case. A case that is over is forgotten."""
         id = f"{self.name}/{facts.case}"
         if facts.status in ENDED_STATUSES:
             if self._cases.pop(facts.case, None) is not None:
@@ -101,7 +100,7 @@ class RemoteEngine:
         self._ledger.touch(CASE_KIND, id, kept)
 
     async def orders(self, wait_ms: int) -> list[EngineOrder]:
-        """What it is to do, oldest first; held back until there is something, or the time is over."""
+        """Its open orders, oldest first; held back until there is one, or the time is over."""
         self.seen_at = self._clock.now()
         if not self._orders and wait_ms > 0:
             self._orders_arrived.clear()
@@ -113,7 +112,7 @@ class RemoteEngine:
         return list(self._orders.values())
 
     def done(self, order: str, answer: Value) -> None:
-        """The engine has done it. Said twice, it counts once."""
+        """The engine has carried out an order. Reported twice, it counts once."""
         if not order.isdecimal() or len(order) > NUMBER_DIGITS_MAX or int(order) > self.document.orders:
             raise NotFound(f"engine {self.name} was never given an order {order!r:.40}")
         if self._orders.pop(order, None) is not None:
@@ -123,9 +122,6 @@ class RemoteEngine:
             waiter.set_result(answer)
 
     # A
-
-    async def put_flow(self, flow: Flow) -> None:
-        raise InvalidRequest(f"engine {self.name} runs flows of its own; worklets for it run here")
 
     async def flows(self) -> list[str]:
         return sorted({kept.facts.flow for kept in self._cases.values()})
@@ -189,13 +185,13 @@ class RemoteEngine:
         ]
 
     async def release(self, event: str) -> None:
-        """Nobody waits for the engine to go on."""
+        """Does not wait for the engine to continue."""
         event = event.removeprefix(f"{self.name}:")
         if all(order.call != "release" or order.with_.get("event") != event for order in self._orders.values()):
             self._add_order("release", CaseId(""), None, {"event": event})
 
     async def _ask(self, call: str, case: CaseId, item: ItemId | None, by: str, given: dict[str, Value]) -> bool:
-        """Give an order and wait until it is done. The same order by the same step is one."""
+        """Give an order and wait until it is done. The same order by the same step is given once."""
         known = (
             order.id
             for order in self._orders.values()

@@ -1,1 +1,2 @@
-"""A transparent proxy between the flow manager and whoever executes jobs: it listens, and mends what fails."""
+"""A transparent proxy between the flow manager and the meta-schedulers: it observes all jobs, and has those that fail
+mended."""

@@ -1,9 +1,9 @@
-"""The conversations that went wrong, in memory and as documents.
+"""The conversations of jobs that failed, in memory and as documents.
 
-A job that runs well has no conversation here: what was said of it is known from how it was submitted. One is begun when
-something fails, and written when somebody mends it. A document is never taken away: after a crash it says which
-submission is the newest. One that is over stays on disk, and is read only if a flow asks again that had not written
-down what it heard."""
+A job that runs well has no conversation here: its messages are known from how it was submitted. A conversation begins
+when something fails, and is written when the job is mended. A document is never deleted: after a crash it says which
+submission is the newest. A finished conversation stays on disk, and is read only if a flow asks again because it had
+not recorded the outcome."""
 
 import msgspec
 from msgspec.structs import replace
@@ -22,15 +22,15 @@ class ConversationStore:
         self._store = store
         self._ledger = ledger
         self.open: dict[JobId, Conversation] = {}
-        self._kept: set[JobId] = set()  # of those, which have a document
+        self._kept: set[JobId] = set()  # of these, which have a document
         self._read: set[CaseId] = set()
-        self._over: set[JobId] = set()  # those over in cases that were taken up
+        self._over: set[JobId] = set()  # finished ones, of cases that were loaded
 
     def get(self, job: JobId) -> Conversation | None:
         return self.open.get(job)
 
     def note(self, talk: Conversation) -> None:
-        """In memory: it need not survive."""
+        """Keep it in memory only: it need not survive."""
         self.open[talk.job] = talk
 
     def keep(self, talk: Conversation) -> None:
@@ -48,7 +48,7 @@ class ConversationStore:
         return talk
 
     async def take_up(self, case: CaseId, job: JobId) -> Conversation | None:
-        """The conversation of a job that was submitted before a crash. All of a case are read at once."""
+        """The conversation of a job that was submitted before a crash. Those of a case are read together."""
         if case not in self._read:
             self._read.add(case)
             async for found in self._store.scan(CONVERSATION_KIND, f"{case}/"):
@@ -70,7 +70,7 @@ class ConversationStore:
             self.open[talk.job] = talk
 
     async def look_up(self, job: JobId) -> Conversation | None:
-        """The conversation of a job, also one that is over."""
+        """The conversation of a job, also a finished one."""
         talk = self.open.get(job)
         if talk is None:
             await self._ledger.settled()

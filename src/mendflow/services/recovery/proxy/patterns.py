@@ -1,4 +1,4 @@
-"""The repository of patterns as a server has it: those that ship with the product, and what was stored beside them."""
+"""The repository of patterns of a server: those that are shipped, and those that were added."""
 
 from collections.abc import Callable
 from typing import Final
@@ -15,7 +15,7 @@ PATTERN_KIND: Final = "pattern"
 
 
 class StoredPattern(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A document: one pattern, of a conversation or of a repair."""
+    """A stored pattern, of a conversation or of a repair."""
 
     conversation: JobPattern | None = None
     repair: FaultPattern | None = None
@@ -25,7 +25,7 @@ _decode = msgspec.json.Decoder(StoredPattern).decode
 
 
 class PatternStore:
-    """`patterns` is what holds now; `on_change` hears of every change, so what is added holds at once."""
+    """`patterns` are those in force; `on_change` is called with every change, so what is added is in force at once."""
 
     def __init__(
         self, store: Store, ledger: Ledger, shipped: Patterns, on_change: Callable[[Patterns], None] | None = None
@@ -40,7 +40,7 @@ class PatternStore:
             self._merge(_decode(found.body))
 
     async def add(self, pattern: JobPattern | FaultPattern) -> None:
-        """Add a pattern, or put it in the place of one by the same name."""
+        """Add a pattern, or replace the one with the same name."""
         if not pattern.name:
             raise InvalidRequest("a pattern needs a name", field="name")
         if isinstance(pattern, JobPattern):
@@ -53,7 +53,7 @@ class PatternStore:
         self._merge(stored)
 
     async def _put(self, name: str, stored: StoredPattern) -> None:
-        """Who puts it last is right."""
+        """The last write wins."""
         for _ in range(TRIES):
             found = await self._store.get(PATTERN_KIND, name)
             if await self._ledger.put_now(PATTERN_KIND, name, stored, found.version if found else 0) is not None:

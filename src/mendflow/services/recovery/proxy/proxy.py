@@ -1,9 +1,10 @@
-"""The proxy's two faces: a meta-scheduler for the flow manager, and mendable jobs for the primitives of exlets.
+"""The proxy: a meta-scheduler for the flow manager, and mendable jobs for the primitives of exlets.
 
-It hears every call and every end. What goes well passes through: an entry in a dict while the job is under way, and
-nothing else. What fails is told to `repairs` first; if somebody mends it the flow hears nothing, and when the job is
-submitted again under another id, everything that the flow asks of the id it knows is asked of the newest. Neither
-neighbour knows: the flow manager sees the contract it always saw, and each meta-scheduler sees ordinary jobs."""
+It sees every call and every end. What goes well passes through: an entry in a dict while the job is under way, and
+nothing else. A failure is reported to the provider of `Repairs` first; if it is mended the flow is not told, and when
+the job is submitted again under another id, everything that the flow asks of the id that it knows is asked of the
+newest submission. Neither side notices: the flow manager sees the contract of a meta-scheduler, and each meta-scheduler
+sees ordinary jobs."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -38,7 +39,7 @@ from mendflow.stores.contract import Store
 
 class Proxy:
     """`inner` are the meta-schedulers by the names of their domains; the one without a name is our own queue. Where
-    nobody provides repairs it hears and passes on."""
+    nobody provides repairs the proxy passes everything on."""
 
     def __init__(
         self,
@@ -70,13 +71,13 @@ class Proxy:
         )
 
     def use_patterns(self, patterns: Patterns) -> None:
-        """Recognise conversations by these from now on."""
+        """Recognise conversations by these patterns from now on."""
         self.recovery.use_patterns(patterns)
 
     async def stop(self) -> None:
         await self._background.stop()
 
-    # The meta-scheduler's face
+    # The contract of a meta-scheduler
 
     async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
         watched = self._tracked
@@ -92,8 +93,7 @@ class Proxy:
                 await self._submission_failed(jobs, failed)
 
     async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
-        """The call is held open here, not there: the job that it waits for may be another than the one it began
-        with."""
+        """The call waits here, not in the meta-scheduler: the job that ends may be a later submission."""
         over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
         async def tell(_: JobId, outcome: Outcome) -> None:
@@ -171,16 +171,16 @@ class Proxy:
     async def capacity(self) -> CapacityReport:
         return await self._queue.capacity()
 
-    # What the meta-scheduler asks of it
+    # Called by the meta-scheduler
 
     async def attempt_failed(self, job: Job, outcome: Outcome) -> bool:
-        """Whether somebody mends a job whose attempt failed, so that the queue need not try it again."""
+        """Whether a job whose attempt failed is being mended, so that the queue need not retry it."""
         known = flow_job_id(job.id)
         watched, talk = self._tracked.get(known), self._conversations.get(known)
         if watched is None:
             return False
         if talk is not None and (talk.newest != job.id or talk.held is not None):
-            return True  # it was mended before the queue could write down that it ended
+            return True  # it was mended before the queue could record that it ended
         return await self.recovery.attempt_failed(watched, job, outcome)
 
     # Mendable jobs
@@ -207,22 +207,22 @@ class Proxy:
         return outcome.ok if outcome is not None else None
 
     def standing(self, id: JobId) -> str:
-        """`held` while a failure of it is kept from the flow, `running` while it is under way; empty if the flow waits
-        for no such job."""
+        """`held` while a failure of it is kept from the flow, `running` while it is under way; empty if the flow does
+        not wait for such a job."""
         watched, talk = self._tracked.get(id), self._conversations.get(id)
         if watched is None:
             return ""
         return "held" if watched.outcome is None and talk is not None and talk.held is not None else "running"
 
     def conversation(self, id: JobId) -> Conversation | None:
-        """What went wrong with a job that is under way, and what was done about it."""
+        """The conversation of a failed job that is under way."""
         return self._conversations.get(id)
 
     async def last_conversation(self, id: JobId) -> Conversation | None:
         """The same, also for a job that is over."""
         return await self._conversations.look_up(id)
 
-    # Listening
+    # Outcomes
 
     async def _on_outcome(self, real: JobId, outcome: Outcome) -> None:
         watched = self._tracked.get(real)
@@ -236,8 +236,8 @@ class Proxy:
         await watched.callback(real, outcome)
 
     async def _on_trouble(self, real: JobId, outcome: Outcome) -> None:
-        """Something failed, or ended that had failed before. What is not the newest submission has been overtaken, and
-        a failure that is held is known already."""
+        """Something failed, or a job ended that had failed before. Reports of an older submission are ignored, and so
+        is a failure that is held already."""
         known = flow_job_id(real)
         watched, talk = self._tracked.get(known), self._conversations.get(known)
         if watched is None or watched.outcome is not None or watched.is_failing:
@@ -250,8 +250,8 @@ class Proxy:
             await self.recovery.failed(watched, outcome, stage="execution")
 
     async def _submission_failed(self, jobs: Sequence[NewJob], failed: SubmissionFailed) -> None:
-        """Nobody took these jobs. If nobody mends that either, whoever submitted them hears it as he would have without
-        us; where only some are mended, the others are told when they are asked for."""
+        """These jobs were not accepted. If that is not mended either, the caller gets the error as without a proxy;
+        where only some are mended, the failures of the others are reported when they are asked for."""
         outcome = Outcome(fault=failed.fault)
         mended = [await self.recovery.failed(self._tracked[new.id], outcome, stage="submission") for new in jobs]
         if not any(mended):
@@ -260,7 +260,7 @@ class Proxy:
             raise failed
 
     async def _take_up(self, new: NewJob) -> bool:
-        """After a crash: whether the job has a conversation, and so is followed from there."""
+        """After a crash: whether the job has a conversation, from which it continues."""
         talk = await self._conversations.take_up(CaseId(new.case), new.id)
         if talk is None:
             return False
@@ -268,7 +268,8 @@ class Proxy:
         return True
 
     async def _last_status(self, id: JobId) -> Status:
-        """Of a job that nobody waits for any more. If it had failed, its newest submission knows how it ended."""
+        """The status of a job that nobody waits for any more. If it had failed, its newest submission says how it
+        ended."""
         talk = await self._conversations.look_up(id)
         if talk is None:
             return await self._queue.status(id)
@@ -280,7 +281,7 @@ class Proxy:
             return Status(job=id, state=JobState.AVAILABLE, attempts=talk.attempts, reason="it is submitted again")
 
     async def attempts(self, id: JobId) -> int:
-        """How often a job was tried, in all its submissions; 0 if there is none of that id. Changes nothing."""
+        """How many attempts a job had, in all its submissions; 0 if there is no such job. Changes nothing."""
         talk = await self._conversations.look_up(id)
         if talk is not None and talk.domain:
             return talk.attempts + 1  # another domain is not asked for a number
@@ -290,7 +291,7 @@ class Proxy:
             return 0
 
     def _held_status(self, watched: TrackedJob) -> Status:
-        """What a poller hears of a job that ended, or whose failure is being mended."""
+        """What a poller gets for a job that ended, or whose failure is being mended."""
         id, outcome, talk = watched.new.id, watched.outcome, self._conversations.get(watched.new.id)
         if outcome is not None:
             self._forget(id)
@@ -301,7 +302,7 @@ class Proxy:
         return Status(job=id, state=JobState.AVAILABLE, attempts=attempts, reason=f"it is being mended: {said}")
 
     def _note_suspension(self, id: JobId, *, suspended: bool) -> Conversation | None:
-        """Remember that a job is suspended whose next submission is yet to come."""
+        """Remember that a job is suspended that is about to be submitted again."""
         talk = self._conversations.get(id)
         if talk is not None and talk.suspended != suspended:
             talk = replace(talk, suspended=suspended)
@@ -315,7 +316,7 @@ class Proxy:
 
 
 def _newest(id: JobId, talk: Conversation | None) -> tuple[str, JobId]:
-    """The domain and the id of the submission that matters."""
+    """The domain and the id of the newest submission."""
     return (talk.domain, talk.newest) if talk is not None else ("", id)
 
 

@@ -1,9 +1,9 @@
-"""What the proxy does when a job has failed: it asks whether somebody mends it, and carries out what they decide.
+"""What the proxy does when a job has failed: it asks whether it is to be mended, and carries out the repair.
 
-The failure is held before anybody is asked, because a repair may act before the asker has its answer. What is done is
-on disk before it is acknowledged, and a repair that comes again under the same key is done once. A new submission is
-written into the conversation first and handed over second: a crash between the two is made up for when the flow, or
-the repair, asks again."""
+The failure is held before the question is asked, because a repair may act before the answer has arrived. What is done
+is on disk before it is acknowledged, and a repair that is repeated under the same key is done once. A new submission is
+written into the conversation first and submitted second: a crash between the two is made up for when the flow, or the
+repair, asks again."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
@@ -80,11 +80,11 @@ class Recovery:
 
     @property
     def repairs(self) -> Repairs:
-        """Who mends failed jobs."""
+        """Decides whether failed jobs are mended."""
         return self._hub.provider(Repairs) or NO_REPAIRS
 
     def use_patterns(self, patterns: Patterns) -> None:
-        """Recognise conversations by these from now on."""
+        """Recognise conversations by these patterns from now on."""
         self.patterns = patterns
 
     def scheduler_of(self, domain: str) -> MetaScheduler:
@@ -97,7 +97,7 @@ class Recovery:
     # A failure
 
     async def failed(self, watched: TrackedJob, outcome: Outcome, *, stage: str) -> bool:
-        """Whether somebody mends it; otherwise the flow has heard of it."""
+        """Whether it is being mended; otherwise the failure was reported to the flow."""
         talk = self._conversation_of(watched)
         watched.is_failing = True
         last = await self._last(talk) if stage == "execution" else _unknown_status(talk.newest)
@@ -111,8 +111,8 @@ class Recovery:
         return await self._ask(watched)
 
     async def attempt_failed(self, watched: TrackedJob, job: Job, outcome: Outcome) -> bool:
-        """The same for an attempt that would be followed by another. If nobody mends it, or could be asked, it was
-        never said."""
+        """The same for an attempt that would be retried. If it is not mended, or nobody could be asked, nothing is
+        recorded."""
         before, last = self._conversations.get(watched.new.id), job.history[-1]
         stage = _stage(outcome, "execution")
         held = HeldFailure(outcome=outcome, stage=stage, host=last.host, site=last.site, pilot=last.pilot, final=False)
@@ -132,8 +132,8 @@ class Recovery:
         return mended
 
     async def take_up(self, watched: TrackedJob, talk: Conversation) -> None:
-        """After a crash: follow the newest submission, or ask again who mends its failure, which is decided once. An
-        attempt whose failure is held, and which the queue has not ended yet, is ended now."""
+        """After a crash: follow the newest submission, or ask again whether its failure is mended, which is decided
+        once. An attempt whose failure is held, and which the queue has not ended yet, is ended now."""
         if talk.held is None:
             await self._hand_over(watched, talk)
             return
@@ -144,7 +144,7 @@ class Recovery:
         await self._ask(watched)
 
     async def report_outcome(self, watched: TrackedJob, outcome: Outcome) -> None:
-        """Let the flow hear how the job ended, under the id that it knows. Whoever polls hears it when he asks."""
+        """Report to the flow how the job ended, under the id that it uses. A poller gets it when it asks."""
         known = watched.new.id
         watched.outcome = outcome
         if watched.callback is not None:
@@ -153,7 +153,7 @@ class Recovery:
             self._conversations.close(known)
 
     async def pass_on(self, id: JobId, decided: DecisionSubject | None = None) -> None:
-        """Let the flow hear of the failure that is held, unless it is one of a later submission, which others mend."""
+        """Report the held failure to the flow, unless it is one of a later submission, which another repair handles."""
         watched, talk = self._tracked.get(id), self._conversations.get(id)
         if watched is None or watched.outcome is not None or talk is None or talk.held is None:
             return
@@ -195,8 +195,9 @@ class Recovery:
     # What repairs do
 
     async def resubmit(self, id: JobId, change: Change, key: str, decided: DecisionSubject | None = None) -> None:
-        """Submit the job again, changed. One that is still under way is ended first. Nothing happens if the flow waits
-        for it no longer, if it was done before, or if others have submitted again what this was decided about."""
+        """Submit the job again, with changes. If it is still under way, it is ended first. Nothing happens if the flow
+        no longer waits for it, if it was done before, or if the submission that was decided about is no longer the
+        newest."""
         watched = self._tracked.get(id)
         if watched is None or watched.outcome is not None:
             return
@@ -212,8 +213,8 @@ class Recovery:
         await self._ledger.settled()
 
     async def ask_again(self, id: JobId, message: ConversationMessage, key: str) -> None:
-        """Poll for the newest submission, or register for its end, once more: an answer was lost. Refused for a job
-        that is known to have failed, because it would say so again."""
+        """Poll for the newest submission, or subscribe to its end, once more: an answer was lost. Refused for a job
+        that has failed, because the answer would be the same."""
         watched = self._tracked.get(id)
         if watched is None or watched.outcome is not None:
             return
@@ -275,12 +276,12 @@ class Recovery:
         return NewJob(talk.newest, talk.case, talk.spec or watched.new.spec, not_before=talk.not_before)
 
     async def _hand_over(self, watched: TrackedJob, talk: Conversation) -> None:
-        """Give the newest submission to its domain, which knows one that it has been given before."""
+        """Give the newest submission to its domain; submitting is idempotent."""
         try:
             inner = self.scheduler_of(talk.domain)
             await inner.submit([self._newest(watched, talk)], again=True)
             if self._tracked.get(talk.job) is not watched:
-                await inner.cancel(talk.newest)  # the flow went on without it while it was handed over
+                await inner.cancel(talk.newest)  # the flow went on without it while it was being submitted
                 return
             if talk.suspended:
                 await inner.suspend(talk.newest)
@@ -316,7 +317,7 @@ class Recovery:
 
 
 def _stage(outcome: Outcome, stage: str) -> str:
-    """The stage of the conversation: what the attempt's own says, where that is about files or handing over."""
+    """The stage of the conversation: that of the attempt, if it is about files or submission."""
     fault = outcome.fault
     return _CONVERSATION_STAGES.get(fault.stage, stage) if fault is not None else stage
 

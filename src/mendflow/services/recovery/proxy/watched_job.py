@@ -1,4 +1,4 @@
-"""A job under way, as little as can be kept of it: what was submitted, and who is to be told."""
+"""The minimal record of a job under way: what was submitted, and who is to be told."""
 
 import asyncio
 
@@ -10,19 +10,19 @@ from mendflow.services.base.contracts import Callback, NewJob
 
 
 class TrackedJob(msgspec.Struct, eq=False):
-    """`outcome` is set when the job is over and nobody could be told yet: whoever polls or subscribes next hears it.
-    There is one for every job, so it is the kind of value that is made fastest."""
+    """`outcome` is set when the job is over and nobody could be told yet: whoever polls or subscribes next gets it.
+    There is one for every job, so it is the kind of object that is created fastest."""
 
     new: NewJob
     callback: Callback | None = None
     outcome: Outcome | None = None
     was_polled: bool = False
-    is_failing: bool = False  # it has failed, and who mends it is being found out
-    waiter: asyncio.Future[Outcome] | None = None  # of someone whose call returns when it is over
+    is_failing: bool = False  # it has failed, and the proxy is asking whether it is mended
+    waiter: asyncio.Future[Outcome] | None = None  # of a caller whose call returns when it is over
 
     @property
     def messages(self) -> tuple[ConversationMessage, ...]:
-        """All that was said so far, worked out when somebody wants to know."""
+        """All messages so far, computed on request."""
         spec = self.new.spec
         forgotten = spec.submission is Submission.FORGET
         sent = (

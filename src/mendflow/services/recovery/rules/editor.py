@@ -1,4 +1,4 @@
-"""Rules as people work on them: looked at, added for a case at hand, tried on the past, restored."""
+"""Editing rules: read them, add one for a given decision, try one on the past, restore a version."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, TypeVar
@@ -40,8 +40,8 @@ T = TypeVar("T")
 
 
 class RuleRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that somebody wants. With a `decision` that is the case at hand, which says flow, type and task; without
-    one, those are said here. `steps` is a new exlet, named `exlet`."""
+    """A rule that somebody wants to add. The `decision` gives flow, type and task; without one, they are given here.
+    `steps` is a new exlet, named `exlet`."""
 
     condition: str
     exlet: str
@@ -55,8 +55,8 @@ class RuleRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AddedRule(NamedTuple):
-    """The version that the rule is in, its number there and its tree, where it went, and what else would have told its
-    case from the neighbour's."""
+    """The version that the rule is in, its number and its tree, where it was inserted, and other conditions that would
+    have told its case from the neighbour's."""
 
     rule_set: RuleSet
     type: ExceptionType
@@ -64,11 +64,11 @@ class AddedRule(NamedTuple):
     rule: int
     place: InsertionPoint
     candidates: list[Candidate]
-    promoted: bool = False  # it was there, on trial
+    promoted: bool = False  # it existed already, on trial
 
 
 class ExistingRule(NamedTuple):
-    """A rule of a set that is there already."""
+    """A rule of a set that exists already."""
 
     tree: str
     rule: int
@@ -81,27 +81,13 @@ class RuleEditor:
         self._flows = flows
         self._clock = clock
 
-    def rule_sets(self) -> list[RuleSet]:
-        return self._rules.all()
-
-    async def rules(self, name: str, version: int | None = None) -> RuleSet:
-        return self._rules.newest(name) if version is None else await self._rules.version(name, version)
-
-    async def rule_versions(self, name: str) -> list[RuleSet]:
-        return await self._rules.versions(name)
-
-    async def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSet:
-        return await self._rules.put(rules, author=who, note=note, expected=expected)
-
-    async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSet:
-        return await self._rules.restore(name, version, author=who)
-
     async def add_rule(self, wish: RuleRequest, *, who: str) -> AddedRule:
-        """Add a rule for the case at hand. It holds at once. Wished for again, as after a lost answer, it is there."""
+        """Add a rule for a decision. It is in force at once. If it is requested again, as after a lost answer, it
+        exists already."""
         return await self._retry_on_conflict(lambda: self._add_rule(wish, who))
 
     async def promote_rule(self, name: str, meant: RuleSelector, *, who: str) -> RuleChange:
-        """Put a rule that was on trial in force."""
+        """Put a rule that was on trial into force."""
         return await self._retry_on_conflict(lambda: self._promote(name, meant, who))
 
     async def _promote(self, name: str, meant: RuleSelector, who: str) -> RuleChange:
@@ -125,7 +111,7 @@ class RuleEditor:
         return RuleChange(rules=put.name, version=put.version, type=at.type, task=at.tree, rule=at.rule)
 
     async def _retry_on_conflict(self, change: Callable[[], Awaitable[T]]) -> T:
-        """Do what changes a set as it is; again, if somebody else has changed it meanwhile."""
+        """Change a set; repeat that if somebody else has changed the set meanwhile."""
         for _ in range(TRIES):
             try:
                 return await change()
@@ -155,7 +141,7 @@ class RuleEditor:
         return AddedRule(made, type, grown.tree, grown.rule, found, told_apart)
 
     async def _demand_worklet(self, rules: RuleSet, type: ExceptionType, exlet: str, steps: Flow | None) -> None:
-        """Refuse a selection of a flow that is nowhere: it would fail every case that it is chosen for."""
+        """Refuse the selection of a flow that does not exist: it would fail every case that it is chosen for."""
         if type is not ExceptionType.SELECTION or not exlet or steps is not None or exlet in rules.exlets:
             return
         try:
@@ -167,8 +153,7 @@ class RuleEditor:
     async def try_rule(
         self, wish: RuleRequest, *, limit: int = TRIAL_DECISIONS_MAX
     ) -> tuple[TrialResult, list[Decision]]:
-        """Play a rule against the newest past exceptions of its type; nothing changes. Also those it was played
-        against."""
+        """Try a rule on the newest past exceptions of its type; nothing changes. Also returns these exceptions."""
         before, type, task, context = await self._at_hand(wish)
         where = [FieldCondition("type", type.value)]
         if before.name != DEFAULT_RULES:
@@ -177,7 +162,7 @@ class RuleEditor:
         return try_rule(before, type, task, self._draft(wish, ""), past, context), past
 
     async def candidates(self, decision: str) -> list[Candidate]:
-        """Conditions that hold for a decision's case and not for the neighbouring cornerstone."""
+        """Conditions that hold for a decision's context and not for the neighbouring cornerstone."""
         found = await self._decisions.get(decision)
         before = self._rules.newest_or_empty(found.flow)
         there = place(before, found.type, found.task, found.context)
@@ -186,8 +171,8 @@ class RuleEditor:
     def _existing_rule(
         self, rules: RuleSet, at_hand: Decision, condition: str, exlet: str, steps: Flow | None
     ) -> ExistingRule | None:
-        """The rule that decides about the case at hand, if that says what is wished for already. Without a condition
-        any will do that concludes the exlet."""
+        """The rule that decides about the decision's context, if it concludes what is wanted already. Without a
+        condition any rule that concludes the exlet will do."""
         found = place(rules, at_hand.type, at_hand.task, at_hand.context)
         if found.neighbour is None:
             return None

@@ -1,8 +1,9 @@
 """The rule sets: every version of each as a document, the newest compiled and in memory.
 
-A version never changes, so what was decided by one can always be looked up. A new version holds from the moment it is
-put, for all cases, running ones included; an exception that was told before has its decision already. `types_by_flow`
-is what makes rules free where there are none: by flow, the types of exception that somebody has rules for."""
+A version never changes, so what a decision was made by can always be looked up. A new version is in force from the
+moment it is put, for all cases, running ones included; exceptions that were reported before keep their decisions.
+`types_by_flow` makes interception free where there are no rules: by flow, the types of exception that there are rules
+for."""
 
 import asyncio
 import logging
@@ -40,7 +41,7 @@ _decode = msgspec.json.Decoder(RuleSet).decode
 
 
 class StaleVersion(Conflict):
-    """The set is not any more what the change was made from."""
+    """The set has changed since the change was prepared."""
 
 
 def version_id(name: str, version: int) -> str:
@@ -48,7 +49,8 @@ def version_id(name: str, version: int) -> str:
 
 
 class RuleTypesByFlow(dict[str, InterceptedTypes]):
-    """The types that a flow has rules for: its own and the house's. A flow without rules of its own has the house's."""
+    """The types that a flow has rules for: in its own set and in the default rules. A flow without rules of its own has
+    the default rules."""
 
     def __init__(self, house: frozenset[ExceptionType], flows: Iterable[tuple[str, frozenset[ExceptionType]]]) -> None:
         super().__init__({flow: InterceptedTypes(types | house) for flow, types in flows})
@@ -59,7 +61,7 @@ class RuleTypesByFlow(dict[str, InterceptedTypes]):
 
 
 class RuleStore:
-    """`house` are the rules that ship with the product: version 0 of the house's set, until somebody changes it.
+    """`house` are the rules that ship with the product: version 0 of the default rules, until somebody changes them.
     `shared`: other servers may change rules as well."""
 
     def __init__(
@@ -86,13 +88,13 @@ class RuleStore:
         self._refresh_types()
 
     async def start(self) -> None:
-        """Read the newest of each set, again where others may have changed it."""
+        """Load the newest version of each set, again where other servers may have changed it."""
         for found in [each async for each in self._store.scan(RULES_KIND)]:
             await self._take(found)
         self._refresh_types()
 
     async def look_again(self, flow: str) -> None:
-        """Before something is decided, where others may have changed rules: read what is newer than we know."""
+        """Before something is decided, where other servers may have changed rules: load newer versions."""
         newer = [
             each
             for each in await self._store.get_many(RULES_KIND, [flow, DEFAULT_RULES])
@@ -114,7 +116,7 @@ class RuleStore:
             log.exception("the rule set %s cannot be read; import it again with mendflow rules import", found.id)
 
     async def _complete(self, newest: RuleSet) -> None:
-        """The newest version is written before it takes its place among all versions: a crash may be in between."""
+        """The newest version is written before it is listed among all versions: a crash may be in between."""
         id = version_id(newest.name, newest.version)
         if await self._store.get(VERSION_KIND, id) is None:
             await self._ledger.put_now(VERSION_KIND, id, newest, 0)
@@ -125,12 +127,12 @@ class RuleStore:
         self.types_by_flow = RuleTypesByFlow(house, types.items())
         self._hub.publish(RulesChanged(self.types_by_flow))
 
-    # Asking
+    # Conclusions
 
     def judge(
         self, type: ExceptionType, flow: str, task: str, context: dict[str, Value], *, own_only: bool = False
     ) -> RuleVerdict:
-        """What the flow's rules conclude, else the house's. Rules on trial are asked in both."""
+        """What the flow's rules conclude, else the default rules. Rules on trial are evaluated in both."""
         lookup, trials = context_lookup(context), list[Conclusion]()
         for name in (flow,) if own_only else (flow, DEFAULT_RULES):
             found = self._sets.get(name)
@@ -149,7 +151,7 @@ class RuleStore:
         return own is not None and bool(own.rule_set.trees.get(type))
 
     async def exlet(self, conclusion: Conclusion) -> Flow | None:
-        """The exlet that was concluded, as that version of the set has it; None if the set does not hold it."""
+        """The exlet that was concluded, from that version of the set; None if the set does not have it."""
         newest = self._sets.get(conclusion.rules)
         if newest is not None and newest.rule_set.version == conclusion.version:
             return newest.rule_set.exlets.get(conclusion.exlet)
@@ -196,8 +198,8 @@ class RuleStore:
     # Changing
 
     async def put(self, rules: RuleSet, *, author: str = "", note: str = "", expected: int | None = None) -> RuleSet:
-        """Make this the next version of the set. It holds at once. Refused whole if anything in it is wrong, or if the
-        newest version is not the expected one."""
+        """Make this the next version of the set, in force at once. Refused if anything in it is wrong, or if the newest
+        version is not the expected one."""
         await _check_conditions(rules)
         self._demand_valid_rules(rules)
         name = rules.name
@@ -222,7 +224,7 @@ class RuleStore:
         raise Conflict(f"rule set {name!r} is changed by several at once, again and again; put it once more")
 
     async def _put(self, made: RuleSet) -> bool:
-        """Whether nobody else was faster."""
+        """Whether no other server was faster."""
         version = await self._ledger.put_now(RULES_KIND, made.name, made, self._read.get(made.name, 0))
         if version is None:
             return False
@@ -248,8 +250,8 @@ class RuleStore:
 
 
 async def _check_conditions(rules: RuleSet) -> None:
-    """Judge conditions a few at a time, so that the others are served in between. What was found is remembered for
-    whoever asks for all of it; a tree that is none is refused without."""
+    """Check conditions a few at a time, so that other requests are served in between. Results are cached for the
+    complete check; an invalid tree is refused before that."""
     trees = [tree for trees in rules.trees.values() for tree in trees.values()]
     if any(shape_problems(tree) for tree in trees):
         return
@@ -261,7 +263,7 @@ async def _check_conditions(rules: RuleSet) -> None:
 
 
 def _step_problems(rules: RuleSet) -> Iterator[str]:
-    """What is wrong with the primitives of the set's exlets, by themselves and where rules conclude them."""
+    """The problems of the primitives of the set's exlets, by themselves and where rules conclude them."""
     steps = {
         name: [each for each in walk_activities(exlet) if isinstance(each, PrimitiveStep)]
         for name, exlet in rules.exlets.items()

@@ -1,1 +1,1 @@
-"""Sites: how many pilots each should have, and what became of those that were submitted."""
+"""Sites: how many pilots each should have, and the state of those that were submitted."""

@@ -1,5 +1,5 @@
-"""What people are told of sites: that one was paused because its pilots keep failing, and that a batch system has not
-answered for long. Each is over when the site is well again."""
+"""Alerts about sites: one was paused because its pilots keep failing, or a batch system has not answered for long. Each
+is closed when the site works again."""
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.sites import SiteDocument
@@ -16,7 +16,7 @@ class SiteAlerts:
         self._alerts = alerts
 
     async def look(self, document: SiteDocument, now: Instant) -> None:
-        """Raise what is to be raised, and close what is over."""
+        """Raise the alerts that are due, and close those that are over."""
         found = [each for each in (_paused(document), _away(document, now)) if each is not None]
         for each in found:
             await self._alerts.raise_(each)

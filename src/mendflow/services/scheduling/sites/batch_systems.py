@@ -1,4 +1,4 @@
-"""What provisioning sees of batch systems."""
+"""The contract of batch systems, as the pilot monitor uses it."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -7,24 +7,25 @@ from mendflow.core.model.sites import BatchJobStatus, PilotSubmission, Site, Sub
 
 
 class SiteBatchSystems(Protocol):
-    """Whichever a site has. Nothing here lasts longer than the site's settings allow, whatever a batch system does."""
+    """The batch systems of all sites. No call takes longer than the site's settings allow, whatever a batch system
+    does."""
 
     @property
     def host(self) -> str:
-        """The machine on which batch systems are spoken to."""
+        """The machine from which batch systems are called."""
         ...
 
     @property
     def ready(self) -> bool:
-        """Whether pilots would know where to go: not before the server can be reached."""
+        """Whether submitted pilots would find the server: not before it can be reached."""
         ...
 
     async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, SubmitResult]:
-        """Each gets an answer. Never raises."""
+        """Submit pilots; each gets a result. Never raises."""
         ...
 
     async def find(self, site: Site) -> dict[str, BatchJobStatus]:
-        """What it has by names of this site. Raises BatchSystemUnavailable."""
+        """The jobs of the batch system that have names of this site. Raises BatchSystemUnavailable."""
         ...
 
     async def cancel(self, site: Site, names: Collection[str]) -> None:
@@ -32,13 +33,13 @@ class SiteBatchSystems(Protocol):
         ...
 
     async def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
-        """Remove what is left of pilots that are over."""
+        """Remove the files of pilots that are over."""
         ...
 
     async def sweep(self, sites: Collection[str]) -> None:
-        """Remove what is left of sites other than these, where no pilot uses it any more."""
+        """Remove the files of sites other than these, where no pilot uses them any more."""
         ...
 
     async def lacks(self, site: Site) -> list[str]:
-        """What is missing where batch systems are spoken to, in sentences."""
+        """What is missing on the machine that calls batch systems, in sentences."""
         ...

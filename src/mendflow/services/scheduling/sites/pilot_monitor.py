@@ -1,11 +1,12 @@
-"""The pilot monitor: looks at each site now and then, and has as many pilots submitted as the site should have.
+"""The pilot monitor: looks at each site periodically, and submits as many pilots as the site should have.
 
-A look reads the site's document, asks the batch system what it has by our names, hears which pilots are there, and
-decides (core/scheduling). What it decided is written at the version that was read, and only then done: so of several
-servers that look at the same time one acts, and what a server had written down when it was killed, the next one finds.
-One server looks at a site at a time, by their names; that is for politeness, and nothing rests on it.
+A look reads the site's document, asks the batch system for the jobs with our names, compares the pilots that are
+connected, and decides (core/scheduling). The decision is written at the version that was read, and only then carried
+out: so of several servers that look at the same time one acts, and what a server had written when it was killed, the
+next one finds. One server looks at a site at a time, chosen by name; that only saves work, and correctness does not
+depend on it.
 
-Each site is looked at by itself. One whose batch system hangs holds up no other."""
+Sites are independent: one whose batch system hangs does not delay the others."""
 
 import asyncio
 import logging
@@ -31,6 +32,7 @@ from mendflow.core.scheduling import submissions, surplus
 from mendflow.core.scheduling.provision import JobGroup, ProvisionPlan, SitePilots, plan
 from mendflow.core.scheduling.site_fit import missing_for
 from mendflow.core.scheduling.submissions import SiteObservation
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.membership import OwnMembership
@@ -52,7 +54,7 @@ GROUPS_MAX = 100
 
 
 class _SitePlan(msgspec.Struct, frozen=True):
-    """The document as it is to be written, and what is to be done when it is."""
+    """The document to write, and what to do when it is written."""
 
     document: SiteDocument
     new: list[PilotSubmission]
@@ -60,14 +62,14 @@ class _SitePlan(msgspec.Struct, frozen=True):
 
 
 class SiteHelp(msgspec.Struct, frozen=True):
-    """What sites do about a job: those whose pilots could take it, and why others' could not."""
+    """What sites can do for a job: those whose pilots could take it, and why those of others could not."""
 
     helps: list[str]
     cannot: list[str]
 
 
 class PilotMonitor:
-    """`batches` speaks to batch systems; without it nothing is submitted here."""
+    """`batch_systems` submits pilots; without it nothing is submitted here."""
 
     def __init__(
         self,
@@ -103,24 +105,21 @@ class PilotMonitor:
         self._task = asyncio.create_task(self._run(), name="pilot monitor")
 
     async def stop(self) -> None:
-        tasks = [task for task in (*self._looking.values(), self._writing, self._task) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(*self._looking.values(), self._writing, self._task)
 
-    # What pilots say
+    # Reports of pilots
 
     def heard(self, request: SyncRequest) -> None:
-        """A pilot that was submitted says that it is there, that it leaves, or that it cannot work. What comes while
-        something is being written is written together."""
+        """A submitted pilot reports that it has arrived, leaves, or cannot work. Reports that come during a write are
+        written together."""
         if not (site := submissions.site_of(request.submission)):
-            return  # somebody has submitted it by hand
+            return  # somebody has started it by hand
         self._reports.setdefault(site, []).append(request)
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write_reports(), name="what pilots of sites say")
 
     async def wait_reports_written(self) -> None:
-        """Wait until what pilots have said is written down."""
+        """Wait until the reports of pilots are written."""
         if self._writing is not None:
             await self._writing
 
@@ -131,7 +130,7 @@ class PilotMonitor:
                 document = await self._store.change(site, partial(self._apply_report, said))
                 if document is not None:
                     await self._alerts.look(document, self._clock.now())
-            except RequestError as error:  # the store is away: the next look sees what this would have told
+            except RequestError as error:  # the store is unreachable: the next look finds the same
                 log.warning("reports of pilots of site %s could not be written: %s", site, error.message)
 
     def _apply_report(self, said: list[SyncRequest], document: SiteDocument) -> SiteDocument:
@@ -160,13 +159,13 @@ class PilotMonitor:
                 await self.look()
             except StoreUnavailable as error:
                 log.warning("sites could not be checked: %s", error.message)
-            except Exception:  # no site would ever get a pilot again: the next look may succeed
+            except Exception:  # without this loop no site would ever get a pilot again: the next look may succeed
                 log.exception("sites could not be checked")
             await self._clock.sleep(self._look_ms)
 
     async def look(self) -> None:
-        """Look at the sites that are this server's to look at, each by itself; those of an earlier look that still
-        wait for their batch systems are left to it."""
+        """Look at the sites that this server is responsible for, independently of each other; a site whose earlier look
+        still waits for its batch system is skipped."""
         if self._batch_systems is None or not self._batch_systems.ready or not self._membership.may_promise():
             return
         sites = await self._store.all()
@@ -183,7 +182,7 @@ class PilotMonitor:
         await self._sweep(self._batch_systems)
 
     async def _sweep(self, batch_systems: SiteBatchSystems) -> None:
-        """After sites that are no more. No folder of a new one is made before the next look."""
+        """Clean up after sites that were removed. No folder of a new one is made before the next look."""
         now = self._clock.now()
         if now - self._last_sweep_at >= TIDY_MS:
             self._last_sweep_at = now
@@ -198,12 +197,12 @@ class PilotMonitor:
             await self._reconcile(batch_systems, known, waiting)
         except StoreUnavailable as error:
             log.warning("site %s could not be checked: %s", known.document.site.name, error.message)
-        except Exception:  # whatever it is, the other sites and the next look go on
+        except Exception:  # whatever the error, the other sites and the next look continue
             log.exception("site %s could not be checked", known.document.site.name)
 
     async def _reconcile(self, batch_systems: SiteBatchSystems, known: KnownSite, waiting: list[JobGroup]) -> None:
-        """The batch system may take its time. So the document is read again before anything is decided; a pilot that
-        comes or goes meanwhile, and is written down there, costs another try and no more."""
+        """The batch system may be slow. So the document is read again before anything is decided; if a pilot that
+        arrives or leaves meanwhile changes it, this is tried again."""
         name = known.document.site.name
         found, why = await self._query_batch_system(batch_systems, known.document, waiting)
         for _ in range(TRIES_MAX):
@@ -222,8 +221,8 @@ class PilotMonitor:
                 return
 
     def _is_empty(self, document: SiteDocument, found: Mapping[str, BatchJobStatus] | None) -> bool:
-        """Whether nothing is left of its pilots. Where they are to be ended and nobody can be asked, those that are not
-        heard are left to themselves."""
+        """Whether no pilot of it is left. If pilots are to be cancelled and the batch system cannot be asked, silent
+        ones are left alone."""
         given_up = document.emptied and found is None and not self._pilots_by_submission(document)
         return not document.open or given_up
 
@@ -252,7 +251,8 @@ class PilotMonitor:
     async def _query_batch_system(
         self, batch_systems: SiteBatchSystems, document: SiteDocument, waiting: list[JobGroup]
     ) -> tuple[dict[str, BatchJobStatus] | None, str]:
-        """What the batch system has; None and why, if it does not say. It is not asked while nothing depends on it."""
+        """The jobs of the batch system; None and the reason, if it does not answer. It is not asked while nothing
+        depends on it."""
         heard = self._pilots_by_submission(document)
         sure = all(not each.inactive and each.name in heard for each in document.open.values())
         asks = document.removed or document.unheard_since or self._plan(document, waiting).pilots
@@ -300,7 +300,7 @@ class PilotMonitor:
         return [*own, *(group for server in self._membership.living() for group in server.demand)]
 
     def standing(self, document: SiteDocument) -> SitePilots:
-        """Pilots of the site as they are: those that were submitted, and those that somebody started by hand."""
+        """The pilots of the site: those that were submitted, and those that somebody started by hand."""
         here = [pilot for pilot in self._pilots() if pilot.site == document.site.name]
         free = [pilot.free_slots == pilot.capacity.slots for pilot in here]
         inactive = [each for each in document.open.values() if each.inactive]
@@ -315,7 +315,7 @@ class PilotMonitor:
         )
 
     def about(self, needs: Resources) -> SiteHelp:
-        """What sites do about a job that waits, in sentences; of one that is bound to a site, only that site."""
+        """What sites can do for a waiting job, in sentences; for a job that is bound to a site, only that site."""
         sites = [each for name, each in self._sites.items() if needs.site in ("", name)]
         lacks = [(each, missing_for(each.site, needs, each.offered)) for each in sites]
         return SiteHelp(
@@ -324,7 +324,7 @@ class PilotMonitor:
         )
 
     def is_pilot_coming(self, needs: Resources) -> bool:
-        """Whether a pilot is coming that could take such a job."""
+        """Whether a pilot has been submitted that could take such a job."""
         sites = [each for each in self._sites.values() if not missing_for(each.site, needs, each.offered)]
         return any(self.standing(each).inactive for each in sites)
 
@@ -348,24 +348,24 @@ class PilotMonitor:
         }
 
     def _pilots(self) -> list[PilotRecord]:
-        """Those that were heard within a lease."""
+        """Those that were heard from within a lease."""
         oldest = self._clock.now() - self._meta.leases.lease_ms
         return [pilot for pilot in self._meta.pilots.values() if pilot.seen_at and pilot.seen_at >= oldest]
 
     def _is_responsible(self, document: SiteDocument) -> bool:
-        """Whether this server is the one that looks at the site: of those that can, the first by name."""
+        """Whether this server is responsible for the site: of those that can be, the first by name."""
         able = self._able_servers(document)
         return bool(able) and min(able) == self._membership.id
 
     def why_unmanaged(self, document: SiteDocument) -> str:
-        """Why no server looks at the site, in words; nothing if one does."""
+        """Why no server is responsible for the site, in words; empty if one is."""
         if self._batch_systems is None or self._able_servers(document):
             return ""
         host = document.site.batch.host
         return f"nothing is submitted: no server is on {host}, and only one there may speak to its batch system"
 
     def _able_servers(self, document: SiteDocument) -> list[str]:
-        """The servers that can speak to its batch system."""
+        """The servers that can call its batch system."""
         host = document.site.batch.host
         own = (
             [self._membership.id] if self._batch_systems is not None and host in ("", self._batch_systems.host) else []
@@ -374,7 +374,7 @@ class PilotMonitor:
 
 
 def groups_of(meta: PilotScheduler, now: Instant) -> list[JobGroup]:
-    """What waits in a server's queue, by what it needs."""
+    """The waiting jobs of a server's queue, by what they need."""
     groups = [JobGroup(each.needs, each.jobs, max(0, now - each.since)) for each in meta.queue.waiting(())]
     return sorted(groups, key=lambda group: -group.jobs)[:GROUPS_MAX]
 

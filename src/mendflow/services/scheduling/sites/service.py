@@ -1,4 +1,4 @@
-"""Sites, as people see and change them, with the monitor that looks after them."""
+"""Operations on sites, and the monitor that looks after them."""
 
 import secrets
 from collections.abc import Awaitable, Callable
@@ -65,8 +65,8 @@ class SiteService:
         return await self._view_with_warnings(await self.site_store.put(site, who=who))
 
     async def _view_with_warnings(self, document: SiteDocument) -> SiteView:
-        """The site with what its settings name and what is not there. None of that is refused: it may come later, or be
-        there on another server."""
+        """The site with warnings about what its settings name and does not exist. None of that is refused: it may be
+        added later, or exist on another server."""
         site, warnings = document.site, []
         if (storage := site.pilots.storage) and await self._elements(storage) is None:
             warnings.append(

@@ -1,5 +1,5 @@
-"""The documents of sites. Every change is a function of what the document says, written at the version that was read:
-whoever is slower reads again, and decides again."""
+"""The documents of sites. Every change is a function of the document, written at the version that was read: a server
+that is slower reads again, and decides again."""
 
 from collections.abc import Callable
 
@@ -50,7 +50,7 @@ class SiteStore:
         return found
 
     async def write(self, known: KnownSite, document: SiteDocument | None) -> KnownSite | None:
-        """Write it if nobody else has since it was read; None if somebody has, or if it is deleted."""
+        """Write it if nobody else has since it was read; None if somebody has, or if it was deleted."""
         if document == known.document:
             return known
         version = await self._ledger.put_now(SITE_KIND, known.document.site.name, document, known.version)
@@ -71,7 +71,7 @@ class SiteStore:
         raise Conflict(f"the site {name} is being changed by too many at a time; try again")
 
     async def put(self, site: Site, *, who: str) -> SiteDocument:
-        """A new site, or other settings of one that is there: what runs there goes on."""
+        """Add a site, or change the settings of one: pilots that run there continue."""
         if wrong := site_flaw(site):
             raise InvalidRequest(wrong, field="site")
         found = await self.change(site.name, lambda known: settled(known, site))
@@ -94,7 +94,7 @@ class SiteStore:
         return self._demand_found(name, await self.change(name, _resume))
 
     async def remove(self, name: str, *, force: bool) -> SiteDocument:
-        """It goes when its last pilot does; with `force` these are ended."""
+        """The site is removed when its last pilot has ended; with `force` the pilots are cancelled."""
         await self.get(name)
         last = None
 

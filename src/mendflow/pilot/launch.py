@@ -1,0 +1,61 @@
+"""Starts and stops a pilot as a process of this machine."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+STOP_PILOT_S = 15
+
+
+class LocalPilot:
+    """A pilot process on this machine, started and stopped by us."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process = process
+        self.log = log
+        self._asked = False
+
+    def ask_to_leave(self) -> None:
+        """The first time it lets its jobs end within their grace, the second time it leaves at once. The second signal
+        is another one: of two of a kind that a busy machine has not yet delivered, one is lost."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT if self._asked else signal.SIGTERM)
+            self._asked = True
+
+    async def stop(self, patience_s: float) -> None:
+        """Ask it to end its jobs and leave; kill it if it does not."""
+        self.ask_to_leave()
+        try:
+            await asyncio.to_thread(self.process.wait, patience_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            await asyncio.to_thread(self.process.wait)
+
+
+def start_pilot(
+    url: str,
+    *,
+    work: Path,
+    slots: int,
+    token: str = "",
+    site: str = "",
+    server_file: Path | None = None,
+    extra: Sequence[str] = (),
+) -> LocalPilot:
+    """Start a pilot as a separate process. The token is passed in the environment, so that no process list shows it. By
+    `server_file` the pilot finds the next server, if this one is killed."""
+    work.mkdir(mode=0o700, parents=True, exist_ok=True)
+    log = work / "pilot.log"
+    command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--jobs", str(slots)]
+    command += [*(["--site", site] if site else []), *extra]
+    command += ["--server-file", str(server_file.absolute())] if server_file is not None else []
+    environment = {**os.environ, **({"MENDFLOW_TOKEN": token} if token else {})}
+    with log.open("ab") as out:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment, start_new_session=True
+        )
+    return LocalPilot(process, log)

@@ -1,0 +1,69 @@
+"""The part of the domain that writes archives and takes them in.
+
+An uploaded archive is stored completely before any of it is read: an interrupted upload imports nothing."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+
+from mendflow.core.model.views import CaseQuery, ImportReport
+from mendflow.services.api.archive.desk import ArchiveService
+from mendflow.services.api.view_operations import ViewOperations
+
+EXPORTED_PAGE = 1000
+
+
+class ArchiveOperations(ViewOperations):
+    async def export(
+        self,
+        cases: Sequence[str],
+        *,
+        everything: bool = False,
+        where: str = "",
+        files: bool = True,
+        leave_out: bool = False,
+        who: str,
+    ) -> AsyncIterator[bytes]:
+        """An archive of these cases, of those that match a condition, or of everything. Each case comes with the cases
+        that it called and that mended it, as of one moment. Raises Unreachable if a case lives on a server that cannot
+        be asked, unless such cases are to be left out; then the archive names them."""
+        archives, chosen = ArchiveService(self._server), [await self._id(case) for case in cases]
+        query = CaseQuery(where=where, order="started", limit=EXPORTED_PAGE) if everything or where else None
+        while query is not None:
+            page = await self.find_cases(query)
+            chosen += [view.id for view in page.rows]
+            query = msgspec.structs.replace(query, after=page.next) if page.next else None
+        for case in chosen:
+            await self._document(case)
+        return await _begun(archives.export(chosen, files=files, everything=everything, leave_out=leave_out, by=who))
+
+    async def import_archive(
+        self,
+        chunks: AsyncIterator[bytes],
+        *,
+        as_new: bool = False,
+        skip_existing: bool = False,
+        resume: bool = False,
+        who: str,
+    ) -> ImportReport:
+        """Import the cases of an archive, all of them or none. Those that are not over are suspended, unless `resume`
+        is set."""
+        with tempfile.TemporaryFile() as spool:
+            async for chunk in chunks:
+                await asyncio.to_thread(spool.write, chunk)
+            archives = ArchiveService(self._server)
+            return await archives.take(spool, as_new=as_new, skip_existing=skip_existing, resume=resume, by=who)
+
+
+async def _begun(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same stream, once its first part is there: so errors are raised before the response begins."""
+    first = await anext(content)
+
+    async def whole() -> AsyncIterator[bytes]:
+        yield first
+        async for chunk in content:
+            yield chunk
+
+    return whole()

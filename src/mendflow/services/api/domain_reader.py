@@ -1,0 +1,86 @@
+"""What the parts of the domain stand on: what a name means, and when the store may be read.
+
+Every read waits for the ledger first, so what is no longer in memory is found on disk."""
+
+import msgspec
+
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.ids import CaseId, JobId
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.views import CaseQuery, JobQuery
+from mendflow.services.base.cluster import CASE_KIND
+from mendflow.services.cases import item_views
+from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.runtime.server import Server
+from mendflow.stores.contract import FieldCondition, Store
+
+LAST = "last"
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
+_decode_job = msgspec.json.Decoder(Job).decode
+
+
+class DomainReader:
+    """`server.runtime` holds the services; it is replaced as a whole when they are built anew."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def _id(self, case: str, *, flow: str = "") -> CaseId:
+        if case != LAST:
+            return CaseId(case)
+        where = [FieldCondition("parent", None), FieldCondition("mends", None), FieldCondition("void", None)]
+        where += [FieldCondition("flow", flow)] if flow else []
+        store = await self._read()
+        newest = await store.search(CASE_KIND, where, order_by="started_at", descending=True, limit=1)
+        if not newest:
+            raise NotFound("there is no case yet, so there is no last one")
+        return CaseId(newest[0].id)
+
+    async def _document(self, case: CaseId) -> CaseDocument:
+        live = self._server.runtime.manager.live.get(case)
+        if live is not None:
+            return live.document
+        found = await (await self._read()).get(CASE_KIND, case)
+        if found is None:
+            raise NotFound(f"there is no case {case!r}; `mendflow cases` lists them")
+        return _decode_case(found.body)
+
+    async def _job_id(self, job: str) -> JobId:
+        case, _, serial = job.rpartition("/")
+        return JobId(f"{await self._id(case)}/{serial}") if case else JobId(job)
+
+    async def _job(self, job: str) -> Job:
+        id = await self._job_id(job)
+        live = self._server.runtime.meta.jobs.get(id)
+        if live is not None:
+            return live
+        found = await (await self._read()).get("job", id)
+        if found is None:
+            raise NotFound(f"there is no job {job!r}; `mendflow jobs` lists them")
+        return _decode_job(found.body)
+
+    async def _jobs_of(self, case: CaseId) -> dict[str, list[Job]]:
+        """The jobs of a case by the id that the flow uses; each with all its submissions, the oldest first."""
+        found: dict[str, list[Job]] = {}
+        async for document in (await self._read()).scan("job", f"{case}/"):
+            job = self._server.runtime.meta.jobs.get(JobId(document.id)) or _decode_job(document.body)
+            found.setdefault(item_views.generation_of(job.id)[0], []).append(job)
+        for submissions in found.values():
+            submissions.sort(key=lambda job: item_views.generation_of(job.id)[1])
+        return found
+
+    async def _read(self) -> Store:
+        """The store, after everything that happened here was written: what is no longer in memory is found there."""
+        await self._settled()
+        return self._server.store
+
+    async def _searchable(self, query: JobQuery | CaseQuery) -> Store:
+        """The store, after its search index includes everything that happened before. Lists without a condition do not
+        wait for that, nor do pages after the first."""
+        store = await self._read()
+        if query.where and not query.after:
+            await store.refresh()
+        return store
+
+    async def _settled(self) -> None:
+        await self._server.runtime.ledger.settled()

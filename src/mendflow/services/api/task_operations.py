@@ -1,0 +1,40 @@
+"""The part of the domain that is about people's work.
+
+Like the rest it answers only when what it says is on disk."""
+
+from mendflow.core.model.values import Value
+from mendflow.core.model.views import UserTaskView
+from mendflow.services.api.domain_reader import LAST, DomainReader
+
+
+class TaskOperations(DomainReader):
+    async def worklist(
+        self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
+    ) -> list[UserTaskView]:
+        id = await self._id(case) if case else ""
+        return await self._server.runtime.tasks.search(role=role, state=state, case=id, limit=limit)
+
+    async def user_task(self, task: str) -> UserTaskView:
+        return (await self._server.runtime.tasks.find(await self._task_id(task))).view()
+
+    async def claim(self, task: str, *, who: str) -> UserTaskView:
+        return await self._answered(await self._server.runtime.tasks.claim(await self._task_id(task), who))
+
+    async def release(self, task: str, *, who: str) -> UserTaskView:
+        return await self._answered(await self._server.runtime.tasks.release(await self._task_id(task), who))
+
+    async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> UserTaskView:
+        id = await self._task_id(task)
+        return await self._answered(await self._server.runtime.tasks.end(id, "completed", outputs, who, comment))
+
+    async def reject(self, task: str, *, who: str, comment: str = "") -> UserTaskView:
+        id = await self._task_id(task)
+        return await self._answered(await self._server.runtime.tasks.end(id, "rejected", None, who, comment))
+
+    async def _answered(self, view: UserTaskView) -> UserTaskView:
+        await self._settled()
+        return view
+
+    async def _task_id(self, task: str) -> str:
+        case, _, serial = task.rpartition("/")
+        return f"{await self._id(case)}/{serial}" if case == LAST else task

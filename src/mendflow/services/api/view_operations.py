@@ -1,0 +1,156 @@
+"""The part of the domain that shows cases, items and jobs: one by name, or those that a search finds.
+
+What is live is read from memory and what is over from the store; rows look the same either way."""
+
+import msgspec
+
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.views import (
+    CaseHold,
+    CasePage,
+    CaseQuery,
+    CaseView,
+    CountsView,
+    ItemPage,
+    ItemView,
+    JobPage,
+    JobQuery,
+)
+from mendflow.core.query.search import Search
+from mendflow.core.query.vocabulary import ITEMS
+from mendflow.services.api.domain_reader import DomainReader
+from mendflow.services.api.item_list import ItemList
+from mendflow.services.base.paging import EXAMINED_MAX
+from mendflow.services.cases import case_search, item_views
+from mendflow.services.cases.live_case import CaseDocument, LiveCase
+from mendflow.services.cases.suspensions import holds_of
+from mendflow.services.scheduling import job_search
+
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
+
+
+class ViewOperations(DomainReader):
+    # Cases
+
+    async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
+        return (await self.find_cases(CaseQuery(flow=flow, status=status, limit=limit, offset=offset))).rows
+
+    async def find_cases(self, query: CaseQuery) -> CasePage:
+        """Cases that match the query's condition, in its order, page by page. Raises InvalidSearch."""
+        store = await self._searchable(query)
+        found = await case_search.search(store, self._server.runtime.manager.live, query, self._server.clock.now())
+        rows = [self._view(_decode_case(body)) for body in found.bodies]
+        await self._settled()
+        return CasePage(rows=rows, next=found.next, looked_at=found.looked_at)
+
+    async def count_cases(self, query: CaseQuery, *, by: str = "") -> CountsView:
+        store = await self._searchable(query)
+        counts = await case_search.count(store, self._server.runtime.manager.live, query, by, self._server.clock.now())
+        await self._settled()
+        return counts
+
+    async def case(self, case: str) -> CaseView:
+        return self._view(await self._document(await self._id(case)))
+
+    async def flow_of(self, case: str) -> Flow:
+        """The flow that the case was started with, which may not be the newest version."""
+        document = await self._document(await self._id(case))
+        return await self._server.runtime.manager.flow_of(document.id)
+
+    def _view(self, document: CaseDocument) -> CaseView:
+        live = self._server.runtime.manager.live.get(document.id)
+        if live is None or not live.document.live:
+            return document.view()
+        held = live.case.status == "suspended" or live.case.item_holders or live.document.ending
+        view = live.view()
+        if self._server.membership.shared:
+            view = msgspec.structs.replace(view, server=self._server.membership.id)
+        return msgspec.structs.replace(view, holds=self._holds(live)) if held else view
+
+    def _holds(self, live: LiveCase) -> list[CaseHold]:
+        return holds_of(live, self._server.runtime.manager.live)
+
+    # Items
+
+    async def items(
+        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
+    ) -> list[ItemView]:
+        """In the order in which they last began. `after` is the `place` of an item: the page begins after it. The cost
+        is that of the items on the page and of those that `offset`, a state or a name skips."""
+        found = await self.find_items(case, state=state, name=name, limit=limit, offset=offset, after=after)
+        return found.rows
+
+    async def find_items(
+        self,
+        case: str,
+        *,
+        state: str = "",
+        name: str = "",
+        where: str = "",
+        limit: int = 1000,
+        offset: int = 0,
+        after: str = "",
+    ) -> ItemPage:
+        search, found, looked_at = Search(ITEMS, where, self._server.clock.now()), list[ItemView](), 0
+        async for view in (await self._items(await self._id(case))).rows(after):
+            looked_at += 1
+            passed = (state and view.state != state) or (name and view.name != name)
+            if not passed and (not where or search.holds(msgspec.to_builtins(view))):
+                offset -= 1
+                found += [view] if offset < 0 else []
+            if len(found) == limit or looked_at == EXAMINED_MAX:
+                return ItemPage(rows=found, next=view.place, looked_at=looked_at)
+        return ItemPage(rows=found, looked_at=looked_at)
+
+    async def item(self, case: str, item: str) -> ItemView:
+        """The item; of one that was restarted, the run that is under way, or else the last one."""
+        id = await self._id(case)
+        found = await (await self._items(id)).find(ItemId(item))
+        if found is None:
+            raise NotFound(f"case {id} has no item {item!r}; `mendflow items {id}` lists them")
+        return found
+
+    async def _items(self, case: CaseId) -> ItemList:
+        return ItemList(self._server.runtime, await self._read(), await self._document(case))
+
+    # Jobs
+
+    async def jobs(self, query: JobQuery) -> list[Job]:
+        return (await self.find_jobs(query)).rows
+
+    async def find_jobs(self, query: JobQuery) -> JobPage:
+        query, store = await self._of_case(query), await self._searchable(query)
+        page = await job_search.search(store, self._server.runtime.meta, query, self._server.clock.now())
+        await self._settled()
+        return page
+
+    async def count_jobs(self, query: JobQuery, *, by: str = "") -> CountsView:
+        query, store = await self._of_case(query), await self._searchable(query)
+        counts = await job_search.count(store, self._server.runtime.meta, query, by, self._server.clock.now())
+        await self._settled()
+        return counts
+
+    async def _of_case(self, query: JobQuery) -> JobQuery:
+        return msgspec.structs.replace(query, case=await self._id(query.case)) if query.case else query
+
+    async def job(self, job: str) -> Job:
+        return job_search.shown(self._server.runtime.meta, await self._job(job))
+
+    async def newest_submission(self, job: str) -> Job:
+        """The newest submission of the job; when it is over, with the attempts of all its submissions."""
+        known = await self._job(job)
+        base, _ = item_views.generation_of(known.id)
+        if base != known.id:
+            return known
+        later = [await self._job(found.id) async for found in (await self._read()).scan("job", f"{base}~")]
+        submissions = sorted([known, *later], key=lambda each: item_views.generation_of(each.id)[1])
+        return item_views.merged_submissions(submissions) if submissions[-1].finished else submissions[-1]
+
+    async def log(self, job: str) -> str:
+        found = await self.newest_submission(job)
+        if found.outcome is not None:
+            return found.outcome.log_tail or (found.outcome.fault.log_tail if found.outcome.fault else "")
+        return self._server.runtime.meta.log_tail(found.id)
