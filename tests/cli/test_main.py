@@ -63,6 +63,29 @@ def test_quick_commands_do_not_load_the_servers_machinery(words: list[str]) -> N
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "heavy"),
+    [
+        (["run", "one.yaml", "--quiet"], ("litestar", "aiohttp", "pydantic", "mendflow.formats.bpel")),
+        (["cases"], ("litestar", "uvicorn", "aiohttp", "pydantic", "mendflow.formats.bpel")),
+        (["items", "last"], ("litestar", "uvicorn", "aiohttp", "pydantic", "mendflow.formats.bpel")),
+    ],
+)
+def test_a_command_in_a_data_folder_speaks_no_http_with_itself(
+    tmp_path: Path, words: list[str], heavy: tuple[str, ...]
+) -> None:
+    (tmp_path / "one.yaml").write_text("name: one\njobs:\n  hello:\n    run: echo hello\n")
+    if words[0] != "run":
+        assert run_command(["run", "one.yaml"], folder=tmp_path, environment=dict(os.environ)).returncode == 0
+    script = (
+        "import sys\nfrom mendflow.cli.main import main\n"
+        f"try:\n    main({words!r})\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        f"loaded = [name for name in {heavy!r} if name in sys.modules]\nassert not loaded, loaded\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_command_that_asks_a_running_server_does_not_load_one() -> None:
     script = (
         "import sys\nfrom mendflow.cli.main import main\n"

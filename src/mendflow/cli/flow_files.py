@@ -1,17 +1,23 @@
 """Flow files as commands take them. Of a Python file with several flows one must be chosen, and all are named."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import Flow
-from mendflow.formats import load
-from mendflow.formats.bpel import BPEL_ENDING
+from mendflow.formats import JOB, PROCESS, PYTHON, TRACE, YAML, load
 from mendflow.formats.check import flows_of
-from mendflow.formats.jsdl import JSDL_ENDING
-from mendflow.formats.wfformat import TRACE, Scale, load_trace_flow
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from mendflow.formats import wfformat
+else:
+    wfformat = LazyModule("mendflow.formats.wfformat")
 
 
-def load_one(text: str, scale: Scale | None = None) -> Flow:
+def load_one(text: str, scale: wfformat.Scale | None = None) -> Flow:
     """The flow of `flow.yaml`, `flow.py`, `flow.py:name`, `process.bpel`, `job.jsdl` or `trace.json`; only a trace
     can be scaled."""
     if scale is not None:
@@ -19,8 +25,8 @@ def load_one(text: str, scale: Scale | None = None) -> Flow:
             raise InvalidRequest(
                 f"{text} is no trace, so its times cannot be scaled; leave --scale and --size-scale out"
             )
-        return load_trace_flow(text, scale)
-    if not text.endswith(".py"):
+        return wfformat.load_trace_flow(text, scale)
+    if not text.endswith(PYTHON):
         return load(Path(text))
     flows = main_first(flows_of(text))
     if len(flows) == 1:
@@ -37,6 +43,4 @@ def main_first(flows: list[Flow]) -> list[Flow]:
 
 def is_flow_file(text: str) -> bool:
     """Whether a word names a file: a name of a deployed flow has no ending and no folder."""
-    return (
-        Path(text).suffix in (".yaml", ".yml", ".py", BPEL_ENDING, JSDL_ENDING, TRACE) or ".py:" in text or "/" in text
-    )
+    return Path(text).suffix in (*YAML, PYTHON, PROCESS, JOB, TRACE) or ".py:" in text or "/" in text

@@ -19,7 +19,7 @@ else:
     flow_files = LazyModule("mendflow.formats.yaml")
     python_files = LazyModule("mendflow.formats.python.loader")
 
-__all__ = ["load"]
+__all__ = ["JOB", "PROCESS", "PYTHON", "TRACE", "YAML", "load"]
 
 YAML = (".yaml", ".yml")
 PYTHON, TRACE, JOB, PROCESS = ".py", ".json", ".jsdl", ".bpel"
