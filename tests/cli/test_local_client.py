@@ -10,7 +10,7 @@ from mendflow.cli.local_client import LocalClient
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.views import CaseQuery
-from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
 
 HERE_AND_THERE = {"wait", "post", "close"}
 """Calls that are made of others, or go over HTTP by their nature."""
@@ -30,7 +30,7 @@ def test_every_call_is_answered_by_the_domain(name: str) -> None:
 )
 def test_a_call_that_is_passed_on_has_the_parameters_of_the_domains_own(name: str) -> None:
     asked = set(inspect.signature(getattr(Client, name)).parameters)
-    taken = inspect.signature(getattr(LocalDomain, name)).parameters
+    taken = inspect.signature(getattr(Domain, name)).parameters
     wanted = {key for key, value in taken.items() if value.default is inspect.Parameter.empty}
     assert asked <= set(taken)
     assert wanted - {"who"} <= asked
