@@ -110,7 +110,7 @@ class FlowManager:
             try:
                 case = _decode_document(document.body)
             except msgspec.MsgspecError:
-                log.exception("the document of case %s cannot be read; it is left alone", document.id)
+                log.exception("the document of case %s cannot be read, so the case does not continue", document.id)
                 continue
             if case.live or case.posted:
                 self._ledger.known(CASE_KIND, document.id, document.version)
@@ -136,7 +136,7 @@ class FlowManager:
         except StoreUnavailable:
             raise
         except Exception as error:  # whatever is wrong with one case, the others must go on
-            log.exception("case %s cannot be read", document.id)
+            log.exception("case %s cannot be read and has failed; run it again", document.id)
             message = f"what the store holds of this case cannot be read ({error!r:.300}); run it again"
             self._give_up(document, message)
             return None
@@ -390,8 +390,8 @@ class FlowManager:
                 orders += evolve(live.case, event)
                 live.work += live.case.meter.work
             except Exception as error:  # a case that cannot continue must not affect the others
-                log.exception("case %s cannot continue", live.id)
-                self._give_up(live.document, f"a fault of mendflow itself: {error!r:.300}; run the case again")
+                log.exception("case %s has failed by an internal error; run it again", live.id)
+                self._give_up(live.document, f"internal error of mendflow: {error!r:.300}; run the case again")
                 return []
         return orders
 

@@ -172,11 +172,9 @@ class ServerMembership:
             try:
                 await do()
             except StoreUnavailable as error:
-                log.warning("no beat: %s", error.message)
-            except (
-                Exception
-            ):  # whatever the error, the next heartbeat may succeed; without any the server loses its cases
-                log.exception("no beat")
+                log.warning("the heartbeat of this server could not be written: %s; trying again", error.message)
+            except Exception:  # whatever the error, the next heartbeat may succeed
+                log.exception("the heartbeat of this server could not be written; trying again")
 
     async def _register(self) -> None:
         """Begin a new incarnation. The one before is dead, or knows already that it was closed. Each incarnation gets a

@@ -70,7 +70,7 @@ class Takeover:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("could not check the cases of other servers: %s", error.message)
+                log.warning("could not check the cases of other servers: %s; trying again", error.message)
 
     async def look(self) -> None:
         """Take over what is left of servers that have ended."""
@@ -116,4 +116,4 @@ class Takeover:
         except Exception as error:  # whatever it is: what is ours on disk is in memory, or everything is loaded again
             if not isinstance(error, StoreUnavailable):
                 log.exception("the cases of %s could not be taken over; trying again", tree.root)
-            self._ledger.give_up(f"the cases of {tree.root} could not be taken up: {error}")
+            self._ledger.give_up(f"the cases of {tree.root} could not be taken over: {error}")

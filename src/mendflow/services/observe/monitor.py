@@ -132,9 +132,9 @@ class Monitor:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("the monitors could not run: %s", error.message)
+                log.warning("the monitor could not look for problems: %s; trying again", error.message)
             except Exception:  # a monitor that stops silently would be the worst failure: the next look may succeed
-                log.exception("the monitors could not run")
+                log.exception("the monitor could not look for problems; trying again")
 
     async def look(self) -> None:
         if not self._membership.may_promise():

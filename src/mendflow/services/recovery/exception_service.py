@@ -158,7 +158,7 @@ class ExceptionService:
         except StoreUnavailable:
             raise
         except Exception:  # an error in one report must not end the watch over everything else
-            log.exception("exception %s could not be decided", event.id)
+            log.exception("exception %s could not be decided; it continues without a repair", event.id)
             return False
         if said is None:
             return False
@@ -200,8 +200,8 @@ class ExceptionService:
         except StoreUnavailable:
             raise
         except Exception as error:  # what cannot be decided continues as if there were no rules
-            log.exception("exception %s could not be decided", event.id)
-            message = f"a fault of mendflow itself: nothing could be decided about {event.id}: {error!r:.300}"
+            log.exception("exception %s could not be decided; it continues without a repair", event.id)
+            message = f"internal error of mendflow: nothing could be decided about {event.id}: {error!r:.300}"
             self._notices.post(message, case=event.case, item=event.item)
             return None
 

@@ -183,7 +183,7 @@ class Server:
         longer, are handled by whoever builds them."""
         if runtime is not self._runtime:
             return
-        log.error("store unreachable: %s", reason)
+        log.error("store unreachable: %s; all services are stopped until it answers again", reason)
         self._runtime, self._away = None, reason
         self.counts.store_lost(self.meter())
         self._mending = asyncio.get_running_loop().create_task(self._mend(runtime))
@@ -209,7 +209,7 @@ class Server:
                 continue
             self._runtime = runtime
             self.counts.store_returned(self.meter())
-            log.warning("store reachable again: all cases were read again")
+            log.warning("store reachable again: all cases were loaded again")
 
     def health(self) -> Health:
         runtime = self._runtime

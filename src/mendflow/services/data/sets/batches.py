@@ -130,9 +130,9 @@ class DataSetController:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("data sets could not be processed: %s", error.message)
-            except Exception:  # what is wrong with one look must not stop all that follow
-                log.exception("data sets could not be processed")
+                log.warning("data sets could not be processed: %s; trying again", error.message)
+            except Exception:  # an error in one look must not stop those that follow
+                log.exception("data sets could not be processed; trying again")
             await self._pause()
 
     async def _pause(self) -> None:
@@ -163,7 +163,7 @@ class DataSetController:
                 self._wanted |= wanted
                 raise
             except Exception:  # an error in one set must not stop the others
-                log.exception("data set %s could not be processed", name)
+                log.exception("data set %s could not be processed; trying again", name)
 
     def _is_due(self, name: str) -> bool:
         """Whether a batch is due because time has passed."""
