@@ -87,8 +87,8 @@ __all__ = [
 ]
 
 SITES_TOKEN = "site-pilots"
-"""The name of the token that pilots of sites show. It comes from the store's secret, so that a server that is started
-again, and every other on the store, knows the pilots that are there."""
+"""The name of the token that pilots of sites use. It is derived from the store's secret, so that a server that is
+restarted, and every other on the store, recognises the pilots that are there."""
 GC_YOUNG_MAX = 50_000
 
 

@@ -363,7 +363,7 @@ async def test_a_case_that_names_no_callback_hears_on_the_link_that_it_called_by
             heard.append((flow, channel, id))
             return None
 
-    server.runtime.port_wing.callbacks.mail = Mail()
+    server.runtime.messaging.callbacks.mail = Mail()
     case = await waits(domain, server)
     live = server.runtime.manager.live[case]
     await server.runtime.ports["jobs"].handle_call(asking("submit", "<callback/>"), live, order(3))

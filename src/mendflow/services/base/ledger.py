@@ -31,7 +31,7 @@ _Pending = dict[_Key, object]
 _ANY_POSITION = None
 _PART = "\0"
 _LEAF_KINDS = frozenset({"job", "task", "item", "runs", "snapshot"})
-"""Of these kinds of documents follows no entry of a journal that could come before what it follows from."""
+"""Documents of these kinds never delay journal entries: no entry follows from them that could be written too early."""
 SHARED_KINDS = frozenset({"flow", "rules", "pattern", "compensation", "engine", "webhook", "storage"})
 NO_PROMISE = "this server could not renew its right to decide about its cases; loading everything again"
 

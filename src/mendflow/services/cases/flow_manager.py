@@ -35,7 +35,7 @@ from mendflow.services.base.events import EventStream
 from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases import unstarted as unbegun
+from mendflow.services.cases import unstarted
 from mendflow.services.cases.facts import CaseEnded, ItemFinished, OrderExecutor, UndoLibrary
 from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.live_case import (
@@ -57,10 +57,11 @@ log = logging.getLogger("mendflow.cases")
 
 SNAPSHOT_EVERY_EVENTS = 2_000
 SNAPSHOT_EVERY_WORK = 300_000
-"""Work on XML, as the engine's meter counts it: what took longer than a moment is not done again."""
+"""Work on XML, as the engine's meter counts it: after more than this a snapshot is written, so that it is not
+repeated."""
 
 BREATH_EVERY_WORK = 200_000
-"""How much of it is done again before somebody else has a turn."""
+"""How much of it is replayed before other tasks get a turn."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -179,7 +180,7 @@ class FlowManager:
         return live
 
     async def _has_settled(self, root: CaseId) -> bool:
-        return await unbegun.settle(self._store, self._clock, self._homes.server, root)
+        return await unstarted.settle(self._store, self._clock, self._homes.server, root)
 
     async def _catch_up(self, live: LiveCase) -> bool:
         """Apply the journal entries that memory does not have yet; true if another server has taken the case

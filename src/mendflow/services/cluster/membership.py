@@ -24,7 +24,7 @@ from mendflow.stores.contract import Delete, Put, Store, StoredDocument, WriteDo
 log = logging.getLogger("mendflow.servers")
 
 KEPT_TERMS: Final = 60
-"""A dead server without homes is forgotten after so many times the time of take-over."""
+"""A dead server without homes is forgotten after this many take-over times."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ServerDocument).decode

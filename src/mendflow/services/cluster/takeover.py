@@ -25,7 +25,7 @@ log = logging.getLogger("mendflow.servers")
 
 PARALLEL_MAX: Final = 8
 FULL_SCAN_TERMS: Final = 6
-"""All homes are looked at each so many times the time of take-over."""
+"""All homes are checked every this many take-over times."""
 
 TakeUp = Callable[[Sequence[CaseTree]], Awaitable[None]]
 _decode = msgspec.json.Decoder(HomeDocument).decode

@@ -32,7 +32,7 @@ from mendflow.services.messaging.running_calls import CaseTasks
 log = logging.getLogger("mendflow.partners")
 
 IN_PROCESS: Final = "mendflow:"
-"""Addresses that begin so mean ports of this very server."""
+"""Addresses with this prefix are ports of this server."""
 UNREACHABLE: Final = "partnerUnreachable"
 REFUSED: Final = "partnerRefused"
 _UNAVAILABLE_STATUSES: Final = frozenset({502, 503, 504})

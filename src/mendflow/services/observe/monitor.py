@@ -43,7 +43,7 @@ from mendflow.stores.contract import Store
 log = logging.getLogger("mendflow.monitor")
 
 RAISED_MAX = 50
-"""Of one kind no more are raised at one look: the next look raises more, if they last."""
+"""How many alerts of one kind are raised at one look; the next look raises more, if they last."""
 
 LOST_PILOTS_MAX = 1_000
 _decode_job = msgspec.json.Decoder(Job).decode

@@ -191,8 +191,8 @@ class Runtime:
             server.file_store, self.catalogue.resolve, self._finished, settings.files_roots, ledger
         )
         self.calls = CalledCases(self.manager, self.flows, ledger, self._finished, hub)
-        self.port_wing = MessagingServices(self, server, self._finished)
-        self.ports, self.message_router = self.port_wing.by_name, self.port_wing.message_router
+        self.messaging = MessagingServices(self, server, self._finished)
+        self.ports, self.message_router = self.messaging.by_name, self.messaging.message_router
         self.dispatcher = OrderDispatcher(
             manager=self.manager,
             calls=self.calls,
@@ -368,14 +368,14 @@ class Runtime:
         self._promised |= {each.root: now + each.promised_ms for each in trees if each.promised_ms is not None}
         self.homes.begin_loading(trees)
         await self.watch.load(roots)
-        await self.port_wing.load(roots)
+        await self.messaging.load(roots)
         await self.recovery.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
         await self.manager.reissue_orders(cases)
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
         await self.recovery.resume(roots)
-        await self.port_wing.resume(roots, cases)
+        await self.messaging.resume(roots, cases)
         self.counts.cases_loaded(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.end_loading(trees)
         self.meta.enqueue_loaded()
@@ -408,7 +408,7 @@ class Runtime:
         await self.submitter.stop()
         await self.staging.stop()
         await self.dispatcher.stop()
-        await self.port_wing.stop()
+        await self.messaging.stop()
         await self.calls.stop()
         await self.proxy.stop()
         await self.meta.stop()

@@ -102,7 +102,7 @@ class Server:
         self.membership: OwnMembership = self._member(server) if server is not None else SingleServer()
         self._runtime: Runtime | None = None
         self._away = "the server is starting"
-        self._mending: asyncio.Task[None] | None = None
+        self._rebuilding: asyncio.Task[None] | None = None
 
     @property
     def runtime(self) -> Runtime:
@@ -161,9 +161,9 @@ class Server:
         self._runtime = runtime
 
     async def close(self) -> None:
-        if self._mending is not None:
-            self._mending.cancel()
-            await asyncio.gather(self._mending, return_exceptions=True)
+        if self._rebuilding is not None:
+            self._rebuilding.cancel()
+            await asyncio.gather(self._rebuilding, return_exceptions=True)
         if self._runtime is not None:
             await self._runtime.stop()
         await self.membership.close()
@@ -186,9 +186,9 @@ class Server:
         log.error("store unreachable: %s; all services are stopped until it answers again", reason)
         self._runtime, self._away = None, reason
         self.counts.store_lost(self.meter())
-        self._mending = asyncio.get_running_loop().create_task(self._mend(runtime))
+        self._rebuilding = asyncio.get_running_loop().create_task(self._rebuild(runtime))
 
-    async def _mend(self, old: Runtime) -> None:
+    async def _rebuild(self, old: Runtime) -> None:
         await old.stop()
         wait_ms = _FIRST_RETRY_MS
         while self._runtime is None:

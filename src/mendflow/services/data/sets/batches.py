@@ -42,9 +42,9 @@ log = logging.getLogger("mendflow.data-sets")
 
 LOOK_MS: Final = 1_000
 LIST_MS: Final = 5_000
-"""So often is looked for sets that others made, for cases that ended elsewhere, and into the catalogue."""
+"""How often to look for sets that others made, for cases that ended elsewhere, and into the catalogue."""
 GRACE_MS: Final = 5_000
-"""So long is a batch left to whoever made it."""
+"""How long a batch is left to the server that made it."""
 STARTS_AT_ONCE: Final = 16
 CHUNK: Final = 500
 RETRY_MS: Final = 15_000

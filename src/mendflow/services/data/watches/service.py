@@ -37,7 +37,7 @@ _decode_report = msgspec.json.Decoder(WatchView).decode
 
 
 Find = Callable[[str], Awaitable[StorageElement]]
-"""The element by a name. Raises NotFound."""
+"""The element with a name. Raises NotFound."""
 
 
 class _WatchState:

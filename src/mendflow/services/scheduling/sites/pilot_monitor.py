@@ -46,10 +46,10 @@ log = logging.getLogger("mendflow.sites")
 LOOK_MS = 5_000
 TRIES_MAX = 10
 TIDY_MS = 60_000
-"""How often is tidied up after pilots, and how long one that has left may still take to end."""
+"""How often files of ended pilots are removed, and how long one that has left may still take to end."""
 
 GROUPS_MAX = 100
-"""Of so many kinds of waiting jobs a server tells the others."""
+"""How many kinds of waiting jobs a server tells the others of."""
 
 
 class _SitePlan(msgspec.Struct, frozen=True):
