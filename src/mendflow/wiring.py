@@ -32,6 +32,7 @@ from mendflow.lazy import LazyModule
 from mendflow.server.access import PILOT, AccessControl, AccessToken, is_loopback, new_token, token_hash
 from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.peers import HttpPeers
+from mendflow.server.pilot_api import PilotApi
 from mendflow.server.soap.caller import HttpCaller
 from mendflow.server.webhook_posts import HttpPoster
 from mendflow.services.api.case_locator import CaseLocator
@@ -113,7 +114,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     otlp: str = ""  # the collector of traces; empty: none
     sites_look_ms: int = LOOK_MS  # the interval between looks at sites
     data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
-    announce: bool = True  # whether commands on this machine can find it by its folder
+    announce: bool = True  # whether commands on this machine are to find it by its folder
+    mostly_pilots: bool = False  # whether hardly anybody but its pilot will speak HTTP with it
     listen: bool = True  # whether it serves HTTP; on a store that others share it does anyway
 
 
@@ -139,7 +141,7 @@ class RunningServer:
 
 
 def read_job(description: str, folder: Path | None) -> Flow:
-    """The flow of a job description that came to a port."""
+    """The flow of a job description that came over a port."""
     return jsdl.flow_of(xml.parse(description, "the job description"), "the job description", folder)
 
 
@@ -345,17 +347,22 @@ async def _serve_http(
     peer = PeerHandler(server) if peers is not None else None
     homes = CaseLocator(server) if peers is not None else None
     peer_requests = PeerRequests(homes.find, peers.token) if homes is not None and peers is not None else None
-    app = http_api.create_app(
-        domain,
-        access=access,
-        let_go=server.answer_held,
-        peer=peer,
-        homes=homes,
-        peer_requests=peer_requests,
-        gateway=LocalSoapGateway(server, {name: ports.port_wsdl(name) for name in ports.PORTS}),
-        url=options.url,
-    )
-    http_server = await http_runner.serve(app, options.host, options.port)
+
+    def load_api() -> "http_api.Api":
+        return http_api.create_app(
+            domain,
+            access=access,
+            let_go=server.answer_held,
+            peer=peer,
+            homes=homes,
+            peer_requests=peer_requests,
+            gateway=LocalSoapGateway(server, {name: ports.port_wsdl(name) for name in ports.PORTS}),
+            url=options.url,
+        )
+
+    for_pilots = options.mostly_pilots and peers is None
+    pilots = PilotApi(domain, access=access, let_go=server.answer_held, load=load_api) if for_pilots else None
+    http_server = await http_runner.serve(pilots or load_api(), options.host, options.port)
     if peers is not None:
         peers.serve_at(options.url or http_server.public_url)
     own_url = options.url or http_server.public_url

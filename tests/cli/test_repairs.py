@@ -287,7 +287,7 @@ def test_an_unexpected_exception_is_raised_and_mended_on_the_spot(shell: Shell) 
     shell.write("show.yaml", SHOW)
     shell.write("touch.yaml", TOUCH)
     case = shell.json("start", "show.yaml")["id"]
-    assert "know of nothing" in shell.ok("raise", "last")
+    assert "No rule has a trigger" in shell.ok("raise", "last")
     told = shell.ok("raise", "last", "flood", "--data", '{"metres": 2}')
     assert f"{case} is suspended" in told
     assert shell.json("cases")[0]["status"] == "suspended"

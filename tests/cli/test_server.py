@@ -237,7 +237,7 @@ def stopped_amid_a_job(shell: Shell) -> subprocess.Popen[str]:
     server = shell.started[-1]
     server.send_signal(signal.SIGTERM)
     assert server.stdout is not None
-    while "ending" not in server.stdout.readline():
+    while "stopping" not in server.stdout.readline():
         pass
     return server
 

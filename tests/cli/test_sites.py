@@ -8,7 +8,7 @@ SITE = "name: here\nmax_pilots: 2\nbatch: {kind: local}\n"
 
 def test_a_site_is_added_looked_at_paused_and_removed(shell: Shell) -> None:  # PJ-8
     shell.environment["MENDFLOW_SERVER"] = served(shell)
-    assert "Pilots are submitted nowhere" in shell.ok("admin", "sites")
+    assert "There are no sites" in shell.ok("admin", "sites")
     shell.write("here.yaml", SITE)
     assert shell.ok("admin", "sites", "add", "here.yaml") == "here gets up to 2 pilots, 60 an hour\n"
     [row] = shell.json("admin", "sites", "list")

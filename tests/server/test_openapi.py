@@ -10,7 +10,8 @@ import pytest
 from litestar import Litestar
 
 from mendflow.client import Client
-from mendflow.server.app import SYNC_PATH
+from mendflow.server.app import Api
+from mendflow.server.pilot_api import SYNC_PATH
 from mendflow.server.pilot_lookups import LOOKUP_PATHS
 from mendflow.server.runner import HttpServer
 from tests.server.conversation import SEVERAL, do_jobs, loop_flow, task_flow
@@ -51,6 +52,7 @@ def _all(value: Any, key: str) -> list[Any]:
 
 
 async def test_every_route_is_described_and_nothing_else(served: HttpServer, description: Json) -> None:
+    assert isinstance(served.app, Api)
     assert _described(description) == _routed(served.app)
 
 

@@ -25,7 +25,7 @@ FETCH = READ | {"pilot"}
 SERVED = {"admin", "engine"}
 WHO: dict[str, set[str]] = {
     **dict.fromkeys(("health", "openapi", "docs"), ALL),
-    **dict.fromkeys(("cases", "case", "flow_of", "items", "item", "why", "happenings", "all_happenings"), READ),
+    **dict.fromkeys(("cases", "case", "flow_of", "items", "item", "why", "case_events", "all_events"), READ),
     **dict.fromkeys(("flows", "flow", "jobs", "job", "log", "pilots", "worklist", "user_task"), READ),
     **dict.fromkeys(("count_jobs", "count_cases", "export"), READ),
     "import_archive": ADMINISTER,
@@ -110,7 +110,7 @@ async def test_who_may_not_cannot(guarded: HttpServer, http: aiohttp.ClientSessi
 async def test_a_role_that_may_is_not_turned_away_by_the_route(
     guarded: HttpServer, http: aiohttp.ClientSession
 ) -> None:
-    held = {"happenings", "all_happenings", "engine_orders"}  # which answer when something happens
+    held = {"case_events", "all_events", "engine_orders"}  # which answer when something happens
     for operation, method, path in await all_routes(guarded, http):
         for role in WHO[operation] if operation not in held else ():
             headers = {"Authorization": f"Bearer t-{role}"}

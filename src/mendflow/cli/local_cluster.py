@@ -100,6 +100,7 @@ async def _start_server(
                 files_roots=None,
                 announce=not for_one_command,
                 listen=not for_one_command,
+                mostly_pilots=True,
                 levels_ms=level_waits(),
             )
             return await stack.enter_async_context(running_server(options))

@@ -26,10 +26,18 @@ class PlainValue:
 def take_plain_values(command: Any) -> Any:
     """The command, and those inside it, with parameters that do so. Versions of typer that turn values in another way
     are left alone."""
-    for param in command.params:
-        described = getattr(param, "type_descriptor", None)
-        if described is not None and getattr(param, "_runtime_param", "") is None and _is_turned_by_type(param):
-            param._runtime_param = PlainValue(described.annotation)
+    all_params = command.get_params
+
+    def get_params(ctx: Any) -> list[Any]:
+        """Those of the command and the help option, which is made when the command is called."""
+        params: list[Any] = all_params(ctx)
+        for param in params:
+            described = getattr(param, "type_descriptor", None)
+            if described is not None and getattr(param, "_runtime_param", "") is None and _is_turned_by_type(param):
+                param._runtime_param = PlainValue(described.annotation)
+        return params
+
+    command.get_params = get_params
     for inner in getattr(command, "commands", {}).values():
         take_plain_values(inner)
     return command

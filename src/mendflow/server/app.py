@@ -21,6 +21,7 @@ from mendflow.server.open_requests import OpenRequests
 from mendflow.server.openapi import describe
 from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.peers import Peer, PeerEndpoint
+from mendflow.server.pilot_api import SYNC_PATH
 from mendflow.server.pilot_exchange import STOPPING, PilotExchangeHandler, ReleaseExchanges
 from mendflow.server.pilot_lookups import LOOKUP_PATHS, PilotLookups
 from mendflow.server.request_body import BodyDrain
@@ -70,7 +71,6 @@ ROUTES: list[Router] = [
     sites.ROUTES,
     data_sets.ROUTES,
 ]
-SYNC_PATH = f"{API}/pilots/sync"
 METRICS_PATH = f"{API}/metrics"
 USUAL_METRICS_PATH = "/metrics"
 """The path that collectors of metrics use by default."""

@@ -1,81 +1,21 @@
 """The OpenAPI description, made from the routes, plus what the routes cannot express. The schemas come from the very
 types that are decoded and encoded, so the description always matches the server."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
+from litestar.routes import HTTPRoute
 
-from mendflow.core.model.alerts import AlertView, DeliveryResult, Notification, WebhookSpec, WebhookView
-from mendflow.core.model.data import (
-    LocateAnswer,
-    LocateRequest,
-    LogicalFile,
-    PlaceAnswer,
-    PlaceRequest,
-    Replica,
-    ReplicaLocation,
-    StorageElement,
-)
-from mendflow.core.model.data_sets import BatchView, DataSetSpec, DataSetView, FolderWatch, WatchView
-from mendflow.core.model.flow import Flow
-from mendflow.core.model.jobs import Job
-from mendflow.core.model.repair import ExceptionEvent
-from mendflow.core.model.repair_views import (
-    ApplyResult,
-    CompensationView,
-    DecisionView,
-    DrainResult,
-    EngineOrder,
-    EngineView,
-    EventAnswer,
-    Explanation,
-    FailureGroup,
-    FailureView,
-    HistoryEntry,
-    LevelView,
-    RejectRequest,
-    RepairRequest,
-    RuleAddition,
-    RuleChange,
-    RuleSelector,
-    RuleSetView,
-    RuleSpec,
-    TrialView,
-    TriggerView,
-)
-from mendflow.core.model.rules import RuleSet
-from mendflow.core.model.sites import Site, SiteView
-from mendflow.core.model.stats import StatsView
+from mendflow.core.model.data import LocateAnswer, LocateRequest, PlaceAnswer, PlaceRequest
+from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
-from mendflow.core.model.values import FileRef
-from mendflow.core.model.views import (
-    CaseView,
-    ChangeEvent,
-    CountsView,
-    FlowView,
-    Health,
-    ImportReport,
-    ItemView,
-    PilotView,
-    ServerView,
-    UserTaskView,
-)
-from mendflow.core.recovery.patterns import Patterns
+from mendflow.core.model.views import ChangeEvent
 from mendflow.server.access import API
-from mendflow.server.routes.alerts import JobRelease
-from mendflow.server.routes.cases import Removal, Rerun, Sent, StartRequest, Which
-from mendflow.server.routes.data import ElementWish, FileWish
-from mendflow.server.routes.data_sets import Arrived
-from mendflow.server.routes.engines import OrderAnswer, Registration
-from mendflow.server.routes.repairs import Raised
-from mendflow.server.routes.rules import PutRules, Restore
-from mendflow.server.routes.sites import SitePause
-from mendflow.server.routes.tasks import Completion, Rejection
 
 Json = dict[str, Any]
 
@@ -90,46 +30,11 @@ class ErrorView(msgspec.Struct, frozen=True):
     fields: dict[str, Any]
 
 
-_TYPES = [
-    *(Flow, Job, FileRef, ErrorView, SyncRequest, SyncAnswer),
-    *(
-        CaseView,
-        CountsView,
-        ImportReport,
-        FlowView,
-        ChangeEvent,
-        Health,
-        ItemView,
-        PilotView,
-        ServerView,
-        UserTaskView,
-        Explanation,
-    ),
-    StatsView,
-    *(Site, SiteView, SitePause),
-    *(LogicalFile, StorageElement, Replica, ReplicaLocation, FileWish, ElementWish),
-    *(LocateRequest, LocateAnswer, PlaceRequest, PlaceAnswer),
-    *(DataSetView, DataSetSpec, Arrived, BatchView, FolderWatch, WatchView),
-    *(StartRequest, Which, Removal, Rerun, Sent, Completion, Rejection),
-    *(AlertView, JobRelease, Notification, WebhookView, WebhookSpec, DeliveryResult),
-    *(RuleSet, RuleSetView, RuleSpec, RuleAddition, RuleSelector, RuleChange, TrialView, PutRules, Restore),
-    *(
-        FailureGroup,
-        FailureView,
-        DecisionView,
-        ApplyResult,
-        RejectRequest,
-        RepairRequest,
-        Raised,
-        TriggerView,
-        LevelView,
-        CompensationView,
-        DrainResult,
-        Patterns,
-    ),
-    *(HistoryEntry, ExceptionEvent, EventAnswer, EngineView, EngineOrder, Registration, OrderAnswer),
-]
-# Two types are called Job: the activity of a flow, and the document of a job that a pilot runs.
+_TYPES = [ErrorView, ChangeEvent, HistoryEntry]
+_TYPES += [SyncRequest, SyncAnswer, LocateRequest, LocateAnswer, PlaceRequest, PlaceAnswer]
+"""What is read and written without a route that says so."""
+
+# Two types are called Job: the activity of a flow, and the document that a pilot works on.
 _RENAMED = {
     "mendflow.core.model.flow.Job": "JobActivity",
     "mendflow.core.model.jobs.Job": "Job",
@@ -157,7 +62,7 @@ def describe(routes: Sequence[Router], dependencies: Mapping[str, Provide]) -> J
     paths[f"{API}/pilots/sync"] = {"post": _sync()}
     paths[f"{API}/pilots/locate"] = {"post": _packed("locate", "Where files can be read", LocateRequest, LocateAnswer)}
     paths[f"{API}/pilots/place"] = {"post": _packed("place", "Where outputs go", PlaceRequest, PlaceAnswer)}
-    _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_REF + "{name}")
+    _, schemas = msgspec.json.schema_components([*_TYPES, *_route_types(app)], ref_template=_REF + "{name}")
     named = {_RENAMED.get(name, name): _rewritten(schema) for name, schema in schemas.items()}
     bearer = {"type": "http", "scheme": "bearer", "description": "Wanted where the server has tokens."}
     return {
@@ -168,6 +73,23 @@ def describe(routes: Sequence[Router], dependencies: Mapping[str, Provide]) -> J
         "paths": dict(sorted(paths.items())),
         "components": {"schemas": named, "securitySchemes": {"token": bearer}},
     }
+
+
+def _route_types(app: Litestar) -> Iterator[type]:
+    """What the routes read and give."""
+    for route in app.routes:
+        for handler in route.route_handlers if isinstance(route, HTTPRoute) else ():
+            signature = handler.parsed_fn_signature
+            yield from _structs_in(signature.return_type.annotation)
+            if "data" in signature.parameters:
+                yield from _structs_in(signature.parameters["data"].annotation)
+
+
+def _structs_in(annotation: Any) -> Iterator[type]:
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _structs_in(part)
 
 
 def _rewritten(value: Any) -> Any:

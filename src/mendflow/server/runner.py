@@ -1,18 +1,24 @@
 """Runs the application inside an existing event loop, on a given port or any free one, until it is stopped. Signals are
 handled by whoever owns the process."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from mendflow.core.model.errors import Conflict
 from mendflow.server.access import check_binding
-from mendflow.server.app import Api
 from mendflow.server.write_coalescing import CoalescingProtocol
+
+if TYPE_CHECKING:
+    from mendflow.server.app import Api
+    from mendflow.server.pilot_api import PilotApi
 
 log = logging.getLogger("mendflow.server")
 
@@ -46,7 +52,7 @@ class _Uvicorn(uvicorn.Server):
 class HttpServer:
     """A running server. `port` is the real port, also where 0 was asked for."""
 
-    def __init__(self, app: Api, host: str, port: int, server: _Uvicorn, task: "asyncio.Task[None]") -> None:
+    def __init__(self, app: Api | PilotApi, host: str, port: int, server: _Uvicorn, task: asyncio.Task[None]) -> None:
         self.app = app
         self.host = host
         self.port = port
@@ -99,7 +105,7 @@ def _listening_socket(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def serve(app: Api, host: str = "127.0.0.1", port: int = 0) -> HttpServer:
+async def serve(app: Api | PilotApi, host: str = "127.0.0.1", port: int = 0) -> HttpServer:
     """Start serving; returns when the port is open. Refuses to listen on a public address without a token."""
     check_binding(host, app.access.tokens)
     listener = _listening_socket(host, port)

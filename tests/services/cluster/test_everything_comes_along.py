@@ -96,7 +96,7 @@ async def _nobodys(cluster: Cluster, case: str) -> bool:
 
 
 async def _put_rules(server: ServerProcess) -> None:
-    await server.runtime.administration.put_rules(RULES, who="test")
+    await server.runtime.exceptions.rules.put(RULES, author="test")
     await server.runtime.ledger.settled()
 
 

@@ -21,7 +21,7 @@ FORCE = exlet("force", mend(Primitive.COMPLETE, outputs={"n": 1}))
 
 
 async def put(server: ServerProcess, type: ExceptionType) -> None:
-    await server.runtime.administration.put_rules(rule_set("f", type, ("true", "force"), exlets=[FORCE]), who="test")
+    await server.runtime.exceptions.rules.put(rule_set("f", type, ("true", "force"), exlets=[FORCE]), author="test")
     await server.runtime.ledger.settled()
 
 

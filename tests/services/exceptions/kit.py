@@ -105,7 +105,7 @@ class World:
         return self.server.runtime
 
     async def put(self, rules: RuleSet) -> None:
-        await self.runtime.administration.put_rules(rules, who="test")
+        await self.runtime.exceptions.rules.put(rules, author="test")
         await self.runtime.ledger.settled()
 
     async def start(self, what: Flow, **inputs: Any) -> CaseId:

@@ -169,8 +169,8 @@ class Story:
         await self.again(lambda: world.domain.deploy(WORKLET))
 
         async def put() -> None:
-            if not any(each.name == "f" for each in world.runtime.administration.rule_sets()):
-                await world.runtime.administration.put_rules(self.rules, who="test")
+            if not any(each.name == "f" for each in world.runtime.exceptions.rules.all()):
+                await world.runtime.exceptions.rules.put(self.rules, author="test")
             await world.runtime.ledger.settled()
 
         await self.again(put)

@@ -68,6 +68,7 @@ async def test_an_unexpected_exception_suspends_the_case_and_tells_the_administr
 async def test_mending_an_unexpected_exception_makes_exlet_and_rule_and_applies_them_now(world: World) -> None:
     # EX-9 EX-7
     office = world.runtime.administration
+    rules = world.runtime.exceptions.rules
     case = await world.start(flow(Parallel(name="p", branches=(A, B))))
     await office.raise_exception(case, "drummer is ill", who="ann")
     fix = exlet("without-drums", mend(Primitive.COMPLETE, item="a", outputs="skipped"))
@@ -76,7 +77,7 @@ async def test_mending_an_unexpected_exception_makes_exlet_and_rule_and_applies_
     await world.until_status(case, "running")
     assert (await world.decision(case)).state == "done"
     assert await world.take() == ["b"]
-    rule = office.rule_sets()[-1].trees[ExceptionType.CASE_EXTERNAL][""].rules[1]
+    rule = rules.all()[-1].trees[ExceptionType.CASE_EXTERNAL][""].rules[1]
     assert (rule.condition, rule.author) == (condition, "admin")
     assert rule.cornerstone is not None
     second = await world.start(flow(Parallel(name="p", branches=(A, B))))
@@ -149,6 +150,7 @@ async def test_nothing_can_be_raised_on_what_is_not_there(memory: World) -> None
 
 async def test_a_case_that_is_over_cannot_be_mended(world: World) -> None:
     office = world.runtime.administration
+    rules = world.runtime.exceptions.rules
     stop = exlet("stop", mend(Primitive.REMOVE, "case"))
     await world.put(rule_set("f", ExceptionType.CASE_POST, ("false", "stop"), exlets=[stop]))
     failed, cancelled = await world.start(flow(A)), await world.start(flow(B))
@@ -159,14 +161,14 @@ async def test_a_case_that_is_over_cannot_be_mended(world: World) -> None:
     await world.report(a=FAILED)
     await world.until_status(failed, "failed")
     abort = await world.decision(failed)
-    versions = office.rule_sets()
+    versions = rules.all()
     for case, decision in ((failed, ""), (failed, abort.id), (cancelled, "")):
         with pytest.raises(Conflict, match=r"is over|is not running"):
             await office.mend(case, exlet="stop", decision=decision, condition="true", who="admin")
     with pytest.raises(Conflict, match="does not wait"):
         await office.apply(waiting.id)
     assert (await world.decision(cancelled)).state == "ignored", "it waits no longer"
-    assert office.rule_sets() == versions
+    assert rules.all() == versions
     assert await world.exlets(failed) == []
 
 
@@ -237,10 +239,11 @@ async def test_a_worklet_that_is_nowhere_takes_no_ones_place(world: World) -> No
     case = await world.start(flow(Call(name="a")))
     assert await world.take() == ["small"]
     office, decision = world.runtime.administration, await world.decision(case)
+    rules = world.runtime.exceptions.rules
     for condition in ("", 'case.flow == "f"'):
         with pytest.raises(InvalidRequest, match="there is no flow 'smal' here"):
             await office.reject(decision.id, exlet="smal", condition=condition, who="ann")
-    assert (await office.rules("f")).version == 1
+    assert rules.newest("f").version == 1
     await world.report(small=Outcome())
     await world.until_status(case, "completed")
 
@@ -283,40 +286,39 @@ async def test_a_decision_without_a_conclusion_cannot_be_rejected(memory: World)
 
 async def test_rule_sets_have_versions_that_can_be_looked_at_and_restored(world: World) -> None:
     # EX-7
-    office = world.runtime.administration
+    rules = world.runtime.exceptions.rules
     stop, go = exlet("stop", mend(Primitive.SUSPEND)), exlet("go", mend(Primitive.COMPLETE))
     await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "stop"), exlets=[stop]))
     await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "go"), exlets=[go]))
     await world.restart()
-    office = world.runtime.administration
-    restored = await office.restore_rules("f", 1, who="ann")
-    assert [each.version for each in await office.rule_versions("f")] == [3, 2, 1]
+    restored = await rules.restore("f", 1, author="ann")
+    assert [each.version for each in await rules.versions("f")] == [3, 2, 1]
     assert (restored.version, list(restored.exlets)) == (3, ["stop"])
-    assert list((await office.rules("f", 2)).exlets) == ["go"]
+    assert list((await rules.version("f", 2)).exlets) == ["go"]
     with pytest.raises(NotFound, match="no version 9"):
-        await office.rules("f", 9)
+        await rules.version("f", 9)
 
 
 async def test_the_house_rules_are_version_0_until_somebody_changes_them(memory: World) -> None:
-    office = memory.runtime.administration
-    assert (await office.rules(DEFAULT_RULES)).version == 0
+    rules = memory.runtime.exceptions.rules
+    assert rules.newest(DEFAULT_RULES).version == 0
     stop = exlet("stop", mend(Primitive.SUSPEND))
     trees = {ExceptionType.ABORT: {"*": tree(("true", "stop"))}}
-    made = await office.put_rules(RuleSet(name=DEFAULT_RULES, trees=trees, exlets={"stop": stop}), who="ann")
+    made = await rules.put(RuleSet(name=DEFAULT_RULES, trees=trees, exlets={"stop": stop}), author="ann")
     assert made.version == 1
-    assert [each.version for each in await office.rule_versions(DEFAULT_RULES)] == [1, 0]
+    assert [each.version for each in await rules.versions(DEFAULT_RULES)] == [1, 0]
 
 
 async def test_a_rule_set_with_anything_wrong_is_refused_whole(memory: World) -> None:
-    office = memory.runtime.administration
+    rules = memory.runtime.exceptions.rules
     with pytest.raises(BadRules, match="there is no exlet `gone`"):
-        await office.put_rules(rule_set("f", ExceptionType.ABORT, ("true", "gone")), who="ann")
+        await rules.put(rule_set("f", ExceptionType.ABORT, ("true", "gone")), author="ann")
     with pytest.raises(RequestError):
-        await office.put_rules(rule_set("f", ExceptionType.ABORT, ("1 +", "x"), exlets=[exlet("x")]), who="ann")
+        await rules.put(rule_set("f", ExceptionType.ABORT, ("1 +", "x"), exlets=[exlet("x")]), author="ann")
     with pytest.raises(NotFound):
-        await office.rules("f")
+        rules.newest("f")
     with pytest.raises(Conflict, match="at version 0, not 4"):
-        await office.put_rules(RuleSet(name="f"), who="ann", expected=4)
+        await rules.put(RuleSet(name="f"), author="ann", expected=4)
 
 
 async def test_a_rule_that_would_change_what_another_cornerstone_concludes_is_refused(memory: World) -> None:
@@ -341,6 +343,7 @@ async def test_a_rule_that_would_change_what_another_cornerstone_concludes_is_re
 async def test_a_rule_is_tried_on_what_happened_before(world: World) -> None:
     # EX-7: would have caught 2 of 3
     office = world.runtime.administration
+    rules = world.runtime.exceptions.rules
     for code in (3, 3, 4):
         await world.start(flow(A))
         await world.take()
@@ -354,4 +357,4 @@ async def test_a_rule_is_tried_on_what_happened_before(world: World) -> None:
     assert (len(tried.caught), len(tried.missed), len(past)) == (2, 1, 3)
     assert tried.sentence() == "would have caught 2 of 3"
     with pytest.raises(NotFound):
-        await office.rules("f")
+        rules.newest("f")

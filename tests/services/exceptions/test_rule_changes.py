@@ -105,7 +105,7 @@ async def test_rules_that_come_in_the_middle_of_a_storm_split_it_in_two(memory: 
 
     async def change() -> None:
         for number in range(2, 12):
-            await memory.runtime.administration.put_rules(completing(f"v{number}"), who="ann")
+            await memory.runtime.exceptions.rules.put(completing(f"v{number}"), author="ann")
             await asyncio.sleep(0)
 
     async def storm() -> None:

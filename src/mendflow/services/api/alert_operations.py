@@ -1,4 +1,4 @@
-"""The part of the domain for alerts, notifications and webhooks, and for requeueing a job.
+"""The part of the domain that is about alerts, notifications and webhooks, and the release of a job by a person.
 
 Like the rest it answers only when what it says is on disk."""
 

@@ -1,4 +1,4 @@
-"""The part of the domain that exports and imports archives.
+"""The part of the domain that writes archives and takes them in.
 
 An uploaded archive is stored completely before any of it is read: an interrupted upload imports nothing."""
 

@@ -1,9 +1,9 @@
-"""The domain: every operation that a person or a program can ask of a server, in one place.
+"""The domain: everything that a person or a program can ask of a server, in one place.
 
-The HTTP server, the simulator and the tests call these methods and nothing deeper. Every method raises a `RequestError`
-for errors of the caller, and every answer waits for the ledger, so whatever a caller is told is on disk. The operations
-on cases are here; the others are in the base classes. A `case` may be the word "last"; `who` is the name of the caller,
-as the server has authenticated it."""
+The HTTP server, the simulator and the tests call this and nothing deeper. Every method raises a `RequestError` for what
+the caller can put right, and every answer waits for the ledger, so whatever a caller was told is on disk. What is done
+to cases stands here; the other operations are in the modules that it is made of. A `case` may be the word "last"; `who`
+is the name of whoever asks, as the server's authentication tells it."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable

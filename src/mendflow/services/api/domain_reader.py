@@ -1,4 +1,4 @@
-"""The base of all parts of the domain: what a name means, and when the store may be read.
+"""What the parts of the domain stand on: what a name means, and when the store may be read.
 
 Every read waits for the ledger first, so what is no longer in memory is found on disk."""
 
@@ -20,7 +20,7 @@ _decode_job = msgspec.json.Decoder(Job).decode
 
 
 class DomainReader:
-    """`server.runtime` holds the current services, which are replaced as a whole after the store was unreachable."""
+    """`server.runtime` holds the services; it is replaced as a whole when they are built anew."""
 
     def __init__(self, server: Server) -> None:
         self._server = server

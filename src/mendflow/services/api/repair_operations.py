@@ -1,4 +1,4 @@
-"""The part of the domain for repairs: rules, failures, decisions, histories, levels, engines of other systems.
+"""The part of the domain that is about repairs: rules, failures, decisions, histories, levels, foreign engines.
 
 Like the rest it answers only when what it says is on disk."""
 

@@ -1,4 +1,4 @@
-"""The part of the domain for user tasks.
+"""The part of the domain that is about people's work.
 
 Like the rest it answers only when what it says is on disk."""
 

@@ -1,4 +1,4 @@
-"""What the servers on one store know of each other, and how they communicate. Reasons: docs/understand/decisions/0009.
+"""What the servers on one store know of each other, and how they speak. docs/understand/decisions/0009 has the reasons.
 
 `Membership` says who is alive and whether this server may still make promises to pilots; `Homes` says which server a
 case lives on; `Peers` sends a pilot's exchange, or a nudge, to another server. A server that is alone on its store has

@@ -1,15 +1,27 @@
 """Delivers something to one address: retries with growing waits, for a bounded time.
 
-Each address has a small number of concurrent deliveries, so a dead one delays nothing but itself. Waits double from a
-second to ten minutes, with random jitter, so that what failed together is not retried together."""
+What is to be brought is a document in an outbox, in the same tree of cases as what it tells of. It keeps its tree at
+home until it was taken; so whoever takes the tree over brings it, and a crash at any point repeats something under the
+same id and forgets nothing.
+
+Each address has few lanes, so one that is dead holds up nobody but itself. Waits double from a second to ten minutes,
+and are spread by chance, so that what failed together does not come back together."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
-from mendflow.core.model.ids import Instant
+import msgspec
+
+from mendflow.core.model.errors import StoreUnavailable
+from mendflow.core.model.ids import CaseId, Instant
+from mendflow.services.base.background_tasks import cancel_tasks
+from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.homes import HomeRegistry
+from mendflow.services.base.ledger import Ledger
+from mendflow.stores.contract import Store
 
 SENDS_PER_ADDRESS_MAX: Final = 4
 FIRST_WAIT_MS: Final = 1_000
@@ -67,3 +79,64 @@ class RetryingSender:
             lanes.users -= 1
             if not lanes.users:
                 self._slots_by_address.pop(to, None)
+
+
+class HasId(Protocol):
+    id: str
+
+
+Document = TypeVar("Document", bound=HasId)
+
+
+class Outbox(Generic[Document]):
+    """Documents of one kind that wait until they are delivered, by id, and the tasks that deliver them."""
+
+    def __init__(self, kind: str, type: type[Document], store: Store, ledger: Ledger, homes: HomeRegistry) -> None:
+        self._kind = kind
+        self._decode = msgspec.json.Decoder(type).decode
+        self._store = store
+        self._ledger = ledger
+        self._homes = homes
+        self.waiting: dict[str, Document] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def load(self, roots: Collection[CaseId]) -> AsyncIterator[Document]:
+        """What waits in these trees and was not known yet. To be read before their cases are taken up: one that is told
+        to end again must be known."""
+        async for found in self._store.scan(self._kind, only(roots)):
+            if root_of(found.id) in roots and found.id not in self.waiting:
+                self._ledger.known(self._kind, found.id, found.version)
+                yield self._hold(self._decode(found.body))
+
+    def add(self, document: Document) -> None:
+        self.save(self._hold(document))
+
+    def save(self, document: Document) -> None:
+        self._ledger.touch(self._kind, document.id, document)
+
+    def remove(self, document: Document) -> None:
+        """All have it, or it was given up."""
+        del self.waiting[document.id]
+        self._ledger.drop(self._kind, document.id)
+        self._homes.release(document.id, f"{self._kind} {document.id}")
+
+    def _hold(self, document: Document) -> Document:
+        self._homes.hold(document.id, f"{self._kind} {document.id}")
+        self.waiting[document.id] = document
+        return document
+
+    def deliver(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Work in the background when what it stands on is on disk, unless something of that name is under way."""
+        if name not in self._tasks:
+            self._tasks[name] = task = asyncio.create_task(self._deliver(work), name=name)
+            task.add_done_callback(lambda ended: self._tasks.pop(ended.get_name()))
+
+    async def _deliver(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await self._ledger.settled()
+            await work()
+        except StoreUnavailable:
+            return  # everything is read again, and with it what waits here
+
+    async def stop(self) -> None:
+        await cancel_tasks(*self._tasks.values())

@@ -5,6 +5,7 @@ import heapq
 from collections.abc import Awaitable, Callable
 
 from mendflow.core.model.ids import CaseId, Instant
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.contracts import Clock
 
 Fire = Callable[[CaseId, int], Awaitable[None]]
@@ -24,9 +25,7 @@ class Timers:
         self._task = asyncio.create_task(self._run(), name="timers")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
 
     def set(self, case: CaseId, serial: int, at: Instant) -> None:
         self._live[(case, serial)] = at

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter, steady_ms
 from mendflow.services.base.cluster import SERVER_KIND, ServerDocument
 from mendflow.services.base.cluster_terms import ClusterTerms, cluster_terms
@@ -161,9 +162,7 @@ class ServerMembership:
 
     async def drop(self) -> None:
         """Stop without announcing it, as if the process were killed."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_tasks(*self._tasks)
         self._tasks = []
 
     async def _repeat(self, do: Callable[[], Awaitable[None]]) -> None:
@@ -173,7 +172,7 @@ class ServerMembership:
                 await do()
             except StoreUnavailable as error:
                 log.warning("the heartbeat of this server could not be written: %s; trying again", error.message)
-            except Exception:  # whatever the error, the next heartbeat may succeed
+            except Exception:  # the next heartbeat may succeed; without any the server loses its cases
                 log.exception("the heartbeat of this server could not be written; trying again")
 
     async def _register(self) -> None:

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Final
 
 from mendflow.core.model.ids import CaseId
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
@@ -30,9 +31,7 @@ class ProgressWriter:
         self._task = asyncio.create_task(self._run(), name="progress")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
 
     async def _run(self) -> None:
         while not self._ledger.broken:

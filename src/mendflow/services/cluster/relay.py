@@ -19,6 +19,7 @@ from mendflow.core.model.errors import Unreachable
 from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
 from mendflow.core.model.jobs import Measurements
 from mendflow.core.model.sync import AttemptRef, AttemptReport, AttemptStatus, SyncAnswer, SyncRequest, servers_mark
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import Homes, Membership, Peers, PeerUnavailable, ServerDocument
 from mendflow.services.base.contracts import Clock
 from mendflow.services.cluster.remote_pilots import RemotePilots
@@ -98,9 +99,7 @@ class Relay:
     async def stop(self) -> None:
         if self._remote_pilots is not None:
             await self._remote_pilots.stop()
-        for task in self._background_asks:
-            task.cancel()
-        await asyncio.gather(*self._background_asks, return_exceptions=True)
+        await cancel_tasks(*self._background_asks)
 
     # Called by the exchange
 

@@ -7,6 +7,7 @@ find the caches of their neighbours, whichever servers those are connected to.""
 import asyncio
 
 from mendflow.core.model.views import PilotView
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import Membership, Peers, PeerUnavailable, ServerDocument
 from mendflow.services.base.contracts import Clock
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
@@ -27,9 +28,7 @@ class RemotePilots:
         self._task = asyncio.create_task(self._run(), name="acquaintance")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
 
     async def _run(self) -> None:
         while True:

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import HOME_KIND, HomeDocument
 from mendflow.services.base.homes import CaseTree, HomeRegistry
@@ -58,9 +59,7 @@ class Takeover:
         self._task = asyncio.create_task(self._run(), name="take-over")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
 
     async def _run(self) -> None:
         news = self._membership.news

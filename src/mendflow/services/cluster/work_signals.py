@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from mendflow.core.model.ids import Instant, PilotId
 from mendflow.core.scheduling.queue import JobQueue
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import Membership, Peers, ServerDocument
 from mendflow.services.base.contracts import Clock
 from mendflow.services.scheduling.pilot_records import PilotRecord
@@ -68,9 +69,7 @@ class Nudges:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_tasks(*self._tasks)
 
     def summon(self, pilot: PilotRecord) -> None:
         """There is an order for a pilot whose held request is at another server."""

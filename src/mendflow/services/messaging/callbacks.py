@@ -4,10 +4,10 @@ It is written before the subscription is acknowledged, and deleted after the cal
 killed at any point sends it once more, and never forgets it: whoever gets it twice gets the same. A callback that
 nobody accepts for a whole day is given up, and the administrator is told."""
 
-import asyncio
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from typing import Final, Protocol
 
 import msgspec
@@ -17,9 +17,9 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
 from mendflow.core.soap.envelope import MESSAGE_ID, OURS, header, write_envelope
 from mendflow.services.base.addresses import check_url
-from mendflow.services.base.cluster import only, root_of
+from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
-from mendflow.services.base.delivery import PATIENCE_MS, RetryingSender
+from mendflow.services.base.delivery import PATIENCE_MS, Outbox, RetryingSender
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
@@ -61,7 +61,6 @@ class MessageSink(Protocol):
 
 
 CaseLookup = Callable[[str], Awaitable[CaseDocument | None]]
-_decode = msgspec.json.Decoder(CallbackDocument).decode
 
 
 class Callbacks:
@@ -80,37 +79,29 @@ class Callbacks:
         mail: MessageSink,
         chance: Callable[[], float],
     ) -> None:
-        self._store = store
         self._ledger = ledger
-        self._clock = clock
-        self._homes = homes
         self._notices = notices
         self._poster = poster
         self._find = find
         self._sender = RetryingSender(clock, chance)
         self.mail = mail
-        self._known: dict[CaseId, dict[str, CallbackDocument]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._outbox = Outbox(CALLBACK_KIND, CallbackDocument, store, ledger, homes)
+        self._by_job: dict[CaseId, list[CallbackDocument]] = {}
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Continue with the callbacks of these trees, before their cases are loaded."""
-        async for found in self._store.scan(CALLBACK_KIND, only(roots)):
-            callback = _decode(found.body)
-            if root_of(found.id) in roots and callback.id not in self._known.get(callback.job, {}):
-                self._ledger.known(CALLBACK_KIND, found.id, found.version)
-                self._keep(callback)
+        async for callback in self._outbox.load(roots):
+            self._by_job.setdefault(callback.job, []).append(callback)
 
     async def resume(self, roots: Collection[CaseId]) -> None:
         """After the cases of these trees were loaded: send the callbacks of those that have ended meanwhile."""
-        for job in [each for each in self._known if root_of(each) in roots]:
+        for job in [each for each in self._by_job if root_of(each) in roots]:
             document = await self._find(job)
             if document is None or not document.live:
                 self._deliver_all(job)
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._outbox.stop()
 
     def check(self, address: str, soap_headers: tuple[str, ...] = ()) -> CallbackTarget:
         """Check an address. Raises InvalidRequest if nothing may be sent there."""
@@ -125,51 +116,36 @@ class Callbacks:
         disk when this returns."""
         digest = hashlib.sha256(msgspec.json.encode(to)).hexdigest()[:16]
         callback = CallbackDocument(id=f"{document.id}:callback-{digest}", job=document.id, to=to)
-        if callback.id not in self._known.get(document.id, {}):
-            self._keep(callback)
-            self._ledger.touch(CALLBACK_KIND, callback.id, callback)
+        if callback.id not in self._outbox.waiting:
+            self._outbox.add(callback)
+            self._by_job.setdefault(callback.job, []).append(callback)
         await self._ledger.settled()
         if not document.live:
             self._deliver_all(document.id)
 
     def ended(self, document: CaseDocument) -> None:
         """To be called in the same step as the end of a case."""
-        if document.id in self._known:
-            self._deliver_all(document.id)
-
-    def _keep(self, callback: CallbackDocument) -> None:
-        self._homes.hold(callback.id, callback.id)
-        self._known.setdefault(callback.job, {})[callback.id] = callback
+        self._deliver_all(document.id)
 
     # Sending
 
     def _deliver_all(self, job: CaseId) -> None:
-        under_way = {task.get_name() for task in self._tasks}
-        for callback in self._known.get(job, {}).values():
-            if callback.id not in under_way:
-                task = asyncio.create_task(self._deliver_callback(callback), name=callback.id)
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+        for callback in self._by_job.get(job, ()):
+            self._outbox.deliver(callback.id, partial(self._deliver, callback))
 
-    async def _deliver_callback(self, callback: CallbackDocument) -> None:
-        try:
-            await self._ledger.settled()
-            document = await self._find(callback.job)
-            if document is not None:
-                await self._tell(callback, document)
-        except StoreUnavailable:
-            return  # everything is loaded again, and with it this callback
-        known = self._known.get(callback.job, {})
-        known.pop(callback.id, None)
-        if not known:
-            self._known.pop(callback.job, None)
-        self._ledger.drop(CALLBACK_KIND, callback.id)
-        self._homes.release(callback.id, callback.id)
+    async def _deliver(self, callback: CallbackDocument) -> None:
+        document = await self._find(callback.job)
+        if document is not None:
+            await self._tell(callback, document)
+        self._outbox.remove(callback)
+        self._by_job[callback.job].remove(callback)
+        if not self._by_job[callback.job]:
+            del self._by_job[callback.job]
 
     async def _tell(self, callback: CallbackDocument, document: CaseDocument) -> None:
         async def failed(tries: int) -> None:
             callback.tries = tries
-            self._ledger.touch(CALLBACK_KIND, callback.id, callback)
+            self._outbox.save(callback)
 
         async def attempt() -> str | None:
             return await self._attempt(callback, document)

@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from mendflow.core.model.ids import CaseId
+from mendflow.services.base.background_tasks import cancel_tasks
 
 
 class CaseTasks:
@@ -24,6 +25,4 @@ class CaseTasks:
                 task.cancel()
 
     async def stop(self) -> None:
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_tasks(*self._tasks)

@@ -16,6 +16,7 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.services.base.alerts import AlertDocument, AlertFinding, AlertRaised, AlertStore
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
@@ -92,9 +93,7 @@ class Monitor:
         self._task = asyncio.create_task(self._run(), name="monitor")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
 
     # Reports of other services
 

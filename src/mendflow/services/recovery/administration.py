@@ -5,7 +5,7 @@ which a repair follows. A decision that replaces another has its id with a numbe
 the first is released when the last is finished."""
 
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import partial
 from typing import Final, Literal
 
@@ -38,7 +38,6 @@ from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.rejections import RejectionHandler, successor
 from mendflow.services.recovery.rules.editor import RuleEditor, RuleRequest
-from mendflow.stores.contract import FieldCondition
 
 __all__ = ["ManualRepairs", "RuleRequest"]
 
@@ -341,16 +340,6 @@ class ManualRepairs(RuleEditor):
         decision.state = "waiting"
         self._decisions.draft(decision)
         return decision
-
-    # Decisions
-
-    async def decisions(
-        self, where: Sequence[FieldCondition] = (), *, limit: int = 100, offset: int = 0
-    ) -> list[Decision]:
-        return await self._decisions.search(where, limit=limit, offset=offset)
-
-    async def decision(self, id: str) -> Decision:
-        return await self._decisions.get(id)
 
     def _engine(self, decision: Decision) -> Engine:
         return self._service.engine(decision)

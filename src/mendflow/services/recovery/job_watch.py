@@ -17,6 +17,7 @@ from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import flow_job_id, generation_of, serial_of
 from mendflow.core.scheduling.queue import WaitingGroup
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
@@ -83,10 +84,7 @@ class ExceptionMonitor:
 
     async def stop(self) -> None:
         await self._timers.stop()
-        tasks = [*self._background, *([self._task] if self._task is not None else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(*self._background, self._task)
 
     # A job that runs longer than expected
 

@@ -15,7 +15,7 @@ import msgspec
 
 from mendflow.core.model.errors import InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
-from mendflow.services.base.background_tasks import BackgroundTasks
+from mendflow.services.base.background_tasks import BackgroundTasks, cancel_tasks
 from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
@@ -93,9 +93,7 @@ class Levels:
         self._task = asyncio.create_task(self._run(), name="levels")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
         await self._background.stop()
 
     async def enter(

@@ -17,6 +17,7 @@ from mendflow.core.recovery.patterns import Patterns
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.queue import JobQueue
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import Peers, root_of
 from mendflow.services.base.contracts import Clock, FileStore, MetaScheduler
@@ -396,9 +397,7 @@ class Runtime:
         if self._takeover is not None:
             await self._takeover.stop()
         await self._progress.stop()
-        if self._reading is not None:
-            self._reading.cancel()
-            await asyncio.gather(self._reading, return_exceptions=True)
+        await cancel_tasks(self._reading)
         await self.exchange.stop()
         if self._signals is not None:
             await self._signals.stop()

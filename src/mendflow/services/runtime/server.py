@@ -13,6 +13,7 @@ from mendflow.core.model.ids import Instant, PilotId
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.views import Health
 from mendflow.core.recovery.patterns import Patterns
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import NO_PEERS, Peers, ServerDocument
 from mendflow.services.base.contracts import Clock, FileStore, MetaScheduler
@@ -161,9 +162,7 @@ class Server:
         self._runtime = runtime
 
     async def close(self) -> None:
-        if self._rebuilding is not None:
-            self._rebuilding.cancel()
-            await asyncio.gather(self._rebuilding, return_exceptions=True)
+        await cancel_tasks(self._rebuilding)
         if self._runtime is not None:
             await self._runtime.stop()
         await self.membership.close()

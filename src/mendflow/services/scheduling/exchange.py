@@ -30,6 +30,7 @@ from mendflow.core.model.sync import (
 from mendflow.core.model.values import check_value
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling.leases import ExpiredLease
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
@@ -95,9 +96,7 @@ class Exchange:
         self._stopping = True
         for pilot in self._meta.pilots.values():
             pilot.wake.set()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
         if self._relay is not None:
             await self._relay.stop()
 

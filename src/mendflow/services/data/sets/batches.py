@@ -27,6 +27,7 @@ from mendflow.core.model.data_sets import BatchEnded, BatchStarted, BatchStatus,
 from mendflow.core.model.errors import RequestError, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.values import Value
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
@@ -111,9 +112,7 @@ class DataSetController:
         self._task = asyncio.create_task(self._run(), name="data sets")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_tasks(self._task)
 
     def wake(self, name: str) -> None:
         """This set has changed."""
@@ -141,9 +140,7 @@ class DataSetController:
         try:
             await asyncio.wait({waiting, sleeping}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            waiting.cancel()
-            sleeping.cancel()
-            await asyncio.gather(waiting, sleeping, return_exceptions=True)
+            await cancel_tasks(waiting, sleeping)
             self._wake_event.clear()
 
     async def look(self) -> None:

@@ -17,6 +17,7 @@ from mendflow.core.model.data import StorageElement
 from mendflow.core.model.data_sets import FolderWatch, WatchView
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.ids import Instant
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.contracts import Clock
 from mendflow.services.data.sets.responsibility import Responsibility
 from mendflow.services.data.watches.scan import FolderScanner, ScanState
@@ -120,11 +121,7 @@ class WatchService:
         self._task = asyncio.create_task(self._run(), name="watches")
 
     async def stop(self) -> None:
-        tasks = [each.task for each in self._states.values() if each.task is not None]
-        tasks += [self._task] if self._task is not None else []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(*(each.task for each in self._states.values()), self._task)
 
     async def _run(self) -> None:
         while True:

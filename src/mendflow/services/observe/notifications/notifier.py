@@ -1,14 +1,13 @@
 """The notifier: records a notification together with what it reports, appends it to the feed, and delivers it to
 webhooks.
 
-A pending notification is a document in the same tree of cases as what it reports, recorded before the document that
-says that the case is over. It keeps the tree at its home until all receivers have it; so a server that takes the tree
-over delivers it, and a crash at any point repeats something under the same id and forgets nothing."""
+A notification waits in an outbox, and is noted there before the document that says that the case is over."""
 
 import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Final, Protocol
 
 import msgspec
@@ -19,8 +18,10 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.base.alerts import AlertDocument, AlertRaised
-from mendflow.services.base.cluster import CASE_KIND, only, root_of
+from mendflow.services.base.background_tasks import cancel_tasks
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.delivery import Outbox
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
@@ -53,9 +54,6 @@ class PendingNotification(msgspec.Struct, kw_only=True):
     recipients: list[Recipient] = []
 
 
-_decode = msgspec.json.Decoder(PendingNotification).decode
-
-
 class DeliveryFailures(Protocol):
     async def delivery_failed(self, to: str, told: Notification, why: str) -> None:
         """A notification could not be delivered to a receiver in the time allowed."""
@@ -79,7 +77,6 @@ class Notifier:
         hub.subscribe(CaseEnded, lambda end: self.case_ended(end.document))
         hub.subscribe(JobFailed, lambda failed: self.item_failed(failed.live, failed.serial, failed.outcome))
         hub.subscribe(AlertRaised, lambda raised: self._alert_raised(raised.alert))
-        self._store = store
         self._ledger = ledger
         self._clock = clock
         self._homes = homes
@@ -87,28 +84,23 @@ class Notifier:
         self.poster = poster
         self.feed = NotificationLog(store)
         self._deliveries = WebhookSender(clock=clock, poster=poster, chance=chance)
-        self._pending: dict[str, PendingNotification] = {}
+        self._outbox = Outbox(PENDING_KIND, PendingNotification, store, ledger, homes)
         self._to_publish: dict[str, PendingNotification] = {}
         self._has_news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._delivery_tasks: set[asyncio.Task[None]] = set()
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Continue with the pending notifications of these trees. Before their cases: a case that ends again must find
         its notification."""
-        async for found in self._store.scan(PENDING_KIND, only(roots)):
-            if root_of(found.id) in roots and found.id not in self._pending:
-                self._ledger.known(PENDING_KIND, found.id, found.version)
-                self._hold(_decode(found.body))
+        async for pending in self._outbox.load(roots):
+            self._queue(pending)
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="notifications")
 
     async def stop(self) -> None:
-        tasks = [*self._delivery_tasks, *([self._task] if self._task is not None else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(self._task)
+        await self._outbox.stop()
 
     # What is notified
 
@@ -163,18 +155,16 @@ class Notifier:
         )
 
     def _note(self, id: str, told: Notification, extra: list[Recipient], *, but: str = "") -> None:
-        if id in self._pending:
+        if id in self._outbox.waiting:
             return
         webhooks = [
             Recipient(url=hook.url, hook=hook.id) for hook in self.webhooks.subscribers_of(told) if hook.id != but
         ]
         pending = PendingNotification(id=id, notification=told, recipients=[*webhooks, *extra])
-        self._hold(pending)
-        self._ledger.touch(PENDING_KIND, id, pending)
+        self._outbox.add(pending)
+        self._queue(pending)
 
-    def _hold(self, pending: PendingNotification) -> None:
-        self._homes.hold(pending.id, f"letter {pending.id}")
-        self._pending[pending.id] = pending
+    def _queue(self, pending: PendingNotification) -> None:
         if pending.published:
             self._deliver_all(pending)
         else:
@@ -203,48 +193,38 @@ class Notifier:
     def _published(self, pending: PendingNotification, serial: int) -> None:
         pending.notification, pending.published = msgspec.structs.replace(pending.notification, serial=serial), True
         if pending.recipients:
-            self._ledger.touch(PENDING_KIND, pending.id, pending)
+            self._outbox.save(pending)
             self._deliver_all(pending)
         else:
-            self._done(pending)
+            self._outbox.remove(pending)
 
     # To webhooks
 
     def _deliver_all(self, pending: PendingNotification) -> None:
         for address in list(pending.recipients):
-            task = asyncio.create_task(self._deliver(pending, address), name=f"letter {pending.id}")
-            self._delivery_tasks.add(task)
-            task.add_done_callback(self._delivery_tasks.discard)
+            name = f"{pending.id} to {address.hook or address.url}"
+            self._outbox.deliver(name, partial(self._deliver, pending, address))
 
     async def _deliver(self, pending: PendingNotification, address: Recipient) -> None:
         async def failed(tries: int) -> None:
             address.tries = tries
-            self._ledger.touch(PENDING_KIND, pending.id, pending)
+            self._outbox.save(pending)
 
         def secret() -> str | None:
             hook = self.webhooks.find(address.hook)
             return "" if not address.hook else hook.secret if hook is not None else None
 
-        try:
-            await self._ledger.settled()
-            why = await self._deliveries.deliver(
-                address.url, pending.notification, tries=address.tries, secret=secret, failed=failed
-            )
-            alarm = self._hub.provider(DeliveryFailures)
-            if why and alarm is not None:
-                await alarm.delivery_failed(address.hook or address.url.partition("?")[0], pending.notification, why)
-        except StoreUnavailable:
-            return  # everything is loaded again, and with it this notification
+        why = await self._deliveries.deliver(
+            address.url, pending.notification, tries=address.tries, secret=secret, failed=failed
+        )
+        alarm = self._hub.provider(DeliveryFailures)
+        if why and alarm is not None:
+            await alarm.delivery_failed(address.hook or address.url.partition("?")[0], pending.notification, why)
         pending.recipients.remove(address)
         if pending.recipients:
-            self._ledger.touch(PENDING_KIND, pending.id, pending)
+            self._outbox.save(pending)
         else:
-            self._done(pending)
-
-    def _done(self, pending: PendingNotification) -> None:
-        del self._pending[pending.id]
-        self._ledger.drop(PENDING_KIND, pending.id)
-        self._homes.release(pending.id, f"letter {pending.id}")
+            self._outbox.remove(pending)
 
     async def send_test(self, id: str) -> DeliveryResult:
         """Send a test to a webhook now, once."""

@@ -81,21 +81,6 @@ class RuleEditor:
         self._flows = flows
         self._clock = clock
 
-    def rule_sets(self) -> list[RuleSet]:
-        return self._rules.all()
-
-    async def rules(self, name: str, version: int | None = None) -> RuleSet:
-        return self._rules.newest(name) if version is None else await self._rules.version(name, version)
-
-    async def rule_versions(self, name: str) -> list[RuleSet]:
-        return await self._rules.versions(name)
-
-    async def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSet:
-        return await self._rules.put(rules, author=who, note=note, expected=expected)
-
-    async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSet:
-        return await self._rules.restore(name, version, author=who)
-
     async def add_rule(self, wish: RuleRequest, *, who: str) -> AddedRule:
         """Add a rule for a decision. It is in force at once. If it is requested again, as after a lost answer, it
         exists already."""

@@ -32,6 +32,7 @@ from mendflow.core.scheduling import submissions, surplus
 from mendflow.core.scheduling.provision import JobGroup, ProvisionPlan, SitePilots, plan
 from mendflow.core.scheduling.site_fit import missing_for
 from mendflow.core.scheduling.submissions import SiteObservation
+from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.membership import OwnMembership
@@ -104,10 +105,7 @@ class PilotMonitor:
         self._task = asyncio.create_task(self._run(), name="pilot monitor")
 
     async def stop(self) -> None:
-        tasks = [task for task in (*self._looking.values(), self._writing, self._task) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(*self._looking.values(), self._writing, self._task)
 
     # Reports of pilots
 
