@@ -141,7 +141,7 @@ class RunningServer:
 
 
 def read_job(description: str, folder: Path | None) -> Flow:
-    """The flow of a job description that came over a port."""
+    """The flow of a job description that came to a port."""
     return jsdl.flow_of(xml.parse(description, "the job description"), "the job description", folder)
 
 
