@@ -88,8 +88,8 @@ __all__ = [
 ]
 
 SITES_TOKEN = "site-pilots"
-"""The name of the token that pilots of sites show. It comes from the store's secret, so that a server that is started
-again, and every other on the store, knows the pilots that are there."""
+"""The name of the token that pilots of sites use. It is derived from the store's secret, so that a server that is
+restarted, and every other on the store, recognises the pilots that are there."""
 GC_YOUNG_MAX = 50_000
 
 
@@ -141,7 +141,7 @@ class RunningServer:
 
 
 def read_job(description: str, folder: Path | None) -> Flow:
-    """The flow of a job description that came over a port."""
+    """The flow of a job description that came to a port."""
     return jsdl.flow_of(xml.parse(description, "the job description"), "the job description", folder)
 
 

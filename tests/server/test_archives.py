@@ -15,7 +15,7 @@ from mendflow.core.model.views import CaseQuery
 from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
 from mendflow.server.runner import serve
-from mendflow.services.api.archive import abroad
+from mendflow.services.api.archive import remote_trees
 from mendflow.services.api.archive.records import HeadRecord, TreeRecord
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
@@ -93,7 +93,7 @@ async def test_a_case_that_is_over_is_exported_by_anybody_although_its_letter_wa
 async def test_a_server_that_cannot_be_asked_is_named_with_its_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(abroad, "PATIENCE_MS", 0)
+    monkeypatch.setattr(remote_trees, "PATIENCE_MS", 0)
     async with town(tmp_path, "one", "two") as (one, two):
         await one.domain.deploy(LONG)
         away, here = await _living(two), await _living(one)
@@ -142,10 +142,10 @@ class _Lives:
 
 async def test_what_another_server_sends_is_asked_for_again_until_it_is_whole(tmp_path: Path) -> None:
     case, whole = await archive_of_one(tmp_path)
-    case_id, folder = CaseId(case), tmp_path / "abroad"
+    case_id, folder = CaseId(case), tmp_path / "remote_trees"
     folder.mkdir()
     damaged = whole[:200] + bytes([whole[200] ^ 255]) + whole[201:]
-    found = abroad.RemoteTrees(_Lives(), _Sends(whole[:-9], damaged, b"", whole), SystemClock(), folder)
+    found = remote_trees.RemoteTrees(_Lives(), _Sends(whole[:-9], damaged, b"", whole), SystemClock(), folder)
     await found.gather([case_id], leave_out=False)
     told = [record async for record in found.records(case_id)]
     assert told == [record for record in records(whole) if not isinstance(record, HeadRecord)]

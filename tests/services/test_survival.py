@@ -52,7 +52,7 @@ async def test_a_disk_that_stays_full_is_tried_by_one_repairer_and_is_taken_up_a
     for _ in range(60):
         await asyncio.sleep(0.01)
     assert 3 <= store.refused <= 120, "one try after another, not one beside the other"
-    assert sum("_mend" in repr(task.get_coro()) for task in asyncio.all_tasks()) == 1
+    assert sum("_rebuild" in repr(task.get_coro()) for task in asyncio.all_tasks()) == 1
     store.full = False
     async with asyncio.timeout(5):
         while server.health().status != "ok":

@@ -20,17 +20,17 @@ from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, Unau
 
 ADMIN, USER, PILOT, READER, ENGINE = "admin", "user", "pilot", "reader", "engine"
 METRICS = "metrics"
-"""Whoever gathers numbers may read these, and nothing else."""
+"""Collectors of metrics may read these paths, and nothing else."""
 
 API = "/api/v1"
 PEERS = f"{API}/peers/"
-"""What servers on one store say to each other: for nobody else, an administrator included."""
+"""Paths between servers on one store: nobody else may use them, not even an administrator."""
 
 SOAP_PORTS = "/soap/"
-"""What speaks SOAP: foreign engines drive the queue by it."""
+"""SOAP paths, by which engines of other systems use the queue."""
 
 OPEN_PATHS = frozenset({f"{API}/health", f"{API}/openapi.json", f"{API}/docs"})
-"""What anyone may read: it tells nothing of flows, jobs or data."""
+"""Paths that anyone may read: they show nothing of flows, jobs or data."""
 
 METRICS_PATHS = frozenset({f"{API}/metrics", f"{API}/stats"})
 
@@ -236,14 +236,14 @@ def _normalized_path(path: str) -> str:
 
 _SLASHES = re.compile("/{2,}")
 _ADMIN_PATHS = re.compile(r"/webhooks(/.*)?|/acknowledged/.*|/jobs/.*/requeue")
-"""An address of a webhook may be a secret; the rest changes what others see, or takes away what is running."""
+"""The address of a webhook may be a secret; the other paths change what others see, or stop what is running."""
 _ADMIN_WRITES = re.compile(r"/sites/.*|/data/storage(/.*)?|/data/watches/.*")
-"""Everybody may read these. Their settings are commands on other machines, where all files go, and what the
-server reads there."""
+"""Everybody may read these. Changing them is for administrators: their settings are commands on other machines, the
+places of all files, and the folders that the server reads."""
 _ADMIN_DELETES = re.compile(r"/(data|replicas)/.*")
-"""Everybody may add these; others count on what is there."""
+"""Everybody may add to these; removing is for administrators, because others rely on what is there."""
 FORWARDED_HEADER = b"x-mendflow-passed-on"
-"""The header by which a server says to another that it passes on a request; its value is the servers' own token."""
+"""The header by which a server tells another that it forwards a request; its value is the servers' own token."""
 _ACCESS_HEADERS = frozenset(
     {b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user", FORWARDED_HEADER}
 )

@@ -73,7 +73,7 @@ ROUTES: list[Router] = [
 ]
 METRICS_PATH = f"{API}/metrics"
 USUAL_METRICS_PATH = "/metrics"
-"""Where collectors of metrics look by themselves."""
+"""The path that collectors of metrics use by default."""
 
 
 class Api(Litestar):

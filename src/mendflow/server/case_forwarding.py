@@ -250,7 +250,7 @@ SUBJECT_IN_BODY: Final[dict[str, Callable[[bytes], str]]] = {
     "/engines": partial(_subject_in_field, "name"),
     "/soap/jobs": _subject_in_soap,
 }
-"""Requests that name what they are about in their body."""
+"""Requests that name their subject in the body."""
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

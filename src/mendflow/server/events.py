@@ -17,13 +17,13 @@ from mendflow.server.open_requests import OpenRequests
 log = logging.getLogger("mendflow.server")
 
 SILENCE_S = 15.0
-"""After this long without a happening the stream says so, and a dead line shows itself at both ends."""
+"""After this long without an event a keep-alive is sent, so that both ends notice a dead connection."""
 
 FRAMES_MAX = 1000
 
 FRAME_PAUSE_S = 0.03
-"""Pieces come no faster than this: no person sees the difference, and a case of many short jobs is not slowed down by
-being watched."""
+"""The shortest interval between two writes: people do not notice it, and watching a case of many short jobs does not
+slow it down."""
 
 _encoder = msgspec.json.Encoder()
 

@@ -29,7 +29,7 @@ JOBS_SHOWN: Final = 100
 
 T = TypeVar("T")
 PeerAnswers = Mapping[str, bytes]
-"""What each server has answered, by its name; this one's first."""
+"""The answers of all servers, by name; this one's first."""
 Merge = Callable[[PeerAnswers], bytes]
 Inner = Callable[[Scope, Receive, Send], Any]
 _encode = msgspec.json.Encoder().encode

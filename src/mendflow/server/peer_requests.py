@@ -24,7 +24,8 @@ else:
 
 CONNECT_S: Final = 2
 CHUNK_WAIT_S: Final = 75
-"""The longest silence: orders of foreign engines are held for up to a minute, event streams speak every 15 seconds."""
+"""The longest silence: orders for engines of other systems are held for up to a minute, event streams send a keep-alive
+every 15 seconds."""
 LOOK_EVERY_S: Final = 0.25
 _REPEATABLE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOP_BY_HOP_HEADERS: Final = frozenset(
@@ -32,7 +33,7 @@ _HOP_BY_HOP_HEADERS: Final = frozenset(
     b" transfer-encoding upgrade".split()
 )
 _OWN_HEADERS: Final = frozenset({b"host", b"content-length", b"expect", b"origin", b"sec-fetch-site", FORWARDED_HEADER})
-"""Said anew, or judged already by the server that was asked first."""
+"""Headers that are set anew, or were checked already by the server that was asked first."""
 
 Headers = list[tuple[bytes, bytes]]
 Find = Callable[[str], ServerDocument | None]

@@ -34,7 +34,7 @@ T = TypeVar("T")
 FORWARDED_BYTES_MAX = 64 << 20
 ANSWER_S, CONNECT_S, NUDGE_S = 10, 2, 2
 SILENCE_S_MAX = 30
-"""The longest that another server may be silent while it reads a tree of cases."""
+"""How long another server may be silent while it reads a tree of cases."""
 ARCHIVE = "archive"
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SYNC_BYTES_MAX = 64 << 20
 DISCONNECT_CHECK_AFTER_S = 0.05
-"""An exchange that is held longer than this is worth watching for a pilot that hangs up."""
+"""Only if an exchange is held longer than this, the server watches for a disconnect of the pilot."""
 
 _decoder = msgspec.msgpack.Decoder(SyncRequest)
 _encoder = msgspec.msgpack.Encoder()

@@ -24,10 +24,10 @@ log = logging.getLogger("mendflow.server")
 
 STOP_GRACE_S = 0.5
 STOP_S_MAX = 5
-"""What is not answered by then, because the store is away, is answered that it will not be."""
+"""Requests that are not answered by then, because the store is unreachable, are refused."""
 
 CLOSED_S_MAX = 2
-"""Within this time those lines are closed, or cut."""
+"""Within this time the remaining connections are closed, or cut."""
 
 
 class _Uvicorn(uvicorn.Server):

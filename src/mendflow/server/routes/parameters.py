@@ -28,7 +28,7 @@ After = Annotated[str, QueryParameter(description="The header `Mendflow-Next` of
 CountedBy = Annotated[str, QueryParameter(description="Count by the value of this name.")]
 
 NEXT = "Mendflow-Next"
-"""In the answer of a list: where to go on. It is not there if there is no more."""
+"""A header of a list's answer: where to continue. It is absent if there is no more."""
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ def page(rows: list[T], next: str) -> Response[list[T]]:
 
 
 CALLER = "mendflow_caller"
-"""Where the gate leaves the caller in the request's scope."""
+"""Where access control stores the caller in the request's scope."""
 
 
 def _caller(request: Request[Any, Any, Any]) -> Principal:

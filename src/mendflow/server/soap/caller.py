@@ -27,7 +27,7 @@ else:
 
 CONNECT_S: Final = 10.0
 ANSWER_S: Final = 3600.0
-"""A partner may take its time; a flow that wants less sets an alarm beside the call."""
+"""A partner may be slow; a flow that wants a shorter time sets an alarm beside the call."""
 CONNECTIONS_MAX: Final = 1_000
 
 

@@ -61,9 +61,9 @@ BYTE_ORDER_MARKS: Final = tuple(mark for mark, _ in MARKS)
 _CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([A-Za-z0-9._-]{1,40})""", re.IGNORECASE)
 FLOWS: Final = "flows"
 THREAD_FROM_BYTES: Final = 1 << 16
-"""From this size on a message is read beside the loop, where nobody waits for it."""
+"""From this size on a message is parsed in a thread, so that other requests are served meanwhile."""
 CLIENT_FAULTS: Final = frozenset({REFUSED, UNKNOWN})
-"""Faults of the ports that no repetition would change."""
+"""Faults of the ports that a retry would not change."""
 NO_REPLY_REASONS: Final = {
     "processTerminated": "the case ended before it replied",
     "missingReply": "the case completed and has not replied",

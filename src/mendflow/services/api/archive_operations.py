@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 
 from mendflow.core.model.views import CaseQuery, ImportReport
-from mendflow.services.api.archive.desk import ArchiveService
+from mendflow.services.api.archive.service import ArchiveService
 from mendflow.services.api.view_operations import ViewOperations
 
 EXPORTED_PAGE = 1000

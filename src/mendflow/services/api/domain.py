@@ -36,8 +36,8 @@ REPAIRS_SHOWN = 50
 
 
 class Domain(RepairOperations, AlertOperations, TaskOperations, ArchiveOperations, SiteOperations, DataOperations):
-    """`chance` gives new names: so many random bytes, in hexadecimal. `elsewhere` is the way to the numbers of other
-    servers, if there may be some."""
+    """`chance` makes new names: so many random bytes, in hexadecimal. `elsewhere` asks other servers for their metrics,
+    if there may be some."""
 
     def __init__(
         self, server: Server, *, chance: Callable[[int], str] = secrets.token_hex, elsewhere: PeerStats | None = None
@@ -67,9 +67,9 @@ class Domain(RepairOperations, AlertOperations, TaskOperations, ArchiveOperation
     async def start(
         self, name: str, inputs: dict[str, Value], *, who: str, cache_from: str = "", key: str = "", notify: str = ""
     ) -> CaseView:
-        """Start a case of the newest version of a deployed flow. `cache_from` names a case (or "last") whose unchanged
-        jobs are taken over. `key` makes a repeated call harmless: the same key is the same case. `notify` is an address
-        that is told of its end."""
+        """Start a case of the newest version of a deployed flow. `cache_from` names a case (or "last") whose results
+        are used for unchanged jobs. `key` makes the call idempotent: the same key is the same case. `notify` is a URL
+        that gets a notification when the case ends."""
         if notify:
             self._check(notify)
         earlier = await self._id(cache_from, flow=name) if cache_from else None
@@ -147,15 +147,15 @@ class Domain(RepairOperations, AlertOperations, TaskOperations, ArchiveOperation
     # Pilots and servers
 
     async def pilots(self) -> list[PilotView]:
-        """Those of all servers on the store."""
+        """The pilots of all servers on the store."""
         return await self._overview().pilots(self._server.runtime.meta.pilot_views())
 
     async def servers(self) -> list[ServerView]:
         return self._overview().servers(self._server.health())
 
     async def stats(self, *, running: int = 0, everywhere: bool = True) -> list[StatsView]:
-        """The living servers in numbers, the one that is asked first, or that one alone; with so many running jobs of
-        each, those that run longest. Answered also while the store is away."""
+        """Metrics of the live servers, the one that is asked first, or of that one alone; with the `running` jobs of
+        each that have run longest. Works also while the store is unreachable."""
         return await collect_all_stats(self._server, self._elsewhere if everywhere else None, running=running)
 
     def _overview(self) -> ClusterOverview:
@@ -167,7 +167,8 @@ class Domain(RepairOperations, AlertOperations, TaskOperations, ArchiveOperation
     # Stored files, notices, health
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
-        """Store a file on the server; refused if `sha256` is given and does not fit. Whole or not at all."""
+        """Store a file on the server; refused if `sha256` is given and does not match. The file is stored completely or
+        not at all."""
         return await self._server.file_store.keep(Path(name).name, chunks, sha256=sha256)
 
     def kept(self, sha256: str) -> AsyncIterator[bytes]:
@@ -180,7 +181,7 @@ class Domain(RepairOperations, AlertOperations, TaskOperations, ArchiveOperation
         return size
 
     async def notices(self, limit: int = 100) -> list[ChangeEvent]:
-        """What the administrator should know: failures of forgotten jobs, refused reports, lost pilots."""
+        """Messages for the administrator: failures of forgotten jobs, refused reports, lost pilots."""
         return await self._server.runtime.notices.latest(limit)
 
     async def health(self) -> Health:

@@ -7,7 +7,7 @@ from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
-from mendflow.services.api.archive.desk import ArchiveService
+from mendflow.services.api.archive.service import ArchiveService
 from mendflow.services.api.metrics.snapshot import StatsCollector
 from mendflow.services.runtime.server import Server
 

@@ -17,7 +17,7 @@ from mendflow.core.model.views import CaseView, ItemView, PilotView, Reason, Use
 from mendflow.core.scheduling import explain, explain_data
 from mendflow.core.scheduling.amounts import clock, size
 from mendflow.core.scheduling.jobs import effective_needs
-from mendflow.services.cases import suspensions as holds
+from mendflow.services.cases import suspensions
 from mendflow.services.cases.forced_items import by_force
 from mendflow.services.cases.live_case import state_of
 from mendflow.services.messaging.waits import waits_for
@@ -66,7 +66,7 @@ async def _with_case_state(domain: CaseQueries, case: str, told: Reason) -> Reas
     view = await domain.case(case)
     of_item = [hold for hold in view.holds if hold.item is not None and told.subject == f"{view.id}:{hold.item}"]
     if of_item:
-        told = msgspec.structs.replace(told, facts=[holds.sentence(view.id, of_item), *told.facts])
+        told = msgspec.structs.replace(told, facts=[suspensions.sentence(view.id, of_item), *told.facts])
     if view.status != "suspended" or told.state in _END_STATES:
         return told
     fact = f"its case is suspended, so nothing new begins in it: `mendflow why {view.id}` says why"
@@ -346,7 +346,7 @@ def _own_work(server: Server, case: CaseView) -> list[str]:
 
 def _hold_sentences(case: CaseView) -> list[str]:
     """Who suspends the case, or items of it."""
-    return [holds.sentence(case.id, [hold]) for hold in case.holds]
+    return [suspensions.sentence(case.id, [hold]) for hold in case.holds]
 
 
 async def _removed_items(domain: CaseQueries, case: CaseView) -> list[str]:

@@ -25,7 +25,7 @@ from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.runtime.server import Server
 
 PLACEHOLDER_FLOW = Flow(name=FlowName("tried"), body=Empty(name="nothing"))
-"""What a rule that is only tried concludes, if its author has not said yet."""
+"""What a rule that is only tried concludes, if its author has not named an exlet yet."""
 
 
 class RuleService:

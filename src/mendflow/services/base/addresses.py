@@ -12,7 +12,7 @@ from mendflow.core.model.errors import InvalidRequest
 
 URL_CHARS_MAX: Final = 2_000
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
-"""Addresses of the old kind, as the new kind writes them for a translator in between."""
+"""IPv4 addresses as they are written inside IPv6 ones for a translator (NAT64)."""
 
 
 def check_url(url: str, *, private: bool) -> None:

@@ -22,9 +22,9 @@ log = logging.getLogger("mendflow.alerts")
 
 ALERT_KIND: Final = "alert"
 CLOSED_BY_ACKNOWLEDGEMENT: Final = frozenset({"pilot-gone", "server-gone", "not-delivered"})
-"""What may stay so for ever: it is over when somebody has acknowledged it."""
+"""Kinds that may last for ever: they are closed when somebody has acknowledged them."""
 CRITICAL: Final = frozenset({"server-gone", "orphan", "site-away"})
-"""Work stands still, or is lost, until somebody does something about it."""
+"""Kinds where work is stopped, or lost, until somebody does something about it."""
 
 
 class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):

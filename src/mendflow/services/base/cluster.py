@@ -18,12 +18,12 @@ from mendflow.core.scheduling.provision import JobGroup
 SERVER_KIND = "server"
 HOME_KIND = "home"
 ENGINE_KIND = "engine"
-"""Foreign engines: each is a tree by its own name, with the exlets that mend its cases."""
+"""Engines of other systems: each counts as a tree by its own name, with the exlets that mend its cases."""
 CASE_KIND = "case"
 LIVE_STATUSES = ("running", "suspended")
 JOB_KIND = "job"
 JOURNALS = "case/"
-"""What the names of the streams begin with that journals of cases are."""
+"""The prefix of the streams that are journals of cases."""
 
 
 def root_of(id: str) -> CaseId:
@@ -33,7 +33,7 @@ def root_of(id: str) -> CaseId:
 
 
 ENDPOINT: Final = "-soap"
-"""What the names of trees end with that are no case by themselves: messages begin cases in them."""
+"""The suffix of trees that are not a case themselves: messages start the cases in them."""
 
 
 def story_of(id: str) -> CaseId:

@@ -12,7 +12,7 @@ from mendflow.core.model.values import FileRef, Value
 from mendflow.core.recovery.decision_subject import DecisionSubject
 
 TRIES: Final = 10
-"""So often is something tried that others on the same store change at the same time."""
+"""How often a change is tried that other servers on the store make at the same time."""
 
 
 class Clock(Protocol):

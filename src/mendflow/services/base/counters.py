@@ -14,11 +14,11 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.jobs import Job, JobState, Measurements
 from mendflow.core.model.repair import Decision
 from mendflow.core.model.stats import OTHER, HistogramView
-from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling import jobs as job_lifecycle
 
 LABELS_MAX: Final = 100
-"""So many flows, rules or sites have a series of their own: those that came first. A counter must not move from one
-series to another, so the greatest cannot be chosen."""
+"""How many flows, rules or sites have a series of their own: those that came first. A counter must not move from one
+series to another, so the largest cannot be chosen."""
 
 LATENCY_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 WAIT_S: Final = (
@@ -90,7 +90,7 @@ class LabeledCounter:
 SOURCES: Final = ("cache", "neighbour", "elsewhere")
 """Where the inputs of a job come from: its pilot's cache, another pilot's, or further away."""
 
-_END_EVENTS: Final = (life.JobFinished, life.AttemptRequeued)
+_END_EVENTS: Final = (job_lifecycle.JobFinished, job_lifecycle.AttemptRequeued)
 
 
 class JobMetrics:
@@ -114,9 +114,9 @@ class JobMetrics:
         self.run_s = Histogram(WAIT_S)
         self.trusted_since: Instant = 0
 
-    def job_changed(self, job: Job, event: life.JobEvent) -> None:
+    def job_changed(self, job: Job, event: job_lifecycle.JobEvent) -> None:
         """Called after the event was applied to the job."""
-        if type(event) is life.AttemptGranted:
+        if type(event) is job_lifecycle.AttemptGranted:
             self.granted += 1
             if job.available_at >= self.trusted_since:
                 self.queue_s.observe((job.history[-1].granted_at - job.available_at) / 1000)

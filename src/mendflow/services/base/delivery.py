@@ -29,7 +29,7 @@ LONGEST_WAIT_MS: Final = 600_000
 PATIENCE_MS: Final = 24 * 3_600_000
 
 Attempt = Callable[[], Awaitable[str | None]]
-"""One try: empty if it was taken, else why not; None if nobody wants it any more."""
+"""One try: empty if it was accepted, else why not; None if nobody wants it any more."""
 
 
 def wait_ms(tries: int, chance: float) -> int:

@@ -20,7 +20,7 @@ from mendflow.stores.contract import Put, Store, StoredDocument, WriteDone
 CACHED_MAX: Final = 50_000
 CHUNK: Final = 500
 LAYOUT_KIND: Final = "layout"
-"""A document of this kind says that everything in the store has what its name says."""
+"""A document of this kind says that a migration of the whole store, given by its name, is done."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(HomeDocument).decode

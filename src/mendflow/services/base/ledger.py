@@ -31,9 +31,9 @@ _Pending = dict[_Key, object]
 _ANY_POSITION = None
 _PART = "\0"
 _LEAF_KINDS = frozenset({"job", "task", "item", "runs", "snapshot"})
-"""Of these kinds of documents follows no entry of a journal that could come before what it follows from."""
+"""Documents of these kinds never delay journal entries: no entry follows from them that could be written too early."""
 SHARED_KINDS = frozenset({"flow", "rules", "pattern", "compensation", "engine", "webhook", "storage"})
-NO_PROMISE = "this server could not renew its right to decide about its cases; reading everything again"
+NO_PROMISE = "this server could not renew its right to decide about its cases; loading everything again"
 
 
 class AtomicChange:
@@ -51,7 +51,7 @@ class AtomicChange:
             # A read may have failed in the middle of a change.
             self._ledger.give_up(error.message)
         elif isinstance(error, Exception) and not isinstance(error, RequestError):
-            self._ledger.give_up(f"a fault of mendflow itself: {error!r}; reading everything again")
+            self._ledger.give_up(f"a fault of mendflow itself: {error!r}; loading everything again")
 
 
 class Ledger:
@@ -288,7 +288,7 @@ class Ledger:
             except Exception as error:  # every waiter must get the exception, whatever it is
                 log.exception("changes could not be written to the store")
                 self._break(
-                    f"changes could not be written to the store: {error}; reading everything again", waiters, error
+                    f"changes could not be written to the store: {error}; loading everything again", waiters, error
                 )
                 return
             finally:

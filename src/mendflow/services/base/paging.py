@@ -20,12 +20,12 @@ from mendflow.core.query.vocabulary import SearchName, Vocabulary, value_of
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 EXAMINED_MAX: Final = 100_000
-"""Documents that one answer looks at."""
+"""How many documents one answer evaluates."""
 PAGE: Final = 1_000
 COUNTED_NAMES_MAX: Final = 10_000
 
 ReadDocument = Callable[[StoredDocument], bytes]
-"""A document's body as people see it now: of what lives here, memory is ahead of the store."""
+"""The current body of a document: for what lives here, memory is ahead of the store."""
 
 _decode_data = msgspec.json.Decoder(dict[str, Value]).decode
 

@@ -21,7 +21,7 @@ from mendflow.services.cases.flows import Flows, demand_no_message
 from mendflow.services.cases.live_case import CaseDocument, LiveCase, name_of
 
 NOT_CALLED = "callFailed"
-"""The fault of a call that no case came of."""
+"""The fault of a call that started no case."""
 
 CALLER_WENT_ON = "the case that called it went on without it"
 

@@ -35,7 +35,7 @@ from mendflow.services.base.events import EventStream
 from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases import unstarted as unbegun
+from mendflow.services.cases import unstarted
 from mendflow.services.cases.facts import CaseEnded, ItemFinished, OrderExecutor, UndoLibrary
 from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.live_case import (
@@ -57,10 +57,11 @@ log = logging.getLogger("mendflow.cases")
 
 SNAPSHOT_EVERY_EVENTS = 2_000
 SNAPSHOT_EVERY_WORK = 300_000
-"""Work on XML, as the engine's meter counts it: what took longer than a moment is not done again."""
+"""Work on XML, as the engine's meter counts it: after more than this a snapshot is written, so that it is not
+repeated."""
 
 BREATH_EVERY_WORK = 200_000
-"""How much of it is done again before somebody else has a turn."""
+"""How much of it is replayed before other tasks get a turn."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -110,7 +111,7 @@ class FlowManager:
             try:
                 case = _decode_document(document.body)
             except msgspec.MsgspecError:
-                log.exception("the document of case %s cannot be read; it is left alone", document.id)
+                log.exception("the document of case %s cannot be read, so the case does not continue", document.id)
                 continue
             if case.live or case.posted:
                 self._ledger.known(CASE_KIND, document.id, document.version)
@@ -136,7 +137,7 @@ class FlowManager:
         except StoreUnavailable:
             raise
         except Exception as error:  # whatever is wrong with one case, the others must go on
-            log.exception("case %s cannot be read", document.id)
+            log.exception("case %s cannot be read and has failed; run it again", document.id)
             message = f"what the store holds of this case cannot be read ({error!r:.300}); run it again"
             self._give_up(document, message)
             return None
@@ -179,7 +180,7 @@ class FlowManager:
         return live
 
     async def _has_settled(self, root: CaseId) -> bool:
-        return await unbegun.settle(self._store, self._clock, self._homes.server, root)
+        return await unstarted.settle(self._store, self._clock, self._homes.server, root)
 
     async def _catch_up(self, live: LiveCase) -> bool:
         """Apply the journal entries that memory does not have yet; true if another server has taken the case
@@ -390,8 +391,8 @@ class FlowManager:
                 orders += evolve(live.case, event)
                 live.work += live.case.meter.work
             except Exception as error:  # a case that cannot continue must not affect the others
-                log.exception("case %s cannot continue", live.id)
-                self._give_up(live.document, f"a fault of mendflow itself: {error!r:.300}; run the case again")
+                log.exception("case %s has failed by an internal error; run it again", live.id)
+                self._give_up(live.document, f"internal error of mendflow: {error!r:.300}; run the case again")
                 return []
         return orders
 

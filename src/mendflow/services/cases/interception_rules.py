@@ -40,7 +40,7 @@ from mendflow.stores.contract import Store
 
 OUTGOING: Final = frozenset({SubmitJob, OfferTask, StartCalledCase, StageFiles})
 PARALLEL_MAX: Final = 1_000
-"""How many items beside one that timed out are asked about."""
+"""How many items in parallel to one that timed out are asked about."""
 
 Send = Callable[[LiveCase, Any, bool], Awaitable[None]]
 Go = Callable[[], Awaitable[None]]

@@ -118,7 +118,7 @@ class OrderDispatcher:
             CallPartner: self._call_partner,
             RunStyleSheet: self._transform,
             SendReply: self._send_reply,
-            RunPrimitive: self._mend,
+            RunPrimitive: self._run_primitive,
             ContinueLater: self._begin_case,
             ItemSkipped: self._item_skipped,
             ItemFailed: self._item_failed_early,
@@ -146,9 +146,9 @@ class OrderDispatcher:
             for order in orders:
                 await handlers[type(order)](live, order, again)
         if live.document.decision and any(type(order) in WAITS for order in orders):
-            mending = self._hub.provider(RecoveryHooks)
-            if mending is not None:
-                self._background.start(mending.exlet_is_waiting(live))
+            recovery = self._hub.provider(RecoveryHooks)
+            if recovery is not None:
+                self._background.start(recovery.exlet_is_waiting(live))
 
     async def job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """A job has ended as far as the flow is concerned."""
@@ -169,9 +169,9 @@ class OrderDispatcher:
         await self._manager.finish(case, serial, outcome)
 
     def _tell_of_another_try(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        mending = self._hub.provider(RecoveryHooks)
-        if mending is not None and mending.tried_again(case, serial):
-            mending.job_over(case, serial, outcome.ok)
+        recovery = self._hub.provider(RecoveryHooks)
+        if recovery is not None and recovery.tried_again(case, serial):
+            recovery.job_over(case, serial, outcome.ok)
 
     async def finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """A user task, a staging or a called case is over."""
@@ -269,10 +269,10 @@ class OrderDispatcher:
         if not self._interception_rules.beginning(live, order, go):
             self._background.start(go())
 
-    async def _mend(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
-        mending = self._hub.provider(RecoveryHooks)
-        assert mending is not None, "only exlets have primitives, and only the exception service starts exlets"
-        self._background.start(mending.do(live, order, again))
+    async def _run_primitive(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
+        recovery = self._hub.provider(RecoveryHooks)
+        assert recovery is not None, "only exlets have primitives, and only the exception service starts exlets"
+        self._background.start(recovery.do(live, order, again))
 
     async def _resume_case(self, case: CaseId, serial: int) -> None:
         try:
@@ -343,9 +343,9 @@ class OrderDispatcher:
 
     async def _item_failed_early(self, live: LiveCase, order: ItemFailed, again: bool) -> None:
         self._note_item(live, order, "failed", fault=order.fault)
-        mending = self._hub.provider(RecoveryHooks) if order.early else None
-        if mending is not None:
-            self._background.start(mending.item_failed_early(live, order))
+        recovery = self._hub.provider(RecoveryHooks) if order.early else None
+        if recovery is not None:
+            self._background.start(recovery.item_failed_early(live, order))
 
     def _note_item(
         self,
@@ -401,9 +401,9 @@ class OrderDispatcher:
             if document.parent is not None and document.parent_serial:  # else nobody there waits for it
                 self._background.start(self.finished(document.parent, document.parent_serial, outcome_of(document)))
             self._interception_rules.forget(live)
-            mending = self._hub.provider(RecoveryHooks)
-            if mending is not None:
-                self._background.start(mending.case_over(live))
+            recovery = self._hub.provider(RecoveryHooks)
+            if recovery is not None:
+                self._background.start(recovery.case_over(live))
         self._manager.close(live)
 
     def _apply_end_amendments(self, live: LiveCase) -> None:

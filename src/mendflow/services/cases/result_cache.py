@@ -10,7 +10,7 @@ import msgspec
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, sources_of
 from mendflow.core.model.values import FileRef
-from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.services.base.contracts import Clock, FileStore, NewJob
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
@@ -82,10 +82,10 @@ class ResultCache:
             return None
         outcome = msgspec.structs.replace(earlier.outcome, cached_from=earlier.outcome.cached_from or earlier.id)
         now = self._clock.now()
-        job = life.create(new.id, new.case, new.spec, now=now)
+        job = job_lifecycle.create(new.id, new.case, new.spec, now=now)
         why = f"cached: job {earlier.id} has the same command, inputs and settings"
-        for event in life.take_over(job, outcome, why=why, now=now):
-            life.evolve(job, event)
+        for event in job_lifecycle.take_over(job, outcome, why=why, now=now):
+            job_lifecycle.evolve(job, event)
         self._ledger.touch("job", new.id, job, last=True)
         live.move(int(new.id.rpartition("/")[2]), name_of(item), "job", "cached")
         self._events.tell(now, "item", live.id, ItemId(item), state="cached", message=job.cache_reason)

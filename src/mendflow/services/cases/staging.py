@@ -83,7 +83,8 @@ class FileStaging:
 
 
 PERMANENT_ERRORS: Final = (InvalidRequest, Forbidden)
-"""What is no name, or may not be read here, will not be the next time either. What is not there yet may come."""
+"""Errors that a retry would not change: an invalid name, or a file that may not be read. A missing file may still
+come."""
 
 
 class _StagingFailed(Exception):

@@ -28,7 +28,7 @@ from mendflow.stores.contract import FieldCondition, Store
 
 STARTING: Final = "beginning"
 STARTING_MS: Final = 5_000
-"""So long is waited for another server that begins the same case."""
+"""How long to wait for another server that starts the same case."""
 _POLL_MS = 50
 _decode = msgspec.json.Decoder(CaseDocument).decode
 

@@ -25,7 +25,7 @@ from mendflow.stores.contract import Delete, Put, Store, StoredDocument, WriteDo
 log = logging.getLogger("mendflow.servers")
 
 KEPT_TERMS: Final = 60
-"""A dead server without homes is forgotten after so many times the time of take-over."""
+"""A dead server without homes is forgotten after this many take-over times."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ServerDocument).decode
@@ -161,7 +161,7 @@ class ServerMembership:
             )
 
     async def drop(self) -> None:
-        """Stop without a word, as if it were killed."""
+        """Stop without announcing it, as if the process were killed."""
         await cancel_tasks(*self._tasks)
         self._tasks = []
 
@@ -171,9 +171,9 @@ class ServerMembership:
             try:
                 await do()
             except StoreUnavailable as error:
-                log.warning("no beat: %s", error.message)
+                log.warning("the heartbeat of this server could not be written: %s; trying again", error.message)
             except Exception:  # the next heartbeat may succeed; without any the server loses its cases
-                log.exception("no beat")
+                log.exception("the heartbeat of this server could not be written; trying again")
 
     async def _register(self) -> None:
         """Begin a new incarnation. The one before is dead, or knows already that it was closed. Each incarnation gets a

@@ -17,7 +17,7 @@ from mendflow.services.cases.live_case import LiveCase
 
 INTERVAL_MS: Final = 3_000
 CASES_AT_ONCE_MAX: Final = 500
-"""So many cases are written each time; the others have their turn."""
+"""How many cases are written each time; the others have their turn later."""
 
 
 class ProgressWriter:

@@ -29,7 +29,7 @@ from mendflow.services.scheduling.cache_records import CacheRegistry
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 PATIENCE_MS_MIN, PATIENCE_MS_MAX = 250, 2_000
-"""How long another server may take over its part: a tenth of the lease, within these bounds."""
+"""How long another server may take to answer: a tenth of the lease, within these bounds."""
 
 SERVERS_EVERY_MS = 500
 _NOTHING = Measurements()

@@ -26,7 +26,7 @@ log = logging.getLogger("mendflow.servers")
 
 PARALLEL_MAX: Final = 8
 FULL_SCAN_TERMS: Final = 6
-"""All homes are looked at each so many times the time of take-over."""
+"""All homes are checked every this many take-over times."""
 
 TakeUp = Callable[[Sequence[CaseTree]], Awaitable[None]]
 _decode = msgspec.json.Decoder(HomeDocument).decode
@@ -69,7 +69,7 @@ class Takeover:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("could not check the cases of other servers: %s", error.message)
+                log.warning("could not check the cases of other servers: %s; trying again", error.message)
 
     async def look(self) -> None:
         """Take over what is left of servers that have ended."""
@@ -115,4 +115,4 @@ class Takeover:
         except Exception as error:  # whatever it is: what is ours on disk is in memory, or everything is loaded again
             if not isinstance(error, StoreUnavailable):
                 log.exception("the cases of %s could not be taken over; trying again", tree.root)
-            self._ledger.give_up(f"the cases of {tree.root} could not be taken up: {error}")
+            self._ledger.give_up(f"the cases of {tree.root} could not be taken over: {error}")

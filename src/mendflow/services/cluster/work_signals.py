@@ -16,7 +16,7 @@ from mendflow.services.scheduling.pilot_records import PilotRecord
 
 WORK_EVERY_MS = 100
 WORK_AFTER_MS = 10
-"""Own pilots have so long to take what comes."""
+"""How long this server's own pilots have to take new jobs before others are told."""
 
 
 class WorkSignal(NamedTuple):

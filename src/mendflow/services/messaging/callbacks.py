@@ -89,12 +89,12 @@ class Callbacks:
         self._by_job: dict[CaseId, list[CallbackDocument]] = {}
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Go on with the callbacks of these trees, before their cases are taken up."""
+        """Continue with the callbacks of these trees, before their cases are loaded."""
         async for callback in self._outbox.load(roots):
             self._by_job.setdefault(callback.job, []).append(callback)
 
     async def resume(self, roots: Collection[CaseId]) -> None:
-        """After the cases of these trees were taken up: tell the ends that nobody will tell of any more."""
+        """After the cases of these trees were loaded: send the callbacks of those that have ended meanwhile."""
         for job in [each for each in self._by_job if root_of(each) in roots]:
             document = await self._find(job)
             if document is None or not document.live:

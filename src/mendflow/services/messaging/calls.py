@@ -32,7 +32,7 @@ from mendflow.services.messaging.running_calls import CaseTasks
 log = logging.getLogger("mendflow.partners")
 
 IN_PROCESS: Final = "mendflow:"
-"""Addresses that begin so mean ports of this very server."""
+"""Addresses with this prefix are ports of this server."""
 UNREACHABLE: Final = "partnerUnreachable"
 REFUSED: Final = "partnerRefused"
 _UNAVAILABLE_STATUSES: Final = frozenset({502, 503, 504})
@@ -79,7 +79,11 @@ class PartnerCaller:
             outcome = Outcome(fault=failed.fault)
         except Exception:  # an error in one call must not affect the others; the traceback goes to the log
             log.exception("the call of %s by %s/%s failed", order.partner, live.id, order.serial)
-            fault = Fault(name=REFUSED, category=Category.REFUSED, message="the call broke here; the log tells why")
+            fault = Fault(
+                name=REFUSED,
+                category=Category.REFUSED,
+                message="internal error of mendflow during the call; the log has the traceback",
+            )
             outcome = Outcome(fault=fault)
         self._counts.add(_outcome_word(outcome))
         await self._finished(live.id, order.serial, _with_partner(outcome, order))

@@ -46,16 +46,16 @@ from mendflow.stores.contract import Store
 __all__ = ["MessageReply", "MessageRouter", "PostReceipt", "endpoint_of"]
 
 ENDPOINT: Final = "endpoint"
-"""Why a tree stays here while no case of it is live: messages come for it."""
+"""The reason that keeps a tree here while none of its cases is live: messages come for it."""
 
 TERMINATED: Final = "processTerminated"
 MISSING: Final = "missingReply"
 REFUSED: Final = "messageRefused"
 WAITING_MAX: Final = 10_000
-"""So many messages on one channel may wait for somebody to listen."""
+"""How many messages on one channel may wait for a listener."""
 
 WAITING_MS_MAX: Final = 86_400_000
-"""Where that many wait, those that have done so for longer than a day give way."""
+"""If that many wait, those that have waited for longer than a day are dropped."""
 
 
 class MessageRouter:

@@ -24,7 +24,7 @@ ENDPOINT_KIND: Final = "endpoint"
 
 REPLIES_KEPT_MS: Final = 3_600_000
 REPLIES_KEPT_MAX: Final = 10_000
-"""So long, and so many, messages are kept after their answers, for whoever asks again."""
+"""How long, and how many, messages are kept after their answers, for senders that ask again."""
 
 
 def endpoint_of(flow: str) -> CaseId:

@@ -44,7 +44,7 @@ from mendflow.stores.contract import Store
 log = logging.getLogger("mendflow.monitor")
 
 RAISED_MAX = 50
-"""Of one kind no more are raised at one look: the next look raises more, if they last."""
+"""How many alerts of one kind are raised at one look; the next look raises more, if they last."""
 
 LOST_PILOTS_MAX = 1_000
 _decode_job = msgspec.json.Decoder(Job).decode
@@ -131,9 +131,9 @@ class Monitor:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("the monitors could not run: %s", error.message)
+                log.warning("the monitor could not look for problems: %s; trying again", error.message)
             except Exception:  # a monitor that stops silently would be the worst failure: the next look may succeed
-                log.exception("the monitors could not run")
+                log.exception("the monitor could not look for problems; trying again")
 
     async def look(self) -> None:
         if not self._membership.may_promise():

@@ -9,7 +9,7 @@ from mendflow.services.base.events import SERIALS_PER_MS, EventStream
 from mendflow.services.cases.live_case import CaseDocument
 
 SLACK_MS = 2_000
-"""An item's times are those of whoever ran it, and may be a little behind the server's."""
+"""An item's times are by the clock of the pilot that ran it, and may be a little behind the server's."""
 _OVER = frozenset({"completed", "failed", "cancelled", "cached", "skipped"})
 
 

@@ -18,7 +18,7 @@ RUNTIME_KIND: Final = "runtime"
 SAMPLES_MAX: Final = 64
 SPREAD_FACTOR: Final = 4
 NAMES_MAX: Final = 10_000
-"""More names than these are not learned by one server: something makes them up."""
+"""One server learns no more names than this: if there are more, something generates them."""
 
 RuntimeKey = tuple[str, str]
 

@@ -44,7 +44,7 @@ __all__ = ["ManualRepairs", "RuleRequest"]
 TRIGGER_CHARS_MAX: Final = 200
 TRIGGER_DATA_BYTES_MAX: Final = 65_536
 NOTICES_CHECKED: Final = 200
-"""A notice that was posted before a crash is among these."""
+"""How many of the latest notices are searched for one that was posted before a crash."""
 
 
 class ManualRepairs(RuleEditor):

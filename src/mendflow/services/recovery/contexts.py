@@ -51,7 +51,7 @@ CONTEXT_BYTES_MAX: Final = 32 * 1024
 TEXT_CHARS_MAX: Final = 2_000
 LIST_LENGTH_MAX: Final = 200
 SOURCE_MS_MAX: Final = 2_000
-"""A source that takes longer is not waited for: somebody holds a failed job until the rules have been asked."""
+"""A source that takes longer is left out: a failed job is held until the rules have been asked."""
 
 _EMPTY_JOB: Final[dict[str, Value]] = {
     "id": "",
@@ -121,9 +121,9 @@ class CapacitySource(Protocol):
 
 
 AttemptLookup = Callable[[JobId], Awaitable[int]]
-"""How often the job of that id was tried."""
+"""How many attempts the job of that id had."""
 StartLookup = Callable[[ExceptionEvent, str], Awaitable[Instant]]
-"""When the item of an exception began, by its kind; 0 if nobody knows."""
+"""When the item of an exception began, by its kind; 0 if unknown."""
 
 
 class ContextBuilder:

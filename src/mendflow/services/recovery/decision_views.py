@@ -22,10 +22,10 @@ VALUES_MAX = 20
 CANDIDATES_MAX = 12
 VALUE_CHARS_MAX = 120
 EXACT = CODES | {"trigger", "file"}
-"""What names a cause, where a category or a stage holds for many."""
+"""Values that name a cause, whereas a category or a stage holds for many."""
 
 MOSTLY = 0.5
-"""A value is telling if at least this share of the samples has it."""
+"""A value is shown if at least this share of the samples has it."""
 
 
 class RuleVersionCache:

@@ -41,18 +41,19 @@ from mendflow.stores.contract import Store
 log = logging.getLogger("mendflow.exceptions")
 
 DEPTH_MAX: Final = 5
-"""Exlets are watched like any other case, so they may be mended too, and so may those that mend them: this deep."""
+"""Exlets are watched like any other case, so they may be mended too, and so may those that mend them: to this depth."""
 
 REPAIRS_MAX: Final = 100
-"""Rules may send an item round and round. After so many exlets for one item its rules start none; people still may."""
+"""Rules may repair an item again and again. After this many exlets for one item its rules start none; people still
+may."""
 
 CONSTRAINT_TYPES: Final = frozenset(
     {ExceptionType.CASE_PRE, ExceptionType.CASE_POST, ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST}
 )
-"""Of these types what was held goes on beside the exlet when that waits for something, unless it was suspended."""
+"""For these types what was held continues when the exlet waits for something, unless it was suspended."""
 
 SETTLING_RESULTS: Final = frozenset({RETRYING, "recovered", "restarted", "completed", "failed", "removed"})
-"""What a failure may have come to by what its exlet did; in any other case it is passed on."""
+"""Results of an exlet that settle a failure; after any other result it is passed on."""
 
 NOTHING_TO_MEND: Final = (
     "it failed before anything was ordered: there was nothing to mend, and the flow was told at once"
@@ -61,7 +62,7 @@ NOTHING_TO_MEND: Final = (
 REPORTED_MAX: Final = 50_000
 
 RETRY_IS_FUTILE = frozenset({Category.MEMORY, Category.TIME})
-"""Of these the same again, with no more of it, is of no use."""
+"""Categories where a retry without changes would fail in the same way."""
 
 
 class ExceptionService:
@@ -158,7 +159,7 @@ class ExceptionService:
         except StoreUnavailable:
             raise
         except Exception:  # an error in one report must not end the watch over everything else
-            log.exception("exception %s could not be decided", event.id)
+            log.exception("exception %s could not be decided; it continues without a repair", event.id)
             return False
         if said is None:
             return False
@@ -200,8 +201,8 @@ class ExceptionService:
         except StoreUnavailable:
             raise
         except Exception as error:  # what cannot be decided continues as if there were no rules
-            log.exception("exception %s could not be decided", event.id)
-            message = f"a fault of mendflow itself: nothing could be decided about {event.id}: {error!r:.300}"
+            log.exception("exception %s could not be decided; it continues without a repair", event.id)
+            message = f"internal error of mendflow: nothing could be decided about {event.id}: {error!r:.300}"
             self._notices.post(message, case=event.case, item=event.item)
             return None
 

@@ -28,7 +28,7 @@ from mendflow.stores.contract import Store
 
 STARTS_MAX: Final = 3
 STARTS_WINDOW_MS: Final = 1_000
-"""So many exlets a rule starts for one item within so long; the next one begins when that is over."""
+"""How many exlets a rule may start for one item within this time; the next one starts when that is over."""
 
 _Rule = tuple[ItemId, str, str, str, int]
 """A rule and the item that it is about: the set, the type, the tree and the number."""

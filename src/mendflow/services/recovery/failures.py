@@ -21,7 +21,7 @@ from mendflow.stores.contract import Store
 ID_CHARS = 8
 NAMES_MAX = 20
 BREATH_EVERY = 2_000
-"""So many decisions are read before others have their turn."""
+"""How many decisions are read before other tasks get a turn."""
 
 
 class _Fault(msgspec.Struct):
@@ -66,7 +66,7 @@ class DecisionSummary(msgspec.Struct):
 
 RETRIES = "retried"
 THE_QUEUE = "the queue"
-"""What no rule took up, and whoever executes jobs tried again by itself."""
+"""Failures that no rule took up, and that the meta-scheduler retried by itself."""
 
 _decode = msgspec.json.Decoder(DecisionSummary).decode
 

@@ -33,10 +33,10 @@ from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 CHECK_MS: Final = 5_000
 NO_FLOW: Final = ""
 ALIKE_JOBS_MAX: Final = 100
-"""Of jobs that wait and need the same, so many are looked at each time."""
+"""Of waiting jobs with the same needs, how many are checked each time."""
 
 ABLE_CHECK_EVERY: Final = 6
-"""What a pilot could take waits for its turn, and is looked at once in so many times."""
+"""Jobs that a pilot could take wait for their turn, and are checked only once in this many times."""
 
 
 class ExceptionMonitor:

@@ -51,7 +51,7 @@ RESULTS: Final = {
     Primitive.FAIL: "failed",
     Primitive.UNWIND: "unwound",
 }
-"""What a decision has come to when its exlet has done this."""
+"""The result of a decision after its exlet has done this."""
 
 
 class UnwindHandler(Protocol):
@@ -83,7 +83,7 @@ class RepairTarget(msgspec.Struct, frozen=True, kw_only=True):
 ITEM_PRIMITIVES = frozenset(Primitive) - {Primitive.UNWIND, Primitive.NOTIFY}
 
 BEFORE_SUBMISSION = frozenset({ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST})
-"""At these points of an item its job is not out yet, or has ended well."""
+"""At these points the job of an item is not submitted yet, or has completed."""
 
 
 class Primitives:

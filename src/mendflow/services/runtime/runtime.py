@@ -357,7 +357,9 @@ class Runtime:
         try:
             await self.read_shared()
         except StoreUnavailable as error:
-            log.warning("changes of other servers could not be read: %s", error.message)
+            log.warning(
+                "changes of other servers could not be read: %s; trying again after the next change", error.message
+            )
 
     async def take_up(self, trees: Sequence[CaseTree]) -> None:
         """Load these trees of cases from the store, and continue them. Requests about them wait until all are

@@ -103,7 +103,7 @@ class Server:
         self.membership: OwnMembership = self._member(server) if server is not None else SingleServer()
         self._runtime: Runtime | None = None
         self._away = "the server is starting"
-        self._mending: asyncio.Task[None] | None = None
+        self._rebuilding: asyncio.Task[None] | None = None
 
     @property
     def runtime(self) -> Runtime:
@@ -162,7 +162,7 @@ class Server:
         self._runtime = runtime
 
     async def close(self) -> None:
-        await cancel_tasks(self._mending)
+        await cancel_tasks(self._rebuilding)
         if self._runtime is not None:
             await self._runtime.stop()
         await self.membership.close()
@@ -182,12 +182,12 @@ class Server:
         longer, are handled by whoever builds them."""
         if runtime is not self._runtime:
             return
-        log.error("store unreachable: %s", reason)
+        log.error("store unreachable: %s; all services are stopped until it answers again", reason)
         self._runtime, self._away = None, reason
         self.counts.store_lost(self.meter())
-        self._mending = asyncio.get_running_loop().create_task(self._mend(runtime))
+        self._rebuilding = asyncio.get_running_loop().create_task(self._rebuild(runtime))
 
-    async def _mend(self, old: Runtime) -> None:
+    async def _rebuild(self, old: Runtime) -> None:
         await old.stop()
         wait_ms = _FIRST_RETRY_MS
         while self._runtime is None:
@@ -208,7 +208,7 @@ class Server:
                 continue
             self._runtime = runtime
             self.counts.store_returned(self.meter())
-            log.warning("store reachable again: all cases were read again")
+            log.warning("store reachable again: all cases were loaded again")
 
     def health(self) -> Health:
         runtime = self._runtime

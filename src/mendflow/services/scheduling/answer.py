@@ -38,8 +38,8 @@ class AnswerBuilder:
         self.lost += answer.lost
         self.jobs += answer.jobs
         self.orders += answer.orders
-        strange = set(answer.unclaimed)
-        self.unclaimed = [ref for ref in self.unclaimed if ref in strange]
+        still_unclaimed = set(answer.unclaimed)
+        self.unclaimed = [ref for ref in self.unclaimed if ref in still_unclaimed]
         if answer.accepted or answer.refused:
             judged = {*answer.accepted, *answer.refused}
             self.foreign = [each for each in self.foreign if AttemptRef(each.job, each.fence) not in judged]

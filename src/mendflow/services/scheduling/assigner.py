@@ -3,7 +3,7 @@
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import Assignment, SyncRequest
-from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling import prefetch
 from mendflow.services.base.contracts import Clock
 from mendflow.services.scheduling.answer import AnswerBuilder
@@ -11,7 +11,7 @@ from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotReco
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 
 EXPECTED_MS = 1_000
-"""For so long a pilot that has spoken is expected to ask."""
+"""For how long a pilot that has reported is expected to ask for jobs."""
 
 
 class Assigner:
@@ -42,7 +42,7 @@ class Assigner:
             self._meta.wake_idle_pilots()
         for place, id in enumerate(taken):
             job = self._meta.jobs[id]
-            events = life.grant(
+            events = job_lifecycle.grant(
                 job,
                 pilot.id,
                 now=now,

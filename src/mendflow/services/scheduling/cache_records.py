@@ -16,10 +16,10 @@ from mendflow.services.scheduling.neighbours import NeighbourRegistry
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 PASSED_FILES_MAX = 4_096
-"""Of so many files of a pilot another server is told, when it has to be told everything."""
+"""How many files of a pilot's cache another server is told of, when it has to be told everything."""
 
 HOLDERS_OF_MAX = 256
-"""Of so many files of the jobs in one answer is told who has them."""
+"""For how many files of the jobs in one answer the pilot is told who has them."""
 
 
 class CacheRegistry:

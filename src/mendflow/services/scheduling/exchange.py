@@ -28,7 +28,7 @@ from mendflow.core.model.sync import (
     sync_flaw,
 )
 from mendflow.core.model.values import check_value
-from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling.leases import ExpiredLease
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import JOB_KIND
@@ -46,10 +46,10 @@ from mendflow.stores.contract import Store
 _EXPIRY_CHECK_MS = 200
 DAMAGED_MAX = 8
 DAMAGED_REMEMBERED_MAX = 10_000
-"""Damaged replicas: told of for one job, and told of already."""
+"""Damaged replicas: how many are reported for one job, and how many are remembered as reported."""
 
 UNCLAIMED_MS = 250
-"""After so long a pilot is answered whose attempts, or reports, somebody else would have to answer for and does not."""
+"""A pilot is answered after this time if other servers do not answer for its attempts or reports."""
 
 IDLE_ASK_MS = 1_000
 """A pilot that was answered without a job asks again within this time."""
@@ -227,7 +227,7 @@ class Exchange:
         if job is None:
             return await self._was_accepted(pilot, report)
         now, policy, outcome = self._clock.now(), self._meta.policy, _clean(report.outcome)
-        verdict = life.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
+        verdict = job_lifecycle.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
         if not verdict.accepted:
             self._meta.counts.reports_refused += 1
             self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
@@ -250,17 +250,19 @@ class Exchange:
         while len(self._damaged) > DAMAGED_REMEMBERED_MAX:
             del self._damaged[next(iter(self._damaged))]
 
-    async def _end_attempt(self, job: Job, events: Sequence[life.JobEvent], outcome: Outcome | None = None) -> None:
+    async def _end_attempt(
+        self, job: Job, events: Sequence[job_lifecycle.JobEvent], outcome: Outcome | None = None
+    ) -> None:
         """The attempt ends with these events; unless it would be retried, and the job is mended instead."""
         self._meta.detach(job)
-        failed = life.pending_retry(events)
+        failed = job_lifecycle.pending_retry(events)
         judge = self._hub.provider(FailedAttempts) if failed is not None else None
         if failed is not None and judge is not None:
             outcome = outcome or Outcome(fault=failed.fault)
             fence, taken = job.fence, await self._ask_recovery(judge, job, outcome)
             if job.state is not JobState.RUNNING or job.fence != fence:
                 return  # it was cancelled meanwhile
-            events = [life.give_up(failed, outcome)] if taken else events
+            events = [job_lifecycle.give_up(failed, outcome)] if taken else events
         self._meta.apply(job, events)
         await self._requeue_or_finish(job)
 
@@ -287,7 +289,9 @@ class Exchange:
         if found is None:
             return False
         now, policy = self._clock.now(), self._meta.policy
-        verdict = life.report(_decode(found.body), pilot.id, report.fence, report.outcome, now=now, policy=policy)
+        verdict = job_lifecycle.report(
+            _decode(found.body), pilot.id, report.fence, report.outcome, now=now, policy=policy
+        )
         return None if verdict.events else verdict.accepted
 
     # What the pilot holds
@@ -340,13 +344,13 @@ class Exchange:
         job, begun = self._meta.jobs[id], pilot.held[id].begun
         now = self._clock.now()
         if begun and leaves is not None:
-            events = life.cut_short(job, leaves, now=now, policy=self._meta.policy)
-            if (lost := life.pending_retry(events)) is not None and lost.fault is not None:
+            events = job_lifecycle.cut_short(job, leaves, now=now, policy=self._meta.policy)
+            if (lost := job_lifecycle.pending_retry(events)) is not None and lost.fault is not None:
                 self._notices.post(f"job {id}: {lost.fault.message}", case=job.case, item=job.spec.item)
         elif begun:
-            events = life.lose(job, now=now, policy=self._meta.policy, why="the job was lost in a restart")
+            events = job_lifecycle.lose(job, now=now, policy=self._meta.policy, why="the job was lost in a restart")
         else:
-            events = life.release(job, job.fence, now=now)
+            events = job_lifecycle.release(job, job.fence, now=now)
         await self._end_attempt(job, events)
 
     async def _pilot_leaves(self, pilot: PilotRecord, why: str) -> None:
@@ -390,7 +394,7 @@ class Exchange:
         why = "it was silent for a whole lease"
         if job.requeued is None:
             self._notices.post(f"job {job.id}: {why} on pilot {attempt.pilot}", case=job.case, item=job.spec.item)
-        await self._end_attempt(job, life.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why))
+        await self._end_attempt(job, job_lifecycle.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why))
 
 
 def _clean(outcome: Outcome) -> Outcome:

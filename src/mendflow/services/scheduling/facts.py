@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.sync import SyncRequest
-from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 
@@ -19,7 +19,7 @@ class AttemptEnding(NamedTuple):
     """Published before an event of a job is applied to it."""
 
     job: Job
-    event: life.JobEvent
+    event: job_lifecycle.JobEvent
 
 
 class FailedAttempts(Protocol):

@@ -13,10 +13,10 @@ from mendflow.core.model.ids import PilotId
 from mendflow.core.model.sync import servers_mark
 
 HOST_NEIGHBOURS_MAX, SITE_NEIGHBOURS_MAX = 64, 32
-"""How many neighbours a pilot is told of; each pilot of a large site of others."""
+"""How many neighbours a pilot is told of; at a large site each pilot is told of different ones."""
 
 HOLDERS_MAX, EXAMINED_MAX = 4, 32
-"""How many it is told of that have one file; so many holders are looked at for them."""
+"""How many pilots with a given file it is told of, and how many holders are considered for that."""
 
 
 class SharingGroup:

@@ -16,7 +16,7 @@ from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling.offer import Offer
 
 NO_TOKEN = "local"
-"""Whoever speaks to a server that has no tokens."""
+"""The owner of all pilots of a server without tokens."""
 
 NO_CAPACITY = Capacity(slots=0, cpus=0.0, memory_bytes=0, disk_bytes=0)
 

@@ -16,7 +16,7 @@ from mendflow.core.model.jobs import Job, JobSpec, JobState, Measurements, Outco
 from mendflow.core.model.sync import AttemptControl, AttemptOrder
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import PilotView
-from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.core.scheduling.explain_data import because, files_of
 from mendflow.core.scheduling.jobs import RetryPolicy
@@ -105,7 +105,7 @@ class PilotScheduler:
         now = self._clock.now()
         self.counts.submitted += len(jobs)
         for new in jobs:
-            job = life.create(new.id, new.case, new.spec, now=now, not_before=new.not_before)
+            job = job_lifecycle.create(new.id, new.case, new.spec, now=now, not_before=new.not_before)
             job.cache_reason = new.note
             self.jobs[job.id] = job
             self.enqueue(job)
@@ -149,13 +149,13 @@ class PilotScheduler:
         self._background.start(_notify(callback, id, outcome))
 
     async def suspend(self, id: JobId) -> None:
-        if (job := self.jobs.get(id)) is not None and self.apply(job, life.suspend(job)):
+        if (job := self.jobs.get(id)) is not None and self.apply(job, job_lifecycle.suspend(job)):
             self.queue.remove(id)
             self._control(job, AttemptControl.SUSPEND)
             self.changed(job)
 
     async def resume(self, id: JobId) -> None:
-        if (job := self.jobs.get(id)) is not None and self.apply(job, life.resume(job)):
+        if (job := self.jobs.get(id)) is not None and self.apply(job, job_lifecycle.resume(job)):
             if job.state is JobState.AVAILABLE:
                 self.enqueue(job)
             self._control(job, AttemptControl.RESUME)
@@ -170,13 +170,15 @@ class PilotScheduler:
         self._control(job, AttemptControl.CANCEL)
         self.queue.remove(id)
         self.detach(job)
-        self.apply(job, life.cancel(job, now=self._clock.now(), reason=reason))
+        self.apply(job, job_lifecycle.cancel(job, now=self._clock.now(), reason=reason))
         self.close(job)
 
     def release(self, id: JobId, *, by: str, reason: str) -> Job | None:
         """Take the job's attempt from its pilot, which is told to stop it. None if no pilot has the job."""
         job = self.jobs.get(id)
-        if job is None or not self.apply(job, life.release_attempt(job, by=by, reason=reason, now=self._clock.now())):
+        if job is None or not self.apply(
+            job, job_lifecycle.release_attempt(job, by=by, reason=reason, now=self._clock.now())
+        ):
             return None
         self._control(job, AttemptControl.CANCEL)
         self.released[id] = self._clock.now()
@@ -213,12 +215,12 @@ class PilotScheduler:
 
     # What the exchange and the views use
 
-    def apply(self, job: Job, events: Iterable[life.JobEvent]) -> bool:
+    def apply(self, job: Job, events: Iterable[job_lifecycle.JobEvent]) -> bool:
         """Apply the events; whether there were any."""
         happened = False
         for event in events:
             self.hub.publish(AttemptEnding(job, event))
-            life.evolve(job, event)
+            job_lifecycle.evolve(job, event)
             self.counts.job_changed(job, event)
             happened = True
         return happened
@@ -244,7 +246,9 @@ class PilotScheduler:
         elif not job.suspended:
             spec = job.spec
             files = files_of(spec) if spec.inputs else ()
-            self.queue.add(job.id, life.effective_needs(job), spec.priority, job.created_at, job.available_at, files)
+            self.queue.add(
+                job.id, job_lifecycle.effective_needs(job), spec.priority, job.created_at, job.available_at, files
+            )
             self.wake_idle_pilots()
 
     def because(self, job: Job) -> str:

@@ -15,7 +15,6 @@ import msgspec
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId
-from mendflow.services.api.archive.abroad import RemoteTrees
 from mendflow.services.api.archive.kinds import NAMED_KINDS, SHARED_DOMAIN_KINDS, TREE_KINDS, files_in
 from mendflow.services.api.archive.records import (
     PIECE_BYTES,
@@ -28,6 +27,7 @@ from mendflow.services.api.archive.records import (
     PieceRecord,
     TreeRecord,
 )
+from mendflow.services.api.archive.remote_trees import RemoteTrees
 from mendflow.services.base.cluster import CASE_KIND, Peers, ServerDocument, root_of
 from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
@@ -35,7 +35,7 @@ from mendflow.services.cases.live_case import CaseDocument, LiveCase, journal_of
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
 from mendflow.stores.contract import Store
 
-HOUSE_NAME: Final = "*"
+DEFAULT_RULES_NAME: Final = "*"
 ENTRIES: Final = 500
 ENTRIES_BYTES: Final = 1 << 20
 
@@ -89,10 +89,10 @@ class Exporter:
         """The bytes of the file. Errors are raised before the first byte, where possible."""
         around = self._context
         with tempfile.TemporaryDirectory(prefix="mendflow-archive-") as folder:
-            abroad = RemoteTrees(around, around.peers, around.clock, Path(folder))
+            remote_trees = RemoteTrees(around, around.peers, around.clock, Path(folder))
             if not self._tree_only:
-                await abroad.gather(self._roots, leave_out=self._leave_out)
-            async for record in self._records(abroad):
+                await remote_trees.gather(self._roots, leave_out=self._leave_out)
+            async for record in self._records(remote_trees):
                 if pack := self._packer.pack(record):
                     yield pack
             yield self._packer.end()
@@ -101,14 +101,14 @@ class Exporter:
         now = self._context.clock.now()
         return HeadRecord(made_at=now, made_by=self._by, files=self._files, left_out=left_out or msgspec.UNSET)
 
-    async def _records(self, abroad: RemoteTrees) -> AsyncIterator[AnyRecord]:
-        yield self._make_head(abroad.left_out)
+    async def _records(self, remote_trees: RemoteTrees) -> AsyncIterator[AnyRecord]:
+        yield self._make_head(remote_trees.left_out)
         if not self._tree_only:
             async for kept in self._shared():
                 yield kept
         for root in self._roots:
-            if root not in abroad.left_out:
-                async for record in self._records_of_tree(root, abroad):
+            if root not in remote_trees.left_out:
+                async for record in self._records_of_tree(root, remote_trees):
                     yield record
         if self._files:
             for sha256 in list(self._seen_files):
@@ -133,7 +133,7 @@ class Exporter:
 
     async def _names(self) -> set[str]:
         """The names of the flows of all cases of the trees, and of the default rules, which apply to every case."""
-        names = {HOUSE_NAME}
+        names = {DEFAULT_RULES_NAME}
         for root in self._roots:
             async for found in self._context.store.scan(CASE_KIND, root):
                 if root_of(found.id) == root:
@@ -147,13 +147,13 @@ class Exporter:
 
     # A tree of cases
 
-    async def _records_of_tree(self, root: CaseId, abroad: RemoteTrees) -> AsyncIterator[AnyRecord]:
+    async def _records_of_tree(self, root: CaseId, remote_trees: RemoteTrees) -> AsyncIterator[AnyRecord]:
         """The records of a tree, from this server or from the one that it lives on by now."""
-        if self._tree_only or not await abroad.asked(root):
+        if self._tree_only or not await remote_trees.asked(root):
             async for record in self._tree(root):
                 yield record
             return
-        async for record in abroad.records(root):
+        async for record in remote_trees.records(root):
             self._note_files(record)
             yield record
 

@@ -16,7 +16,7 @@ from mendflow.core.model.errors import Conflict
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.views import ImportReport
-from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.services.api.archive.checking import Inventory, TreeContents
 from mendflow.services.api.archive.kinds import IMPORTED_KIND, NAMED_KINDS, name_of_version, renamed
 from mendflow.services.api.archive.records import (
@@ -35,7 +35,7 @@ from mendflow.services.messaging.message_store import ENDPOINT_KIND
 from mendflow.stores.contract import Append, Put, Store, Write, WriteConflict
 
 BATCH: Final = 200
-LOST: Final = life.RetryPolicy(losses_max=2**31, loss_wait_ms=0)
+LOST: Final = job_lifecycle.RetryPolicy(losses_max=2**31, loss_wait_ms=0)
 LOSS_REASON: Final = "it ran when the archive was made that this case was restored from"
 
 _encode = msgspec.json.Encoder().encode
@@ -294,11 +294,11 @@ class _TreeWriter:
         job = _decode_job(body)
         if job.finished:
             return body
-        for event in life.lose(job, now=self._now, policy=LOST, why=LOSS_REASON):
-            life.evolve(job, event)
+        for event in job_lifecycle.lose(job, now=self._now, policy=LOST, why=LOSS_REASON):
+            job_lifecycle.evolve(job, event)
         if not self._resume:
-            for event in life.suspend(job):
-                life.evolve(job, event)
+            for event in job_lifecycle.suspend(job):
+                job_lifecycle.evolve(job, event)
         return _encode(job)
 
     async def _suspended_case(self, body: bytes) -> bytes:

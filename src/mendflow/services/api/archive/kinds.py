@@ -37,20 +37,20 @@ TREE_KINDS: Final = (
     CALLBACK_KIND,
     CASE_KIND,
 )
-"""Named after a case of the tree. Cases come last: when one is there, all that it needs is. Where messages come for a
-flow, the tree is named after that, and no case has its name."""
+"""Documents that are named after a case of the tree. Cases come last: when one is there, all that it needs is. The tree
+of a flow's messages is named after the flow, and no case has its name."""
 
 FLOW_VERSION_KIND: Final = "flow-version"
 NAMED_KINDS: Final = {FLOW_KIND: FLOW_VERSION_KIND, RULES_KIND: VERSION_KIND}
-"""What cases refer to by name, and the kind that has all its versions: `NAME@1`, `NAME/00000001`."""
+"""Documents that cases refer to by name, and the kind that has all their versions: `NAME@1`, `NAME/00000001`."""
 
 SHARED_DOMAIN_KINDS: Final = (PATTERN_KIND, COMPENSATION_KIND, STORAGE_KIND, PLACE_KIND, FILE_KIND)
-"""Only in an archive of everything."""
+"""Included only in an archive of everything."""
 
 SHARED_KINDS: Final = (*NAMED_KINDS, *NAMED_KINDS.values(), *SHARED_DOMAIN_KINDS)
 
 IMPORTED_KIND: Final = "imported"
-"""A document for each tree that came out of an archive: which archive, and whether all of it is here."""
+"""A document for each imported tree: from which archive, and whether all of it is here."""
 
 ROOT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,199}")
 ID: Final = re.compile(r"[^\x00-\x1f\x7f]{1,2000}")

@@ -33,7 +33,7 @@ from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import RETRIES
 
 FLOWS_MAX: Final = 50
-"""So many flows have a number of their own, those with the most live cases; the others have one together."""
+"""How many flows have a number of their own, those with the most live cases; the others share one."""
 
 
 class StatsCollector:

@@ -51,7 +51,7 @@ NAMES_MAX: Final = 10_000
 LEFT_OVER_MAX: Final = 16
 NO_CONTENT: Final = "a file has a SHA-256, in small hexadecimal digits, and a size"
 NOT_PUBLISHED: Final = "notPublished"
-"""The fault of a job that did its work, and whose file could not get its name."""
+"""The fault of a job that completed, but whose file could not get its name."""
 
 
 class NewFiles(Protocol):

@@ -20,7 +20,7 @@ LAST_CODE_POINT: Final = "\U0010ffff"
 
 _decode = msgspec.json.Decoder(LogicalFile).decode
 Change = Callable[[LogicalFile | None], LogicalFile | None]
-"""What becomes of a document; None is none. It may be asked several times, and raises what is wrong."""
+"""The new document; None deletes it. It may be called several times, and raises what is wrong."""
 
 
 class LogicalFileStore:

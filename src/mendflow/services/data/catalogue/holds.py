@@ -27,7 +27,7 @@ from mendflow.stores.contract import Store, StoredDocument
 PLACE_KIND: Final = "place"
 PLACES_COMPLETE_KIND: Final = "places"
 ALL: Final = "all"
-"""The document that says that every file has its places: those of files that are older than places were added."""
+"""The document that says that all files have place documents, also those that are older than these."""
 
 BATCH: Final = 200
 

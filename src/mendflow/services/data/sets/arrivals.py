@@ -19,7 +19,7 @@ from mendflow.services.base.notices import Notices
 from mendflow.services.data.sets.store import DataSetStore
 
 OVERLAP_MS: Final = 600_000
-"""So far behind what it has seen does a look at the catalogue begin: clocks of servers differ, and searches lag."""
+"""How far back a search of the catalogue begins: clocks of servers differ, and the index lags."""
 
 SWEEP_MS: Final = 60_000
 CHUNK: Final = 1000

@@ -43,9 +43,9 @@ log = logging.getLogger("mendflow.data-sets")
 
 LOOK_MS: Final = 1_000
 LIST_MS: Final = 5_000
-"""So often is looked for sets that others made, for cases that ended elsewhere, and into the catalogue."""
+"""How often to look for sets that others made, for cases that ended elsewhere, and into the catalogue."""
 GRACE_MS: Final = 5_000
-"""So long is a batch left to whoever made it."""
+"""How long a batch is left to the server that made it."""
 STARTS_AT_ONCE: Final = 16
 CHUNK: Final = 500
 RETRY_MS: Final = 15_000
@@ -129,9 +129,9 @@ class DataSetController:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("data sets could not be processed: %s", error.message)
-            except Exception:  # what is wrong with one look must not stop all that follow
-                log.exception("data sets could not be processed")
+                log.warning("data sets could not be processed: %s; trying again", error.message)
+            except Exception:  # an error in one look must not stop those that follow
+                log.exception("data sets could not be processed; trying again")
             await self._pause()
 
     async def _pause(self) -> None:
@@ -160,7 +160,7 @@ class DataSetController:
                 self._wanted |= wanted
                 raise
             except Exception:  # an error in one set must not stop the others
-                log.exception("data set %s could not be processed", name)
+                log.exception("data set %s could not be processed; trying again", name)
 
     def _is_due(self, name: str) -> bool:
         """Whether a batch is due because time has passed."""

@@ -70,9 +70,9 @@ class DataSets:
         await self._flows.look_again(rule.flow)
         known, given = self._flows.newest(rule.flow).flow.inputs, requested_inputs(rule)
         where = f"gathering {rule.name} of data set {data_set}"
-        if strange := sorted(given.keys() - known.keys()):
+        if unknown := sorted(given.keys() - known.keys()):
             there = ", ".join(known) or "none"
-            raise InvalidRequest(f"{where}: flow {rule.flow} has no input {strange[0]!r}; it has {there}; see `inputs`")
+            raise InvalidRequest(f"{where}: flow {rule.flow} has no input {unknown[0]!r}; it has {there}; see `inputs`")
         if missing := [name for name, each in known.items() if each.required and name not in given]:
             raise InvalidRequest(f"{where}: flow {rule.flow} wants the input {missing[0]!r}; give it in `inputs`")
 

@@ -21,7 +21,7 @@ from mendflow.services.data.sets.service import DataSets
 from mendflow.services.data.watches.storage import ListedFile, StorageReader, StorageUnavailable
 
 SENTENCES_MAX: Final = 3
-"""Of so many files at once it is told what is wrong with them; the others are counted."""
+"""For how many files problems are reported one by one; the others are counted."""
 
 
 class FileAdder(Protocol):

@@ -38,7 +38,7 @@ _decode_report = msgspec.json.Decoder(WatchView).decode
 
 
 Find = Callable[[str], Awaitable[StorageElement]]
-"""The element by a name. Raises NotFound."""
+"""The element with a name. Raises NotFound."""
 
 
 class _WatchState:
@@ -128,9 +128,9 @@ class WatchService:
             try:
                 await self._start_scans()
             except StoreUnavailable as error:
-                log.warning("watches could not be read: %s", error.message)
+                log.warning("watches could not be loaded: %s; trying again", error.message)
             except Exception:  # whatever the error, the next round may succeed
-                log.exception("watches could not be read")
+                log.exception("watches could not be loaded; trying again")
             shortest = min((watch.every_ms for watch in self._known.values()), default=LOOK_MS)
             await self._clock.sleep(min(shortest, LOOK_MS))
 
@@ -153,7 +153,7 @@ class WatchService:
         except StoreUnavailable as error:
             log.warning("watch %s: %s", watch.name, error.message)
         except Exception:  # the next scan may succeed
-            log.exception("watch %s could not report the files that it found", watch.name)
+            log.exception("watch %s could not add the files that it found; trying again", watch.name)
 
     async def _scan(self, watch: FolderWatch, looking: _WatchState) -> WatchView:
         """The result of a scan, or the problem that prevented it."""
@@ -167,7 +167,7 @@ class WatchService:
         except Exception as error:  # whatever the error, people who wait for files have to see it
             problem = f"the look broke off: {error!r:.300}"
             if problem != looking.broken:
-                log.exception("watch %s could not list its folder", watch.name)
+                log.exception("watch %s could not list its folder; trying again", watch.name)
             looking.broken = problem
             return WatchView(watch=watch, problem=problem)
         looking.broken = ""

@@ -24,7 +24,7 @@ from mendflow.services.cases.starting import CaseStarter
 from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
 
 LOOK_EVERY_MS: Final = 1_000
-"""How often is looked for the end of a case that lives on another server."""
+"""How often to look for the end of a case that lives on another server."""
 
 
 class Requester(NamedTuple):

@@ -27,8 +27,8 @@ JSDL: Final = "http://schemas.ggf.org/jsdl/2005/11/jsdl"
 KEY_CHARS_MAX: Final = 200
 FORGET: Final = "submitAndForget"
 SUBMISSIONS: Final = {"run": Submission.WAIT, "submit": Submission.NOTIFY, FORGET: Submission.NOTIFY}
-"""The operations that take a job, and how each hands it to the meta-scheduler. It is the asker who forgets one: its
-case knows how it ends."""
+"""The operations that submit a job, and how each hands it to the meta-scheduler. With `forget` only the requester
+forgets it: its case records how it ends."""
 OPERATIONS: Final = (*SUBMISSIONS, "status", "subscribe", "cancel")
 FAILED: Final = "jobFailed"
 UNKNOWN: Final = "unknownJob"

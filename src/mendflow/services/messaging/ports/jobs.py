@@ -16,13 +16,13 @@ from mendflow.core.xml.tree import Element
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.messaging.callbacks import ADMINISTRATOR, Callbacks, CallbackTarget
 from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
-from mendflow.services.messaging.ports import job_messages as words
+from mendflow.services.messaging.ports import job_messages
 from mendflow.services.messaging.ports.cases import PortCases, Requester
 from mendflow.services.messaging.ports.job_messages import JOBS, OPERATIONS, SUBMISSIONS, JobRequest
 from mendflow.services.messaging.ports.messages import raising_port_faults, request
 
 JobReader = Callable[[str, Path | None], Flow]
-"""Makes a flow of one job from a job description in JSDL, which stands in this folder or in none. Raises BadFlow."""
+"""Makes a flow of one job from a job description in JSDL, with its folder if it has one. Raises BadFlow."""
 
 
 class JobsPort:
@@ -45,12 +45,12 @@ class JobsPort:
         asked = request(JOBS, text, OPERATIONS)
         with raising_port_faults(JOBS):
             if asked.local in SUBMISSIONS:
-                return await self._submit(words.job_request_in(asked), by)
+                return await self._submit(job_messages.job_request_in(asked), by)
             return await self._answer_query(asked, by)
 
     async def _submit(self, wanted: JobRequest, by: Requester) -> str | None:
         target = self._target(wanted.callback, wanted.soap_headers, by) if wanted.callback is not None else None
-        if wanted.operation == words.FORGET:
+        if wanted.operation == job_messages.FORGET:
             target = ADMINISTRATOR
         document = await self._cases.begin(self._flow(wanted, by.folder), {}, by.with_key(JOBS, wanted.key))
         if target is not None:
@@ -63,41 +63,41 @@ class JobsPort:
         return replace(flow, body=replace(flow.body, submission=SUBMISSIONS[wanted.operation]))
 
     async def _submit_response(self, wanted: JobRequest, document: CaseDocument) -> str | None:
-        if wanted.operation == words.FORGET:
+        if wanted.operation == job_messages.FORGET:
             return None
         if wanted.operation == "submit":
-            return words.job_element("submitResponse", document.id)
+            return job_messages.job_element("submitResponse", document.id)
         document = await self._cases.wait_for_end(document)
         if document.status != "completed":
-            raise words.job_failed(document)
-        return words.outcome_element("runResponse", document)
+            raise job_messages.job_failed(document)
+        return job_messages.outcome_element("runResponse", document)
 
     async def _answer_query(self, asked: Element, by: Requester) -> str:
         """Answer a query about an existing job."""
         allowed = by.reach.can_end if asked.local == "cancel" else by.reach.can_view
-        document = await self._find_job(words.job_in(asked), by, allowed=allowed)
+        document = await self._find_job(job_messages.job_in(asked), by, allowed=allowed)
         own = by.owns(document, JOBS)
         match asked.local:
             case "subscribe":
-                target = self._target(words.callback_in(asked), words.headers_in(asked), by)
+                target = self._target(job_messages.callback_in(asked), job_messages.headers_in(asked), by)
                 await self._callbacks.add(document, replace(target, own=own))
-                return words.job_element("subscribeResponse", document.id)
+                return job_messages.job_element("subscribeResponse", document.id)
             case "cancel":
                 if document.live:
                     await self._cases.cancel(document.id, "cancelled over the port of jobs")
                     document = await self._find_job(document.id, by, allowed=allowed)
-                return words.outcome_element("cancelResponse", document, own=own)
-        return words.outcome_element("statusResponse", document, own=own)
+                return job_messages.outcome_element("cancelResponse", document, own=own)
+        return job_messages.outcome_element("statusResponse", document, own=own)
 
     async def _find_job(self, job: str, by: Requester, *, allowed: bool) -> CaseDocument:
         """A job that the requester may ask about: its own, or any case if it is `allowed` to."""
         document = await self._cases.find(job)
         if document is None or document.void or not (allowed or by.owns(document, JOBS)):
-            raise words.unknown_job(job)
+            raise job_messages.unknown_job(job)
         return document
 
     def _target(self, address: str, soap_headers: tuple[str, ...], by: Requester) -> CallbackTarget:
         """The target of a callback. A case that calls in process need not name it."""
         if not address and by.live is not None:
-            return CallbackTarget(flow=by.live.flow.name, channel=f"{by.link}.{words.NOTIFY}")
+            return CallbackTarget(flow=by.live.flow.name, channel=f"{by.link}.{job_messages.NOTIFY}")
         return self._callbacks.check(address, soap_headers)

@@ -7,7 +7,7 @@ from mendflow.core.engine.messages import CallPartner
 from mendflow.core.model.faults import Category, Fault
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
-from mendflow.services.messaging.ports import proxy_messages as words
+from mendflow.services.messaging.ports import proxy_messages
 from mendflow.services.messaging.ports.cases import PortCases, Requester
 from mendflow.services.messaging.ports.messages import raising_port_faults, request
 from mendflow.services.messaging.ports.proxy_messages import OPERATIONS, PROXY, PartnerCall
@@ -31,18 +31,18 @@ class ProxyPort:
     async def _handle(self, text: str, by: Requester) -> str | None:
         asked = request(PROXY, text, OPERATIONS)
         with raising_port_faults(PROXY):
-            call = words.call_in(asked)
+            call = proxy_messages.call_in(asked)
             inputs = {"message": call.message}
-            document = await self._cases.begin(words.flow_of(call), inputs, by.with_key(PROXY, call.key))
+            document = await self._cases.begin(proxy_messages.flow_of(call), inputs, by.with_key(PROXY, call.key))
             if asked.local == "post":
                 return None
             return self._response(call, await self._cases.wait_for_end(document))
 
     def _response(self, call: PartnerCall, document: CaseDocument) -> str:
         if document.status == "completed":
-            return words.answer_element(document.id, call.answer, document.outputs.get("answer"))
+            return proxy_messages.answer_element(document.id, call.answer, document.outputs.get("answer"))
         fault = document.fault
         if fault is None:
             message = f"the call {document.id} was {document.status}"
             fault = Fault(name="partnerUnreachable", category=Category.CANCELLED, message=message)
-        raise words.failure(call, fault)
+        raise proxy_messages.failure(call, fault)

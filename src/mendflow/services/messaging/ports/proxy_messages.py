@@ -44,7 +44,7 @@ from mendflow.services.messaging.ports.messages import (
 PROXY: Final = "urn:mendflow:proxy:1"
 OPERATIONS: Final = ("call", "post")
 CALL_FLOW: Final = "partner-call"
-"""The name of all flows that are calls: rules know them by it."""
+"""The name of all flows that are calls: rule sets use it."""
 LINK: Final = "partner"
 FAILED: Final = "failed"
 NAME_CHARS_MAX: Final = 80

@@ -90,7 +90,8 @@ class Notifier:
         self._task: asyncio.Task[None] | None = None
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Go on with the letters of these trees. Before their cases: one that is told to end again must be known."""
+        """Continue with the pending notifications of these trees. Before their cases: a case that ends again must find
+        its notification."""
         async for pending in self._outbox.load(roots):
             self._queue(pending)
 

@@ -35,7 +35,7 @@ from mendflow.services.recovery.proxy.watched_job import TrackedJob
 
 OUR_QUEUE: Final = "."
 LOST_ANSWER_STAGES: Final = frozenset({"submission", "polling", "notification"})
-"""Stages where an answer may be lost and the job not. Who asks again after another failure is told the same again."""
+"""Stages where an answer may be lost and the job not. Asking again after another failure would give the same answer."""
 
 _CONVERSATION_STAGES: Final[dict[str, str]] = {
     AttemptStage.STAGE_IN: "staging",

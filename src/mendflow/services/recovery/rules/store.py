@@ -52,16 +52,18 @@ class RuleTypesByFlow(dict[str, InterceptedTypes]):
     """The types that a flow has rules for: in its own set and in the default rules. A flow without rules of its own has
     the default rules."""
 
-    def __init__(self, house: frozenset[ExceptionType], flows: Iterable[tuple[str, frozenset[ExceptionType]]]) -> None:
-        super().__init__({flow: InterceptedTypes(types | house) for flow, types in flows})
-        self._house = InterceptedTypes(house)
+    def __init__(
+        self, default: frozenset[ExceptionType], flows: Iterable[tuple[str, frozenset[ExceptionType]]]
+    ) -> None:
+        super().__init__({flow: InterceptedTypes(types | default) for flow, types in flows})
+        self._default = InterceptedTypes(default)
 
     def __missing__(self, flow: str) -> InterceptedTypes:
-        return self._house
+        return self._default
 
 
 class RuleStore:
-    """`house` are the rules that ship with the product: version 0 of the default rules, until somebody changes them.
+    """`shipped` are the rules that ship with the product: version 0 of the default rules, until somebody changes them.
     `shared`: other servers may change rules as well."""
 
     def __init__(
@@ -70,7 +72,7 @@ class RuleStore:
         ledger: Ledger,
         clock: Clock,
         hub: Hub,
-        house: RuleSet | None = None,
+        shipped: RuleSet | None = None,
         *,
         shared: bool = False,
     ) -> None:
@@ -78,7 +80,7 @@ class RuleStore:
         self._ledger = ledger
         self._clock = clock
         self._shipped = (
-            replace(house, name=DEFAULT_RULES, version=0) if house is not None else RuleSet(name=DEFAULT_RULES)
+            replace(shipped, name=DEFAULT_RULES, version=0) if shipped is not None else RuleSet(name=DEFAULT_RULES)
         )
         self._sets: dict[str, CompiledRules] = {DEFAULT_RULES: compile_rules(self._shipped)}
         self._read: dict[str, int] = {}  # the versions of the documents that the sets were read from
@@ -123,8 +125,8 @@ class RuleStore:
 
     def _refresh_types(self) -> None:
         types = {name: types_of(each.rule_set) for name, each in self._sets.items()}
-        house = types.pop(DEFAULT_RULES)
-        self.types_by_flow = RuleTypesByFlow(house, types.items())
+        default = types.pop(DEFAULT_RULES)
+        self.types_by_flow = RuleTypesByFlow(default, types.items())
         self._hub.publish(RulesChanged(self.types_by_flow))
 
     # Conclusions

@@ -8,7 +8,7 @@ from mendflow.services.base.alerts import AlertFinding, AlertStore
 
 PAUSED, AWAY = "site-paused", "site-away"
 AWAY_MS = 600_000
-"""A batch system that does not answer for so long is worth an alert."""
+"""A batch system that does not answer for this long raises an alert."""
 
 
 class SiteAlerts:

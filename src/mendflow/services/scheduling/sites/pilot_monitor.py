@@ -47,10 +47,10 @@ log = logging.getLogger("mendflow.sites")
 LOOK_MS = 5_000
 TRIES_MAX = 10
 TIDY_MS = 60_000
-"""How often is tidied up after pilots, and how long one that has left may still take to end."""
+"""How often files of ended pilots are removed, and how long one that has left may still take to end."""
 
 GROUPS_MAX = 100
-"""Of so many kinds of waiting jobs a server tells the others."""
+"""How many kinds of waiting jobs a server tells the others of."""
 
 
 class _SitePlan(msgspec.Struct, frozen=True):
@@ -158,9 +158,9 @@ class PilotMonitor:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("sites could not be checked: %s", error.message)
+                log.warning("sites could not be checked: %s; trying again", error.message)
             except Exception:  # without this loop no site would ever get a pilot again: the next look may succeed
-                log.exception("sites could not be checked")
+                log.exception("sites could not be checked; trying again")
             await self._clock.sleep(self._look_ms)
 
     async def look(self) -> None:
@@ -196,9 +196,9 @@ class PilotMonitor:
         try:
             await self._reconcile(batch_systems, known, waiting)
         except StoreUnavailable as error:
-            log.warning("site %s could not be checked: %s", known.document.site.name, error.message)
+            log.warning("site %s could not be checked: %s; trying again", known.document.site.name, error.message)
         except Exception:  # whatever the error, the other sites and the next look continue
-            log.exception("site %s could not be checked", known.document.site.name)
+            log.exception("site %s could not be checked; trying again", known.document.site.name)
 
     async def _reconcile(self, batch_systems: SiteBatchSystems, known: KnownSite, waiting: list[JobGroup]) -> None:
         """The batch system may be slow. So the document is read again before anything is decided; if a pilot that

@@ -21,7 +21,7 @@ from mendflow.services.scheduling.sites.site_store import SiteStore
 from mendflow.stores.contract import Store
 
 FindElement = Callable[[str], Awaitable[StorageElement | None]]
-"""The storage element of a name, if there is one."""
+"""The storage element with a name, if there is one."""
 
 
 class SiteService:

@@ -17,7 +17,7 @@ SITES_MAX = 1_000
 TRIES_MAX = 50
 
 Change = Callable[[SiteDocument], SiteDocument | None]
-"""A document as it should be; None: there should be none."""
+"""The new document; None deletes it."""
 
 _decode = msgspec.json.Decoder(SiteDocument).decode
 
