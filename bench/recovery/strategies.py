@@ -41,7 +41,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
 
 NONE: Final = Strategy(name="none", rules="", losses_max=0)
 PLAIN: Final = Strategy(name="plain retry", rules=AGAIN)
-HOUSE: Final = Strategy(name="default rules", rules=(files("mendflow") / "house" / "rules.yaml").read_text())
+HOUSE: Final = Strategy(name="default rules", rules=(files("mendflow") / "defaults" / "rules.yaml").read_text())
 STRATEGIES: Final = (NONE, PLAIN, HOUSE)
 
 

@@ -14,7 +14,7 @@ from mendflow.core.recovery.classify import classify
 from mendflow.core.rules.evaluation import compile_rules, context_lookup
 from mendflow.formats.rules import load_rules, read_rules, write_rules
 
-FILE = Path(mendflow.__file__).parent / "house" / "rules.yaml"
+FILE = Path(mendflow.__file__).parent / "defaults" / "rules.yaml"
 RULES: RuleSet = load_rules(FILE)
 COMPILED = compile_rules(RULES)
 LARGEST = {"cpus": 8.0, "memory_bytes": 64_000, "disk_bytes": 1_000_000, "gpus": 0}
