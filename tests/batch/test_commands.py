@@ -124,7 +124,7 @@ async def test_what_was_taken_before_a_refusal_is_taken(tmp_path: Path) -> None:
     counter = tmp_path / "count"
     sbatch = f"echo x >> {counter}; [ $(wc -l < {counter}) -lt 2 ] && echo Submitted batch job 5 || exit 1"
     one, two, three = (await PsijBatchSystem().submit(site(tmp_path, sbatch=sbatch), launches(tmp_path))).values()
-    assert [type(each).__name__ for each in (one, two, three)] == ["Acknowledged", "Rejected", "Untried"]
+    assert [type(each).__name__ for each in (one, two, three)] == ["SubmitAccepted", "SubmitRejected", "SubmitSkipped"]
     assert counter.read_text().count("x") == 2
 
 

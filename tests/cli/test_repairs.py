@@ -253,7 +253,7 @@ def test_rules_for_a_flow_that_is_nowhere_say_so_and_their_name_is_checked(shell
         (["failures", "show", "abcdef"], 5, "mendflow failures"),
         (["mend", "last"], 2, "--exlet EXLET"),
         (["rules", "reject", "none", "--exlet", "x"], 5, "there is no decision"),
-        (["levels", "drain", "9"], 5, "there is no level"),
+        (["rules", "levels", "drain", "9"], 5, "there is no level"),
     ],
 )
 def test_each_mistake_says_what_to_do(night: Shell, words: list[str], code: int, said: str) -> None:
