@@ -174,6 +174,7 @@ async def test_heartbeats_carry_what_is_measured_so_far(server: Server, hire: Hi
         assert (await server.outcome(job)).measures.ran_ms > 500
 
 
+@pytest.mark.alone
 async def test_memory_that_grows_is_told_at_once(server: Server, hire: Hire, tmp_path: Path) -> None:  # EX-1
     server.ledger.lease_ms = 60_000
     hire()
