@@ -174,7 +174,7 @@ def shown(outer: int, wanted: bytes) -> bytes:
 
 def test_in_a_terminal_it_is_redrawn_until_somebody_presses_q(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
-    with terminal(shell, "top", "--interval", "0.2") as (process, outer):
+    with terminal(shell, "admin", "top", "--interval", "0.2") as (process, outer):
         shown(outer, b"open alerts")
         shown(outer, b"open alerts")
         os.write(outer, b"q")

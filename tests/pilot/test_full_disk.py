@@ -108,7 +108,7 @@ async def test_a_pilot_comes_back_to_its_slots_on_a_full_disk_and_takes_no_new_j
     assert await asyncio.to_thread(pilot.end) == 0
     assert pilot.process.stderr is not None
     said = pilot.process.stderr.read().decode()
-    assert "no new job is taken" in said and "there is room again" in said
+    assert "no new job is taken" in said and "there is enough disk again" in said
 
 
 async def test_a_pilot_that_has_nothing_here_does_not_begin_on_a_full_disk(

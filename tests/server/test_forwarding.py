@@ -173,7 +173,7 @@ async def test_a_server_that_says_nothing_is_named_in_the_answer(
 ) -> None:
     await two[1].served.stop()
     assert await east.cases() == []
-    assert "no word from server west" in caplog.text
+    assert "server west did not answer" in caplog.text
 
 
 async def test_the_events_of_all_servers_come_as_one_stream(east: Client, west: Client) -> None:
