@@ -24,9 +24,9 @@ import sys
 import msgspec
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
-from mendflow.transfer.element import Element
+from mendflow.transfer.element import StorageClient
 act, storage, ref, url, path, turn = sys.argv[1:]
-element = Element(msgspec.json.decode(storage, type=StorageElement))
+element = StorageClient(msgspec.json.decode(storage, type=StorageElement))
 ref = msgspec.json.decode(ref, type=FileRef)
 print("ready", flush=True)
 if act == "fetch":

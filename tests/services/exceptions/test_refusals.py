@@ -68,7 +68,7 @@ async def test_what_is_raised_is_bounded(memory: World) -> None:
     for trigger, data, said in (
         ("x" * 201, None, "in a few words"),
         ("", None, "in a few words"),
-        ("flood", "x" * 70_000, "70002 bytes, of 65536 at most"),
+        ("flood", "x" * 70_000, "70002 bytes, and at most 65536"),
     ):
         with pytest.raises(InvalidRequest, match=said):
             await memory.domain.raise_trigger(case, trigger, who="ann", data=data)
