@@ -191,6 +191,7 @@ async def test_a_pilot_that_has_become_unfit_brings_home_what_it_began_and_takes
     begun = await server.shell(waiting_command(tmp_path))
     pilot = hire()
     await server.running(begun)
+    await server.until((tmp_path / "a").exists, "the job to have begun")  # the slot may not have it yet
     pilot.kill()
     more = await server.shell("true")
     pilot.command += ["--checks", written(tmp_path, PilotChecks(executables=("no-such-program",)))]
