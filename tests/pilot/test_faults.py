@@ -21,7 +21,7 @@ from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits, Resources
 from mendflow.core.model.values import Value
 from mendflow.pilot.files.staging_faults import StagingFailed
 from mendflow.pilot.files.work_folder import WorkFolder
-from mendflow.pilot.slot import memory, processes, shell
+from mendflow.pilot.slot import memory, processes, script_shells, shell
 from mendflow.pilot.slot.faults import StopReason, exit_fault, leftover_fault, start_fault, stop_fault
 from mendflow.pilot.slot.memory import OutOfMemoryKills, counters, near_bound
 from mendflow.pilot.slot.messages import NIL, SlotWork
@@ -227,10 +227,10 @@ def test_without_a_shell_the_place_is_at_fault(tmp_path: Path, monkeypatch: pyte
     work_folder = WorkFolder(tmp_path)
     work_folder.make()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(shell, "SHELL", "/no/such/shell")
+    monkeypatch.setattr(script_shells, "SHELL", "/no/such/shell")
     work = SlotWork(JobId("c/1"), 1, "c", "i", "true", NIL, "", "", {}, {}, False, 0, 0, Limits())
     with pytest.raises(OSError, match="such") as failure:
-        shell.ShellRun(work, work_folder, {}, KillOnParentDeath())
+        shell.ShellRun(work, work_folder, {}, KillOnParentDeath(), script_shells.ScriptShells({}))
     fault = start_fault(failure.value, str(tmp_path / "attempts" / "a"))
     assert (fault.category, fault.stage, fault.data) == (Category.RESOURCE, S, {"errno": "ENOENT"})
 

@@ -135,8 +135,10 @@ async def test_short_jobs_that_follow_each_other_find_nothing_of_the_one_before(
 async def test_limits_bound_open_files_and_the_size_of_files(server: Server, hire: Hire) -> None:
     hire()
     limits = Limits(open_files=64, file_bytes=1 << 20, processes=4000)
-    outcome = await server.outcome(await server.shell("ulimit -n; ulimit -f", limits=limits))
+    outcome = await server.outcome(await server.shell("ulimit -n; ulimit -f", limits=limits, shell="sh"))
     assert outcome.log_tail.split() == ["64", "2048"]
+    outcome = await server.outcome(await server.shell("ulimit -n; ulimit -f", limits=limits, shell="bash"))
+    assert outcome.log_tail.split() == ["64", "1024"], "bash counts in larger blocks"
     fault = (await server.outcome(await server.shell("head -c 2000000 /dev/zero > big", limits=limits))).fault
     assert fault is not None and fault.category is Category.JOB
 

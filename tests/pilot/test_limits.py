@@ -148,7 +148,7 @@ async def test_suspending_really_stops_the_whole_tree_and_resuming_lets_it_end(
     hire()
     job = await server.shell(
         f"echo $$ > {tmp_path}/a;"
-        f"setsid sh -c 'echo $$ > {tmp_path}/b; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done'",
+        f"setsid -w sh -c 'echo $$ > {tmp_path}/b; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done'",
         resources=Resources(wall_ms=10_000),
     )
     pids = await pids_in(server, tmp_path / "a", tmp_path / "b")

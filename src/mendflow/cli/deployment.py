@@ -4,10 +4,13 @@ its jobs name by a plain path.
 So pilots and servers on other machines have them, and a re-run sees when they have changed. A file that is not there is
 told before anything is given."""
 
+import os
+import re
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from mendflow.cli.traces import upload_generated
 from mendflow.client import Client
@@ -18,6 +21,9 @@ from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import FlowView
 from mendflow.formats.python.sources import code_files, with_code
 
+COMMAND_WORD: Final = re.compile(r"""[^\s'"`;|&<>()$={}]+""")
+UNSTAGED_MAX: Final = 10
+
 
 async def deploy(client: Client, flow: Flow) -> FlowView:
     """Store code and files on the server, then the flow that names them."""
@@ -25,7 +31,7 @@ async def deploy(client: Client, flow: Flow) -> FlowView:
     code = {path: await client.upload(path) for path in set(code_files(flow).values())}
     files = {path: await client.upload(path) for path in local_files(flow)}
     await upload_generated(client, flow)
-    return await client.deploy(replace_files(with_code(flow, code), files))
+    return await client.deploy(name_unstaged_files(replace_files(with_code(flow, code), files)))
 
 
 def check_files(flow: Flow) -> None:
@@ -66,18 +72,55 @@ def replace_files(flow: Flow, kept: dict[Path, FileRef]) -> Flow:
         if isinstance(value, Flow):
             folder = value.folder
         if isinstance(value, JobActivity):
-            return msgspec.structs.replace(value, inputs=taken(value.inputs, folder))
+            return replace(value, inputs=taken(value.inputs, folder))
         if isinstance(value, Stage):
-            return msgspec.structs.replace(value, files=taken(value.files, folder))
+            return replace(value, files=taken(value.files, folder))
         if isinstance(value, tuple):
             return tuple(changed(part, folder) for part in value)
         if isinstance(value, msgspec.Struct):
             fields = {name: changed(getattr(value, name), folder) for name in value.__struct_fields__}
-            return msgspec.structs.replace(value, **fields)
+            return replace(value, **fields)
         return value
 
     result: Flow = changed(flow, flow.folder) if kept else flow
     return result
+
+
+def name_unstaged_files(flow: Flow) -> Flow:
+    """The flow whose shell jobs know which files beside it their commands name without having them as inputs. A job
+    runs in a folder of its own: should it fail, its author is told which file was left behind."""
+
+    def changed(value: Any, beside: frozenset[str]) -> Any:
+        if isinstance(value, Flow):
+            beside = _names_in(value.folder)
+        if isinstance(value, JobActivity):
+            return replace(value, unstaged=found) if beside and (found := _unstaged(value, beside)) else value
+        if isinstance(value, tuple):
+            parts = tuple(changed(part, beside) for part in value)
+            return value if all(new is old for new, old in zip(parts, value, strict=True)) else parts
+        if isinstance(value, msgspec.Struct):
+            fields = {name: getattr(value, name) for name in value.__struct_fields__}
+            other = {name: new for name, old in fields.items() if (new := changed(old, beside)) is not old}
+            return replace(value, **other) if other else value
+        return value
+
+    result: Flow = changed(flow, frozenset())
+    return result
+
+
+def _names_in(folder: str) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(folder)) if folder else frozenset()
+    except OSError:
+        return frozenset()
+
+
+def _unstaged(job: JobActivity, beside: frozenset[str]) -> tuple[str, ...]:
+    """The words of the command that are names of files beside the flow, or begin with one, and no inputs."""
+    words = (word.removeprefix("./") for word in COMMAND_WORD.findall(job.command or ""))
+    named = dict.fromkeys(word for word in words if word.partition("/")[0] in beside)
+    brought = {path.partition("/")[0] for path in (*job.inputs, *job.replicas)}
+    return tuple(word for word in named if word.partition("/")[0] not in brought)[:UNSTAGED_MAX]
 
 
 def _is_plain(source: object, folder: str) -> bool:

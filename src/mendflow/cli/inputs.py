@@ -12,6 +12,7 @@ from mendflow.client import Client
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import Flow, Input
+from mendflow.core.model.text_data import data_or_text
 from mendflow.core.model.values import Value
 
 INPUTS_BYTES_MAX = 10_000_000
@@ -60,7 +61,7 @@ async def upload_inputs(client: Client, flow: Flow, values: dict[str, Value]) ->
 
 
 def json_or_text(text: str) -> Value:
-    """A value without a declared type: what JSON can read, else the text itself. `@FILE` is the file's content."""
+    """A value without a declared type: data if nothing of the text is lost by that. `@FILE` is the file's content."""
     return _value("value", text, Input())
 
 
@@ -80,12 +81,12 @@ def _value(name: str, text: str, input: Input) -> Value:
         return text
     if input.type == "boolean":
         return _boolean(name, text)
+    if not input.type:
+        return data_or_text(text)
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError:
-        if input.type:
-            raise InvalidRequest(f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not") from None
-        return text
+        raise InvalidRequest(f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not") from None
     kinds = {"number": int | float, "list": list, "map": dict}
     if input.type in kinds and (not isinstance(value, kinds[input.type]) or isinstance(value, bool)):
         raise InvalidRequest(f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not")

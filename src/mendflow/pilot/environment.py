@@ -14,7 +14,7 @@ from mendflow.core.model.sync import Capacity
 from mendflow.pilot.agent.devices import visible
 from mendflow.pilot.slot.faults import ROOM_BYTES
 from mendflow.pilot.slot.memory import machine_bytes
-from mendflow.pilot.slot.shell import SHELL
+from mendflow.pilot.slot.script_shells import SHELL
 
 DISK_BYTES_MIN = ROOM_BYTES
 

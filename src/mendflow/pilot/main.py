@@ -32,6 +32,7 @@ from mendflow.pilot.slot.lease import boot_ms
 from mendflow.pilot.slot.memory import machine_bytes
 from mendflow.pilot.slot.process_tags import find_slots
 from mendflow.pilot.slot.processes import become_reaper
+from mendflow.pilot.slot.script_shells import find_bash
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -170,6 +171,11 @@ class _PilotRun:
         self._look_at_disk(agent)
         await agent.start()
         slots = "1 slot" if has.slots == 1 else f"{has.slots} slots"
+        if not find_bash():
+            log.warning(
+                "there is no bash on this machine: scripts run under `sh -eu`, which does not see a failure inside a"
+                " pipe; install bash"
+            )
         log.info("%s works for %s with %s in %s", identity.pilot, options.server, slots, work_folder.folder)
         tending = asyncio.get_running_loop().create_task(maintain_cache(cache, agent))
         code = await self._work(agent, link)

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from lxml import etree
 from msgspec.structs import replace
 
-from mendflow.core.expressions import literal
+from mendflow.core.expressions import literal, plain_text
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.flow import Empty, Flow, JobActivity, PublicationTemplate, ResourceTemplates, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Limits, Submission
+from mendflow.core.model.shells import PLAIN_SHELL
 from mendflow.formats.jsdl import read_jsdl, write_jsdl
 from mendflow.formats.jsdl.program import Program, command_of, program_of
 from mendflow.formats.jsdl.ranges import Interval, Range, choose_amount, contains
@@ -60,6 +61,7 @@ def jobs(draw: st.DrawFn) -> JobActivity:
     return JobActivity(
         name=draw(NAMES),
         command=literal(draw(commands())),
+        shell=draw(st.sampled_from(["", "bash", "sh", PLAIN_SHELL])),
         env={name: literal(value) for name, value in draw(st.dictionaries(NAMES, TEXTS, max_size=3)).items()},
         inputs=draw(st.dictionaries(PATHS, URLS, max_size=3)),
         files=outputs,
@@ -95,7 +97,12 @@ def as_flow(job: JobActivity) -> Flow:
 def test_a_job_that_is_written_is_the_same_when_it_is_read(job: JobActivity) -> None:  # FM-2
     text = write_jsdl(as_flow(job))
     again = read_jsdl(text, "/nowhere/trip.jsdl")
-    assert again.body == job
+    assert isinstance(again.body, JobActivity)
+    assert replace(again.body, shell=job.shell) == job
+    command = plain_text(job.command)
+    assert isinstance(command, str)
+    is_program = command == ":" or program_of(command) is not None  # which every shell runs alike
+    assert is_program or again.body.shell == (job.shell or "bash")
     assert (again.name, again.description, again.folder) == ("trip", "there\nand back", "/nowhere")
     assert write_jsdl(again) == text
 
@@ -145,7 +152,7 @@ def test_lines_in_an_environment_run_wherever_such_a_document_is_understood() ->
 def test_a_flow_that_is_nothing_but_its_job_is_written() -> None:
     body = Sequence(name="all", body=(JobActivity(name="a", command="b", label="c"),))
     assert read_jsdl(write_jsdl(replace(as_flow(JobActivity(name="x", command="y")), body=body))).body == JobActivity(
-        name="a", command="b"
+        name="a", command="b", shell="bash"
     )
 
 
@@ -156,6 +163,7 @@ JOB = JobActivity(name="a", command="b")
     ("job", "told"),
     [
         (replace(JOB, command="echo ${{ inputs.x }}"), "the expression in"),
+        (replace(JOB, shell="Rscript {0}"), "the shell `Rscript"),
         (replace(JOB, priority=3), "a priority"),
         (replace(JOB, retries=3, owner="me"), "an owner"),
         (replace(JOB, submission=Submission.FORGET), "how it is submitted"),

@@ -35,6 +35,7 @@ from mendflow.core.model.flow import (
     UserTask,
     Wait,
 )
+from mendflow.core.model.shells import shell_flaw
 from mendflow.core.model.values import Value, check_value
 
 NAME: Final = re.compile(r"[\w. ~-]+")
@@ -77,6 +78,8 @@ def _job(job: JobActivity) -> Iterator[str]:
         yield "a job has a command or a function, and not both"
     if job.command is not None and "\0" in job.command:
         yield "the command holds a NUL character; take it out"
+    if flaw := shell_flaw(job.shell):
+        yield flaw
     if job.function is not None:
         for what, text in (("module", job.function.module), ("function", job.function.name)):
             if not REFERENCE.fullmatch(text):

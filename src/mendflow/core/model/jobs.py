@@ -79,10 +79,15 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     catalogue says. With `link_inputs` the job gets its inputs as links into the cache and promises only to read them;
     otherwise each is a copy of its own. `publish` says which of `files` go to a storage element instead of the server's
     keeping. `stage_in` says whether inputs are brought together or one after another. A job without a command only has
-    files brought and taken on: so copies between storage elements are made."""
+    files brought and taken on: so copies between storage elements are made.
+
+    `shell` says what runs the command, in the words of core/model/shells. `unstaged` are files beside the flow that the
+    command names and that are not among its inputs: a failure tells of them."""
 
     item: ItemId
     command: str | None = None
+    shell: str = ""
+    unstaged: tuple[str, ...] = ()
     function: FunctionRef | None = None
     args: list[Value] = []
     kwargs: dict[str, Value] = {}

@@ -10,9 +10,10 @@ import msgspec
 from mendflow.core.expressions import literal
 from mendflow.core.model.flow import DURATION_MS_MAX
 from mendflow.core.model.jobs import Limits
+from mendflow.core.model.shells import DEFAULT_SHELL, PLAIN_SHELL
 from mendflow.core.xml import ParsedElement
 from mendflow.formats.jsdl.file_systems import FileLocation, FileSystems
-from mendflow.formats.jsdl.program import EVALUATED, SCRIPT, SHELL, Program, command_of
+from mendflow.formats.jsdl.program import EVALUATED, SCRIPT, SHELL_WORDS, Program, command_of
 from mendflow.formats.jsdl.reader import JsdlReader, abbreviate, elements, local, namespace
 from mendflow.formats.jsdl.spmd import ProcessLayout, process_layout
 from mendflow.formats.jsdl.vocabulary import (
@@ -58,6 +59,7 @@ class ApplicationSpec(msgspec.Struct, kw_only=True):
     """What an application says of its job. `files` are its streams in the job's folder, `folder` is where it works."""
 
     command: str = ":"
+    shell: str = DEFAULT_SHELL
     env: dict[str, Any] = {}
     files: dict[str, str] = {}
     limits: Limits = Limits()
@@ -134,9 +136,10 @@ class Application:
         limits, wall_ms, memory_limit = self._limits(parts)
         if not parts.get("Executable") and (parts.keys() - {"WorkingDirectory"} or spread.launcher):
             reading.problem(form, f"<{local(form)}> names no <Executable>")
-        command, env = as_command(program, env)
+        command, shell, env = as_command(program, env)
         return ApplicationSpec(
             command=command,
+            shell=shell,
             env=env,
             files=files,
             limits=limits,
@@ -242,15 +245,18 @@ class Application:
         return Limits(**found), (wall or [0])[0], (memory or [0])[0]
 
 
-def as_command(program: Program, env: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """The command of a program, and its environment, each as a template that is nothing but text. A shell that is given
-    a text and nothing else is that text: every command is run by a shell."""
+def as_command(program: Program, env: dict[str, str]) -> tuple[str, str, dict[str, str]]:
+    """The command of a program, the shell that runs it, and its environment; command and environment as templates that
+    are nothing but text. A shell that is given a text and nothing else is that text; any other program is a line for a
+    plain shell."""
     texts = {literal(name): literal(value) for name, value in env.items()}
     alone = Program(executable=program.executable, arguments=program.arguments)
-    if program == alone and program.executable == SHELL and len(program.arguments) == 2:
-        first, text = (shlex.split(word)[0] for word in program.arguments)
-        if first == "-c" and text == EVALUATED and SCRIPT in env:
-            return literal(env[SCRIPT]), {name: value for name, value in texts.items() if name != SCRIPT}
-        if first == "-c" and text.strip():
-            return literal(text), texts
-    return literal(command_of(program)), texts
+    for shell, (executable, *before) in SHELL_WORDS.items():
+        if program != alone or program.executable != executable or program.arguments[:-1] != tuple(before):
+            continue
+        text = shlex.split(program.arguments[-1])[0]
+        if text == EVALUATED and SCRIPT in env:
+            return literal(env[SCRIPT]), shell, {name: value for name, value in texts.items() if name != SCRIPT}
+        if text.strip():
+            return literal(text), shell, texts
+    return literal(command_of(program)), PLAIN_SHELL, texts

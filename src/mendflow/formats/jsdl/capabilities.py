@@ -8,6 +8,7 @@ from msgspec.structs import asdict
 from mendflow.core.expressions import is_template, plain_text
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Activity, Flow, JobActivity, Parallel, Sequence
+from mendflow.formats.jsdl.program import SHELL_WORDS
 from mendflow.formats.jsdl.vocabulary import MACHINES, SYSTEMS
 
 NOT_EXPRESSIBLE: Final = {
@@ -58,6 +59,7 @@ def _not_expressible(flow: Flow, job: JobActivity) -> Iterator[str]:
     yield from _expressions(job)
     yield from _resources(job)
     yield from _times(job)
+    yield from _shell(job)
     for name in job.files:
         if name not in job.publish and name not in ("output", "error"):
             yield f"that {name} is kept by the server: publish it to a URL"
@@ -92,6 +94,11 @@ def _resources(job: JobActivity) -> Iterator[str]:
         yield f"the system {needs.system}"
     if needs.machine and needs.machine not in MACHINES:
         yield f"the machine {needs.machine}"
+
+
+def _shell(job: JobActivity) -> Iterator[str]:
+    if job.shell and job.shell not in SHELL_WORDS:
+        yield f"the shell `{job.shell}`"
 
 
 def _times(job: JobActivity) -> Iterator[str]:

@@ -122,6 +122,7 @@ def _job(name: str, applied: ApplicationSpec, staged: JsdlStaging, resources: Re
     return JobActivity(
         name=name,
         command=applied.command,
+        shell=applied.shell,
         env=applied.env,
         inputs={**staged.inputs},
         files=files,

@@ -8,10 +8,18 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.model.shells import OPTIONS, PLAIN_SHELL
+
 FOLDER: Final = "jsdl_folder"
 """The variable of the shell that keeps the job's own folder, for what is not in the working directory."""
 
-SHELL: Final = "/bin/sh"
+SHELL_WORDS: Final = {
+    PLAIN_SHELL: ("/bin/sh", "-c"),
+    "sh": ("/bin/sh", *OPTIONS["sh"], "-c"),
+    "bash": ("bash", *OPTIONS["bash"], "-c"),
+}
+"""The shells that JSDL can say: a program and the arguments before the text."""
+
 SCRIPT: Final = "MENDFLOW_SCRIPT"
 EVALUATED: Final = f'eval "${SCRIPT}"'
 """How a text of several lines is given to a shell, as no argument can hold the end of a line."""

@@ -15,10 +15,11 @@ from mendflow.core.expressions import plain_text
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Flow, JobActivity
+from mendflow.core.model.shells import DEFAULT_SHELL, PLAIN_SHELL
 from mendflow.core.xml import ParsedElement
 from mendflow.formats.jsdl.capabilities import only_job
 from mendflow.formats.jsdl.document import read_document
-from mendflow.formats.jsdl.program import EVALUATED, SCRIPT, SHELL, Program, program_of
+from mendflow.formats.jsdl.program import EVALUATED, SCRIPT, SHELL_WORDS, Program, program_of
 from mendflow.formats.jsdl.vocabulary import JSDL, LIMITS, POSIX, SYSTEMS
 
 NAMESPACES: Final = {None: JSDL, "jsdl-posix": POSIX}
@@ -38,10 +39,11 @@ LIMITS_ORDER: Final = (
 def write_jsdl(flow: Flow) -> str:
     """The description of a flow's only job. Raises BadFlow with all that JSDL cannot say."""
     job = only_job(flow)
-    for program, script in _program_forms(text_of(job.command or ":")):
+    for program, shell, script in _program_forms(text_of(job.command or ":"), job.shell or "bash"):
         try:
             text = _description(flow, job, program, script)
-            if read_document(text, Path(flow.folder, f"{flow.name}.jsdl")).body == replace(job, label=""):
+            body = read_document(text, Path(flow.folder, f"{flow.name}.jsdl")).body
+            if body == replace(job, label="", unstaged=(), shell=shell):
                 return text
         except (ValueError, BadFlow):
             continue  # a character that XML cannot hold, or a path that can be said only in another way
@@ -50,14 +52,17 @@ def write_jsdl(flow: Flow) -> str:
     )
 
 
-def _program_forms(command: str) -> Iterator[tuple[Program | None, str]]:
-    """Programs that are the command, the plainest first; and the text that one finds in its environment."""
+def _program_forms(command: str, shell: str) -> Iterator[tuple[Program | None, str, str]]:
+    """Programs that are the command, the plainest first; the shell that such a document is read with, and the text that
+    one finds in its environment. Every shell runs the line of a program alike."""
     if command == ":":
-        yield None, ""
+        yield None, DEFAULT_SHELL, ""
     if (program := program_of(command)) is not None:
-        yield program, ""
-    yield Program(executable=SHELL, arguments=("-c", shlex.quote(command))), ""
-    yield Program(executable=SHELL, arguments=("-c", shlex.quote(EVALUATED))), command
+        yield program, PLAIN_SHELL, ""
+    if shell in SHELL_WORDS:
+        executable, *before = SHELL_WORDS[shell]
+        yield Program(executable=executable, arguments=(*before, shlex.quote(command))), shell, ""
+        yield Program(executable=executable, arguments=(*before, shlex.quote(EVALUATED))), shell, command
 
 
 def text_of(template: Any) -> str:

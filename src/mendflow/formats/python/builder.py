@@ -23,11 +23,12 @@ current_builder: ContextVar["FlowBuilder | None"] = ContextVar("current_builder"
 
 
 class FlowBuilder:
-    def __init__(self, on_failure: Literal["finish", "stop"], env: Mapping[str, str]) -> None:
+    def __init__(self, on_failure: Literal["finish", "stop"], env: Mapping[str, str], shell: str = "") -> None:
         self.jobs: dict[str, JobNeeds] = {}
         self.calls: dict[str, Flow] = {}
         self.on_failure = on_failure
         self.env = dict(env)
+        self.shell = shell
         self._called: dict[str, int] = {}
 
     def job(self, called: str, options: JobOptions, work: dict[str, Any]) -> Handle:

@@ -13,6 +13,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, Union, Unpack, get
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Flow, Input
 from mendflow.core.model.ids import FlowName
+from mendflow.core.model.shells import shell_flaw
 from mendflow.formats.links import parallel_with_links
 from mendflow.formats.python.builder import FlowBuilder, current_builder
 from mendflow.formats.python.handles import Handle, template_of
@@ -101,13 +102,16 @@ def job(**options: Unpack[JobOptions]) -> Callable[[Callable[P, R]], JobFunction
 def job(function: Callable[..., Any] | None = None, /, **options: Unpack[JobOptions]) -> Any:
     """Make a function a job: `@job`, or `@job(cpus=2, memory="2 GB", retries=3)`."""
     known, problems = check_options(options)
+    if "shell" in options:
+        problems += bad_flow("the option `shell` is for shell(...); a function runs in Python").problems
     if function is not None:
         return JobFunction(function, known, problems)
     return lambda given: JobFunction(given, known, problems)
 
 
 def shell(command: str, **options: Unpack[JobOptions]) -> Any:
-    """A shell job. Lines `key=value` that it writes to $MENDFLOW_OUTPUT are its result, a dict."""
+    """A shell job. Lines `key=value` that it writes to $MENDFLOW_OUTPUT are its result, a dict. It runs under
+    `bash -euo pipefail` unless `shell=` says otherwise."""
     building = current_builder.get()
     if building is None:
         raise bad_flow("shell(...) is for the body of a flow; anywhere else use subprocess.run")
@@ -119,20 +123,35 @@ def shell(command: str, **options: Unpack[JobOptions]) -> Any:
 def _shell(building: FlowBuilder, command: str, options: JobOptions) -> Handle:
     if not isinstance(command, str) or not command.strip():
         raise bad_flow(f"a command is a text, not {command!r}")
-    return building.job("shell", options, {"command": command})
+    chosen = options.get("shell", building.shell)
+    check_shell(chosen)
+    return building.job("shell", options, {"command": command, "shell": chosen})
+
+
+def check_shell(shell: object) -> None:
+    if not isinstance(shell, str):
+        raise bad_flow(f"shell is a text such as 'bash' or 'Rscript {{0}}', not {shell!r}")
+    if flaw := shell_flaw(shell):
+        raise bad_flow(f"shell: {flaw}")
 
 
 class FlowFunction(Generic[P, R]):
     """A function whose calls of jobs make a flow. Its parameters are the flow's inputs."""
 
     def __init__(
-        self, function: Callable[P, R], name: str, on_failure: Literal["finish", "stop"], env: Mapping[str, str]
+        self,
+        function: Callable[P, R],
+        name: str,
+        on_failure: Literal["finish", "stop"],
+        env: Mapping[str, str],
+        shell: str = "",
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.name = name or function.__name__
         self._on_failure = on_failure
         self._env = env
+        self._shell = shell
         self._built: Flow | None = None
         self._is_building = False
 
@@ -163,8 +182,9 @@ class FlowFunction(Generic[P, R]):
         return self._built
 
     def _build(self) -> Flow:
-        building = FlowBuilder(self._on_failure, self._env)
+        building = FlowBuilder(self._on_failure, self._env, self._shell)
         try:
+            check_shell(self._shell)
             inputs = inputs_of(self.function)
         except BadFlow as error:
             raise bad_function(self.function, error) from None
@@ -214,7 +234,11 @@ class FlowFunction(Generic[P, R]):
 def flow(function: Callable[P, R], /) -> FlowFunction[P, R]: ...
 @overload
 def flow(
-    *, name: str = "", on_failure: Literal["finish", "stop"] = "finish", env: Mapping[str, str] | None = None
+    *,
+    name: str = "",
+    on_failure: Literal["finish", "stop"] = "finish",
+    env: Mapping[str, str] | None = None,
+    shell: str = "",
 ) -> Callable[[Callable[P, R]], FlowFunction[P, R]]: ...
 def flow(
     function: Callable[..., Any] | None = None,
@@ -223,11 +247,13 @@ def flow(
     name: str = "",
     on_failure: Literal["finish", "stop"] = "finish",
     env: Mapping[str, str] | None = None,
+    shell: str = "",
 ) -> Any:
-    """Make a function a flow: `@flow`, or `@flow(name="night", on_failure="stop")`."""
+    """Make a function a flow: `@flow`, or `@flow(name="night", on_failure="stop")`. `shell` is that of its shell
+    jobs."""
     if function is not None:
-        return FlowFunction(function, name, on_failure, env or {})
-    return lambda given: FlowFunction(given, name, on_failure, env or {})
+        return FlowFunction(function, name, on_failure, env or {}, shell)
+    return lambda given: FlowFunction(given, name, on_failure, env or {}, shell)
 
 
 def inputs_of(function: Callable[..., Any]) -> dict[str, Input]:

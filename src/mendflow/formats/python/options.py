@@ -29,6 +29,7 @@ class JobOptions(TypedDict, total=False):
     system: Any
     machine: Any
     env: Mapping[str, Any]
+    shell: str
     inputs: Mapping[str, Any]
     files: Mapping[str, str]
     publish: Mapping[str, Any]

@@ -59,6 +59,7 @@ class StepBuilder:
         self.callables = callables
         self.kinds = kinds
         self.env: dict[str, str] = {}
+        self.shell = ""
         self.defaults: dict[str, Any] = {}
         self.called: dict[str, Flow] = {}
         self.named: list[str] = []

@@ -185,6 +185,7 @@ EXLET: Final[Table] = {
     "name": Key(NameShape(), "The exlet's name, where it has a file of its own; the file's name unless given."),
     "description": Key(TextShape(template=False), "What it is good for."),
     "env": flow_keys.FLOW["env"],
+    "shell": flow_keys.FLOW["shell"],
     "defaults": flow_keys.FLOW["defaults"],
     "variables": Key(MapOf(DataShape(), flow_keys.VARIABLE), "Variables of the exlet and their first values."),
     "steps": Key(flow_keys.STEPS, "What it does, one after another.", required=True),

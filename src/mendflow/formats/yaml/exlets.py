@@ -98,6 +98,7 @@ def build_exlet(
         return None
     name = fields.get("name") or name
     build.env = fields.get("env", {})
+    build.shell = fields.get("shell") or ""
     build.defaults = flow_file.defaults_of(inner, fields.node_of("defaults"))
     variables = fields.get("variables", {})
     for variable in variables:

@@ -94,6 +94,7 @@ def build_flow(reading: YamlReader, root: YamlNode, callables: FlowFinder) -> Fl
     inputs = inputs_of(reading, fields.node_of("inputs"))
     reading.inputs = dict.fromkeys(inputs, "")
     build.env = fields.get("env", {})
+    build.shell = fields.get("shell") or ""
     build.defaults = defaults_of(reading, fields.node_of("defaults"))
     reading.on_failure = "stop" if fields.get("on-failure") == "stop" else "finish"
     variables = fields.get("variables", {})

@@ -19,6 +19,7 @@ from mendflow.formats.yaml.shapes import (
     NameShape,
     NumberShape,
     PresenceShape,
+    ShellShape,
     TextShape,
 )
 
@@ -119,6 +120,13 @@ PUBLISHING: Final[Table] = {
     "to": Key(TextShape("a URL"), "Take it to this URL instead, such as file:///data/run7.dat."),
     "overwrite": Key(FlagShape(), "Whether a file that lies at the URL may be replaced; true unless given."),
 }
+SHELL: Final[Table] = {
+    "shell": Key(
+        ShellShape(),
+        "What runs the command: `bash` (bash -euo pipefail, the usual one), `sh` (sh -eu), `python`, or a template "
+        "that is run as it is written, with {0} for the script's file.",
+    ),
+}
 JOB_FILES: Final[Table] = {
     "inputs": Key(
         Either(
@@ -190,7 +198,10 @@ FOR_EACH: Final[Table] = {
 DO: Final = Key(BODY, "What to do.")
 
 KINDS: Final[dict[str, tuple[Key, Table]]] = {
-    "run": (Key(TextShape("a shell command"), "A shell command."), {**JOB_FILES, **JOB}),
+    "run": (
+        Key(TextShape("a shell command"), "A shell command, or a script of several lines; it fails where it fails."),
+        {**SHELL, **JOB_FILES, **JOB},
+    ),
     "python": (
         Key(
             TextShape(
@@ -319,7 +330,7 @@ INPUT: Final[Table] = {
     "description": Key(TextShape(template=False), "What it is for."),
     "default": Key(DataShape(), "Its value unless one is given. Without a default the input is required."),
 }
-DEFAULTS: Final[Table] = JOB
+DEFAULTS: Final[Table] = {**SHELL, **JOB}
 FLOW: Final[Table] = {
     "name": Key(NameShape(), "The flow's name; the file's name unless given."),
     "description": Key(TextShape(template=False), "What the flow is for."),
@@ -328,6 +339,7 @@ FLOW: Final[Table] = {
         "What the flow is given: a map with `type` and `default` each, or just the default. `${{ inputs.NAME }}`.",
     ),
     "env": Key(ENVIRONMENT, "Environment variables of all jobs."),
+    "shell": Key(ShellShape(), "What runs the commands of all jobs; `bash` unless given. See the key of a job."),
     "defaults": Key(
         DeferredShape("a map of a job's keys", "defaults"), "What holds for every job that does not say otherwise."
     ),

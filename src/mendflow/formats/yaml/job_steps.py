@@ -25,7 +25,8 @@ def shell_job(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
     node = fields.node_of("run")
     if isinstance(node, ScalarNode) and isinstance(node.value, str) and not command.strip():
         build.reading.problem(node, "the command is empty")
-    return JobActivity(command=command, **seat.node(), **common_fields(build, fields))
+    shell = fields.get("shell") or build.defaults.get("shell") or build.shell
+    return JobActivity(command=command, shell=shell, **seat.node(), **common_fields(build, fields))
 
 
 def python_job(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:

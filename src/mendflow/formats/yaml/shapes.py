@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 from mendflow.core.expressions import RESERVED, ExpressionError, template_parts
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import DURATION_MS_MAX
+from mendflow.core.model.shells import NAMED, SCRIPT_FILE, shell_flaw
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.formats.names import NAME, NAME_CHARS_MAX, VARIABLE
 from mendflow.formats.spelling import nearest_word
@@ -69,6 +70,23 @@ class TextShape:
         if self.template:
             reading.template(node)
         return text
+
+
+class ShellShape:
+    """The name of a shell, or a template with the script's file in it."""
+
+    wants = f"{', '.join(NAMED)} or a template such as `Rscript {SCRIPT_FILE}`"
+
+    def schema(self) -> Schema:
+        return {"anyOf": [{"enum": list(NAMED)}, {"type": "string", "pattern": r"\S\s.*\{0\}"}]}
+
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        if not isinstance(node, ScalarNode) or not isinstance(node.value, str) or not node.value.strip():
+            return refuse(self, reading, node)
+        if flaw := shell_flaw(node.value):
+            reading.problem(node, flaw)
+            return None
+        return node.value
 
 
 class ChoiceShape:

@@ -18,7 +18,7 @@ from mendflow.core.model.data import StorageElement
 from mendflow.core.scheduling.amounts import size
 from mendflow.pilot.agent.http import ServerAway, ServerRefused
 from mendflow.pilot.files.catalogue import FileCatalogue
-from mendflow.pilot.slot.shell import SHELL
+from mendflow.pilot.slot.script_shells import SHELL
 from mendflow.transfer.element import StorageClient
 from mendflow.transfer.errors import BadFileUrl, TransferFailed
 

@@ -55,6 +55,8 @@ def build_work(
         publish=spec.publish,
         staging_measures=staging_measures,
         number=number,
+        shell=spec.shell,
+        unstaged=spec.unstaged,
     )
 
 

@@ -46,7 +46,7 @@ class SlotWork(msgspec.Struct, frozen=True, array_like=True):
     """One attempt, as a slot gets it; `number` says which try of the job it is. A shell command, or an encoded
     `FunctionCall` with what the slot must know of it: `module` and `code` tell whether a warm worker may serve it;
     `devices` are the GPUs that it was given. `publish` and what was measured while its files were `brought` only come
-    back when it is done."""
+    back when it is done. `shell` and `unstaged` are as in JobSpec."""
 
     job: JobId
     fence: int
@@ -66,6 +66,8 @@ class SlotWork(msgspec.Struct, frozen=True, array_like=True):
     publish: dict[str, Publication] = {}
     staging_measures: Measurements = Measurements()
     number: int = 0
+    shell: str = ""
+    unstaged: tuple[str, ...] = ()
 
     @property
     def key(self) -> AttemptKey:

@@ -1,6 +1,6 @@
 """What a shell job leaves in its output file: lines `key=value`, or several lines between `key<<END` and `END`.
 
-A value that reads as JSON is that JSON; anything else is a string. Values too large to travel are spilled to files.
+What is data and what is text is said in core/model/text_data. Values too large to travel are spilled to files.
 The job may have put anything in the file's place, so nothing but a plain file is read, and never more than a bound."""
 
 import errno
@@ -11,6 +11,7 @@ import stat
 
 import msgspec
 
+from mendflow.core.model.text_data import data_or_text
 from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value, check_value, spilled_value
 
 OUTPUT_BYTES_MAX = 64 << 20
@@ -65,15 +66,10 @@ def _key(text: str, line: int) -> str:
 
 def _value(text: str, line: int) -> Value:
     try:
-        value = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return text
+        value = data_or_text(text)
     except RecursionError:
         raise BadOutput(f"line {line}: the value is nested too deep") from None
-    why = check_value(value)
-    if why and isinstance(value, int):
-        return text  # nothing of a number too large to travel is lost as text
-    if why:
+    if why := check_value(value):
         raise BadOutput(f"line {line}: {why}")
     return value
 

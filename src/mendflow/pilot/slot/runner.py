@@ -21,6 +21,7 @@ from mendflow.pilot.slot.monitor import AttemptMonitor, now_ms
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import Reaper
 from mendflow.pilot.slot.reports import ReportReader
+from mendflow.pilot.slot.script_shells import ScriptShells, ShellNotFound
 from mendflow.pilot.slot.shell import ShellRun
 from mendflow.pilot.slot.worker_channel import WorkerChannel
 
@@ -63,6 +64,7 @@ class SlotRunner:
         self._worker = WorkerChannel(work_folder, number, self._environment, self.reaper)
         self._parent_death = KillOnParentDeath()
         self._shell: ShellRun | None = None
+        self._shells = ScriptShells(self._environment)
         self.queue: deque[SlotWork] = deque()
         self.monitor: AttemptMonitor | None = None
         self._spare = ""  # the folder of the attempt that has just ended, if another may begin at once
@@ -160,10 +162,13 @@ class SlotRunner:
     def _start_shell(self, work: SlotWork) -> None:
         self.reaper.forget()
         try:
-            self._shell = ShellRun(work, self._work_folder, self._environment, self._parent_death, spare=self._spare)
-        except (OSError, ValueError) as error:
+            self._shell = ShellRun(
+                work, self._work_folder, self._environment, self._parent_death, self._shells, spare=self._spare
+            )
+        except (OSError, ValueError, ShellNotFound) as error:
             folder = self._work_folder.attempt(work.job, work.fence)
-            self._ended(failed_attempt(work, start_fault(error, folder)))
+            fault = error.fault if isinstance(error, ShellNotFound) else start_fault(error, folder)
+            self._ended(failed_attempt(work, fault))
             if not work.own_folder and not self._keep:
                 remove_attempt(folder)
             return

@@ -16,8 +16,8 @@ from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.values import Value
 from mendflow.pilot.files.work_folder import FOLDER_MODE, WorkFolder, reuse_folder
 from mendflow.pilot.slot.declared_outputs import missing_files
+from mendflow.pilot.slot.exit_hints import exit_hint
 from mendflow.pilot.slot.faults import NO_ROOM, exit_fault, full_disk_fault, leftover_fault, stop_fault
-from mendflow.pilot.slot.limits import shell_limits
 from mendflow.pilot.slot.logs import SHIPPED_BYTES, LogFile, LogTail
 from mendflow.pilot.slot.memory import OutOfMemoryKills
 from mendflow.pilot.slot.messages import FinishedAttempt, SlotWork
@@ -25,10 +25,10 @@ from mendflow.pilot.slot.monitor import AttemptMonitor
 from mendflow.pilot.slot.outputs import BadOutput, read_outputs, within_bounds
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import Reaper
+from mendflow.pilot.slot.script_shells import ScriptShells
 
-SHELL = "/bin/sh"
-COMMAND_BYTES_MAX = 100_000
 PIPE_BYTES = 1 << 18
+SCRIPT_END = ".script"
 _DEFAULT_SIGNALS = [signal.SIGPIPE, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD]
 if hasattr(signal, "SIGXFSZ"):
     _DEFAULT_SIGNALS.append(signal.SIGXFSZ)
@@ -43,6 +43,7 @@ class ShellRun:
         work_folder: WorkFolder,
         environment: dict[str, str],
         parent_death: KillOnParentDeath,
+        shells: ScriptShells,
         *,
         spare: str = "",
     ) -> None:
@@ -53,23 +54,25 @@ class ShellRun:
         self._logs: dict[int, LogFile] = {}
         self._files = {name: LogFile(f"{self.folder}.{name}") for name in ("out", "err")}
         self.tail = LogTail(SHIPPED_BYTES)
-        self._script = False
+        self._script = ""
         self.took_over = bool(spare) and not work.own_folder and reuse_folder(spare, self.folder)
         if not work.own_folder and not self.took_over:
             os.makedirs(self.folder, FOLDER_MODE, exist_ok=True)
-        self.pid = self._spawn(environment, parent_death)
+        self.pid = self._spawn(environment | work.env | self._names(), parent_death, shells)
         parent_death.hold(self.pid)
 
-    def _spawn(self, environment: dict[str, str], parent_death: KillOnParentDeath) -> int:
+    def _spawn(self, environment: dict[str, str], parent_death: KillOnParentDeath, shells: ScriptShells) -> int:
+        program, arguments = self._command(environment, shells)
+        os.chdir(self.folder)
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
         try:
             for outlet in (out_read, err_read):
                 os.set_blocking(outlet, False)
             pid = os.posix_spawn(
-                SHELL,
-                self._arguments(),
-                environment | self.work.env | self._names(),
+                program,
+                arguments,
+                environment,
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_DUP2, out_write, 1),
@@ -90,16 +93,14 @@ class ShellRun:
         self._logs = {out_read: self._files["out"], err_read: self._files["err"]}
         return pid
 
-    def _arguments(self) -> list[str]:
-        text = shell_limits(self.work.limits) + self.work.command
-        os.chdir(self.folder)
-        if len(text) < COMMAND_BYTES_MAX // 4 or len(os.fsencode(text)) < COMMAND_BYTES_MAX:
-            return ["sh", "-c", text]
-        path = f"{self.folder}.sh"
-        self._script = True
-        with open(path, "w", encoding="utf-8", errors="surrogateescape") as script:
-            script.write(text)
-        return ["sh", path]
+    def _command(self, environment: dict[str, str], shells: ScriptShells) -> tuple[str, list[str]]:
+        work, script = self.work, f"{self.folder}{SCRIPT_END}"
+        start = shells.process(work.shell, work.command, script, env=environment, limits=work.limits)
+        if start.from_file:
+            self._script = script
+            with open(script, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(work.command)
+        return start.program, start.arguments
 
     def _names(self) -> dict[str, str]:
         return {
@@ -148,7 +149,7 @@ class ShellRun:
         if self.reported:
             ends.append(".report")
         if self._script:
-            ends.append(".sh")
+            ends.append(SCRIPT_END)
         return [*ends, ".output"]
 
     def _close(self, outlet: int) -> None:
@@ -210,9 +211,10 @@ class ShellRun:
             return None
         work, peak = self.work, measures.peak_bytes
         if monitor.end is None:
-            return exit_fault(
+            fault = exit_fault(
                 status, self.folder, memory_bytes=work.memory_bytes, peak_bytes=peak, kernel_kill=kernel.look()
             )
+            return self._with_hint(fault) if fault is not None and fault.name == "exitCode" else fault
         return stop_fault(
             monitor.end,
             wall_ms=work.wall_ms,
@@ -220,6 +222,17 @@ class ShellRun:
             peak_bytes=peak,
             ran_ms=measures.ran_ms,
         )
+
+    def _with_hint(self, fault: Fault) -> Fault:
+        assert fault.exit_code is not None, "a fault of an exit code has one"
+        hint = exit_hint(
+            fault.exit_code,
+            shell=self.work.shell,
+            unstaged=self.work.unstaged,
+            folder=self.folder,
+            log_tail=self.tail.text(),
+        )
+        return msgspec.structs.replace(fault, message=f"{fault.message}: {hint}") if hint else fault
 
     def _outputs(self) -> tuple[Value, list[str], Fault | None]:
         try:

@@ -18,6 +18,7 @@ from mendflow.services.cases.live_case import LiveCase, name_of
 
 _CHANGE_SENTENCES = {
     "command": "its command changed",
+    "shell": "its shell changed",
     "function": "its function or the code around it changed",
     "args": "its arguments changed",
     "kwargs": "its arguments changed",

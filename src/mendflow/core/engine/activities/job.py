@@ -165,6 +165,8 @@ class JobKind(ItemKind[JobItem]):
 def job_template(activity: JobActivity) -> JobTemplate:
     fixed: dict[str, Any] = {
         "function": activity.function,
+        "shell": activity.shell,
+        "unstaged": activity.unstaged,
         "link_inputs": activity.link_inputs,
         "limits": activity.limits,
         "priority": activity.priority,

@@ -1,0 +1,48 @@
+"""Which program runs a job's script: the words and templates of the key `shell`.
+
+A script that fails anywhere must fail its job, so the usual shells stop at the first command that fails. A template is
+run exactly as it is written, with the script's file in the place of `{0}`."""
+
+import shlex
+from typing import Final
+
+SCRIPT_FILE: Final = "{0}"
+"""What stands in a template for the file that holds the script."""
+
+DEFAULT_SHELL: Final = ""
+"""No shell was chosen: `bash` where the pilot has one, else `sh`."""
+
+PLAIN_SHELL: Final = "sh {0}"
+"""A shell that goes on after a command that failed: what a line for a program in JSDL is run by."""
+
+OPTIONS: Final[dict[str, tuple[str, ...]]] = {"bash": ("-euo", "pipefail"), "sh": ("-eu",), PLAIN_SHELL: ()}
+"""The shells that take a script as an argument, with the options that they are given."""
+
+NAMED: Final = ("bash", "sh", "python")
+
+
+def shell_flaw(text: str) -> str:
+    """What is wrong with a shell that was chosen; empty if nothing is."""
+    if text == DEFAULT_SHELL or text in NAMED:
+        return ""
+    if "\0" in text or "${{" in text:
+        return "a shell is written out, with no expression in it"
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        return f"`{text:.80}` is no line of words for a shell: {error}"
+    if not words:
+        return f"a shell is {', '.join(NAMED)}, or a template such as `Rscript {SCRIPT_FILE}`"
+    if not any(SCRIPT_FILE in word for word in words[1:]):
+        return f"`{text:.80}` does not say where the script goes: write `{text:.80} {SCRIPT_FILE}`"
+    return ""
+
+
+def template_words(template: str, script: str) -> list[str]:
+    """The words of a template, with the path of the script."""
+    return [word.replace(SCRIPT_FILE, script) for word in shlex.split(template)]
+
+
+def pipes_fail(shell: str) -> bool:
+    """Whether a failure inside a pipe ends a script of this shell, as far as the name says."""
+    return shell in (DEFAULT_SHELL, "bash") or "pipefail" in shell

@@ -1,0 +1,85 @@
+"""What an exit code most likely means for whoever wrote the script, and what to do about it.
+
+A job runs in a folder of its own on a machine that its author may never have seen: a program that is not there, or a
+file that was left beside the flow, is the usual reason of a first failure."""
+
+import os
+import re
+import socket
+from collections.abc import Sequence
+from typing import Final
+
+from mendflow.core.model.shells import pipes_fail
+
+BROKEN_PIPE: Final = 141
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+TAIL_CHARS: Final = 4000
+
+_COMPLAINT: Final = re.compile(
+    r"^.*?: (?:line )?\d+: (?P<name>.+?):"
+    r" (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*)$",
+    re.MULTILINE,
+)
+_INTERPRETER: Final = re.compile(r"env: .(?P<name>[^'\u2019\n]+).: No such file or directory", re.MULTILINE)
+
+
+def host_name() -> str:
+    return socket.gethostname()
+
+
+def exit_hint(code: int, *, shell: str, unstaged: Sequence[str], folder: str, log_tail: str) -> str:
+    """What to do about a script that ended with this code; empty if the code says nothing that its author does not
+    know. `unstaged` are files beside the flow that the command names."""
+    if code == BROKEN_PIPE and pipes_fail(shell):
+        return (
+            "a command wrote into a pipe whose reader had ended already, as `sort FILE | head -1` does, and scripts"
+            " run with `pipefail`: let the last command read everything (`sort FILE | sed -n 1p`), add"
+            " `|| [ $? -eq 141 ]` behind the pipe, or say `shell: sh`"
+        )
+    absent = [name for name in unstaged if not os.path.lexists(os.path.join(folder, name))]
+    if absent:
+        names = ", ".join(absent[:5])
+        verb = "lies" if len(absent) == 1 else "lie"
+        return f"{names} {verb} beside the flow, and a job runs in a folder of its own: add `inputs: [{names}]`"
+    if code in (NOT_EXECUTABLE, NOT_FOUND):
+        return _hint_for(_named_in(log_tail[-TAIL_CHARS:]), code, folder)
+    return ""
+
+
+def _named_in(log: str) -> str:
+    """The command that a shell has complained of last."""
+    found = [*_COMPLAINT.finditer(log), *_INTERPRETER.finditer(log)]
+    return found[-1]["name"] if found else ""
+
+
+def _hint_for(name: str, code: int, folder: str) -> str:
+    host = f"this pilot (host {host_name()})"
+    if not name or len(name) > 200:
+        return (
+            "a job runs in a folder of its own: if the command is a file of the flow's folder, add it to `inputs`;"
+            f" otherwise it is not installed on {host}"
+        )
+    base = name.removeprefix("./")
+    if os.path.isfile(os.path.join(folder, base)):
+        return _hint_for_file(name, base, os.access(os.path.join(folder, base), os.X_OK))
+    if os.path.isabs(name):
+        return f"`{name}` is not on {host}: install it there, or bring it with `inputs`"
+    if "/" in name:
+        return (
+            f"`{name}` is not in the job's folder, which is its own: if it is a file of the flow's folder, add"
+            f" `inputs: [{base}]`"
+        )
+    if code == NOT_EXECUTABLE:
+        return f"`{name}` on {host} may not be executed by the pilot's user"
+    return (
+        f"`{name}` is not installed on {host}, or not on its PATH; if it is a file of the flow's folder, add"
+        f" `inputs: [{name}]` and call it as `./{name}`"
+    )
+
+
+def _hint_for_file(name: str, base: str, executable: bool) -> str:
+    if not executable:
+        return f"`{base}` is in the job's folder and may not be executed: `chmod +x` the file, or say `bash {base}`"
+    if "/" not in name:
+        return f"`{base}` is in the job's folder, which is not on the PATH: call it as `./{base}`"
+    return f"`{base}` is in the job's folder, but the interpreter that its first line names is not on this machine"

@@ -1,0 +1,72 @@
+"""Scripts as a newcomer writes them, from the command line to the job and back."""
+
+import socket
+
+from tests.cli.conftest import Shell
+
+BROKEN = """\
+name: broken
+jobs:
+  index:
+    run: |
+      cat missing.bam | sort > out.txt
+      no_such_program index out.txt
+      echo done
+"""
+OUTPUTS = """\
+name: outputs
+inputs: {version: null}
+jobs:
+  say:
+    run: |
+      for line in version=1.10 sha=1234567e8 id=00123 n=5 'rows=[1, 2]' name=Größe; do
+        echo "$line" >> "$MENDFLOW_OUTPUT"
+      done
+outputs: {all: "${{ jobs.say.outputs }}", version: "${{ inputs.version }}"}
+"""
+
+
+def test_a_broken_script_fails_its_case_and_the_command_says_so(shell: Shell) -> None:  # DU-1
+    shell.write("broken.yaml", BROKEN)
+    done = shell.apart("run", "broken.yaml")
+    assert done.returncode == 1 and "missing.bam: No such file" in done.stdout
+    assert "done\n" not in done.stdout
+    shell.write("broken.yaml", BROKEN.replace("cat missing.bam", "echo 1"))
+    done = shell("run", "broken.yaml")
+    assert done.returncode == 1
+    assert f"`no_such_program` is not installed on this pilot (host {socket.gethostname()})" in done.stdout
+    shell.write("broken.yaml", "shell: sh {0}\n" + BROKEN)
+    assert shell("run", "broken.yaml").returncode == 0, "who says so has it as before"
+
+
+def test_outputs_and_inputs_are_what_was_written(shell: Shell) -> None:  # DU-1
+    shell.write("outputs.yaml", OUTPUTS)
+    found = shell.json("run", "outputs.yaml", "--input", "version=1.10")["outputs"]
+    assert found["version"] == "1.10"
+    assert found["all"] == {
+        "version": "1.10",
+        "sha": "1234567e8",
+        "id": "00123",
+        "n": 5,
+        "rows": [1, 2],
+        "name": "Größe",
+    }
+
+
+def test_a_file_that_was_left_beside_the_flow_is_named(shell: Shell) -> None:
+    shell.write("analyse.sh", "#!/bin/sh\necho analysed\n").chmod(0o755)
+    shell.write("count.py", "print(1)\n")
+    for command, code, name in (("./analyse.sh", 127, "analyse.sh"), ("python3 count.py", 2, "count.py")):
+        shell.write("beside.yaml", f"jobs: {{a: {command}}}")
+        told = shell("run", "beside.yaml").stdout
+        assert f"exit code {code}" in told
+        assert f"{name} lies beside the flow, and a job runs in a folder of its own: add `inputs: [{name}]`" in told
+
+
+def test_another_shell_is_another_job_for_the_cache(shell: Shell) -> None:  # DU-2
+    shell.write("cached.yaml", "jobs: {a: {run: echo 1}}")
+    assert shell("run", "cached.yaml").returncode == 0
+    assert "cached" in shell("run", "cached.yaml", "--cached").stdout
+    shell.write("cached.yaml", "jobs: {a: {run: echo 1, shell: sh}}")
+    assert shell("run", "cached.yaml", "--cached").returncode == 0
+    assert "its shell changed" in shell.ok("why", "last:a")
