@@ -8,10 +8,11 @@ import typer
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.lists import Limit
 from mendflow.cli.printing import print_answer, print_json, print_table, say
-from mendflow.client.files import digest_of
+from mendflow.client.files import reference_of
 from mendflow.core.data.paths import logical_name
 from mendflow.core.model.data import LogicalFile, Replica
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.values import FileRef
 from mendflow.pages.formatting import short_time_text, size_text
 
 app = typer.Typer()
@@ -136,11 +137,11 @@ def add(
     """Add a file that is on a storage element to the catalogue. Nothing is copied."""
     if bool(file) == bool(sha256):
         raise InvalidRequest("say what the file is: give --file with a copy of it, or --digest and --bytes")
-    digest, length = digest_of(Path(file)) if file else (sha256, size)
+    known = reference_of(Path(file)) if file else FileRef(sha256=sha256, bytes=size, name="")
     wish = LogicalFile(
         name=logical_name(name),
-        sha256=digest,
-        bytes=length,
+        sha256=known.sha256,
+        bytes=known.bytes,
         replicas=(Replica(element=on, path=path),),
         data_set=data_set,
         meta=_pairs(meta or []),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from mendflow.client.client import ENDED, Client, check_job_id, sum_counts
-from mendflow.client.files import content_of, digest_of, write_archive, write_file
+from mendflow.client.files import content_of, reference_of, write_archive, write_file
 from mendflow.core.data.paths import logical_name
 from mendflow.core.model.errors import InvalidRequest, NotFound, TemporarilyUnavailable
 from mendflow.core.model.repair import ExceptionEvent
@@ -132,15 +132,15 @@ class LocalClient(Client):
 
     async def upload(self, path: str | Path, name: str = "") -> FileRef:
         source = Path(path)
-        digest, size = await asyncio.to_thread(digest_of, source)
-        if await self.has(digest):
-            return FileRef(sha256=digest, bytes=size, name=name or source.name)
-        return await self._domain.keep(name or source.name, content_of(source), sha256=digest)
+        ref = await asyncio.to_thread(reference_of, source, name)
+        if not await self.has(ref.sha256):
+            await self._domain.keep(ref.name, content_of(source), sha256=ref.sha256)
+        return ref
 
     async def download(self, ref: FileRef | str, path: str | Path) -> Path:
-        sha256 = ref if isinstance(ref, str) else ref.sha256
-        await self._domain.kept_size(sha256)
-        return await write_file(self._domain.kept(sha256), sha256, Path(path))
+        known = ref if isinstance(ref, FileRef) else FileRef(sha256=ref, bytes=0, name="")
+        await self._domain.kept_size(known.sha256)
+        return await write_file(self._domain.kept(known.sha256), known, Path(path))
 
     async def export(
         self,

@@ -21,7 +21,7 @@ from mendflow.client.alerts import AlertCalls
 from mendflow.client.data import DataCalls
 from mendflow.client.data_sets import DataSetCalls
 from mendflow.client.events import follow
-from mendflow.client.files import content_of, digest_of, fetch, fetch_archive
+from mendflow.client.files import content_of, fetch, fetch_archive, reference_of
 from mendflow.client.repairs import RepairCalls
 from mendflow.client.sites import SiteCalls
 from mendflow.client.soap import SoapCalls
@@ -297,11 +297,10 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
     async def upload(self, path: str | Path, name: str = "") -> FileRef:
         """Upload a file to the server. What the server has already is not sent again."""
         source = Path(path)
-        digest, size = await asyncio.to_thread(digest_of, source)
-        ref = FileRef(sha256=digest, bytes=size, name=name or source.name)
-        if await self.has(digest):
-            return ref
-        return await self._put(ref, source)
+        ref = await asyncio.to_thread(reference_of, source, name)
+        if not await self.has(ref.sha256):
+            await self._put(ref, source)
+        return ref
 
     async def has(self, sha256: str) -> bool:
         try:
@@ -312,16 +311,16 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
 
     async def download(self, ref: FileRef | str, path: str | Path) -> Path:
         """Write a stored file to `path`: whole and with the right content, or not at all."""
-        sha256 = ref if isinstance(ref, str) else ref.sha256
-        return await fetch(self._transport, sha256, Path(path))
+        known = ref if isinstance(ref, FileRef) else FileRef(sha256=ref, bytes=0, name="")
+        return await fetch(self._transport, known, Path(path))
 
-    async def _put(self, ref: FileRef, source: Path) -> FileRef:
+    async def _put(self, ref: FileRef, source: Path) -> None:
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(ref.bytes)}
         query: dict[str, str | int] = {"name": ref.name}
         async with self._transport.open(
             "PUT", f"/files/{ref.sha256}", query=query, body=content_of(source), headers=headers, read_s=STREAM_READ_S
         ) as response:
-            return msgspec.json.decode(await response.read(), type=FileRef)
+            await response.read()
 
     # archives
 

@@ -14,6 +14,7 @@ import msgspec
 
 from mendflow.client.transport import STREAM_READ_S, Transport
 from mendflow.core.model.errors import NotFound, Unreachable
+from mendflow.core.model.values import FileRef, is_executable
 
 CHUNK_BYTES = 1 << 20
 
@@ -36,12 +37,13 @@ class _ArchivedCase(msgspec.Struct):
     mends: str | None = None
 
 
-def digest_of(path: Path) -> tuple[str, int]:
-    """The file's SHA-256 and its size."""
+def reference_of(path: Path, name: str = "") -> FileRef:
+    """What a file here is: its content, its size, and whether it may be executed."""
     try:
         with path.open("rb") as source:
             digest = hashlib.file_digest(source, "sha256").hexdigest()
-            return digest, source.tell()
+            executable = is_executable(os.fstat(source.fileno()).st_mode)
+            return FileRef(sha256=digest, bytes=source.tell(), name=name or path.name, executable=executable)
     except (FileNotFoundError, IsADirectoryError) as error:
         raise NotFound(f"there is no file {path}; check its name", path=str(path)) from error
 
@@ -52,14 +54,14 @@ async def content_of(path: Path) -> AsyncIterator[bytes]:
             yield chunk
 
 
-async def fetch(transport: Transport, sha256: str, path: Path) -> Path:
-    async with transport.open("GET", f"/files/{quote(sha256, safe='')}", read_s=STREAM_READ_S) as response:
-        return await write_file(response.content.iter_chunked(CHUNK_BYTES), sha256, path)
+async def fetch(transport: Transport, ref: FileRef, path: Path) -> Path:
+    async with transport.open("GET", f"/files/{quote(ref.sha256, safe='')}", read_s=STREAM_READ_S) as response:
+        return await write_file(response.content.iter_chunked(CHUNK_BYTES), ref, path)
 
 
-async def write_file(chunks: AsyncIterator[bytes], sha256: str, path: Path) -> Path:
+async def write_file(chunks: AsyncIterator[bytes], ref: FileRef, path: Path) -> Path:
     """Write beside the target first, then rename: nobody ever sees half a file."""
-    digest = hashlib.sha256()
+    digest, sha256 = hashlib.sha256(), ref.sha256
     target = await asyncio.to_thread(_partial_path, path)
     try:
         async for chunk in chunks:
@@ -67,7 +69,7 @@ async def write_file(chunks: AsyncIterator[bytes], sha256: str, path: Path) -> P
             await asyncio.to_thread(target.write, chunk)
         if digest.hexdigest() != sha256:
             raise Unreachable(f"file {sha256[:12]} arrived damaged; fetch it again", sha256=sha256)
-        await asyncio.to_thread(_finish, target, path)
+        await asyncio.to_thread(_finish, target, path, 0o755 if ref.executable else 0o644)
     finally:
         await asyncio.to_thread(_discard, target)
     return path
@@ -119,10 +121,10 @@ def _partial_path(path: Path) -> "tempfile._TemporaryFileWrapper[bytes]":
     return tempfile.NamedTemporaryFile(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent, delete=False)
 
 
-def _finish(target: "tempfile._TemporaryFileWrapper[bytes]", path: Path) -> None:
+def _finish(target: "tempfile._TemporaryFileWrapper[bytes]", path: Path, mode: int = 0o644) -> None:
     target.flush()
     os.fsync(target.fileno())
-    os.chmod(target.name, 0o644)
+    os.chmod(target.name, mode)
     os.replace(target.name, path)
 
 

@@ -12,8 +12,10 @@ import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
-from mendflow.core.model.values import FileRef
+from mendflow.core.model.values import FileRef, is_executable
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CHUNK_BYTES = 1 << 20
@@ -75,7 +77,9 @@ class FolderFileStore:
                     out.write(chunk)
                 out.flush()
                 _make_durable(out.fileno())
-            return self._settle(draft, digest.hexdigest(), size, path.name)
+                mode = os.fstat(source.fileno()).st_mode
+            ref = self._settle(draft, digest.hexdigest(), size, path.name)
+            return replace(ref, executable=is_executable(mode))
         except OSError as error:
             raise _unavailable(error, self._folder) from error
         finally:

@@ -77,16 +77,21 @@ def _is_unicode(text: str) -> bool:
 
 class FileRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file known by its content. In a value it stands as a dict with the key `$file`. The server keeps it, unless it
-    has a `logical` name: then the catalogue knows where it lies."""
+    has a `logical` name: then the catalogue knows where it lies. One that is `executable` is so wherever it is put."""
 
     sha256: str
     bytes: int
     name: str
     logical: str = ""
+    executable: bool = False
 
     def as_value(self) -> dict[str, Value]:
-        value = {"$file": self.sha256, "bytes": self.bytes, "name": self.name}
-        return {**value, "logical": self.logical} if self.logical else value
+        value: dict[str, Value] = {"$file": self.sha256, "bytes": self.bytes, "name": self.name}
+        if self.logical:
+            value["logical"] = self.logical
+        if self.executable:
+            value["executable"] = True
+        return value
 
 
 def file_of(value: Value) -> FileRef | None:
@@ -97,8 +102,14 @@ def file_of(value: Value) -> FileRef | None:
             bytes=int(value.get("bytes", 0)),
             name=str(value.get("name", "")),
             logical=str(value.get("logical", "")),
+            executable=value.get("executable") is True,
         )
     return None
+
+
+def is_executable(mode: int) -> bool:
+    """Whether the mode of a file lets its owner execute it."""
+    return bool(mode & 0o100)
 
 
 def spilled_value(ref: FileRef) -> dict[str, Value]:

@@ -15,7 +15,7 @@ import msgspec
 from mendflow.core.model.data import OutputPlacement, Publication, ReplicaLocation, StorageElement
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.jobs import Measurements, Outcome
-from mendflow.core.model.values import FileRef
+from mendflow.core.model.values import FileRef, is_executable
 from mendflow.pilot.agent.http import FileClient, ServerRefused
 from mendflow.pilot.cache.contract import Cache
 from mendflow.pilot.files.catalogue import FileCatalogue, NoFileCatalogue
@@ -89,7 +89,12 @@ class OutputPublisher:
             if known is not None and known[0] == seal:
                 return known[1]
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-            ref = FileRef(sha256=digest, bytes=file.tell(), name=os.path.basename(name)[-NAME_BYTES_MAX:])
+            ref = FileRef(
+                sha256=digest,
+                bytes=file.tell(),
+                name=os.path.basename(name)[-NAME_BYTES_MAX:],
+                executable=is_executable(status.st_mode),
+            )
         self._hashed[path] = (seal, ref)
         return ref
 

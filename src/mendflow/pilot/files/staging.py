@@ -47,6 +47,7 @@ log = logging.getLogger("mendflow.pilot")
 EMPTY: Final = hashlib.sha256().hexdigest()
 DAMAGED_MAX: Final = 8
 DAMAGED_CHARS_MAX: Final = 400
+EXECUTABLE_MODE: Final = 0o755
 TOGETHER_MAX: Final = 8
 """So many inputs of one job are brought at a time; a storage element may bear fewer."""
 
@@ -192,7 +193,10 @@ class FileStager:
             entry = self._cached(wish, wish.ref, way)
             if not way.sources.wanted():
                 raise StagingFailed(missing_input_fault(wish.path, wish.sources, "it is no longer wanted"))
-            self._cache.give(digest, target, link=link)
+            # A link has the mode of the cache's file, so what is executable is always a copy.
+            self._cache.give(digest, target, link=link and not wish.ref.executable)
+            if wish.ref.executable:
+                os.chmod(target, EXECUTABLE_MODE)
             tally.add(entry.origin, entry.bytes)
 
     def _cached(self, wish: _Input, ref: FileRef, way: "_Route") -> CacheEntry:
@@ -350,7 +354,7 @@ def _known_ref(ref: FileRef | None, path: str) -> FileRef | None:
     """What is known of a file. Somebody may have written down a digest and no size."""
     if ref is None:
         return None
-    known = _by_digest(ref.sha256, path)
+    known = msgspec.structs.replace(_by_digest(ref.sha256, path), executable=ref.executable)
     return ref if ref.bytes > 0 or ref.sha256 == EMPTY else known
 
 

@@ -48,6 +48,8 @@ def difference(before: JobSpec, after: JobSpec) -> str:
             return f"its inputs changed: {path} is {'new' if old is None else 'gone'}"
         if old.sha256 != new.sha256:
             return f"its input {path} has other content"
+        if old.executable != new.executable:
+            return f"its input {path} {'may be executed now' if new.executable else 'may not be executed any more'}"
     elsewhere = before.replicas.keys() | after.replicas.keys()
     for path in sorted(elsewhere - before.inputs.keys()):
         if set(sources_of(before, path)) != set(sources_of(after, path)):
