@@ -3,7 +3,7 @@
 A script that fails anywhere must fail its job, so the usual shells stop at the first command that fails. A template is
 run exactly as it is written, with the script's file in the place of `{0}`."""
 
-import shlex
+import re
 from typing import Final
 
 SCRIPT_FILE: Final = "{0}"
@@ -18,6 +18,8 @@ PLAIN_SHELL: Final = "sh {0}"
 OPTIONS: Final[dict[str, tuple[str, ...]]] = {"bash": ("-euo", "pipefail"), "sh": ("-eu",), PLAIN_SHELL: ()}
 """The shells that take a script as an argument, with the options that they are given."""
 
+WORD: Final = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
+QUOTED: Final = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""", re.DOTALL)
 NAMED: Final = ("bash", "sh", "python")
 
 
@@ -27,10 +29,9 @@ def shell_flaw(text: str) -> str:
         return ""
     if "\0" in text or "${{" in text:
         return "a shell is written out, with no expression in it"
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        return f"`{text:.80}` is no line of words for a shell: {error}"
+    words = words_of(text)
+    if words is None:
+        return f"`{text:.80}` has a quotation mark that is not closed"
     if not words:
         return f"a shell is {', '.join(NAMED)}, or a template such as `Rscript {SCRIPT_FILE}`"
     if not any(SCRIPT_FILE in word for word in words[1:]):
@@ -40,7 +41,22 @@ def shell_flaw(text: str) -> str:
 
 def template_words(template: str, script: str) -> list[str]:
     """The words of a template, with the path of the script."""
-    return [word.replace(SCRIPT_FILE, script) for word in shlex.split(template)]
+    return [word.replace(SCRIPT_FILE, script) for word in words_of(template) or ()]
+
+
+def words_of(text: str) -> list[str] | None:
+    """The words of a line as a shell would take it apart, with nothing put in the place of anything; None if a
+    quotation mark is not closed."""
+    if WORD.sub("", text).strip():
+        return None
+    return [QUOTED.sub(_unquoted, word) for word in WORD.findall(text)]
+
+
+def _unquoted(quoted: re.Match[str]) -> str:
+    single, double, other = quoted.groups()
+    if double is not None:
+        return re.sub(r'\\(["\\$`])', r"\1", double)
+    return single if single is not None else other
 
 
 def pipes_fail(shell: str) -> bool:
