@@ -70,3 +70,44 @@ def test_another_shell_is_another_job_for_the_cache(shell: Shell) -> None:  # DU
     shell.write("cached.yaml", "jobs: {a: {run: echo 1, shell: sh}}")
     assert shell("run", "cached.yaml", "--cached").returncode == 0
     assert "its shell changed" in shell.ok("why", "last:a")
+
+
+LISTS = """\
+name: lists
+jobs:
+  make:
+    inputs: [work.sh, "samples/*.csv"]
+    run: |
+      ./work.sh
+      for sample in samples/*.csv; do cp "$sample" "results/$(basename "$sample" .csv).txt"; done
+    files: {results: results/}
+  each:
+    for-each: ${{ jobs.make.files.results }}
+    inputs: {in.txt: "${{ item }}"}
+    run: echo "has=$(cat in.txt)" >> "$MENDFLOW_OUTPUT"
+  merge:
+    inputs: {parts/: "${{ jobs.make.files.results }}"}
+    run: cat parts/*.txt parts/deep/* > "Ärger \u65e5.txt"
+    files: "Ärger \u65e5.txt"
+outputs:
+  results: ${{ jobs.make.files.results }}
+  has: ${{ jobs.each.outputs.map(o, o.has) }}
+  merged: ${{ jobs.merge.files["Ärger \u65e5.txt"] }}
+"""
+
+
+def test_scripts_folders_and_names_come_back_as_they_were(shell: Shell) -> None:  # DU-3
+    (shell.folder / "samples").mkdir()
+    for name in ("b", "Größe", "a"):
+        shell.write(f"samples/{name}.csv", f"{name}\n")
+    work = shell.write("work.sh", "#!/bin/sh -e\ncd results\nmkdir deep\necho deep > deep/été\nchmod +x deep/été\n")
+    work.chmod(0o755)
+    shell.write("lists.yaml", LISTS)
+    found = shell.json("run", "lists.yaml", "--output-dir", "out")
+    assert found["outputs"]["has"] == ["Größe", "a", "b", "deep"]
+    out = shell.folder / "out"
+    assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == sorted(
+        ["Größe.txt", "a.txt", "b.txt", "deep/été", "Ärger \u65e5.txt"]
+    )
+    assert (out / "Ärger \u65e5.txt").read_text() == "Größe\na\nb\ndeep\n"
+    assert (out / "deep/été").stat().st_mode & 0o100 and not (out / "a.txt").stat().st_mode & 0o100

@@ -13,7 +13,7 @@ from mendflow.core.model.faults import Category
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.values import VALUE_BYTES_MAX, Value
 from mendflow.pilot.files.work_folder import remove_tree
-from mendflow.pilot.slot.declared_outputs import missing_files
+from mendflow.pilot.slot.declared_outputs import find_outputs
 from mendflow.pilot.slot.outputs import LINES_MAX, BadOutput, parse_outputs, within_bounds
 from mendflow.pilot.worker.plain_data import NotPlainData, to_plain_data
 from tests.pilot.conftest import Pilot, Server
@@ -165,7 +165,7 @@ def test_what_is_wrong_with_a_promised_file_is_said(tmp_path: Path) -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "socket"))
     listener.close()
-    assert missing_files({"a": "good", "b": "near"}, str(folder)) is None
+    assert find_outputs({"a": "good", "b": "near"}, str(folder)).fault is None
     for path, words in {
         "none": "is not there",
         "sub": "is a folder",
@@ -175,7 +175,7 @@ def test_what_is_wrong_with_a_promised_file_is_said(tmp_path: Path) -> None:
         "out/other": f"is a link to {tmp_path}/other, outside",
         "good/x": "cannot be read: Not a directory",
     }.items():
-        fault = missing_files({"o": path}, str(folder))
+        fault = find_outputs({"o": path}, str(folder)).fault
         assert fault is not None and fault.message.startswith(f"the declared output o ({path}) {words}")
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import msgspec
 from rich.text import Text
@@ -22,6 +22,7 @@ REASONS_SHOWN = 10
 CALLED_SHOWN = 10
 LOG_LINES_SHOWN = 8
 VALUE_CHARS_SHOWN = 300
+NAME_BYTES_MAX = 200
 
 
 async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
@@ -49,7 +50,7 @@ async def fetch_outputs(client: Client, case: CaseView, folder: Path) -> dict[st
     """Fetch each output file, and tell where it went by the place that it has in the outputs."""
     fetched: dict[str, Path] = {}
     for place, ref in _files_in(case.outputs, ""):
-        path = folder / _file_name(place, ref, taken={path.name for path in fetched.values()})
+        path = folder / _file_name(place, ref, taken={str(path.relative_to(folder)) for path in fetched.values()})
         fetched[place] = await client.download(ref, path)
     return fetched
 
@@ -215,15 +216,25 @@ def _files_in(value: Value, place: str) -> list[tuple[str, FileRef]]:
 
 
 def _file_name(place: str, ref: FileRef, taken: set[str]) -> str:
-    """The file's own name, harmless, and made different if it is taken."""
-    safe = "".join(char if char.isalnum() or char in "._-+=@" else "_" for char in PurePosixPath(ref.name).name)
-    name = safe.lstrip(".")[:120] or "file"
+    """The file's own name, with the folders in it, harmless, and made different if it is taken."""
+    *folders, own = [_harmless(part) for part in ref.name.split("/") if part not in ("", ".", "..")] or ["file"]
+    name = "/".join([*folders, own])
     if name in taken:
-        name = "".join(char if char.isalnum() or char in "_-" else "_" for char in place) + "-" + name
+        own = _harmless(f"{place}-{own}")
+        name = "/".join([*folders, own])
     number = 2
     while name in taken:
-        name, number = f"{number}-{name}", number + 1
+        name, number = "/".join([*folders, f"{number}-{own}"]), number + 1
     return name
+
+
+def _harmless(part: str) -> str:
+    """A part of a path as it was given, in whatever letters, but for what a terminal or a file system minds."""
+    kept = "".join(char if char.isprintable() and char not in '/\\:*?"<>|' else "_" for char in part).lstrip(".")
+    while len(kept.encode(errors="replace")) > NAME_BYTES_MAX:
+        middle = len(kept) // 2
+        kept = kept[: middle - 1] + kept[middle:]  # the beginning and the end say most
+    return kept or "file"
 
 
 def relative(path: Path) -> str:

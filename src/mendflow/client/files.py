@@ -118,7 +118,7 @@ def cases_begun_by_messages(path: Path) -> dict[str, list[str]]:
 
 def _partial_path(path: Path) -> "tempfile._TemporaryFileWrapper[bytes]":
     path.parent.mkdir(parents=True, exist_ok=True)
-    return tempfile.NamedTemporaryFile(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent, delete=False)
+    return tempfile.NamedTemporaryFile(prefix=f".{path.name[:40]}.", suffix=".part", dir=path.parent, delete=False)
 
 
 def _finish(target: "tempfile._TemporaryFileWrapper[bytes]", path: Path, mode: int = 0o644) -> None:

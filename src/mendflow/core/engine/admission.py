@@ -82,6 +82,7 @@ def sanitize_outcome(outcome: Outcome) -> Outcome:
         kept = replace(outcome, outputs=None)
         return replace(sanitize_outcome(kept), fault=fault or _not_data(f"its outputs cannot be kept: {reason}"))
     files = [part for name, ref in outcome.files.items() for part in (name, *astuple(ref))]
+    files += [part for name, refs in outcome.file_lists.items() for ref in refs for part in (name, *astuple(ref))]
     measured = [list(each) if isinstance(each, tuple) else each for each in astuple(outcome.measures)]
     rest = [outcome.exit_code, outcome.log_tail, outcome.cached_from, *measured, *files]
     if reason := check_value(rest):

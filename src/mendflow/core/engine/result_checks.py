@@ -79,6 +79,9 @@ def _file_flaw(name: str, members: list[str], activity: Activity, known: tuple[s
     if further and isinstance(activity, ForEach):
         told = f"`jobs.{name}.files.{file}` is a list, one for each iteration, and has no `{further[0]}`"
         return ResultFlaw(told, instead=f"`jobs.{name}.files.{file}.map(f, f.{further[0]})`")
+    if further and isinstance(activity, JobActivity) and file in activity.file_lists:
+        told = f"`jobs.{name}.files.{file}` is a list of files, and has no `{further[0]}`"
+        return ResultFlaw(told, instead=f"`jobs.{name}.files.{file}.map(f, f.{further[0]})`")
     return None
 
 
@@ -93,9 +96,15 @@ def input_flaw(path: str, source: Any, activities: Mapping[str, Activity]) -> Re
     whole = ".".join((found[0].name, *found[0].members))
     if source.replace("`", "").strip().removeprefix("${{").removesuffix("}}").strip() != whole:
         return None
-    if not isinstance(activities.get(name), ForEach) or found[0].members[:1] != ("files",):
+    activity, members = activities.get(name), found[0].members
+    if members[:1] != ("files",) or len(members) != 2:
         return None
-    told = f"`{whole}` is a list of files, one for each iteration, and `{path}` is one file"
+    if isinstance(activity, JobActivity) and members[1] in activity.file_lists:
+        told = f"`{whole}` is a list of files, and `{path}` is one file"
+    elif isinstance(activity, ForEach):
+        told = f"`{whole}` is a list of files, one for each iteration, and `{path}` is one file"
+    else:
+        return None
     return ResultFlaw(told, instead=f"`{path}/`, a folder of them")
 
 

@@ -291,11 +291,13 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     logical name (`lfn:/store/raw/a`). Sources that are paths are staged first, together or one after another.
     `replicas` maps such paths to the places where the pilot finds them, best first: each a template, for a list or
     for one place. `publish` says which of `files` get a logical name and go to a storage element, or go to a URL of
-    their own. A job with `link_inputs` promises to only read its inputs. `shell` and `unstaged` are as in JobSpec."""
+    their own. A job with `link_inputs` promises to only read its inputs. `shell`, `unstaged` and `file_lists` are as in
+    JobSpec."""
 
     command: str | None = None
     shell: str = ""
     unstaged: tuple[str, ...] = ()
+    file_lists: tuple[str, ...] = ()
     function: FunctionRef | None = None
     args: tuple[Template, ...] = ()
     kwargs: dict[str, Template] = {}

@@ -82,12 +82,15 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files brought and taken on: so copies between storage elements are made.
 
     `shell` says what runs the command, in the words of core/model/shells. `unstaged` are files beside the flow that the
-    command names and that are not among its inputs: a failure tells of them."""
+    command names and that are not among its inputs: a failure tells of them. `file_lists` are those of `files` whose
+    path is a folder (it ends with `/`) or a pattern, in the words of core/data/path_patterns: each becomes a list of
+    files, in the order of their paths."""
 
     item: ItemId
     command: str | None = None
     shell: str = ""
     unstaged: tuple[str, ...] = ()
+    file_lists: tuple[str, ...] = ()
     function: FunctionRef | None = None
     args: list[Value] = []
     kwargs: dict[str, Value] = {}
@@ -154,11 +157,13 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a job ended: with outputs and files, or with a fault. `values` are the last that it reported of itself."""
+    """How a job ended: with outputs and files, or with a fault. `file_lists` are its outputs that are several files,
+    each under its name below their folder. `values` are the last that it reported of itself."""
 
     fault: Fault | None = None
     outputs: Value = None
     files: dict[str, FileRef] = {}
+    file_lists: dict[str, list[FileRef]] = {}
     exit_code: int | None = None
     log_tail: str = ""
     measures: Measurements = Measurements()

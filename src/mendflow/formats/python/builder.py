@@ -5,6 +5,7 @@ the handles in its arguments."""
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, Literal
 
 from mendflow.core.expressions import ExpressionError, problem, references
@@ -24,12 +25,20 @@ current_builder: ContextVar["FlowBuilder | None"] = ContextVar("current_builder"
 
 
 class FlowBuilder:
-    def __init__(self, on_failure: Literal["finish", "stop"], env: Mapping[str, str], shell: str = "") -> None:
+    def __init__(
+        self,
+        on_failure: Literal["finish", "stop"],
+        env: Mapping[str, str],
+        shell: str = "",
+        folder: Path = Path(),
+    ) -> None:
+        """`folder` is where files beside the flow are looked for."""
         self.jobs: dict[str, JobNeeds] = {}
         self.calls: dict[str, Flow] = {}
         self.on_failure = on_failure
         self.env = dict(env)
         self.shell = shell
+        self.folder = folder
         self._called: dict[str, int] = {}
 
     def job(self, called: str, options: JobOptions, work: dict[str, Any]) -> Handle:
@@ -74,7 +83,7 @@ class FlowBuilder:
         return handle["result"] if list(flow.outputs) == ["result"] else handle
 
     def fields(self, options: JobOptions) -> dict[str, Any]:
-        fields = job_fields(options, self)
+        fields = job_fields(options, self, self.folder)
         fields["env"] = {**self.env, **fields["env"]}
         return fields
 

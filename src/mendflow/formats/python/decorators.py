@@ -182,7 +182,8 @@ class FlowFunction(Generic[P, R]):
         return self._built
 
     def _build(self) -> Flow:
-        building = FlowBuilder(self._on_failure, self._env, self._shell)
+        folder = Path(inspect.getsourcefile(self.function) or ".").resolve().parent
+        building = FlowBuilder(self._on_failure, self._env, self._shell, folder)
         try:
             check_shell(self._shell)
             inputs = inputs_of(self.function)
@@ -201,7 +202,7 @@ class FlowFunction(Generic[P, R]):
             outputs=self._outputs(building, result),
             description=(inspect.getdoc(self.function) or "").partition("\n")[0],
             calls=tuple(building.calls.values()),
-            folder=str(Path(inspect.getsourcefile(self.function) or ".").resolve().parent),
+            folder=str(folder),
         )
 
     def _run(self, building: FlowBuilder, inputs: Mapping[str, Input], problems: list[Problem]) -> Any:

@@ -1,12 +1,15 @@
 """What can be said of a job in Python: the words of the flow file, with `_` for `-`."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from mendflow.core.data.path_patterns import means_many
 from mendflow.core.model.errors import Problem
 from mendflow.core.model.flow import PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import Limits, Submission
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
+from mendflow.formats.given_files import NoSuchFiles, given_inputs
 from mendflow.formats.python.handles import Handle, template_of
 from mendflow.formats.python.problems import bad_flow
 from mendflow.formats.spelling import nearest_word
@@ -30,8 +33,8 @@ class JobOptions(TypedDict, total=False):
     machine: Any
     env: Mapping[str, Any]
     shell: str
-    inputs: Mapping[str, Any]
-    files: Mapping[str, str]
+    inputs: Mapping[str, Any] | Sequence[str] | str
+    files: Mapping[str, str] | Sequence[str] | str
     publish: Mapping[str, Any]
     link_inputs: bool
     open_files: int
@@ -67,17 +70,20 @@ def check_options(options: Mapping[str, Any]) -> tuple[JobOptions, list[Problem]
     return found, [problem for each in unknown for problem in each.problems]
 
 
-def job_fields(options: JobOptions, owner: object) -> dict[str, Any]:
-    """The fields of the model's job that the options speak of."""
+def job_fields(options: JobOptions, owner: object, folder: Path) -> dict[str, Any]:
+    """The fields of the model's job that the options speak of. `folder` is the flow's."""
 
     def template(name: str, default: Any) -> Any:
         return template_of(options.get(name, default), owner, name)
 
+    files = template_of(paths_by_name(options.get("files", {}), "files"), owner, "files")
+    file_lists = tuple(name for name, path in files.items() if isinstance(path, str) and means_many(path))
     return {
         "env": template("env", {}),
-        "inputs": template("inputs", {}),
-        "files": template("files", {}),
-        "publish": publications(options, owner),
+        "inputs": inputs_of(template_of(paths_by_name(options.get("inputs", {}), "inputs"), owner, "inputs"), folder),
+        "files": files,
+        "file_lists": file_lists,
+        "publish": publications(options, files, file_lists, owner),
         "link_inputs": boolean(options, "link_inputs"),
         "resources": ResourceTemplates(
             cpus=template("cpus", 1.0),
@@ -111,12 +117,34 @@ def job_fields(options: JobOptions, owner: object) -> dict[str, Any]:
     }
 
 
-def publications(options: Mapping[str, Any], owner: object) -> dict[str, PublicationTemplate]:
+def paths_by_name(given: Any, option: str) -> dict[Any, Any]:
+    """A dict as it is; a path, or a list of paths, each under itself."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    paths = [given] if isinstance(given, str) else given
+    if not isinstance(paths, Sequence) or not all(isinstance(each, str) for each in paths):
+        raise bad_flow(f"{option} is a dict, or a list of paths, not {given!r:.200}")
+    return {path: path for path in paths}
+
+
+def inputs_of(inputs: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The inputs, with the files of each folder and pattern beside the flow."""
+    try:
+        return given_inputs(inputs, folder)
+    except NoSuchFiles as missing:
+        raise bad_flow(f"inputs: {missing}") from None
+
+
+def publications(
+    options: Mapping[str, Any], files: Mapping[str, Any], file_lists: Sequence[str], owner: object
+) -> dict[str, PublicationTemplate]:
     """A logical name for a file, or a dict with `logical`, `element` and `data_set`, or with `url` and `overwrite`."""
-    found, files = {}, options.get("files", {})
+    found = {}
     for name, given in options.get("publish", {}).items():
         if name not in files:
             raise bad_flow(f"publish: the job has no `{name}` among its files", nearest_word(name, files))
+        if name in file_lists:
+            raise bad_flow(f"publish: `{name}` is several files, and one file is published; pack them into one")
         parts = given if isinstance(given, Mapping) else {"logical": given}
         if unknown := parts.keys() - PUBLISHING:
             raise bad_flow(f"publish of {name} has `{min(unknown)}`", nearest_word(min(unknown), PUBLISHING))

@@ -133,10 +133,10 @@ JOB_FILES: Final[Table] = {
     "inputs": Key(
         Either(
             MapOf(TextShape("a path, `lfn:NAME` or ${{ jobs.NAME.files.FILE }},"), wants="a map from paths to files"),
-            ListOf(TextShape("a path", template=False)),
+            ListOf(TextShape("a path", template=False), single=True, wants="paths"),
         ),
         "Files the job finds in its folder: the path there, and the file given, another job's file, or a logical file. "
-        "A list of paths keeps them as they are.",
+        "A list of paths keeps them as they are. A given path may be a folder (`data/`) or a pattern (`*.csv`).",
     ),
     "replicas": Key(
         MapOf(ListOf(TextShape("a path or URL"), single=True), wants="a map from paths to places"),
@@ -144,8 +144,12 @@ JOB_FILES: Final[Table] = {
         "first: URLs, or paths on the pilot's machine.",
     ),
     "files": Key(
-        MapOf(TextShape("a path"), NameShape("the name of a file"), "a map from names to paths"),
-        "Files the job leaves: a name for each and its path in the job's folder; others use `jobs.NAME.files.FILE`.",
+        Either(
+            MapOf(TextShape("a path"), NameShape("the name of a file"), "a map from names to paths"),
+            ListOf(TextShape("a path", template=False), single=True, wants="paths"),
+        ),
+        "Files the job leaves: a name for each and its path in the job's folder; others use `jobs.NAME.files.FILE`. "
+        "A folder (`results/`) or a pattern (`*.csv`) is the list of its files. Paths alone are their own names.",
     ),
     "publish": Key(
         DeferredShape("a map from names of files to logical names", "publications"),

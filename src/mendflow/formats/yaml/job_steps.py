@@ -1,14 +1,18 @@
 """Jobs: shell commands and Python functions, with what they need, take and leave."""
 
 import symtable
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal
 
+from mendflow.core.data.path_patterns import is_pattern, means_many
 from mendflow.core.data.paths import name_flaw
 from mendflow.core.data.protocols import target_flaw
+from mendflow.core.expressions import ExpressionError, template_parts
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.flow import Activity, Empty, JobActivity, PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import FunctionRef, Limits, Submission
+from mendflow.formats.given_files import NoSuchFiles, given_inputs, is_given_list
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import StepBuilder, StepHeader
@@ -91,12 +95,14 @@ def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
         found = fields.get(name) if name in fields else build.defaults.get(name)
         return default if found is None else found
 
+    files = files_of(build.reading, fields)
     return {
         "env": {**build.env, **(build.defaults.get("env") or {}), **(fields.get("env") or {})},
         "inputs": inputs_of(build.reading, fields),
         "replicas": replicas_of(build.reading, fields),
-        "files": files_of(build.reading, fields),
-        "publish": publish_of(build.reading, fields),
+        "files": files,
+        "file_lists": lists_of(files),
+        "publish": publish_of(build.reading, fields, files),
         "link_inputs": value("link-inputs", False),
         "resources": ResourceTemplates(
             cpus=value("cpus", 1.0),
@@ -146,20 +152,36 @@ def limits_of(reading: YamlReader, node: YamlNode) -> Limits:
 def inputs_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
     given = fields.get("inputs", {})
     node = fields.node_of("inputs")
-    if isinstance(given, list):
-        assert isinstance(node, ListNode)
-        found = {}
-        for text, part in zip(given, node.parts, strict=True):
-            if text is not None and require_inner_path(reading, part, text):
-                require_source(reading, part, text)
-                found[text] = text
-        return found
-    if isinstance(node, MapNode):
-        for path, entry in node.entries.items():
-            require_inner_path(reading, entry.key, path)
-            require_source(reading, entry.value, given.get(path))
-            reading.inputs_of_jobs.append((path, given.get(path), entry.key.place))
-    return {path: source for path, source in given.items() if source is not None}
+    found: dict[str, Any] = {}
+    for key, place, path, source in _entries(given, node):
+        if path is None or source is None or not require_inner_path(reading, key, path):
+            continue
+        reading.inputs_of_jobs.append((path, source, key.place))
+        if not is_given_list(source, reading.folder):
+            require_source(reading, place, source)
+            found[path] = source
+        elif path != source and is_pattern(path):
+            reading.problem(key, f"`{path}` is to hold the files of `{source}`; name a folder, such as `data/`")
+        elif path != source and not path.endswith("/") and is_pattern(source):
+            reading.problem(place, f"`{source}` may be several files; write `{path}/` to have a folder of them")
+        else:
+            try:
+                found |= given_inputs({path: source}, reading.folder)
+            except NoSuchFiles as missing:
+                reading.problem(place, str(missing), nearest_file(reading.folder / source.rstrip("/")))
+    return found
+
+
+def _entries(given: Any, node: YamlNode | None) -> Iterator[tuple[YamlNode, YamlNode, str | None, Any]]:
+    """What is given as inputs or files, one by one: where its key and its value stand, and what they are. A list gives
+    both at once."""
+    if isinstance(node, MapNode) and isinstance(given, dict):
+        for name, entry in node.entries.items():
+            yield entry.key, entry.value, name, given.get(name)
+    elif node is not None and isinstance(given, list):
+        parts = node.parts if isinstance(node, ListNode) else (node,)
+        for part, text in zip(parts, given, strict=True):
+            yield part, part, text, text
 
 
 def replicas_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
@@ -174,18 +196,33 @@ def replicas_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
 
 
 def files_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
-    given = fields.get("files", {})
-    node = fields.node_of("files")
-    if isinstance(node, MapNode):
-        for name, entry in node.entries.items():
-            require_inner_path(reading, entry.value, given.get(name))
-    return {name: path for name, path in given.items() if path is not None}
+    """The files that a job leaves, by name."""
+    found = {}
+    for _, place, name, path in _entries(fields.get("files", {}), fields.node_of("files")):
+        if name is not None and path is not None:
+            require_inner_path(reading, place, path)
+            found[name] = path
+    return found
 
 
-def publish_of(reading: YamlReader, fields: Fields) -> dict[str, PublicationTemplate]:
-    node, files = fields.node_of("publish"), fields.get("files", {})
+def lists_of(files: dict[str, Any]) -> tuple[str, ...]:
+    """Which of the files are lists: what is written, and no value of an expression, makes a path a pattern."""
+    return tuple(name for name, path in files.items() if means_many(literal_text(path)))
+
+
+def literal_text(template: str) -> str:
+    """What is written in a template beside its expressions; a letter stands for each of these."""
+    try:
+        return "".join("x" if part.is_expression else part.text for part in template_parts(template))
+    except ExpressionError:
+        return ""  # which is told of elsewhere
+
+
+def publish_of(reading: YamlReader, fields: Fields, files: dict[str, Any]) -> dict[str, PublicationTemplate]:
+    node = fields.node_of("publish")
     if node is None:
         return {}
+    many = lists_of(files)
     if not isinstance(node, MapNode):
         reading.problem(node, f"`publish` is a map from names of files to logical names, not {describe(node)}")
         return {}
@@ -193,6 +230,8 @@ def publish_of(reading: YamlReader, fields: Fields) -> dict[str, PublicationTemp
     for name, entry in node.entries.items():
         if name not in files:
             reading.problem(entry.key, f"the job has no `{name}` among its `files`", nearest_word(name, files))
+        if name in many:
+            reading.problem(entry.key, f"`{name}` is several files, and one file is published; pack them into one")
         if (publishing := publishing_of(reading, entry.value)) is not None:
             found[name] = publishing
     return found

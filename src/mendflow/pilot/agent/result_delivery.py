@@ -60,7 +60,7 @@ class ResultDelivery:
         """Report a result, when its files are safe with the server."""
         done = held.done
         assert done is not None
-        if done.files or done.spills:
+        if done.files or done.file_lists or done.spills:
             held.state = "keeping"
             self._background.start(self._keep_files(held))
         else:

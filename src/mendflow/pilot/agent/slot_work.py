@@ -57,6 +57,8 @@ def build_work(
         number=number,
         shell=spec.shell,
         unstaged=spec.unstaged,
+        file_lists=spec.file_lists,
+        inputs=(*spec.inputs, *spec.replicas) if spec.file_lists else (),
     )
 
 

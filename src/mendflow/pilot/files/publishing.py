@@ -12,6 +12,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
+from mendflow.core.data.path_patterns import name_below
 from mendflow.core.model.data import OutputPlacement, Publication, ReplicaLocation, StorageElement
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.jobs import Measurements, Outcome
@@ -28,7 +29,7 @@ from mendflow.transfer.addresses import shown
 from mendflow.transfer.errors import BadFileUrl, TransferFailed, WriterSuperseded
 from mendflow.transfer.fetch import always
 
-NAME_BYTES_MAX: Final = 200
+NAME_CHARS_MAX: Final = 200
 
 
 class OutputPublisher:
@@ -64,20 +65,28 @@ class OutputPublisher:
                 self._upload(path, self._reference(path, "value.json"))
             refs = {}
             for name, path in done.files.items():
-                refs[name] = self._reference(os.path.join(folder, path), path)
+                own_name = os.path.basename(path)[-NAME_CHARS_MAX:]
+                refs[name] = self._reference(os.path.join(folder, path), own_name)
                 if name not in done.publish:
-                    self._upload(os.path.join(folder, path), refs[name])
-                    self._cache.adopt(os.path.join(folder, path), refs[name].sha256)
+                    self._store(os.path.join(folder, path), refs[name])
+            lists: dict[str, list[FileRef]] = {}
+            for name, listed in done.file_lists.items():
+                lists[name] = []
+                for path in listed.paths:
+                    ref = self._reference(os.path.join(folder, path), name_below(path, listed.base))
+                    self._store(os.path.join(folder, path), ref)
+                    lists[name].append(ref)
             refs |= self._published(done, folder, refs, may_rename)
             self._write_to_urls(done, folder, refs, may_rename)
             kept = {name: ref for name, ref in refs.items() if not _address(done, name)}
-            outcome = msgspec.structs.replace(outcome, files=kept)
+            outcome = msgspec.structs.replace(outcome, files=kept, file_lists=lists)
         except StagingFailed as failure:
             outcome = _failed_outcome(outcome, failure)
         except (OSError, ServerRefused) as error:
             outcome = _failed_outcome(outcome, StagingFailed(upload_fault(path, error)))
         self._forget(done, folder)
-        took_ms = int((time.monotonic() - began) * 1000) if done.files or done.spills else 0
+        stored = bool(done.files or done.file_lists or done.spills)
+        took_ms = int((time.monotonic() - began) * 1000) if stored else 0
         return msgspec.Raw(msgspec.msgpack.encode(_measured(outcome, done.staging_measures, took_ms)))
 
     def _reference(self, path: str, name: str) -> FileRef:
@@ -92,7 +101,7 @@ class OutputPublisher:
             ref = FileRef(
                 sha256=digest,
                 bytes=file.tell(),
-                name=os.path.basename(name)[-NAME_BYTES_MAX:],
+                name=name,
                 executable=is_executable(status.st_mode),
             )
         self._hashed[path] = (seal, ref)
@@ -106,7 +115,11 @@ class OutputPublisher:
 
     def _upload(self, path: str, ref: FileRef) -> None:
         with open(path, "rb") as file:
-            self._files.put(ref.sha256, ref.name, file, ref.bytes)
+            self._files.put(ref.sha256, os.path.basename(ref.name)[-NAME_CHARS_MAX:], file, ref.bytes)
+
+    def _store(self, path: str, ref: FileRef) -> None:
+        self._upload(path, ref)
+        self._cache.adopt(path, ref.sha256)
 
     def _published(
         self, done: FinishedAttempt, folder: str, refs: dict[str, FileRef], may_rename: Callable[[], bool]
@@ -206,7 +219,7 @@ def _refusal(done: FinishedAttempt, name: str, element: str, reason: str, *, pas
 
 def _failed_outcome(outcome: Outcome, failure: StagingFailed) -> Outcome:
     fault = msgspec.structs.replace(failure.fault, log_tail=outcome.log_tail)
-    return msgspec.structs.replace(outcome, fault=fault, outputs=None, files={})
+    return msgspec.structs.replace(outcome, fault=fault, outputs=None, files={}, file_lists={})
 
 
 def add_measures(outcome: msgspec.Raw, staging_measures: Measurements) -> msgspec.Raw:

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from mendflow.core.caching.sizes import DEFAULT_SPACE_BYTES
+from mendflow.core.data.path_patterns import fixed_folder
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.jobs import KEPT_PREFIX, FunctionRef, JobSpec, Measurements, sources_of
@@ -148,8 +149,9 @@ class FileStager:
                 pins.append(digest)
                 self._cached(_Input("", ref, (KEPT_PREFIX + digest,)), ref, _Route(self._fetching, transfer))
             self._place_all(spec, folder, transfer, tally)
-            for path in spec.files.values():
-                os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+            for name, path in spec.files.items():
+                above = fixed_folder(path) if name in spec.file_lists else os.path.dirname(path)
+                os.makedirs(os.path.join(folder, above), exist_ok=True)
             return StagedFiles(pins, tally.measures(int((time.monotonic() - began) * 1000)))
         except (OSError, StagingFailed) as error:
             self.release(pins)

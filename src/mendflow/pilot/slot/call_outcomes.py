@@ -7,10 +7,10 @@ import msgspec
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.values import Value
-from mendflow.pilot.slot.declared_outputs import missing_files
+from mendflow.pilot.slot.declared_outputs import find_outputs
 from mendflow.pilot.slot.faults import StopReason, exit_fault, stop_fault
 from mendflow.pilot.slot.memory import OutOfMemoryKills
-from mendflow.pilot.slot.messages import FinishedAttempt, RawCallResult, SlotWork
+from mendflow.pilot.slot.messages import FileList, FinishedAttempt, RawCallResult, SlotWork
 from mendflow.pilot.slot.monitor import AttemptMonitor
 from mendflow.pilot.slot.processes import Reaper
 from mendflow.pilot.slot.reports import ReportReader
@@ -46,7 +46,7 @@ def finished_call(
 ) -> FinishedAttempt:
     """A call that came back. Its outcome is only opened if there is something to add or to check. `watch` is what it
     was watched with, if that was long enough to see anything."""
-    outcome, files, spills = result.outcome, work.files, result.spills
+    outcome, files, lists, spills = result.outcome, work.files, dict[str, FileList](), result.spills
     peak_bytes = monitor.peak_bytes if monitor is not None else 0
     if files or cut_bytes or peak_bytes or result.report:
         seen = _DECODER.decode(outcome)
@@ -55,18 +55,20 @@ def finished_call(
             stdout_bytes=seen.measures.stdout_bytes + cut_bytes,
             peak_bytes=max(seen.measures.peak_bytes, peak_bytes),
         )
-        fault = seen.fault or missing_files(files, folder)
+        fault = seen.fault
+        if fault is None:
+            files, lists, fault = find_outputs(files, folder, work.file_lists, work.inputs)
         if fault is not None:
-            files, spills = {}, []
+            files, lists, spills = {}, {}, []
         outputs = seen.outputs if fault is None else None
         seen = msgspec.structs.replace(seen, measures=measures, fault=fault, outputs=outputs)
         if result.report:
             seen = _with_report(seen, result.report, monitor)
         outcome = msgspec.Raw(_ENCODER.encode(seen))
-    kept = bool(work.own_folder or files or spills)
+    kept = bool(work.own_folder or files or lists or spills)
     ran_us = max(result.ran_us, 1)
     return FinishedAttempt(
-        work.job, work.fence, outcome, ran_us, files, spills, kept, work.publish, work.staging_measures
+        work.job, work.fence, outcome, ran_us, files, spills, kept, work.publish, work.staging_measures, lists
     )
 
 

@@ -46,7 +46,8 @@ class SlotWork(msgspec.Struct, frozen=True, array_like=True):
     """One attempt, as a slot gets it; `number` says which try of the job it is. A shell command, or an encoded
     `FunctionCall` with what the slot must know of it: `module` and `code` tell whether a warm worker may serve it;
     `devices` are the GPUs that it was given. `publish` and what was measured while its files were `brought` only come
-    back when it is done. `shell` and `unstaged` are as in JobSpec."""
+    back when it is done. `shell`, `unstaged` and `file_lists` are as in JobSpec; `inputs` are
+    the paths of its inputs, where it must be known what is none of its outputs."""
 
     job: JobId
     fence: int
@@ -68,16 +69,25 @@ class SlotWork(msgspec.Struct, frozen=True, array_like=True):
     number: int = 0
     shell: str = ""
     unstaged: tuple[str, ...] = ()
+    file_lists: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
 
     @property
     def key(self) -> AttemptKey:
         return (self.job, self.fence)
 
 
+class FileList(msgspec.Struct, frozen=True, array_like=True):
+    """Files that one output means: their paths in the job's folder, in order, all below the folder `base`."""
+
+    base: str
+    paths: list[str]
+
+
 class FinishedAttempt(msgspec.Struct, frozen=True, array_like=True):
-    """An attempt that ended. `files` and `spills` are still to be stored, from the attempt's folder, before
-    anybody is told: an output's name to its path, and paths of spilled values. Those that `publish` names go to storage
-    elements instead."""
+    """An attempt that ended. `files`, `file_lists` and `spills` are still to be stored, from the attempt's folder,
+    before anybody is told: an output's name to its path, or to several, and paths of spilled values. Those that
+    `publish` names go to storage elements instead."""
 
     job: JobId
     fence: int
@@ -88,6 +98,7 @@ class FinishedAttempt(msgspec.Struct, frozen=True, array_like=True):
     folder: bool = False
     publish: dict[str, Publication] = {}
     staging_measures: Measurements = Measurements()
+    file_lists: dict[str, FileList] = {}
 
     @property
     def key(self) -> AttemptKey:

@@ -15,7 +15,7 @@ from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.values import Value
 from mendflow.pilot.files.work_folder import FOLDER_MODE, WorkFolder, reuse_folder
-from mendflow.pilot.slot.declared_outputs import missing_files
+from mendflow.pilot.slot.declared_outputs import DeclaredOutputs, find_outputs
 from mendflow.pilot.slot.exit_hints import exit_hint
 from mendflow.pilot.slot.faults import NO_ROOM, exit_fault, full_disk_fault, leftover_fault, stop_fault
 from mendflow.pilot.slot.logs import SHIPPED_BYTES, LogFile, LogTail
@@ -185,8 +185,10 @@ class ShellRun:
         fault = self._ended(monitor, status, measures, kernel)
         if fault is None and left:
             fault = leftover_fault(left)
-        if fault is None:
-            fault = missing_files(self.work.files, self.folder)
+        found = DeclaredOutputs({}, {})
+        if fault is None and self.work.files:
+            found = find_outputs(self.work.files, self.folder, self.work.file_lists, self.work.inputs)
+            fault = found.fault
         if fault is None:
             outputs, spills, fault = self._outputs()
         tail = self.tail.text()
@@ -197,11 +199,11 @@ class ShellRun:
         outcome = Outcome(
             fault=fault, outputs=outputs, exit_code=exit_code, log_tail=tail, measures=measures, values=values
         )
-        files = self.work.files if fault is None else {}
+        files, lists = (found.files, found.lists) if fault is None else ({}, {})
         encoded = msgspec.Raw(msgspec.msgpack.encode(outcome))
-        kept, work = bool(files or spills), self.work
+        kept, work = bool(files or lists or spills), self.work
         return FinishedAttempt(
-            work.job, work.fence, encoded, ran_us, files, spills, kept, work.publish, work.staging_measures
+            work.job, work.fence, encoded, ran_us, files, spills, kept, work.publish, work.staging_measures, lists
         )
 
     def _ended(

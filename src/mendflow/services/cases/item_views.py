@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from mendflow.core.engine.activities.items import files_of
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Attempt, Job, Measurements
@@ -79,7 +80,7 @@ def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
         ended_at=job.finished_at,
         fault=outcome.fault if outcome else _last_fault(job),
         outputs=outcome.outputs if outcome else None,
-        files={name: ref.as_value() for name, ref in outcome.files.items()} if outcome else {},
+        files=files_of(outcome) if outcome else {},
         cache_reason=job.cache_reason,
         command=_command(job),
         log_tail=outcome.log_tail if outcome else log_tail,

@@ -24,6 +24,7 @@ _CHANGE_SENTENCES = {
     "kwargs": "its arguments changed",
     "env": "its environment changed",
     "files": "the files that it promises changed",
+    "file_lists": "the files that it promises changed",
     "publish": "what it publishes changed",
 }
 
@@ -96,7 +97,8 @@ class ResultCache:
 
     async def _missing_file(self, earlier: Job | None) -> str:
         if earlier is not None and earlier.outcome is not None:
-            for name, ref in earlier.outcome.files.items():
+            listed = [(name, ref) for name, refs in earlier.outcome.file_lists.items() for ref in refs]
+            for name, ref in (*earlier.outcome.files.items(), *listed):
                 if ref.logical:
                     if not await self._catalogue.has(ref):
                         return f"its file {name} is in the catalogue no longer"

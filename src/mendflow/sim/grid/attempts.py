@@ -154,7 +154,8 @@ class SimulatedAttempt:
         self.outcome = Outcome(
             fault=self._fault,
             outputs=self._work.outputs if self._fault is None else None,
-            files=files,
+            files={name: ref for name, ref in files.items() if name not in self.spec.file_lists},
+            file_lists={name: [ref] for name, ref in files.items() if name in self.spec.file_lists},
             exit_code=0 if self._fault is None else None,
             measures=self._measures(),
         )

@@ -154,7 +154,10 @@ def remember(run: Run, instance: Item, outputs: Value) -> None:
 
 
 def files_of(outcome: Outcome) -> dict[str, Value]:
-    return {name: ref.as_value() for name, ref in outcome.files.items()} if outcome.files else {}
+    found: dict[str, Value] = {name: ref.as_value() for name, ref in outcome.files.items()}
+    for name, refs in outcome.file_lists.items():
+        found[name] = [ref.as_value() for ref in refs]
+    return found
 
 
 def leave_result(run: Run, instance: Item, outputs: Value, files: dict[str, Value], exit_code: int | None) -> None:

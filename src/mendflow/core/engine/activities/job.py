@@ -52,7 +52,9 @@ def each_file(inputs: dict[str, Value]) -> Iterator[tuple[str, Value]]:
         if not path.endswith("/") or given is None:
             yield path, given
             continue
-        files = given if isinstance(given, list) else [given]
+        listed = given if isinstance(given, list) else [given]
+        # A loop over a job that leaves lists gives a list of lists.
+        files = [one for each in listed for one in (each if isinstance(each, list) else [each])]
         for name, each in zip(names_in_folder(files), files, strict=True):
             if each is not None:  # an iteration that left no file
                 yield path + name, each
@@ -60,8 +62,9 @@ def each_file(inputs: dict[str, Value]) -> Iterator[tuple[str, Value]]:
 
 def names_in_folder(files: list[Value]) -> list[str]:
     """What files are called in a folder: their own names if these differ, so that they can be told apart by them; else
-    each has its number in the list before its name, with as many digits as the last, so that they sort as the list."""
-    names = [(kept.name if (kept := file_of(each)) else str(each)).rpartition("/")[2] for each in files]
+    each has its number in the list before its name, with as many digits as the last, so that they sort as the list. A
+    file that comes from a folder has that folder's folders in its name."""
+    names = [kept.name if (kept := file_of(each)) else str(each).rpartition("/")[2] for each in files]
     given = [name for name, each in zip(names, files, strict=True) if each is not None]
     if len(set(given)) == len(given) and not {"", ".", ".."} & set(given):
         return names
@@ -186,6 +189,7 @@ def job_template(activity: JobActivity) -> JobTemplate:
         "function": activity.function,
         "shell": activity.shell,
         "unstaged": activity.unstaged,
+        "file_lists": activity.file_lists,
         "link_inputs": activity.link_inputs,
         "limits": activity.limits,
         "priority": activity.priority,

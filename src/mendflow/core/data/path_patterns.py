@@ -1,0 +1,26 @@
+"""Paths that mean several files: a folder, whose path ends with `/`, or a pattern with `*`, `?` or `[...]`."""
+
+import re
+from typing import Final
+
+SIGNS: Final = re.compile(r"[*?\[]")
+
+
+def is_pattern(path: str) -> bool:
+    return SIGNS.search(path) is not None
+
+
+def means_many(path: str) -> bool:
+    """Whether a path in a flow file means a list of files."""
+    return path.endswith("/") or is_pattern(path)
+
+
+def fixed_folder(path: str) -> str:
+    """The folder that all files of a folder or a pattern are below: as far as the path has no sign; empty for none."""
+    folder = SIGNS.split(path, maxsplit=1)[0].rpartition("/")[0]
+    return folder.strip("/")
+
+
+def name_below(path: str, folder: str) -> str:
+    """The path as seen from that folder."""
+    return path.removeprefix(f"{folder}/") if folder else path
