@@ -16,7 +16,7 @@ jobs:
   align:
     for-each: [1, 2, 3]
     run: |
-      if [ "$MENDED" = yes ]; then echo fine; else echo "no such sample" >&2; exit 7; fi
+      if [ "${MENDED:-}" = yes ]; then echo fine; else echo "no such sample" >&2; exit 7; fi
 """
 AGAIN = """\
 - re-submit: true

@@ -31,7 +31,7 @@ steps:
   - name: work
     run: |
       echo "$MENDFLOW_CASE ${FIXED:-broken}" >> ${{ inputs.log }}
-      test -n "$FIXED" || exit 7
+      test -n "${FIXED:-}" || exit 7
 outputs: {mended: "${{ mended }}"}
 """,
     "worklet.yaml": """
