@@ -157,6 +157,7 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
         for path, entry in node.entries.items():
             require_inner_path(reader, entry.key, path)
             require_source(reader, entry.value, given.get(path))
+            reader.inputs_of_jobs.append((path, given.get(path), entry.key.place))
     return {path: source for path, source in given.items() if source is not None}
 
 
