@@ -175,7 +175,9 @@ def test_jobs_wait_by_the_same_word_as_items(shell: Shell) -> None:
 
 
 def test_who_reads_the_end_of_a_long_log_is_told_that_there_was_more(shell: Shell) -> None:
-    shell.write("long.yaml", "jobs:\n  much: {shell: sh, run: yes 0123456789 | head -c 3000000}\n  little: {run: echo done}\n")
+    shell.write(
+        "long.yaml", "jobs:\n  much: {shell: sh, run: yes 0123456789 | head -c 3000000}\n  little: {run: echo done}\n"
+    )
     shell.ok("run", "long.yaml", "--quiet")
     told = shell("logs", "last:much")
     assert "of 3.0 MB that it printed; the rest is not kept" in told.stderr

@@ -45,9 +45,9 @@ class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
 class SlotWork(msgspec.Struct, frozen=True, array_like=True):
     """One attempt, as a slot gets it; `number` says which try of the job it is. A shell command, or an encoded
     `FunctionCall` with what the slot must know of it: `module` and `code` tell whether a warm worker may serve it;
-    `devices` are the GPUs that it was given. `publish` and what was measured while its files were `brought` only come
-    back when it is done. `shell`, `unstaged` and `file_lists` are as in JobSpec; `inputs` are
-    the paths of its inputs, where it must be known what is none of its outputs."""
+    `devices` are the GPUs that it was given. `publish` and `staging_measures` only come back when it is done. `shell`,
+    `unstaged` and `file_lists` are as in JobSpec; `inputs` are the paths of its inputs, where it must be known what is
+    none of its outputs."""
 
     job: JobId
     fence: int
