@@ -18,11 +18,13 @@ import msgspec
 from mendflow.client.client import ENDED, Client
 from mendflow.client.files import content_of, write_archive, write_file
 from mendflow.core.model.errors import InvalidRequest, NotFound, TemporarilyUnavailable
+from mendflow.core.model.parameters import LongLimit
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import ChangeEvent, ChangeKind, ImportReport
 from mendflow.lazy import LazyModule
-from mendflow.operations.operation import Operation
+from mendflow.operations.arguments import check_value
+from mendflow.operations.operation import ApiOperation
 from mendflow.services.api.domain import Domain
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class LocalClient(Client):
         self._domain = domain
         self._who = _user()
 
-    async def _ask(self, operation: Operation, arguments: dict[str, Any]) -> Any:
+    async def _ask(self, operation: ApiOperation, arguments: dict[str, Any]) -> Any:
         function = getattr(self._domain, operation.name)
         given = operation.checked(arguments)
         if "who" in inspect.signature(function).parameters:
@@ -113,7 +115,7 @@ class LocalClient(Client):
         if case:
             view = await self._domain.case(case)
             return xes.log(str(view.id), [(view, await self._domain.history(view.id))])
-        cases = await self._domain.cases(flow=flow, limit=limit)
+        cases = await self._domain.cases(flow=flow, limit=check_value("limit", limit, LongLimit))
         return xes.log(flow, [(view, await self._domain.history(view.id)) for view in cases])
 
 

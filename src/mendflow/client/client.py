@@ -39,7 +39,7 @@ from mendflow.core.model.views import (
     JobQuery,
     JobView,
 )
-from mendflow.operations.operation import Operation
+from mendflow.operations.operation import ApiOperation
 from mendflow.operations.table import DomainCalls
 
 FOLLOW_EVERY_S = 1.0
@@ -72,7 +72,7 @@ class Client(DomainCalls, SoapCalls):
     async def close(self) -> None:
         await self._transport.close()
 
-    async def _ask(self, operation: Operation, arguments: dict[str, Any]) -> Any:
+    async def _ask(self, operation: ApiOperation, arguments: dict[str, Any]) -> Any:
         """Where a repeated request is known by a key, one is made up: so nothing is done twice over a broken line."""
         for key in operation.made_up:
             arguments[key] = arguments[key] or uuid.uuid4().hex

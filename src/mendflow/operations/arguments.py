@@ -90,12 +90,16 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
         if self.mark(IdParts) is not None:
             split_id(value)
         if self.mark(OneOf) is not None:
-            value = value or None
-        try:
-            found = msgspec.json.decode(msgspec.json.encode(value), type=self.checked_type)
-        except msgspec.ValidationError as error:
-            raise InvalidRequest(f"{self.key}: {error}", field=self.key) from error
-        return self.default if found is None and self.mark(OneOf) is not None else found
+            return check_value(self.key, value or None, self.checked_type) or self.default
+        return check_value(self.key, value, self.checked_type)
+
+
+def check_value(key: str, value: Any, type: Any) -> Any:
+    """The value after JSON, if it is of that type and within its bounds."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value), type=type)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"{key}: {error}", field=key) from error
 
 
 def split_id(id: str) -> tuple[str, str]:

@@ -29,7 +29,7 @@ class CaseCalls(Calls, tag="cases"):
 
     @operation("GET", "/cases", READERS, id="cases")
     async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:
-        """Cases, the newest first. Or in another order, if one is given. With a condition the page may be short, and
+        """Cases, the newest first. `order` gives them another order. With a condition the page may be short, and
         `Mendflow-Next` says from where to continue."""
 
     @operation("GET", "/cases/count", READERS)

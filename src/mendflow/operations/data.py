@@ -60,8 +60,8 @@ class DataCalls(Calls, tag="data"):
 
     @operation("POST", "/data/storage", ADMINISTRATORS, repeatable=True)
     async def put_element(self, element: StrictBody[StorageElement], *, replace: Replacing = False) -> StorageElement:
-        """Add a storage element. Or change one that is there. Secrets are given as `env:NAME`, never as their
-        values."""
+        """Add a storage element. With `replace`, change one that is there. Secrets are given as `env:NAME`, never as
+        their values."""
 
     @operation("GET", "/data/storage/{name}", READERS)
     async def element(self, name: str) -> StorageElement:

@@ -49,7 +49,7 @@ class Request(NamedTuple):
     body: object
 
 
-class Operation:
+class ApiOperation:
     """One entry of the table. `waits` names the argument by which the answer may be held back, in milliseconds; `id` is
     the name in the description, where that is not the function's."""
 
@@ -112,9 +112,10 @@ class Operation:
     @cached_property
     def rows(self) -> Any:
         """The type of the rows, if the answer is a page: over HTTP the rows, and in a header where to go on."""
-        kind = self.result
-        is_page = isinstance(kind, type) and issubclass(kind, msgspec.Struct) and hasattr(kind, "rows")
-        return msgspec.structs.fields(kind)[0].type if is_page else None
+        if not isinstance(self.result, type) or not issubclass(self.result, msgspec.Struct):
+            return None
+        types = {field.name: field.type for field in msgspec.structs.fields(self.result)}
+        return types["rows"] if {"rows", "next"} <= types.keys() else None
 
     def arguments(self, given: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
         bound = self.signature.bind(None, *given, **named)
@@ -131,9 +132,11 @@ class Operation:
         place: Place = self._place(declared.name, marks)
         spread = next((mark for mark in marks if isinstance(mark, Spread)), None)
         if spread is None:
-            key = next((mark.name for mark in marks if isinstance(mark, Named)), declared.name)
-            given = declared.default
-            yield Parameter(argument=declared.name, key=key, place=place, type=type, default=given, marks=marks)
+            key, default = (
+                next((mark.name for mark in marks if isinstance(mark, Named)), declared.name),
+                declared.default,
+            )
+            yield Parameter(argument=declared.name, key=key, place=place, type=type, default=default, marks=marks)
             return
         for field in msgspec.structs.fields(type):
             if field.name not in spread.without:
@@ -241,7 +244,7 @@ class Calls(ABC):
             each.tag = tag
 
     @abstractmethod
-    async def _ask(self, operation: Operation, arguments: dict[str, Any]) -> Any:
+    async def _ask(self, operation: ApiOperation, arguments: dict[str, Any]) -> Any:
         """The operation's answer."""
 
 
@@ -262,7 +265,7 @@ def operation(
     def declare(
         function: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
     ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-        entry = Operation(
+        entry = ApiOperation(
             function.__name__,
             method,
             path,
@@ -285,7 +288,7 @@ def operation(
     return declare
 
 
-def declared_by(kind: type) -> list[Operation]:
+def declared_by(kind: type) -> list[ApiOperation]:
     """The operations that a class declares itself."""
     found = (getattr(each, "operation", None) for each in vars(kind).values() if isinstance(each, types.FunctionType))
-    return [each for each in found if isinstance(each, Operation)]
+    return [each for each in found if isinstance(each, ApiOperation)]

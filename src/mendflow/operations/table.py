@@ -12,7 +12,7 @@ from mendflow.operations.data_sets import DataSetCalls
 from mendflow.operations.engines import EngineCalls
 from mendflow.operations.flows import FlowCalls
 from mendflow.operations.jobs import JobCalls, PilotCalls, ServerCalls
-from mendflow.operations.operation import Operation, declared_by
+from mendflow.operations.operation import ApiOperation, declared_by
 from mendflow.operations.repairs import RepairCalls
 from mendflow.operations.roles import ADMINISTRATORS, ANYBODY, METRICS, PILOT, PILOTS, READERS, USERS
 from mendflow.operations.rules import RuleCalls
@@ -44,7 +44,7 @@ class DomainCalls(
 
 
 SPECIAL = (
-    Operation(
+    ApiOperation(
         "case_events",
         "GET",
         "/cases/{case}/events",
@@ -53,8 +53,8 @@ SPECIAL = (
         doc="""What happens in a case. Server-sent events; `id` is the serial, `data` a ChangeEvent. The event `end`
         follows the last one of the case.""",
     ),
-    Operation("all_events", "GET", "/events", READERS, tag="events", doc="What happens in all cases, from now on."),
-    Operation(
+    ApiOperation("all_events", "GET", "/events", READERS, tag="events", doc="What happens in all cases, from now on."),
+    ApiOperation(
         "keep",
         "PUT",
         "/files/{sha256}",
@@ -62,7 +62,7 @@ SPECIAL = (
         tag="files",
         doc="Store a file on the server. The body is the content. It is refused if it does not have that SHA-256.",
     ),
-    Operation(
+    ApiOperation(
         "kept",
         "GET",
         "/files/{sha256}",
@@ -71,7 +71,7 @@ SPECIAL = (
         doc="""A file's content. With `Range: bytes=N-` the content from there on, for resumed downloads; any other
         range is ignored.""",
     ),
-    Operation(
+    ApiOperation(
         "kept_size",
         "HEAD",
         "/files/{sha256}",
@@ -79,7 +79,7 @@ SPECIAL = (
         tag="files",
         doc="Whether a file is kept, and its size.",
     ),
-    Operation(
+    ApiOperation(
         "export",
         "GET",
         "/archives",
@@ -89,7 +89,7 @@ SPECIAL = (
         whichever servers they live on. If one of these servers cannot be asked, there is no archive, or one that lists
         the missing cases. An archive that was cut off has no last line, and every reader refuses it.""",
     ),
-    Operation(
+    ApiOperation(
         "import_archive",
         "POST",
         "/archives",
@@ -98,7 +98,7 @@ SPECIAL = (
         doc="""Take the cases of an archive. The body is the archive. It is refused as a whole if anything in it is
         wrong, or if a case exists here with other content.""",
     ),
-    Operation(
+    ApiOperation(
         "flow_history",
         "GET",
         "/flows/{name}/history",
@@ -106,7 +106,7 @@ SPECIAL = (
         tag="repairs",
         doc="The histories of a flow's cases, as XES.",
     ),
-    Operation(
+    ApiOperation(
         "metrics",
         "GET",
         "/metrics",
@@ -115,9 +115,9 @@ SPECIAL = (
         doc="""The server that is asked, for Prometheus. As Prometheus text, or as OpenMetrics where the request accepts
         that. Also served under `/metrics`.""",
     ),
-    Operation("openapi", "GET", "/openapi.json", ANYBODY, tag="server", doc="This API, described."),
-    Operation("docs", "GET", "/docs", ANYBODY, tag="server", doc="This API, described for people."),
-    Operation(
+    ApiOperation("openapi", "GET", "/openapi.json", ANYBODY, tag="server", doc="This API, described."),
+    ApiOperation("docs", "GET", "/docs", ANYBODY, tag="server", doc="This API, described for people."),
+    ApiOperation(
         "sync",
         "POST",
         "/pilots/sync",
@@ -125,7 +125,7 @@ SPECIAL = (
         tag="pilots",
         doc="A pilot's exchange. Both bodies are MessagePack. The answer is held until there is something to say.",
     ),
-    Operation(
+    ApiOperation(
         "locate",
         "POST",
         "/pilots/locate",
@@ -133,13 +133,13 @@ SPECIAL = (
         tag="pilots",
         doc="Where files can be read. Both bodies are MessagePack.",
     ),
-    Operation(
+    ApiOperation(
         "place", "POST", "/pilots/place", PILOTS, tag="pilots", doc="Where outputs go. Both bodies are MessagePack."
     ),
 )
 
 CALLS = tuple(each for kind in DomainCalls.__mro__ for each in declared_by(kind))
-OPERATIONS: dict[str, Operation] = {each.name: each for each in (*CALLS, *SPECIAL)}
+OPERATIONS: dict[str, ApiOperation] = {each.name: each for each in (*CALLS, *SPECIAL)}
 
 
 class _Node:
@@ -149,10 +149,10 @@ class _Node:
         self.words: dict[str, _Node] = {}
         self.any: _Node | None = None
         self.takes_rest = False
-        self.operations: dict[str, Operation] = {}
+        self.operations: dict[str, ApiOperation] = {}
 
 
-def find_operation(method: str, path: str) -> Operation | None:
+def find_operation(method: str, path: str) -> ApiOperation | None:
     """What a request to this path asks for, if it asks for anything. A path is read as the router reads it: empty parts
     do not count, a whole path without names comes first, and a word that is written comes before one that is a name."""
     words = [word for word in path.split("/") if word]
@@ -173,9 +173,9 @@ def find_operation(method: str, path: str) -> Operation | None:
 
 
 @cache
-def _index() -> tuple[dict[str, dict[str, Operation]], _Node]:
+def _index() -> tuple[dict[str, dict[str, ApiOperation]], _Node]:
     """The paths without names, and those with names as a tree."""
-    whole: dict[str, dict[str, Operation]] = {}
+    whole: dict[str, dict[str, ApiOperation]] = {}
     root = _Node()
     for operation in OPERATIONS.values():
         path = f"{API}{operation.path}".strip("/")

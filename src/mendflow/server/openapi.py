@@ -16,7 +16,7 @@ from mendflow.core.model.data import LocateAnswer, LocateRequest, PlaceAnswer, P
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import ChangeEvent
-from mendflow.operations.operation import Operation
+from mendflow.operations.operation import ApiOperation
 from mendflow.operations.table import API, OPERATIONS
 
 Json = dict[str, Any]
@@ -146,7 +146,7 @@ def _content(description: str, media_type: str, schema: Json) -> Json:
     return {"description": description, "content": {media_type: {"schema": schema}}}
 
 
-def _packed(operation: Operation, asked: type, told: type) -> Json:
+def _packed(operation: ApiOperation, asked: type, told: type) -> Json:
     """The MessagePack requests of pilots, which the routes do not include."""
     request, answer = {"$ref": _REF + asked.__name__}, {"$ref": _REF + told.__name__}
     media_type = "application/vnd.msgpack"

@@ -14,7 +14,7 @@ from litestar import MediaType, delete, get, head, post, put
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 
-from mendflow.operations.operation import Operation
+from mendflow.operations.operation import ApiOperation
 from mendflow.operations.table import CALLS, OPERATIONS
 from mendflow.server.access import Principal, check_roles
 from mendflow.server.open_requests import OpenRequests
@@ -45,7 +45,7 @@ def handlers() -> list[HTTPRouteHandler]:
     return [_route(OPERATIONS[name], function) for name, function in functions.items()]
 
 
-def _route(operation: Operation, function: Handler) -> HTTPRouteHandler:
+def _route(operation: ApiOperation, function: Handler) -> HTTPRouteHandler:
     function.__name__, function.__doc__ = operation.id, operation.description or None
     unbounded: dict[str, Any] = {"request_max_body_size": None} if operation.name in UNBOUNDED else {}
     route: HTTPRouteHandler = _METHODS[operation.method](
@@ -60,14 +60,14 @@ def _route(operation: Operation, function: Handler) -> HTTPRouteHandler:
     return route
 
 
-def _guard(operation: Operation) -> Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], None]:
+def _guard(operation: ApiOperation) -> Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], None]:
     def check(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
         check_roles(connection.scope["state"][CALLER], operation.allowed)
 
     return check
 
 
-def handler_of(operation: Operation) -> Handler:
+def handler_of(operation: ApiOperation) -> Handler:
     """A handler that calls the domain."""
     wants_who = "who" in inspect.signature(getattr(Domain, operation.name)).parameters
     signature = signature_of(operation)

@@ -12,7 +12,7 @@ from litestar.params import BodyKwarg, PathParameter, QueryParameter
 
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.operations.arguments import IdParts, Parameter
-from mendflow.operations.operation import Operation
+from mendflow.operations.operation import ApiOperation
 from mendflow.server.routes.parameters import TheCaller, TheDomain, TheOpenRequests
 
 _KEY = "in_{}"
@@ -21,7 +21,7 @@ _BOUNDS = ("ge", "le", "min_length", "description")
 _JSON = BodyKwarg(media_type=RequestEncodingType.JSON)
 
 
-def signature_of(operation: Operation) -> inspect.Signature:
+def signature_of(operation: ApiOperation) -> inspect.Signature:
     """The parameters that the framework is to find in a request."""
     found = [*_dependencies(operation), *_in_path(operation), *_in_query(operation), *_in_body(operation)]
     result = operation.result if operation.rows is None else types.GenericAlias(Response, (operation.rows,))
@@ -32,29 +32,29 @@ def _wanted(name: str, type: Any, default: Any = inspect.Parameter.empty) -> ins
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=type, default=default)
 
 
-def _dependencies(operation: Operation) -> Iterator[inspect.Parameter]:
+def _dependencies(operation: ApiOperation) -> Iterator[inspect.Parameter]:
     yield _wanted("domain", TheDomain)
     yield _wanted("caller", TheCaller)
     if operation.waits:
         yield _wanted("open_requests", TheOpenRequests)
 
 
-def _in_path(operation: Operation) -> Iterator[inspect.Parameter]:
+def _in_path(operation: ApiOperation) -> Iterator[inspect.Parameter]:
     for name, type in path_types(operation).items():
         yield _wanted(name, Annotated[_plain(type), PathParameter(**_bounds(type))])
 
 
-def _in_query(operation: Operation) -> Iterator[inspect.Parameter]:
+def _in_query(operation: ApiOperation) -> Iterator[inspect.Parameter]:
     for each in operation.parameters:
         if each.place == "query":
             type, default = each.checked_type, each.default
             if type is not each.type and not each.required:
                 default = None
-            found = Annotated[_plain(type), QueryParameter(name=each.key, **_bounds(type))]
-            yield _wanted(_KEY.format(each.key), found, default)
+            told = QueryParameter(name=each.key, **_bounds(type))
+            yield _wanted(_KEY.format(each.key), Annotated[_plain(type), told], default)
 
 
-def _in_body(operation: Operation) -> Iterator[inspect.Parameter]:
+def _in_body(operation: ApiOperation) -> Iterator[inspect.Parameter]:
     body = body_type(operation)
     if body is None:
         return
@@ -64,7 +64,7 @@ def _in_body(operation: Operation) -> Iterator[inspect.Parameter]:
         yield _wanted("data", Annotated[body, _JSON])
 
 
-def path_types(operation: Operation) -> dict[str, Any]:
+def path_types(operation: ApiOperation) -> dict[str, Any]:
     """The parts of the path that are filled in, and their types."""
     found: dict[str, Any] = {field or name: str for name, field, _ in operation.placeholders}
     for each in operation.parameters if operation.is_call else ():
@@ -74,7 +74,7 @@ def path_types(operation: Operation) -> dict[str, Any]:
     return found
 
 
-def route_path(operation: Operation) -> str:
+def route_path(operation: ApiOperation) -> str:
     """The path as the router wants it, each part with its type."""
     path, kinds = operation.described_path, {field or name: kind for name, field, kind in operation.placeholders}
     for name, type in path_types(operation).items():
@@ -83,7 +83,7 @@ def route_path(operation: Operation) -> str:
     return path
 
 
-def body_type(operation: Operation) -> Any:
+def body_type(operation: ApiOperation) -> Any:
     """The type of the body: that of the argument which is all of it, or a struct of its fields that knows no other
     field, so that a misspelt one is not ignored."""
     whole = next((each for each in operation.parameters if each.place == "body"), None)
@@ -103,7 +103,7 @@ def _strict_struct(name: str, fields: list[Any], bases: tuple[type[msgspec.Struc
     )
 
 
-def arguments_of(operation: Operation, given: dict[str, Any]) -> dict[str, Any]:
+def arguments_of(operation: ApiOperation, given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of the domain's function, from what the framework has found."""
     found: dict[str, Any] = {}
     spread: dict[str, dict[str, Any]] = {}
