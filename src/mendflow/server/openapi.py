@@ -2,7 +2,6 @@
 types that are decoded and encoded, so the description always matches the server."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import version
 from typing import Any, get_args
 
 import msgspec
@@ -18,6 +17,7 @@ from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import ChangeEvent
 from mendflow.operations.operation import ApiOperation
 from mendflow.operations.table import API, OPERATIONS
+from mendflow.version import VERSION
 
 Json = dict[str, Any]
 
@@ -55,7 +55,7 @@ def describe(routes: Sequence[HTTPRouteHandler], dependencies: Mapping[str, Prov
     own pages."""
     config = OpenAPIConfig(
         title="mendflow",
-        version=version("mendflow"),
+        version=VERSION,
         use_handler_docstrings=True,
         operation_id_creator=lambda handler, _method, _path: handler.handler_name,
     )
