@@ -47,15 +47,15 @@ def handlers() -> list[HTTPRouteHandler]:
 
 def _route(operation: ApiOperation, function: Handler) -> HTTPRouteHandler:
     function.__name__, function.__doc__ = operation.id, operation.description or None
-    unbounded: dict[str, Any] = {"request_max_body_size": None} if operation.name in UNBOUNDED else {}
+    more: dict[str, Any] = {"request_max_body_size": None} if operation.name in UNBOUNDED else {}
+    more |= {"media_type": _MEDIA_TYPES[operation.name]} if operation.name in _MEDIA_TYPES else {}
     route: HTTPRouteHandler = _METHODS[operation.method](
         route_path(operation),
         status_code=operation.status,
         summary=operation.summary,
         tags=[operation.tag],
-        media_type=_MEDIA_TYPES.get(operation.name, MediaType.JSON),
         guards=[_guard(operation)],
-        **unbounded,
+        **more,
     )(function)
     return route
 

@@ -90,16 +90,16 @@ def body_type(operation: ApiOperation) -> Any:
     if whole is not None and not whole.is_strict:
         return whole.type
     if whole is not None:
-        return _strict_struct(whole.type.__name__, [], (whole.type,))
+        return _strict_struct(whole.type.__name__, [], whole.type)
     fields = [each for each in operation.parameters if each.place == "field"]
     name = "".join(word.capitalize() for word in operation.name.split("_"))
     known = [(each.key, each.type, *(() if each.required else (each.default,))) for each in fields]
     return _strict_struct(name, known) if fields else None
 
 
-def _strict_struct(name: str, fields: list[Any], bases: tuple[type[msgspec.Struct], ...] = ()) -> type[msgspec.Struct]:
+def _strict_struct(name: str, fields: list[Any], base: type[msgspec.Struct] = msgspec.Struct) -> type[msgspec.Struct]:
     return msgspec.defstruct(
-        f"{name}Body", fields, bases=bases, module=__name__, frozen=True, kw_only=True, forbid_unknown_fields=True
+        f"{name}Body", fields, bases=(base,), module=__name__, frozen=True, kw_only=True, forbid_unknown_fields=True
     )
 
 
@@ -113,7 +113,10 @@ def arguments_of(operation: ApiOperation, given: dict[str, Any]) -> dict[str, An
     found |= {argument: operation.struct_of(argument)(**fields) for argument, fields in spread.items()}
     for argument, field, _ in operation.placeholders:
         if field and (told := getattr(found[argument], field)) != given[field]:
-            raise InvalidRequest(f"its {field} is {told!r} in the body and {given[field]!r} in the path", field=field)
+            meant = operation.request(found).path
+            raise InvalidRequest(
+                f"its {field} is {told!r} in the body and {given[field]!r} in the path; put it to {meant}", field=field
+            )
     return found
 
 
