@@ -33,6 +33,7 @@ from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
+    CachePolicy,
     CasePage,
     CaseQuery,
     CaseView,
@@ -100,14 +101,17 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         name: str,
         inputs: dict[str, Value] | None = None,
         *,
+        cache: CachePolicy = "",
         cache_from: str = "",
         key: str = "",
         notify: str = "",
     ) -> CaseView:
-        """Without a `key` one is made up, so that a repeated call after a broken line starts one case only."""
+        """Without a `key` one is made up, so that a repeated call after a broken line starts one case only. `cache`
+        says which results of other cases are used: "declared" or "all"; of none unless given."""
         body = {
             "flow": name,
             "inputs": inputs or {},
+            "cache": cache,
             "cache_from": cache_from,
             "key": key or uuid.uuid4().hex,
             "notify": notify,
@@ -173,8 +177,9 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
             "POST", f"{_case(case)}/cancel", CaseView, body={"item": item, "reason": reason}
         )
 
-    async def rerun(self, case: str, *, from_failed: bool = False) -> CaseView:
-        return await self._transport.ask("POST", f"{_case(case)}/rerun", CaseView, body={"from_failed": from_failed})
+    async def rerun(self, case: str, *, from_failed: bool = False, cache: CachePolicy = "declared") -> CaseView:
+        body = {"from_failed": from_failed, "cache": cache}
+        return await self._transport.ask("POST", f"{_case(case)}/rerun", CaseView, body=body)
 
     async def send(self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = "") -> CaseView:
         """Without an `id` one is made up, so that a repeated call after a broken line is one message only."""

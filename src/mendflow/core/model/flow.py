@@ -278,7 +278,8 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     logical name (`lfn:/store/raw/a`). Sources that are paths are staged first, together or one after another.
     `replicas` maps such paths to the places where the pilot finds them, best first: each a template, for a list or
     for one place. `publish` says which of `files` get a logical name and go to a storage element, or go to a URL of
-    their own. A job with `link_inputs` promises to only read its inputs."""
+    their own. A job with `link_inputs` promises to only read its inputs. `cache` says whether its result may be used
+    again for a job made from the same."""
 
     command: str | None = None
     function: FunctionRef | None = None
@@ -299,6 +300,7 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     retry_wait_ms: int = 0
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
+    cache: bool | None = None
 
 
 class UserTask(ActivityNode, frozen=True, tag="user-task"):

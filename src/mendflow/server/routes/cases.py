@@ -8,7 +8,7 @@ from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CaseQuery, CaseStatus, CaseView, CountsView, ItemState, ItemView
+from mendflow.core.model.views import CachePolicy, CaseQuery, CaseStatus, CaseView, CountsView, ItemState, ItemView
 from mendflow.server.routes.parameters import (
     After,
     CaseName,
@@ -31,11 +31,13 @@ class RequestBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class StartRequest(RequestBody, frozen=True):
-    """`cache_from` names a case whose results are used for unchanged jobs; the same `key` again is the same case.
-    `notify` is a URL that gets a POST when the case ends."""
+    """`cache` says which results of other cases are used for jobs made from the same: none unless given, those of jobs
+    that declare enough, or all. `cache_from` names a case whose results are used for unchanged jobs; the same `key`
+    again is the same case. `notify` is a URL that gets a POST when the case ends."""
 
     flow: str
     inputs: dict[str, Value] = {}
+    cache: CachePolicy = ""
     cache_from: str = ""
     key: str = ""
     notify: str = ""
@@ -53,7 +55,10 @@ class Removal(RequestBody, frozen=True):
 
 
 class Rerun(RequestBody, frozen=True):
+    """With the `cache` "none" everything is run again."""
+
     from_failed: bool = False
+    cache: CachePolicy = "declared"
 
 
 class Sent(RequestBody, frozen=True):
@@ -68,7 +73,13 @@ class Sent(RequestBody, frozen=True):
 @post("/cases", status_code=201, summary="Start a case")
 async def start(domain: TheDomain, caller: TheCaller, data: JSONBody[StartRequest]) -> CaseView:
     return await domain.start(
-        data.flow, data.inputs, who=caller.name, cache_from=data.cache_from, key=data.key, notify=data.notify
+        data.flow,
+        data.inputs,
+        who=caller.name,
+        cache=data.cache,
+        cache_from=data.cache_from,
+        key=data.key,
+        notify=data.notify,
     )
 
 
@@ -166,7 +177,8 @@ async def cancel(
     summary="A new case of the same flow and inputs; results of unchanged jobs come from the cache",
 )
 async def rerun(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[Rerun | None] = None) -> CaseView:
-    return await domain.rerun(case, who=caller.name, from_failed=(data or Rerun()).from_failed)
+    wish = data or Rerun()
+    return await domain.rerun(case, who=caller.name, from_failed=wish.from_failed, cache=wish.cache)
 
 
 @post("/cases/{case:str}/messages", status_code=200, summary="Send a message to a case")

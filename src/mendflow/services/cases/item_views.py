@@ -81,6 +81,7 @@ def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
         outputs=outcome.outputs if outcome else None,
         files={name: ref.as_value() for name, ref in outcome.files.items()} if outcome else {},
         cache_reason=job.cache_reason,
+        cached_from=outcome.cached_from if outcome else "",
         command=_command(job),
         log_tail=outcome.log_tail if outcome else log_tail,
     )
