@@ -66,6 +66,10 @@ def start(
     ],
     input: Inputs = None,
     inputs: InputsFile = "",
+    cached: Annotated[
+        bool,
+        typer.Option("--cached", help="Use the results of earlier cases for jobs made from the same, of all flows."),
+    ] = False,
     cache_from: Annotated[
         str,
         typer.Option(
@@ -92,7 +96,9 @@ def start(
         if file is not None:
             await give_flow(client, file)
         kept = await upload_inputs(client, meant, values)
-        return await client.start(meant.name, kept, cache_from=cache_from, key=key, notify=notify)
+        return await client.start(
+            meant.name, kept, cache="all" if cached else "", cache_from=cache_from, key=key, notify=notify
+        )
 
     view = context.run(begin)
     print_answer(context.json, view, f"{view.id} started; see it with mendflow watch {view.id}")

@@ -50,11 +50,12 @@ from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.views import CaseView
+from mendflow.core.model.views import CachePolicy, CaseView
 
 app = typer.Typer()
 
 Begin = Callable[[Client], Awaitable[CaseView]]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every job; use no earlier results.")]
 
 
 LEAVING_SENTENCES = {
@@ -112,8 +113,9 @@ def run(
     size_scale: SizeScale = None,
     data: Data = "",
     cached: Annotated[
-        bool, typer.Option("--cached", help="Use the results of this flow's last case for jobs that have not changed.")
+        bool, typer.Option("--cached", help="Also use earlier results of jobs that do not declare inputs and files.")
     ] = False,
+    no_cache: NoCache = False,
     notify: Annotated[
         str,
         typer.Option("--notify", metavar="URL", help="A URL that gets a POST when the case ends.", show_default=False),
@@ -125,6 +127,9 @@ def run(
     keep: Keep = False,
 ) -> None:
     """Run a flow on this machine and show its progress."""
+    if cached and no_cache:
+        raise typer.BadParameter("give --cached or --no-cache, not both")
+    cache: CachePolicy = "none" if no_cache else "all" if cached else "declared"
     loaded = load_one(flow, scale_for(flow, scale, size_scale, slots))
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     given = rules_for(flow, loaded, rules)
@@ -142,7 +147,7 @@ def run(
         if start_message is not None:
             return await start_message.begin(client)
         kept = await upload_inputs(client, loaded, values)
-        return await client.start(loaded.name, kept, cache_from="last" if cached else "", notify=notify)
+        return await client.start(loaded.name, kept, cache=cache, notify=notify)
 
     raise typer.Exit(wiring.run(_run_locally(options, begin, start_message)))
 
@@ -225,15 +230,17 @@ def rerun(
     quiet: Quiet = False,
     json: Json = False,
     keep: Keep = False,
+    no_cache: NoCache = False,
 ) -> None:
     """Run a case again; results of unchanged jobs come from the cache."""
+    cache: CachePolicy = "none" if no_cache else "declared"
     target = ServerTarget(server=server, token_file=token_file, data=data)
     corrected = load_one(flow) if flow else None
 
     async def begin(client: Client) -> CaseView:
         if corrected is None:
-            return await client.rerun(case, from_failed=from_failed)
-        return await _rerun_with_flow(client, case, corrected, from_failed=from_failed)
+            return await client.rerun(case, from_failed=from_failed, cache=cache)
+        return await _rerun_with_flow(client, case, corrected, cache, from_failed=from_failed)
 
     if target.server or find_server(target.folder):
         raise typer.Exit(run_async(_run_on_server(target, begin, json=json)))
@@ -269,7 +276,7 @@ def _run_options(
     )
 
 
-async def _rerun_with_flow(client: Client, case: str, flow: Flow, *, from_failed: bool) -> CaseView:
+async def _rerun_with_flow(client: Client, case: str, flow: Flow, cache: CachePolicy, *, from_failed: bool) -> CaseView:
     """The case's inputs, the file's flow."""
     earlier = await client.case(case)
     if earlier.status not in ENDED:
@@ -279,7 +286,7 @@ async def _rerun_with_flow(client: Client, case: str, flow: Flow, *, from_failed
     if from_failed and earlier.status == "completed":
         raise Conflict(f"nothing failed in case {earlier.id}; leave --from-failed out to run it again")
     await deploy(client, flow)
-    return await client.start(flow.name, earlier.inputs, cache_from=earlier.id)
+    return await client.start(flow.name, earlier.inputs, cache=cache, cache_from=earlier.id)
 
 
 async def _run_on_server(target: ServerTarget, begin: Begin, *, json: bool) -> ExitCode:

@@ -155,8 +155,13 @@ def _print_outputs(case: CaseView, fetched: dict[str, Path]) -> None:
 
 
 def _print_ran_again(items: list[ItemView]) -> None:
-    """Why jobs were not taken over from an earlier case, each reason once."""
-    reasons = Counter((item.name, item.cache_reason) for item in items if item.cache_reason and item.state != "cached")
+    """Which cases made the results that came from the cache, and why others did not, each reason once."""
+    origins = Counter(item.cached_from.rpartition("/")[0] for item in items if item.cached_from)
+    for case, number in origins.most_common(REASONS_SHOWN):
+        say(f"cached: {count_text(number, 'result')} of case {case}")
+    if len(origins) > REASONS_SHOWN:
+        say(f"  and {len(origins) - REASONS_SHOWN:,} more cases: mendflow items {items[0].case} --json")
+    reasons = Counter((item.name, item.cache_reason) for item in items if item.cache_reason.startswith("run again"))
     telling = sorted(reasons.items(), key=lambda each: ("did not complete" in each[0][1], -each[1]))
     for (name, reason), number in telling[:REASONS_SHOWN]:
         times = f" ({count_text(number, 'item')})" if number > 1 else ""

@@ -292,7 +292,7 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     `replicas` maps such paths to the places where the pilot finds them, best first: each a template, for a list or
     for one place. `publish` says which of `files` get a logical name and go to a storage element, or go to a URL of
     their own. A job with `link_inputs` promises to only read its inputs. `shell`, `unstaged` and `file_lists` are as in
-    JobSpec."""
+    JobSpec. `cache` says whether its result may be used again for a job made from the same."""
 
     command: str | None = None
     shell: str = ""
@@ -316,6 +316,7 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     retry_wait_ms: int = 0
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
+    cache: bool | None = None
 
 
 class UserTask(ActivityNode, frozen=True, tag="user-task"):

@@ -45,12 +45,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FunctionRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A Python function by name, with its module's source as a stored file. Never a pickle."""
+    """A Python function by name, with its module's source as a stored file. Never a pickle. `imports` is a digest of
+    the modules beside it that the module imports, and those import."""
 
     module: str
     name: str
     code: FileRef | None = None
     folder: str = ""
+    imports: str = ""
 
 
 class Submission(StrEnum):
@@ -79,7 +81,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     catalogue says. With `link_inputs` the job gets its inputs as links into the cache and promises only to read them;
     otherwise each is a copy of its own. `publish` says which of `files` go to a storage element instead of the server's
     keeping. `stage_in` says whether inputs are brought together or one after another. A job without a command only has
-    files brought and taken on: so copies between storage elements are made.
+    files brought and taken on: so copies between storage elements are made. `cache` says whether its result may stand
+    for that of another job made from the same; None leaves that to what it declares (core/results/declared).
 
     `shell` says what runs the command, in the words of core/model/shells. `unstaged` are files beside the flow that the
     command names and that are not among its inputs: a failure tells of them. `file_lists` are those of `files` whose
@@ -110,6 +113,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry_wait_ms: int = 0
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
+    cache: bool | None = None
 
 
 KEPT_PREFIX = "kept:"
@@ -238,7 +242,8 @@ class Job(msgspec.Struct, kw_only=True):
     history: list[Attempt] = []
     outcome: Outcome | None = None
     finished_at: Instant = 0
-    cache_reason: str = ""  # why its result was, or was not, taken from an earlier case
+    cache_reason: str = ""  # why its result was, or was not, taken from the cache
+    key: str = ""  # what its result is found by; empty if it is never used again
     requeued: Requeue | None = None  # while its attempt is being stopped because somebody requeued it
 
     @property

@@ -18,6 +18,9 @@ CaseStatus = Literal["running", "suspended", "completed", "failed", "cancelled"]
 ItemState = Literal[
     "staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "cached"
 ]
+CachePolicy = Literal["", "none", "declared", "all"]
+"""Which results of other cases stand for jobs of a case: those of jobs that declare enough, or of all that do not
+forbid it. Empty: none, unless the case runs another one again, whose results it uses then."""
 UserTaskState = Literal["offered", "claimed", "completed", "rejected", "expired", "withdrawn"]
 
 
@@ -73,6 +76,7 @@ class CaseView(View, frozen=True):
     parent: CaseId | None = None
     owner: str = ""
     rerun_of: CaseId | None = None
+    cache: CachePolicy = ""
     counts: list[NameCount] = []
     mends: CaseId | None = None  # an exlet's case: the case that it mends, the item there, and the decision behind it
     mends_item: ItemId | None = None
@@ -132,6 +136,7 @@ class ItemView(View, frozen=True):
     outputs: Value = None
     files: dict[str, Value] = {}
     cache_reason: str = ""  # why its result was taken from the cache, or was not
+    cached_from: str = ""  # the job that made its result, if another did
     reason: str = ""  # why it was skipped
     command: str = ""
     log_tail: str = ""

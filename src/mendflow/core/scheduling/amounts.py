@@ -1,5 +1,7 @@
 """Amounts as people write them, for sentences."""
 
+from datetime import UTC, datetime
+
 from mendflow.core.model.ids import Instant
 from mendflow.core.scheduling.offer import FOREVER_MS
 
@@ -40,3 +42,8 @@ def clock(at: Instant) -> str:
     """The time of day, without the day: for something that is near."""
     seconds = at // 1000 % 86_400
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02} UTC"
+
+
+def moment(at: Instant) -> str:
+    """The day and the time of day, to the minute: for something that may be long ago."""
+    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M} UTC"

@@ -53,6 +53,7 @@ class JobOptions(TypedDict, total=False):
     retry_wait: str
     submit: Literal["wait", "poll", "notify", "forget"]
     stage_in: Literal["parallel", "sequence"]
+    cache: bool
     max_parallel: int
     on_failure: Literal["finish", "stop"]
 
@@ -114,6 +115,7 @@ def job_fields(options: JobOptions, owner: object, folder: Path) -> dict[str, An
         "retry_wait_ms": measure(options, "retry_wait", "duration", owner),
         "submission": Submission(choice(options, "submit", [str(each) for each in Submission], "notify")),
         "stage_in": choice(options, "stage_in", ["parallel", "sequence"], "parallel"),
+        "cache": boolean(options, "cache") if "cache" in options else None,
     }
 
 

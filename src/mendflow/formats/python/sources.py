@@ -1,7 +1,9 @@
 """Where a Python function's code is: the module and the folder that a pilot imports it from."""
 
+import ast
+import hashlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +56,16 @@ def code_files(flow: Flow) -> dict[str, Path]:
 
 def with_code(flow: Flow, kept: Mapping[Path, FileRef]) -> Flow:
     """The flow with each function's source as the stored file that it has become."""
+    imports: dict[Path, str] = {}
 
     def changed(value: Any) -> Any:
         if isinstance(value, FunctionRef):
-            return msgspec.structs.replace(value, code=kept.get(source_of(value) or Path(), value.code))
+            path = source_of(value)
+            if path is None:
+                return value
+            if path not in imports:
+                imports[path] = imports_digest(path, Path(value.folder))
+            return msgspec.structs.replace(value, code=kept.get(path, value.code), imports=imports[path])
         if isinstance(value, tuple):
             return tuple(changed(part) for part in value)
         if isinstance(value, msgspec.Struct):
@@ -74,3 +82,47 @@ def source_of(function: FunctionRef) -> Path | None:
     if base is None:
         return None
     return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
+
+
+def imports_digest(path: Path, folder: Path) -> str:
+    """A digest of the modules in the folder that a source file imports, and that these import; empty if there are none.
+    What is imported by other means than `import` is not seen."""
+    found: dict[str, str] = {}
+    pending = [path]
+    while pending:
+        for other in _modules_beside(pending.pop(), folder):
+            name = other.relative_to(folder).as_posix()
+            if other != path and name not in found:
+                found[name] = hashlib.sha256(other.read_bytes()).hexdigest()
+                pending.append(other)
+    if not found:
+        return ""
+    return hashlib.sha256("\n".join(f"{name} {found[name]}" for name in sorted(found)).encode()).hexdigest()[:40]
+
+
+def _modules_beside(path: Path, folder: Path) -> Iterator[Path]:
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, RecursionError):
+        return  # whoever imports it is told
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _files_of(folder, alias.name.split("."))
+        elif isinstance(node, ast.ImportFrom):
+            base = path.parents[node.level - 1] if node.level else folder
+            module = node.module.split(".") if node.module else []
+            if base.is_relative_to(folder):
+                yield from _files_of(base, module)
+                for alias in node.names:
+                    yield from _files_of(base, [*module, alias.name])
+
+
+def _files_of(base: Path, parts: list[str]) -> Iterator[Path]:
+    """The files that are run when a module is imported: its own, and those of the packages around it."""
+    for depth in range(len(parts) + 1):
+        place = base.joinpath(*parts[:depth])
+        candidates = (
+            [place / "__init__.py"] if depth == 0 else [place.with_name(place.name + ".py"), place / "__init__.py"]
+        )
+        yield from (each for each in candidates if each.is_file())

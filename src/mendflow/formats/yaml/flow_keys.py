@@ -118,6 +118,11 @@ JOB: Final[Table] = {
     "link-inputs": Key(
         FlagShape(), "The job only reads its inputs: give it links into the pilot's cache instead of copies."
     ),
+    "cache": Key(
+        FlagShape(),
+        "Whether an earlier result, made from the same, may be used instead of running the job. Unless given, it may "
+        "if the job declares inputs and files.",
+    ),
 }
 PUBLISHING: Final[Table] = {
     "as": Key(TextShape("a logical name"), "The logical name, such as /store/reco/run7.dat."),

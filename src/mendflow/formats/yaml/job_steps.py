@@ -125,6 +125,7 @@ def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
         "retry_wait_ms": value("retry-wait", 0),
         "submission": Submission(value("submit", "notify")),
         "stage_in": stage_in(value("stage-in", "parallel")),
+        "cache": value("cache"),
     }
 
 

@@ -14,6 +14,7 @@ from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobState
 from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.views import CaseView, ItemView, PilotView, Reason, UserTaskView
+from mendflow.core.results.declared import why_run
 from mendflow.core.scheduling import explain, explain_data
 from mendflow.core.scheduling.amounts import clock, size
 from mendflow.core.scheduling.jobs import effective_needs
@@ -48,7 +49,7 @@ async def why(domain: CaseQueries, server: Server, subject: str) -> Reason:
             return await _with_case_state(domain, case, await why_not_begun(domain, case, item))
         return await _with_case_state(domain, case, await why_item_found(domain, server, found))
     if "/" in subject:
-        return of_job(server, await domain.newest_submission(subject))
+        return await why_job(domain, server, subject)
     pilot = server.runtime.meta.pilots.get(PilotId(subject))
     if pilot is not None:
         return why_pilot(pilot, server.runtime.meta.pilot_view(pilot))
@@ -76,7 +77,7 @@ async def _with_case_state(domain: CaseQueries, case: str, told: Reason) -> Reas
 async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) -> Reason:
     """An item is more than its job or user task: it may have been ended by force, or before it was started."""
     if item.job:
-        told = of_job(server, await domain.newest_submission(item.job))
+        told = await why_job(domain, server, item.job)
         removed = item.state == "cancelled" and told.state != "cancelled"
         return why_forced(item, told) if removed or by_force(item) else told
     if by_force(item):
@@ -89,6 +90,16 @@ async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) ->
     present = server.present
     live = present.manager.live.get(item.case) if present is not None else None
     return of_item(item, waits_for(live, item.item, server.url) if live is not None else "")
+
+
+async def why_job(domain: CaseQueries, server: Server, id: str) -> Reason:
+    """Of one that completed also why it ran, and was not taken from the cache."""
+    job = await domain.newest_submission(id)
+    told = of_job(server, job)
+    if job.state is not JobState.COMPLETED or job.cache_reason:
+        return told
+    ran = why_run(job.spec, (await domain.case(job.case)).cache)
+    return msgspec.structs.replace(told, facts=[ran, *told.facts]) if ran else told
 
 
 def of_job(server: Server, job: Job) -> Reason:

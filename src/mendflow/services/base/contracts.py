@@ -31,8 +31,9 @@ class NewJob(msgspec.Struct, frozen=True):
     id: JobId
     case: CaseId
     spec: JobSpec
-    note: str = ""  # stored with the job: why a re-run did not use the result of the earlier case
+    note: str = ""  # stored with the job: why its result was not taken from the cache
     not_before: Instant = 0  # the job waits until then
+    key: str = ""  # what its result is found by; empty if it is never used again
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

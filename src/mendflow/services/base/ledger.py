@@ -30,7 +30,10 @@ _Key = tuple[str, str]
 _Pending = dict[_Key, object]
 _ANY_POSITION = None
 _PART = "\0"
-_LEAF_KINDS = frozenset({"job", "task", "item", "runs", "snapshot"})
+RESULT_KIND = "result"
+"""Where the result of a job is, by its key. Any server may write it, and whatever it says is checked by its readers: a
+new result takes the place of an older one, and a mere note that one was used gives way to any other change."""
+_LEAF_KINDS = frozenset({"job", "task", "item", "runs", "snapshot", RESULT_KIND})
 """Documents of these kinds never delay journal entries: no entry follows from them that could be written too early."""
 SHARED_KINDS = frozenset({"flow", "rules", "pattern", "compensation", "engine", "webhook", "storage"})
 NO_PROMISE = "this server could not renew its right to decide about its cases; loading everything again"
@@ -319,6 +322,9 @@ class Ledger:
                 elif isinstance(write := at_once[key], Append) and write.stream in self._lengths:
                     self._lengths[write.stream] = result.actual
                     again[key] = Append(write.stream, write.entries, result.actual)
+                elif isinstance(write, Put) and write.kind == RESULT_KIND:
+                    if not write.expected:
+                        again[key] = Put(write.kind, write.id, write.body, result.actual)
                 else:
                     raise StoreUnavailable(
                         f"{result.kind or 'stream'} {result.id} was changed by another server"

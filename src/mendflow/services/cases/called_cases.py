@@ -119,6 +119,7 @@ class CalledCases:
             parent_item=order.item,
             owner=live.document.owner,
             rerun_of=earlier or live.document.rerun_of,
+            cache=live.document.cache,
         )
         await self._manager.begin(document, flow, await self._manager.jobs_of(earlier) if earlier else {})
 

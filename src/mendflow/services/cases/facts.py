@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 from mendflow.core.engine.messages import ItemFailed, Order, RunPrimitive
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.jobs import Job, Outcome
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 
 
@@ -36,6 +36,12 @@ class JobFailed(NamedTuple):
     live: LiveCase
     serial: int
     outcome: Outcome
+
+
+class LoadedJobs(Protocol):
+    """Told of the jobs of a case that is being loaded."""
+
+    async def jobs_loaded(self, live: LiveCase, jobs: Sequence[Job]) -> None: ...
 
 
 class OrderExecutor(Protocol):

@@ -39,6 +39,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.repair import ExceptionType
+from mendflow.core.results.earlier import EarlierResults
 from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES, root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.counters import ServerMetrics
@@ -47,7 +48,7 @@ from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases import unstarted
-from mendflow.services.cases.facts import CaseEnded, ItemFinished, OrderExecutor, UndoLibrary
+from mendflow.services.cases.facts import CaseEnded, ItemFinished, LoadedJobs, OrderExecutor, UndoLibrary
 from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.live_case import (
     ITEM_KIND,
@@ -70,6 +71,8 @@ SNAPSHOT_EVERY_EVENTS = 2_000
 SNAPSHOT_EVERY_WORK = 300_000
 """Work on XML, as the engine's meter counts it: after more than this a snapshot is written, so that it is not
 repeated."""
+
+JOBS_AT_ONCE = 1_000
 
 BREATH_EVERY_WORK = 200_000
 """How much of it is replayed before other tasks get a turn."""
@@ -243,10 +246,19 @@ class FlowManager:
             self._ledger.known(RUNS_KIND, found.id, found.version)
             live.runs[runs.item] = runs
             live.past.update(runs.serials)
+        if live.document.rerun_of is not None:
+            live.earlier = EarlierResults(await self.jobs_of(live.document.rerun_of))
+        results, jobs = self._hub.provider(LoadedJobs), list[Job]()
         async for found in self._store.scan("job", f"{live.id}/"):
             job = _decode_job(found.body)
+            jobs.append(job)
+            if results is not None and len(jobs) >= JOBS_AT_ONCE:
+                await results.jobs_loaded(live, jobs)
+                jobs = []
             self._clock.catch_up(max(job.created_at, *(attempt.granted_at for attempt in job.history), job.finished_at))
             live.move_job(job, state_of(job, runs=False))  # not before its pilot reports that it has begun
+        if results is not None:
+            await results.jobs_loaded(live, jobs)
         async for found in self._store.scan(ITEM_KIND, f"{live.id}/"):
             item = _decode_item(found.body)
             self._ledger.known(ITEM_KIND, found.id, found.version)
@@ -261,8 +273,6 @@ class FlowManager:
             gone = serial in restored or serial in live.past
             if ended and called.parent_item and not gone and serial not in live.case.index.serials:
                 live.tally.move(name_of(called.parent_item), "call", "", called.status)
-        if live.document.rerun_of is not None:
-            live.earlier = await self.jobs_of(live.document.rerun_of)
 
     async def jobs_of(self, case: CaseId) -> dict[ItemId, Job]:
         """The jobs of an earlier case, by item."""
@@ -306,7 +316,7 @@ class FlowManager:
     ) -> LiveCase:
         live = LiveCase(Case.blank(), document)
         live.is_started_here = True
-        live.earlier = earlier
+        live.earlier = EarlierResults(earlier) if document.rerun_of is not None else None
         live.snapshot_due = SNAPSHOT_EVERY_EVENTS
         document.started_at = now
         self.live[live.id] = live

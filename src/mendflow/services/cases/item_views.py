@@ -82,6 +82,7 @@ def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
         outputs=outcome.outputs if outcome else None,
         files=files_of(outcome) if outcome else {},
         cache_reason=job.cache_reason,
+        cached_from=outcome.cached_from if outcome else "",
         command=_command(job),
         log_tail=outcome.log_tail if outcome else log_tail,
     )

@@ -12,8 +12,9 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CaseStatus, CaseView, ItemState, NameCount
+from mendflow.core.model.views import CachePolicy, CaseStatus, CaseView, ItemState, NameCount
 from mendflow.core.recovery.ids import GENERATION_MARK, serial_of
+from mendflow.core.results.earlier import EarlierResults
 from mendflow.services.base.cluster import JOURNALS, LIVE_STATUSES
 
 ITEM_KIND = "item"
@@ -54,6 +55,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     parent_item: ItemId | None = None  # the item of the call
     owner: str = ""
     rerun_of: CaseId | None = None
+    cache: CachePolicy = ""
     key: str = ""
     port: str = ""  # the port of the server that it was requested at
     notify: str = ""  # a URL that gets a notification of its end
@@ -85,6 +87,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
             parent=self.parent,
             owner=self.owner,
             rerun_of=self.rerun_of,
+            cache=self.cache,
             counts=self.counts if counts is None else counts,
             mends=self.mends,
             mends_item=self.mends_item,
@@ -232,10 +235,10 @@ class LiveCase:
         self.position = 0
         self.snapshot_due = 0
         self.work = 0  # steps in XML since the last snapshot; negative after a large one
-        self.earlier: dict[ItemId, Job] = {}
+        self.earlier: EarlierResults | None = None  # of the case that it runs again
+        self.compared: dict[str, list[Job]] = {}  # by name: jobs of earlier cases, to tell what has changed since
         # the cases that the earlier case called, once they were read
         self.earlier_calls: dict[ItemId, CaseId] | None = None
-        self.reasons: dict[ItemId, str] = {}  # why results of the earlier case were not reused, by item
         self.states: dict[int, tuple[str, str, str]] = {}
         self.failed: dict[int, str] = {}  # the end states of items that may be retried, or count as something else
         self.noted: set[str] = set()  # ids of item documents that were written

@@ -78,7 +78,7 @@ class OrderDispatcher:
         interception_points: InterceptionPoints,
         meta: MetaScheduler,
         submitter: Submitter,
-        reuse: ResultCache,
+        results: ResultCache,
         tasks: UserTasks,
         staging: FileStaging,
         timers: Timers,
@@ -97,7 +97,7 @@ class OrderDispatcher:
         self._interception_points = interception_points
         self._meta = meta
         self._submitter = submitter
-        self._reuse = reuse
+        self._results = results
         self._tasks = tasks
         self._staging = staging
         self._timers = timers
@@ -226,12 +226,12 @@ class OrderDispatcher:
 
     async def _submit(self, live: LiveCase, order: SubmitJob, again: bool) -> None:
         job = NewJob(JobId(f"{live.id}/{order.serial}"), live.id, live.owned(order.spec))
-        if live.document.rerun_of is not None and not again:
-            outcome = await self._reuse.take_over(live, job)
-            if outcome is not None:
-                self._background.start(self.job_finished(live.id, order.serial, outcome))
-                return
-            job = NewJob(job.id, job.case, job.spec, live.reasons.pop(order.spec.item, ""))
+        found = await self._results.look_up(live, job, again=again)
+        job = NewJob(job.id, job.case, job.spec, found.reason, key=found.key)
+        if found.outcome is not None:
+            self._results.take_over(live, job, found.outcome)
+            self._background.start(self.job_finished(live.id, order.serial, found.outcome))
+            return
         await self._submitter.submit(job, again=again)
 
     async def _cancel_job(self, live: LiveCase, order: CancelJob, again: bool) -> None:

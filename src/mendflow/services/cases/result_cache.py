@@ -1,61 +1,41 @@
 """Whether the result of an earlier job can be used for a new one, and if not, why not.
 
-It can if the earlier job completed and everything that it depends on is the same: command or function, arguments,
-environment, inputs by their content, declared outputs. What a command reads without declaring it cannot be checked."""
+A result is found by its key, which says what it was made from: in the case that is run again, if there is one, and then
+in all cases of the store. A case never uses what it made itself, not even through the cases that it calls: two equal
+jobs in one case are two jobs. What a command reads without declaring it cannot be checked: so results are used without
+being asked for only where the job declares enough (core/results/declared)."""
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from mendflow.core.model.ids import ItemId
-from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, sources_of
+from mendflow.core.engine.plan import COMPENSATION, TERMINATION
+from mendflow.core.engine.state import Item
+from mendflow.core.model.errors import StoreUnavailable
+from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef
+from mendflow.core.results.declared import gives_nothing, stored_files, why_never, why_undeclared
+from mendflow.core.results.earlier import JOBS_COMPARED, nearest, summary
+from mendflow.core.results.key import base_of, number_in, numbered, result_key
 from mendflow.core.scheduling import jobs as job_lifecycle
+from mendflow.core.scheduling.amounts import moment
+from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, story_of
 from mendflow.services.base.contracts import Clock, FileStore, NewJob
 from mendflow.services.base.events import EventStream
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.live_case import LiveCase, name_of
+from mendflow.services.cases.facts import CaseEnded, LoadedJobs
+from mendflow.services.cases.live_case import CaseDocument, LiveCase, name_of
+from mendflow.services.cases.result_index import IndexedResult, ResultIndex
+from mendflow.stores.contract import FieldCondition, Store
 
-_CHANGE_SENTENCES = {
-    "command": "its command changed",
-    "shell": "its shell changed",
-    "function": "its function or the code around it changed",
-    "args": "its arguments changed",
-    "kwargs": "its arguments changed",
-    "env": "its environment changed",
-    "files": "the files that it promises changed",
-    "file_lists": "the files that it promises changed",
-    "publish": "what it publishes changed",
-}
+CASES_COMPARED = 3
+"""In how many earlier cases of its flow a job is looked for that is near to a new one."""
 
-
-def why_not(earlier: Job | None, spec: JobSpec) -> str:
-    """The reason why the earlier result cannot be used; empty if it can."""
-    if earlier is None:
-        return "the earlier case had no such item"
-    if earlier.state is not JobState.COMPLETED or earlier.outcome is None:
-        return "it did not complete in the earlier case"
-    return difference(earlier.spec, spec)
-
-
-def difference(before: JobSpec, after: JobSpec) -> str:
-    """The difference between the jobs that would change the result; empty if there is none."""
-    for field, words in _CHANGE_SENTENCES.items():
-        if getattr(before, field) != getattr(after, field):
-            return words
-    for path in sorted(before.inputs.keys() | after.inputs.keys()):
-        old, new = before.inputs.get(path), after.inputs.get(path)
-        if old is None or new is None:
-            return f"its inputs changed: {path} is {'new' if old is None else 'gone'}"
-        if old.sha256 != new.sha256:
-            return f"its input {path} has other content"
-        if old.executable != new.executable:
-            return f"its input {path} {'may be executed now' if new.executable else 'may not be executed any more'}"
-    elsewhere = before.replicas.keys() | after.replicas.keys()
-    for path in sorted(elsewhere - before.inputs.keys()):
-        if set(sources_of(before, path)) != set(sources_of(after, path)):
-            return f"its input {path} comes from other places"
-    return ""
+_decode_job = msgspec.json.Decoder(Job).decode
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 
 class LogicalFiles(Protocol):
@@ -64,44 +44,201 @@ class LogicalFiles(Protocol):
         ...
 
 
-class ResultCache:
-    """Reuses results of an earlier case, and records why, or why not."""
+class Lookup(NamedTuple):
+    """The outcome that stands for a new job's, if there is one; why, or why there is none; and the key under which its
+    result is found later."""
 
+    outcome: Outcome | None
+    reason: str
+    key: str
+
+
+class ResultCache:
     def __init__(
-        self, file_store: FileStore, catalogue: LogicalFiles, ledger: Ledger, clock: Clock, events: EventStream
+        self,
+        store: Store,
+        file_store: FileStore,
+        catalogue: LogicalFiles,
+        ledger: Ledger,
+        clock: Clock,
+        events: EventStream,
+        hub: Hub,
     ) -> None:
+        self.index = ResultIndex(store, ledger)
+        self._store = store
         self._file_store = file_store
         self._catalogue = catalogue
         self._ledger = ledger
         self._clock = clock
         self._events = events
+        # by tree of cases: how many of its jobs are made from the same, by the beginnings of their keys
+        self._counts: dict[CaseId, dict[int, int]] = {}
+        hub.subscribe(CaseEnded, self._ended)
+        hub.provide(LoadedJobs, self)
 
-    async def take_over(self, live: LiveCase, new: NewJob) -> Outcome | None:
-        """The earlier outcome, if it can be used for the new job."""
-        item = new.spec.item
-        earlier = live.earlier.get(item)
-        reason = why_not(earlier, new.spec) or await self._missing_file(earlier)
-        if reason or earlier is None or earlier.outcome is None:
-            live.reasons[item] = f"run again: {reason}"
-            return None
-        outcome = msgspec.structs.replace(earlier.outcome, cached_from=earlier.outcome.cached_from or earlier.id)
+    async def look_up(self, live: LiveCase, new: NewJob, *, again: bool = False) -> Lookup:
+        """Look for a result for a job that is to be submitted; `again`: it may have been submitted already."""
+        spec = new.spec
+        if why_never(spec) or live.document.decision:
+            return Lookup(None, "", "")
+        base = result_key(spec)
+        key = numbered(base, self._count(live, base))
+        if again or not _wants_results(live.document):
+            return Lookup(None, "", key)
+        if spec.item in live.runs:
+            await self._forget_runs(live, spec.item)
+            return Lookup(None, "", key)
+        if not spec.cache and can_be_undone(live, new):
+            return Lookup(None, "not looked for: it can be undone, and may have been since", key)
+        outcome, reason = await self._find(live, spec, base, key)
+        return Lookup(outcome, reason, key)
+
+    def take_over(self, live: LiveCase, new: NewJob, outcome: Outcome) -> None:
+        """Record the job as completed with an outcome that was made earlier; its note says why."""
         now = self._clock.now()
         job = job_lifecycle.create(new.id, new.case, new.spec, now=now)
-        why = f"cached: job {earlier.id} has the same command, inputs and settings"
-        for event in job_lifecycle.take_over(job, outcome, why=why, now=now):
+        job.key = new.key
+        for event in job_lifecycle.take_over(job, outcome, why=new.note, now=now):
             job_lifecycle.evolve(job, event)
         self._ledger.touch("job", new.id, job, last=True)
-        live.move(int(new.id.rpartition("/")[2]), name_of(item), "job", "cached")
-        self._events.tell(now, "item", live.id, ItemId(item), state="cached", message=job.cache_reason)
-        return outcome
+        live.move(int(new.id.rpartition("/")[2]), name_of(new.spec.item), "job", "cached")
+        self._events.tell(now, "item", live.id, ItemId(new.spec.item), state="cached", message=new.note)
 
-    async def _missing_file(self, earlier: Job | None) -> str:
-        if earlier is not None and earlier.outcome is not None:
-            listed = [(name, ref) for name, refs in earlier.outcome.file_lists.items() for ref in refs]
-            for name, ref in (*earlier.outcome.files.items(), *listed):
-                if ref.logical:
-                    if not await self._catalogue.has(ref):
-                        return f"its file {name} is in the catalogue no longer"
-                elif await self._file_store.size(ref.sha256) is None:
-                    return f"its file {name} is no longer kept"
+    async def jobs_loaded(self, live: LiveCase, jobs: Sequence[Job]) -> None:
+        """These jobs of a case that was loaded count, and each that took a result of the earlier case has it."""
+        counts = self._counts.setdefault(story_of(live.id), {})
+        for job in jobs:
+            if job.key:
+                short = _short(job.key)
+                counts[short] = max(counts.get(short, 0), number_in(job.key))
+            if live.earlier is not None and job.outcome is not None and job.outcome.cached_from:
+                live.earlier.take(job.spec.item, base_of(job.key) or result_key(job.spec))
+        await self.index.restore(jobs, live.document.flow)
+
+    def _count(self, live: LiveCase, base: str) -> int:
+        """How many jobs of the tree of cases were made from the same, this one included."""
+        counts = self._counts.setdefault(story_of(live.id), {})
+        short = _short(base)
+        number = counts[short] = counts.get(short, 0) + 1
+        return number
+
+    def _ended(self, fact: CaseEnded) -> None:
+        if story_of(fact.document.id) == fact.document.id:
+            self._counts.pop(fact.document.id, None)
+
+    async def _find(self, live: LiveCase, spec: JobSpec, base: str, key: str) -> tuple[Outcome | None, str]:
+        missing = ""
+        if live.earlier is not None and (earlier := live.earlier.take(spec.item, base)) is not None:
+            assert earlier.outcome is not None
+            missing = await self._missing_file(earlier.outcome)
+            if not missing:
+                return await self._taken(earlier)
+        asked = live.document.cache == "all"
+        if asked or (live.document.cache == "declared" and not why_undeclared(spec)):
+            found = await self.index.find(key, self._clock.now())
+            if found is not None and not (missing := await self._why_unusable(live, spec, found, asked=asked)):
+                self.index.note_use(found, self._clock.now())
+                return await self._taken(found.job)
+            if not missing and live.earlier is None:
+                missing = await self._changed_since(live, spec)
+        elif live.earlier is None:
+            return None, ""
+        reason = missing or (live.earlier.why_not(spec) if live.earlier is not None else "")
+        return None, f"run again: {reason}" if reason else ""
+
+    async def _taken(self, made: Job) -> tuple[Outcome, str]:
+        """The outcome of a job; if that was taken from the cache itself, the reason tells of the one that made it."""
+        assert made.outcome is not None
+        origin = made.outcome.cached_from or made.id
+        if origin != made.id:
+            stored = await self._store.get(JOB_KIND, origin)
+            made = _decode_job(stored.body) if stored is not None else made
+        outcome = made.outcome
+        assert outcome is not None
+        reason = f"cached: made by case {made.case} item {made.spec.item} on {moment(made.finished_at)}"
+        return msgspec.structs.replace(outcome, cached_from=origin), reason
+
+    async def _why_unusable(self, live: LiveCase, spec: JobSpec, found: IndexedResult, *, asked: bool) -> str:
+        """Why a result that was found is not used after all. One whose files are gone leaves the index."""
+        outcome = found.job.outcome
+        assert outcome is not None
+        if story_of(found.job.case) == story_of(live.id):
+            return "this case itself made the result"
+        if not asked and not spec.cache and gives_nothing(outcome):
+            return "it gives no outputs and no files, so what it does is done elsewhere"
+        missing = await self._missing_file(outcome)
+        if missing:
+            await self.index.forget(found.key)
+        return missing
+
+    async def _missing_file(self, outcome: Outcome) -> str:
+        for name, ref in stored_files(outcome):
+            if ref.logical:
+                if not await self._catalogue.has(ref):
+                    return f"its file {name} is in the catalogue no longer"
+            elif await self._file_store.size(ref.sha256) is None:
+                return f"its file {name} is no longer kept"
         return ""
+
+    async def _forget_runs(self, live: LiveCase, item: ItemId) -> None:
+        """An item was restarted, so somebody does not want what its earlier runs made."""
+        ids = [f"{live.id}/{serial}" for serial in live.runs[item].serials]
+        await self._ledger.settled()
+        for found in await self._store.get_many(JOB_KIND, ids):
+            job = _decode_job(found.body)
+            if job.key:
+                await self.index.forget(job.key)
+
+    async def _changed_since(self, live: LiveCase, spec: JobSpec) -> str:
+        """What is other than in the nearest job of this name, in the last cases of the flow; empty if there is none."""
+        name = name_of(spec.item)
+        if name not in live.compared:
+            live.compared[name] = await self._earlier_jobs(live, name)
+        earlier = nearest(live.compared[name], spec)
+        if earlier is None:
+            return ""
+        place = f"case {earlier.case}" + (f" item {earlier.spec.item}" if earlier.spec.item != spec.item else "")
+        told = summary(earlier.spec, spec)
+        return f"{told} since {place}" if told else f"the result of {place} is not in the cache"
+
+    async def _earlier_jobs(self, live: LiveCase, name: str) -> list[Job]:
+        try:
+            where = [FieldCondition("flow", live.document.flow)]
+            cases = await self._store.search(
+                CASE_KIND, where, order_by="started_at", descending=True, limit=CASES_COMPARED + 1
+            )
+            jobs: list[Job] = []
+            for case in cases:
+                if story_of(case.id) != story_of(live.id):
+                    of_case = [FieldCondition("case", case.id), FieldCondition("name", name)]
+                    jobs += [
+                        _decode_job(found.body)
+                        for found in await self._store.search(JOB_KIND, of_case, limit=JOBS_COMPARED)
+                    ]
+        except StoreUnavailable:
+            return []  # a sentence is not worth a failure
+        return [job for job in jobs if job.state is JobState.COMPLETED]
+
+
+def can_be_undone(live: LiveCase, new: NewJob) -> bool:
+    """Whether the job can be compensated, or is part of a compensation or termination: then it has an effect elsewhere,
+    which may have been undone since."""
+    instance = live.case.instances.get(live.case.index.serials.get(int(new.id.rpartition("/")[2]), 0))
+    if not isinstance(instance, Item):
+        return False
+    nodes = live.case.plan.nodes
+    node = nodes[instance.node]
+    while node.parent >= 0:
+        node = nodes[node.parent]
+        if node.kind in (COMPENSATION, TERMINATION) or node.compensation >= 0:
+            return True
+    return False
+
+
+def _wants_results(document: CaseDocument) -> bool:
+    return document.cache != "none" and (document.rerun_of is not None or bool(document.cache))
+
+
+def _short(key: str) -> int:
+    """A part of the key that takes little memory, and is as good as unique in one case."""
+    return int(key[:15], 16)

@@ -16,6 +16,7 @@ from mendflow.core.model.errors import Conflict, StoreUnavailable, TemporarilyUn
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
+from mendflow.core.model.views import CachePolicy
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
@@ -61,9 +62,10 @@ class CaseStarter:
         key: str = "",
         notify: str = "",
         cache_from: CaseId | None = None,
+        cache: CachePolicy = "",
     ) -> CaseDocument:
         """Start a case of the newest version of a flow, unless there is one under the key. `cache_from` is an earlier
-        case whose results are used for unchanged jobs."""
+        case whose results are used for unchanged jobs; `cache` says which results of other cases are."""
         flows = self._runtime.flows
         await flows.look_again(name)
         known = flows.newest(name)
@@ -72,7 +74,7 @@ class CaseStarter:
         )
         if key and (earlier := await self.keyed(key)) is not None:
             return demand_same_start(earlier, wanted)
-        wanted.rerun_of = cache_from
+        wanted.rerun_of, wanted.cache = cache_from, cache
         return await self.begin(wanted, known.flow)
 
     async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
@@ -178,7 +180,7 @@ def demand_same_start(found: CaseDocument, wanted: CaseDocument) -> CaseDocument
     return found
 
 
-def again(earlier: CaseDocument, who: str) -> CaseDocument:
+def again(earlier: CaseDocument, who: str, cache: CachePolicy) -> CaseDocument:
     """A case like an earlier one."""
     return CaseDocument(
         id=CaseId(""),
@@ -187,6 +189,7 @@ def again(earlier: CaseDocument, who: str) -> CaseDocument:
         inputs=earlier.inputs,
         owner=who,
         rerun_of=earlier.id,
+        cache=cache,
     )
 
 

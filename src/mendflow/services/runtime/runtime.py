@@ -184,6 +184,7 @@ class Runtime:
             store=store, ledger=ledger, clock=clock, homes=self.homes, hub=repairing, waits_ms=settings.levels_ms
         )
         self.timers = Timers(clock, self._fired)
+        self.results = ResultCache(store, server.file_store, self.catalogue, ledger, clock, events, hub)
         self.submitter = Submitter(self.jobs, ledger, clock, self.notices, self._job_finished)
         self.tasks = UserTasks(store=store, ledger=ledger, clock=clock, events=events, finished=self._finished)
         self.staging = FileStaging(
@@ -198,7 +199,7 @@ class Runtime:
             interception_points=self.interception_points,
             meta=self.jobs,
             submitter=self.submitter,
-            reuse=ResultCache(server.file_store, self.catalogue, ledger, clock, events),
+            results=self.results,
             tasks=self.tasks,
             staging=self.staging,
             timers=self.timers,
@@ -430,6 +431,7 @@ class Runtime:
             return
         state = state_of(job, runs=self.meta.runs(job))
         if state == "completed":
+            self.results.index.record(job, live.document.flow)
             self.monitor.runtimes.note(live.document.flow, job)
         moved = live.move_job(job, state)
         if job.spec.expected_ms and self._recovers:

@@ -106,7 +106,7 @@ class PilotScheduler:
         self.counts.submitted += len(jobs)
         for new in jobs:
             job = job_lifecycle.create(new.id, new.case, new.spec, now=now, not_before=new.not_before)
-            job.cache_reason = new.note
+            job.cache_reason, job.key = new.note, new.key
             self.jobs[job.id] = job
             self.enqueue(job)
             self.changed(job)

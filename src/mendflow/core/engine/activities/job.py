@@ -199,6 +199,7 @@ def job_template(activity: JobActivity) -> JobTemplate:
         "retry_wait_ms": activity.retry_wait_ms,
         "submission": activity.submission,
         "stage_in": activity.stage_in,
+        "cache": activity.cache,
     }
     open_parts = []
     for part in PARTS:

@@ -18,6 +18,7 @@ from mendflow.core.recovery.conversation import Conversation, ConversationMessag
 from mendflow.core.recovery.decision_subject import DecisionSubject
 from mendflow.core.recovery.patterns import Patterns, match_pattern
 from mendflow.core.recovery.resubmission import with_changes
+from mendflow.core.results.key import number_in, numbered, result_key
 from mendflow.services.base.contracts import (
     Change,
     Clock,
@@ -273,7 +274,10 @@ class Recovery:
         )
 
     def _newest(self, watched: TrackedJob, talk: Conversation) -> NewJob:
-        return NewJob(talk.newest, talk.case, talk.spec or watched.new.spec, not_before=talk.not_before)
+        spec, key = talk.spec or watched.new.spec, watched.new.key
+        if key and talk.spec is not None:  # a repair may have changed what the result is made from
+            key = numbered(result_key(talk.spec), number_in(key))
+        return NewJob(talk.newest, talk.case, spec, not_before=talk.not_before, key=key)
 
     async def _hand_over(self, watched: TrackedJob, talk: Conversation) -> None:
         """Give the newest submission to its domain; submitting is idempotent."""

@@ -1,0 +1,110 @@
+"""Whether a job declares enough of itself that its result may be used again without anybody asking for that.
+
+A wrong result that nobody notices is worse than a job that runs once more. So a result is used by itself only if the
+job declares what it makes and what it is made from, and names nothing else that could have changed meanwhile. `cache:
+true` in the job says that its author vouches for the rest; `cache: false`, that its result is never used again."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from mendflow.core.model.jobs import JobSpec, Outcome, Submission
+from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
+from mendflow.core.model.views import CachePolicy
+
+_PROGRAMS: Final = ("/bin/", "/sbin/", "/usr/", "/lib/", "/lib64/", "/opt/", "/dev/null", "/dev/std", "/dev/fd")
+"""Paths below these are installed programs and streams, not data."""
+
+_BOUNDARY = r"(?:^|(?<=[\s\"'=<>(:,;|&`]))"
+_OUTSIDE = re.compile(
+    rf"{_BOUNDARY}(?:/[\w.+@%-]+(?:/[\w.+@%*?$}}{{-]+)*/?|(?:~[\w]*|\.\.)/[^\s\"';|&<>)]*)(?=$|[\s\"';|&<>),`])"
+    r"|[A-Za-z][A-Za-z0-9+.-]*://[^\s\"';|&<>)]*|\$\{?HOME\b\}?[^\s\"';|&<>)]*"
+)
+
+
+def why_never(spec: JobSpec) -> str:
+    """Why no result may ever stand for this job's; empty if one may, when somebody asks for it."""
+    if spec.cache is False:
+        return "it says `cache: false`"
+    if spec.submission is Submission.FORGET:
+        return "nobody waits for its result"
+    return ""
+
+
+def why_undeclared(spec: JobSpec) -> str:
+    """Why its result is not used again unless somebody asks for it; empty if it is."""
+    if spec.cache:
+        return ""
+    if spec.command is not None and not spec.files:
+        return "it declares no `files`, so what it does is done elsewhere"
+    if not (spec.inputs or spec.args or spec.kwargs):
+        return "it declares no inputs, so nothing tells what it is made from"
+    unread = next((path for path in spec.replicas if path not in spec.inputs), None)
+    if unread is not None:
+        return f"its input {unread} is fetched by the pilot, and may be another file by now"
+    if any(not ref.sha256 for ref in spec.inputs.values()):
+        return "the content of its inputs is not known"
+    if spec.function is not None and spec.function.code is None:
+        return "the code of its function is installed with the pilot, and may have changed"
+    named = next(outside(spec), "")
+    return f"it names {named[:80]}, which is none of its inputs and may have changed" if named else ""
+
+
+def why_run(spec: JobSpec, policy: CachePolicy) -> str:
+    """Why a job ran of which nothing else is known; empty if its case uses no earlier results anyway."""
+    if policy in ("", "none"):
+        return ""
+    if reason := why_never(spec):
+        return f"its result is not looked for in the cache: {reason}"
+    if policy == "declared" and (reason := why_undeclared(spec)):
+        return f"its result is not looked for in the cache, as {reason}; --cached, or `cache: true` in it, does that"
+    return "it ran, as the cache had no result made from the same, and no earlier case a job of its name"
+
+
+def gives_nothing(outcome: Outcome) -> bool:
+    """Whether a job made nothing that its flow could use: then its effect, if it had one, is elsewhere."""
+    return outcome.outputs is None and not outcome.files and not outcome.file_lists
+
+
+def outside(spec: JobSpec) -> Iterator[str]:
+    """Places outside the job's folder that it names: absolute paths, home folders, URLs."""
+    if spec.command:
+        yield from _places_in(spec.command)
+    for value in spec.env.values():
+        yield from _places_in(value)
+    for text in _texts((*spec.args, *spec.kwargs.values())):
+        yield from _places_in(text)
+
+
+def _places_in(text: str) -> Iterator[str]:
+    for found in _OUTSIDE.finditer(text):
+        if not found.group().startswith(_PROGRAMS):
+            yield found.group()
+
+
+def _texts(given: Value) -> Iterator[str]:
+    pending: list[Value] = [given]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list | tuple):
+            pending.extend(reversed(value))
+        elif isinstance(value, dict) and file_of(value) is None:
+            pending.extend(value.values())
+
+
+def stored_files(outcome: Outcome) -> Iterator[tuple[str, FileRef]]:
+    """All files that a result consists of, those that its outputs refer to included."""
+    yield from outcome.files.items()
+    yield from ((name, ref) for name, refs in outcome.file_lists.items() for ref in refs)
+    pending: list[tuple[str, Value]] = [("outputs", outcome.outputs)]
+    while pending:
+        name, value = pending.pop()
+        ref = file_of(value) or spilled_file(value)
+        if ref is not None:
+            yield name, ref
+        elif isinstance(value, dict):
+            pending.extend((str(key), below) for key, below in value.items())
+        elif isinstance(value, list):
+            pending.extend((name, below) for below in value)

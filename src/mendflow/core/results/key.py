@@ -1,0 +1,132 @@
+"""The key of a job's result: a digest of all that the job declares to be made from, and of what it is to make.
+
+Two jobs with the same key make the same, whatever they are called and wherever they stand: the item, the iteration of
+a loop, the case and the flow are not in the key, and neither is what only says how a job is run (memory, retries,
+owner). A field of a job that this module does not know is in the key: forgetting one there gives a job that runs once
+more, forgetting one here would give a wrong result."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.jobs import FunctionRef, JobSpec, sources_of
+from mendflow.core.model.values import Value
+
+SHAPE: Final = 1
+"""Raised when the same job gets another key than before: results with older keys are then not found."""
+
+DIGEST_CHARS: Final = 40
+
+_OF_RUNNING: Final = frozenset(
+    {
+        "item",
+        "transfer",
+        "link_inputs",
+        "resources",
+        "limits",
+        "priority",
+        "owner",
+        "expected_ms",
+        "retries",
+        "retry_wait_ms",
+        "submission",
+        "stage_in",
+        "cache",
+        "unstaged",
+    }
+)
+_COMPARED_BY_PART: Final = frozenset({"inputs", "replicas", "function", "args", "kwargs"})
+_WHOLE: Final = tuple(
+    name for name in JobSpec.__struct_fields__ if name not in _OF_RUNNING and name not in _COMPARED_BY_PART
+)
+_WORDS: Final = {
+    "command": "its command changed",
+    "shell": "its shell changed",
+    "env": "its environment changed",
+    "files": "the files that it promises changed",
+    "file_lists": "the files that it promises changed",
+    "publish": "what it publishes changed",
+}
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def result_key(spec: JobSpec) -> str:
+    """The same for two jobs if and only if one's result may stand for the other's."""
+    resources = spec.resources
+    content = [
+        SHAPE,
+        {name: value for name in _WHOLE if (value := getattr(spec, name))},
+        _identity(spec.function),
+        spec.args,
+        spec.kwargs,
+        {path: [ref.sha256, ref.executable] for path, ref in spec.inputs.items()},
+        {path: sorted(set(sources_of(spec, path))) for path in spec.replicas if path not in spec.inputs},
+        resources.system,
+        resources.machine,
+    ]
+    return hashlib.sha256(_encode(content)).hexdigest()[:DIGEST_CHARS]
+
+
+def numbered(key: str, number: int) -> str:
+    """The key of the second, third... job of one case that is made from the same. Each of them runs: whoever writes a
+    loop over equal elements wants as many results, and they may differ, as random numbers do."""
+    return key if number <= 1 else f"{key}-{number}"
+
+
+def base_of(key: str) -> str:
+    """The key without the number."""
+    return key[:DIGEST_CHARS]
+
+
+def number_in(key: str) -> int:
+    return int(key[DIGEST_CHARS + 1 :] or 1)
+
+
+def differences(before: JobSpec, after: JobSpec) -> list[str]:
+    """What is other in the second job, so that the first one's result is not its result; one sentence for each."""
+    return list(_differences(before, after))
+
+
+def _differences(before: JobSpec, after: JobSpec) -> Iterator[str]:
+    for name in _WHOLE:
+        if getattr(before, name) != getattr(after, name):
+            yield _WORDS.get(name, f"its {name.replace('_', ' ')} changed")
+    if _identity(before.function) != _identity(after.function):
+        yield "its function or the code around it changed"
+    yield from _changed_arguments(before, after)
+    for path in sorted(before.inputs.keys() | after.inputs.keys()):
+        old, new = before.inputs.get(path), after.inputs.get(path)
+        if old is None or new is None:
+            yield f"its inputs changed: {path} is {'new' if old is None else 'gone'}"
+        elif old.sha256 != new.sha256:
+            yield f"its input {path} has other content"
+        elif old.executable != new.executable:
+            yield f"its input {path} {'may be executed now' if new.executable else 'may not be executed any more'}"
+    elsewhere = (before.replicas.keys() | after.replicas.keys()) - before.inputs.keys()
+    for path in sorted(elsewhere):
+        if set(sources_of(before, path)) != set(sources_of(after, path)):
+            yield f"its input {path} comes from other places"
+    if (before.resources.system, before.resources.machine) != (after.resources.system, after.resources.machine):
+        yield "the system or machine that it needs changed"
+
+
+def _changed_arguments(before: JobSpec, after: JobSpec) -> Iterator[str]:
+    for number in range(max(len(before.args), len(after.args))):
+        if before.args[number : number + 1] != after.args[number : number + 1]:
+            yield f"its argument {number + 1} changed"
+    for name in sorted(before.kwargs.keys() | after.kwargs.keys()):
+        if _given(before.kwargs, name) != _given(after.kwargs, name):
+            yield f"its argument {name} changed"
+
+
+def _given(kwargs: dict[str, Value], name: str) -> tuple[Value, ...]:
+    return (kwargs[name],) if name in kwargs else ()
+
+
+def _identity(function: FunctionRef | None) -> list[str] | None:
+    """A function by its name and its code; where the code lies does not matter."""
+    if function is None:
+        return None
+    return [function.module, function.name, function.code.sha256 if function.code else "", function.imports]

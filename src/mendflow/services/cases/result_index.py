@@ -1,0 +1,137 @@
+"""Which job made the result of a key, over all cases of the store.
+
+A document under the key names the job; the outcome itself is in the job's own document, and nowhere else. The index is
+written in the batch in which the job's end is written. It is only a hint: whoever follows it reads the job, and uses
+the outcome only if that job completed and all its files are still there. So a crash can at worst hide a result, and
+loading a case brings back what it hid."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
+from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.results.declared import stored_files, why_undeclared
+from mendflow.services.base.cluster import JOB_KIND
+from mendflow.services.base.ledger import RESULT_KIND, Ledger
+from mendflow.stores.contract import Delete, FieldCondition, Store, StoredDocument
+
+USE_NOTED_EVERY_MS: Final = 60_000
+SETTLING_MS: Final = 60_000
+"""So long a result may be known before its job is: the two are written together, and not in every store at once."""
+
+_PAGE: Final = 500
+
+
+class ResultDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Where a result is. `declared`: it is used again without being asked for."""
+
+    job: JobId
+    case: CaseId
+    item: ItemId
+    name: str
+    flow: str = ""
+    at: Instant = 0
+    used_at: Instant = 0
+    files: int = 0
+    bytes: int = 0
+    declared: bool = False
+
+
+class IndexedResult(msgspec.Struct, frozen=True):
+    """A result that is there, with the job that made it."""
+
+    key: str
+    version: int
+    document: ResultDocument
+    job: Job
+
+
+_decode = msgspec.json.Decoder(ResultDocument).decode
+_decode_job = msgspec.json.Decoder(Job).decode
+
+
+def is_result(job: Job) -> bool:
+    """Whether the job itself made a result that may be used again."""
+    outcome = job.outcome
+    return bool(job.key) and job.state is JobState.COMPLETED and outcome is not None and not outcome.cached_from
+
+
+class ResultIndex:
+    def __init__(self, store: Store, ledger: Ledger) -> None:
+        self._store = store
+        self._ledger = ledger
+
+    def record(self, job: Job, flow: str) -> None:
+        """A job has ended: its result can be found from now on, in place of an older one."""
+        if is_result(job):
+            self._ledger.touch(RESULT_KIND, job.key, document_of(job, flow), last=True, from_outside=True)
+
+    async def restore(self, jobs: Sequence[Job], flow: str) -> None:
+        """After a crash: record results of these jobs that are not in the index."""
+        made = {job.key: job for job in jobs if is_result(job)}
+        if not made:
+            return
+        known = {found.id for found in await self._store.get_many(RESULT_KIND, list(made))}
+        for key in made.keys() - known:
+            self.record(made[key], flow)
+
+    async def find(self, key: str, now: Instant) -> IndexedResult | None:
+        """The result of this key, if its job completed. An entry that leads nowhere is removed."""
+        found = await self._store.get(RESULT_KIND, key)
+        if found is None:
+            return None
+        document = _decode(found.body)
+        stored = await self._store.get(JOB_KIND, document.job)
+        job = _decode_job(stored.body) if stored is not None else None
+        if job is not None and is_result(job):
+            return IndexedResult(key, found.version, document, job)
+        if now - document.at > SETTLING_MS:
+            await self.remove(found)
+        return None
+
+    def note_use(self, found: IndexedResult, now: Instant) -> None:
+        document = found.document
+        if now - max(document.used_at, document.at) >= USE_NOTED_EVERY_MS:
+            self._ledger.known(RESULT_KIND, found.key, found.version)
+            noted = msgspec.structs.replace(document, used_at=now)
+            self._ledger.touch(RESULT_KIND, found.key, noted, last=True, from_outside=True)
+
+    async def forget(self, key: str) -> None:
+        """The result of this key is not to be used again, whoever made it."""
+        found = await self._store.get(RESULT_KIND, key)
+        if found is not None:
+            await self.remove(found)
+
+    async def remove(self, found: StoredDocument) -> None:
+        """Unless it was replaced meanwhile."""
+        await self._store.write([Delete(RESULT_KIND, found.id, found.version)])
+
+    async def search(
+        self, where: Sequence[FieldCondition], limit: int, after: StoredDocument | None = None
+    ) -> list[StoredDocument]:
+        """The newest first."""
+        return await self._store.search(RESULT_KIND, where, order_by="at", descending=True, limit=limit, after=after)
+
+    async def pages(self, where: Sequence[FieldCondition]) -> AsyncIterator[list[StoredDocument]]:
+        after: StoredDocument | None = None
+        while page := await self.search(where, _PAGE, after):
+            yield page
+            after = page[-1]
+
+
+def document_of(job: Job, flow: str) -> ResultDocument:
+    assert job.outcome is not None
+    files = {ref.sha256: ref.bytes for _, ref in stored_files(job.outcome)}
+    return ResultDocument(
+        job=job.id,
+        case=job.case,
+        item=job.spec.item,
+        name=job.name,
+        flow=flow,
+        at=job.finished_at,
+        files=len(files),
+        bytes=sum(files.values()),
+        declared=not why_undeclared(job.spec),
+    )

@@ -1,0 +1,80 @@
+"""Which results are used again without being asked for: those of jobs that declare what they make and are made from."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mendflow.core.model.ids import ItemId
+from mendflow.core.model.jobs import FunctionRef, JobSpec, Outcome, Submission
+from mendflow.core.model.values import FileRef, spilled_value
+from mendflow.core.results.declared import gives_nothing, outside, stored_files, why_never, why_undeclared
+
+KEPT = FileRef(sha256="a" * 64, bytes=1, name="a")
+SPEC = JobSpec(item=ItemId("i"), command="sort a > b", inputs={"a": KEPT}, files={"b": "b"})
+CODE = FunctionRef(module="m", name="f", code=KEPT)
+CALL = JobSpec(item=ItemId("i"), function=CODE, args=[1])
+
+
+@pytest.mark.parametrize("spec", [SPEC, CALL, replace(CALL, args=[], inputs={"a": KEPT})], ids=str)
+def test_a_job_that_declares_enough_is_used_again(spec: JobSpec) -> None:  # DU-2
+    assert why_undeclared(spec) == ""
+    assert why_never(spec) == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (replace(SPEC, files={}), "no `files`"),
+        (replace(SPEC, inputs={}), "no inputs"),
+        (replace(SPEC, replicas={"c": ("http://one/c",)}), "input c is fetched"),
+        (replace(SPEC, inputs={"a": replace(KEPT, sha256="")}), "not known"),
+        (replace(SPEC, command="sort a /data/b > b"), "names /data/b,"),
+        (replace(SPEC, command="curl -X POST -d @a https://there/x > b"), "names https://there/x,"),
+        (replace(SPEC, env={"TABLE": "/data/table"}), "names /data/table,"),
+        (replace(CALL, args=[{"in": ["~/table"]}]), "names ~/table,"),
+        (replace(CALL, args=[]), "no inputs"),
+        (replace(CALL, function=FunctionRef(module="numpy", name="f")), "installed with the pilot"),
+    ],
+    ids=str,
+)
+def test_a_job_that_may_depend_on_something_else_is_not_used_unless_it_says_so(spec: JobSpec, told: str) -> None:
+    # DU-2
+    assert told in why_undeclared(spec)
+    assert why_undeclared(replace(spec, cache=True)) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("cat a.txt | sort -t/ -k2 > sub/b.txt", []),
+        ("/usr/bin/env python3 run.py < /dev/null 2> /dev/stderr", []),
+        ("awk '/^>/ {n++} END {print n}' a.fasta", []),
+        ("sed 's/a/b/g' a > b", []),
+        ("echo $((6 / 2)) a/b ./c", []),
+        ("cp /scratch/x/y.bam .", ["/scratch/x/y.bam"]),
+        ("prog --db=/db/nt --out b", ["/db/nt"]),
+        ("cat '/with quotes' \"/data/$x\"", ["/with", "/data/$x"]),
+        ("cat ../a b/../c", ["../a"]),
+        ("cat $HOME/a ~/b", ["$HOME/a", "~/b"]),
+        ("ls /data/", ["/data/"]),
+        ("aws s3 cp s3://bucket/key .", ["s3://bucket/key"]),
+    ],
+)
+def test_places_outside_of_the_jobs_folder_are_recognised(command: str, found: list[str]) -> None:  # DU-2
+    assert list(outside(JobSpec(item=ItemId("i"), command=command))) == found
+
+
+@pytest.mark.parametrize("change", [{"cache": False}, {"submission": Submission.FORGET}], ids=str)
+def test_what_forbids_it_and_what_nobody_waits_for_is_never_used_again(change: dict[str, Any]) -> None:  # DU-2
+    assert why_never(replace(SPEC, **change))
+
+
+def test_a_result_consists_of_its_files_and_of_those_in_its_outputs() -> None:  # DU-2
+    inner = FileRef(sha256="b" * 64, bytes=2, name="b")
+    spilled = FileRef(sha256="c" * 64, bytes=3, name="c")
+    outcome = Outcome(outputs={"x": [1, inner.as_value()], "y": spilled_value(spilled)}, files={"f": KEPT})
+    assert {ref.sha256[0] for _, ref in stored_files(outcome)} == {"a", "b", "c"}
+    assert gives_nothing(Outcome())
+    assert not gives_nothing(outcome)
+    assert not gives_nothing(Outcome(outputs=0))
