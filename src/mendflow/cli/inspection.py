@@ -25,7 +25,7 @@ from mendflow.cli.options import (
     complete_from_server,
 )
 from mendflow.cli.output_paths import check_file, check_folder
-from mendflow.cli.printing import STYLES, print_json, say
+from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.cli.progress import ENDED, PATIENCE_S, follow, progress
 from mendflow.cli.repair_trails import show_repairs
 from mendflow.cli.server_file import find_server
@@ -68,6 +68,7 @@ def why(
     say(plain_text(view.sentence))
     for fact in view.facts:
         say(f"  - {one_line(fact, 500)}")
+    print_output(view.output)
     show_repairs(view.repairs)
     if view.state in UNFINISHED and not (context.target.server or find_server(context.target.folder)):
         case = view.subject.partition(":")[0].partition("/")[0]

@@ -9,7 +9,7 @@ import msgspec
 from rich.text import Text
 
 from mendflow.cli.case_ending import CaseEnding, leftover_text
-from mendflow.cli.printing import STYLES, console, say
+from mendflow.cli.printing import STYLES, print_output, say
 from mendflow.client import Client
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView, NameCount
@@ -178,8 +178,7 @@ def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
         message = one_line(item.fault.message, 200) if item.fault else "failed"
         say(Text.assemble((f"  {one_line(str(item.item), 60)}", "red"), f": {message}"))
         log = plain_text((item.fault.log_tail if item.fault else "") or item.log_tail).strip("\n")
-        for line in log.splitlines()[-LOG_LINES_SHOWN:]:
-            console().print(Text(f"    | {line[:200]}", style="dim"), soft_wrap=True)
+        print_output(log.splitlines()[-LOG_LINES_SHOWN:])
     if len(failed) > FAILURES_SHOWN:
         say(f"  and {len(failed) - FAILURES_SHOWN:,} more: mendflow items {case.id} --state failed")
     if failed:

@@ -193,12 +193,14 @@ class ServerView(View, frozen=True):
 
 
 class Reason(View, frozen=True):
-    """The reason of something's present state: one sentence, then the facts behind it, most telling first."""
+    """The reason of something's present state: one sentence, then the facts behind it, most telling first. `output` is
+    the end of what a failed job printed."""
 
     subject: str
     state: str
     sentence: str
     facts: list[str] = []
+    output: list[str] = []
 
 
 ChangeKind = Literal["case", "item", "user-task", "alert", "message", "repair"]

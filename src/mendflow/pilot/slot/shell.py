@@ -14,6 +14,7 @@ import msgspec
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.error_lines import raised_error
 from mendflow.pilot.files.work_folder import FOLDER_MODE, WorkFolder, reuse_folder
 from mendflow.pilot.slot.declared_outputs import missing_files
 from mendflow.pilot.slot.faults import NO_ROOM, exit_fault, full_disk_fault, leftover_fault, stop_fault
@@ -53,6 +54,7 @@ class ShellRun:
         self._logs: dict[int, LogFile] = {}
         self._files = {name: LogFile(f"{self.folder}.{name}") for name in ("out", "err")}
         self.tail = LogTail(SHIPPED_BYTES)
+        self._errors = LogTail(SHIPPED_BYTES)
         self._script = False
         self.took_over = bool(spare) and not work.own_folder and reuse_folder(spare, self.folder)
         if not work.own_folder and not self.took_over:
@@ -129,6 +131,8 @@ class ShellRun:
                 return False
             log.feed(data)
             self.tail.feed(data)
+            if log is self._files["err"]:
+                self._errors.feed(data)
             if log.seen == len(data) and sys.platform == "linux":
                 _widen(outlet)
         return True
@@ -211,7 +215,12 @@ class ShellRun:
         work, peak = self.work, measures.peak_bytes
         if monitor.end is None:
             return exit_fault(
-                status, self.folder, memory_bytes=work.memory_bytes, peak_bytes=peak, kernel_kill=kernel.look()
+                status,
+                self.folder,
+                memory_bytes=work.memory_bytes,
+                peak_bytes=peak,
+                kernel_kill=kernel.look(),
+                error=raised_error(self._errors.text(), self.tail.text()),
             )
         return stop_fault(
             monitor.end,

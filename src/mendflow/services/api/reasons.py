@@ -13,9 +13,10 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobState
 from mendflow.core.model.repair_views import DecisionView, Explanation
+from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import CaseView, ItemView, PilotView, Reason, UserTaskView
 from mendflow.core.scheduling import explain, explain_data
-from mendflow.core.scheduling.amounts import clock, size
+from mendflow.core.scheduling.amounts import clock, duration, size
 from mendflow.core.scheduling.jobs import effective_needs
 from mendflow.services.cases import suspensions
 from mendflow.services.cases.forced_items import by_force
@@ -25,6 +26,8 @@ from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 REMOVED_SHOWN = 5
+FAILED_SHOWN = 5
+VALUE_CHARS_SHOWN = 200
 LOOPS = frozenset({"while", "until", "for-each"})
 
 
@@ -139,6 +142,7 @@ def _facts(server: Server, pilot: PilotRecord) -> explain.PilotFacts:
         gpus_free=free.gpus,
         ttl_ms=free.ttl_ms,
         reserved_for=meta.queue.reserved_for(pilot.id) or "",
+        slots_free=pilot.slots_open(),
     )
 
 
@@ -309,18 +313,20 @@ def why_pilot(pilot: PilotRecord, view: PilotView) -> Reason:
 
 async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reason:
     if case.status == "failed":
-        said = case.fault.message if case.fault else "a fault that no handler caught"
-        failed = await domain.items(case.id, state="failed", limit=5)
-        facts = [f"{item.item}: {item.fault.message}" for item in failed if item.fault]
-        facts += await _removed_items(domain, case)
-        return Reason(subject=case.id, state=case.status, sentence=f"case {case.id} failed: {said}", facts=facts)
+        return await _why_case_failed(domain, case)
     if case.status == "suspended":
         sentence = f"case {case.id} is suspended; `mendflow resume {case.id}` resumes it."
         return Reason(subject=case.id, state=case.status, sentence=sentence, facts=_hold_sentences(case))
     if case.status != "running":
         said = f": {case.fault.message}" if case.fault else ""
-        sentence = f"case {case.id} is {case.status}{said}."
-        return Reason(subject=case.id, state=case.status, sentence=sentence, facts=await _removed_items(domain, case))
+        took = f" after {duration(case.ended_at - case.started_at)}"
+        facts = [*_work_done(case), *_outputs(case), *await _removed_items(domain, case)]
+        return Reason(
+            subject=case.id,
+            state=case.status,
+            sentence=f"case {case.id} {_ENDS[case.status]}{took}{said}.",
+            facts=facts,
+        )
     running = sum(count.running for count in case.counts)
     waiting = sum(count.waiting for count in case.counts)
     live = await domain.items(case.id, state="waiting", limit=3)
@@ -331,6 +337,58 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
     facts += [*_own_work(server, case), *_hold_sentences(case), *await _removed_items(domain, case)]
     sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
     return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts)
+
+
+async def _why_case_failed(domain: CaseQueries, case: CaseView) -> Reason:
+    """The fault that the case ended by, the item that it came from, and the end of what that item printed."""
+    said = case.fault.message if case.fault else "a fault that no handler caught"
+    failed = [item for item in await domain.items(case.id, state="failed", limit=FAILED_SHOWN) if item.fault]
+    first = next((item for item in failed if item.fault and item.fault.message == said), None)
+    facts = [f"{item.item}: {item.fault.message}" for item in failed if item.fault and item is not first]
+    facts += [*_work_done(case), *await _removed_items(domain, case)]
+    printed = explain.last_lines(first.log_tail or (first.fault.log_tail if first.fault else "")) if first else []
+    where = f"{first.item}: " if first else ""
+    sentence = f"case {case.id} failed after {duration(case.ended_at - case.started_at)}: {where}{said}"
+    return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts, output=printed)
+
+
+_ENDS = {"completed": "has completed", "cancelled": "was cancelled"}
+_WORK_WORDS = {
+    "done": "completed",
+    "cached": "cached",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "skipped": "skipped",
+}
+
+
+def _work_done(case: CaseView) -> list[str]:
+    """What a case did, by kinds of items: `jobs: 3 completed (1 of them repaired), 2 cached`."""
+    told = []
+    for kind in dict.fromkeys(count.kind for count in case.counts):
+        counts = [count for count in case.counts if count.kind == kind]
+        totals = {word: sum(getattr(count, word) for count in counts) for word in _WORK_WORDS}
+        mended = sum(count.mended for count in counts)
+        parts = [
+            f"{number:,} {_WORK_WORDS[word]}" + (f" ({mended:,} of them repaired)" if word == "done" and mended else "")
+            for word, number in totals.items()
+            if number
+        ]
+        told += [f"{kind.replace('-', ' ')}s: {', '.join(parts)}"] if parts else []
+    return told
+
+
+def _outputs(case: CaseView) -> list[str]:
+    """The outputs of a case; of a file its name and size."""
+    return [f"output {name}: {_value_text(value)}" for name, value in case.outputs.items()]
+
+
+def _value_text(value: Value) -> str:
+    ref = file_of(value)
+    if ref is not None:
+        return f"{ref.name or 'a file'}, {size(ref.bytes)}"
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= VALUE_CHARS_SHOWN else text[:VALUE_CHARS_SHOWN] + "..."
 
 
 def _own_work(server: Server, case: CaseView) -> list[str]:
