@@ -1,6 +1,7 @@
 """Rules: look at them, add one for a failure at hand, try it against the past, go back to an earlier version."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +10,15 @@ import typer
 from mendflow.cli import repairs
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.exit_codes import ExitCode
-from mendflow.cli.failures import is_group
+from mendflow.cli.failures import GroupArgument, is_group
 from mendflow.cli.groups import take
-from mendflow.cli.options import complete_from_server, complete_words, one_of
+from mendflow.cli.options import ServerTarget, complete_from_server, complete_words, one_of
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.cli.problems import show_problems
 from mendflow.cli.rule_files import check_ending, dump, exlet_of, load, problems_of
 from mendflow.cli.rule_trees import show_set, shown_name
 from mendflow.cli.rule_trials import TRIED_SHOWN, say_trial
+from mendflow.cli.server_file import find_server
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest, Problem
 from mendflow.core.model.repair import ExceptionType
@@ -168,7 +170,9 @@ def add(
     passive: Passive = False,
     note: Note = "",
     try_first: Annotated[bool, typer.Option("--try", help="Only test it against past failures.")] = False,
-    apply: Annotated[bool, typer.Option("--apply", help="Apply it now to every waiting case of the group.")] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Apply it now to the group: to what waits, and to cases that have failed.")
+    ] = False,
 ) -> None:
     """Add a rule for a failure; it is in force immediately."""
     wish = _wish(at_hand, condition, exlet, in_set, type, task, passive=passive, note=note)
@@ -191,7 +195,26 @@ def add(
     if not at_hand:
         _tell_missing(context, [made.rules])
     if applied is not None:
-        _say_applied(applied)
+        say_applied(applied)
+        tell_who_runs(context.target, applied.cases)
+
+
+@rules_app.command("apply")
+@with_context
+def apply_(context: CommandContext, group: GroupArgument) -> None:
+    """Apply the rules now to a group of failures; cases that have failed go on from where they stood."""
+    applied = context.run(lambda client: client.apply_rules(group))
+    if context.json:
+        print_json(applied)
+        return
+    say_applied(applied)
+    tell_who_runs(context.target, applied.cases)
+
+
+def tell_who_runs(target: ServerTarget, cases: Sequence[str]) -> None:
+    """In a folder without a server nobody runs what goes on."""
+    if cases and not target.server and find_server(target.folder) is None:
+        say(f"no server runs them now; continue with mendflow resume {cases[0]}")
 
 
 @rules_app.command("try")
@@ -417,12 +440,27 @@ def _say_added(made: RuleAddition, *, passive: bool) -> None:
     say(f"it holds{trial} from now on: version {made.version}")
 
 
-def _say_applied(applied: ApplyResult) -> None:
-    say(f"applied now to {count_text(len(applied.taken_up), 'failure')} that waited")
+def say_applied(applied: ApplyResult) -> None:
+    """What came of applying the rules to a group of failures."""
+    say(f"applied now to {count_text(len(applied.taken_up), 'failure')}")
     for id in applied.taken_up[:TRIED_SHOWN]:
         say(f"  {id}")
+    if applied.cases:
+        say(f"{count_text(len(applied.cases), 'case')} had failed and {_go(applied.cases)} on: {names(applied.cases)}")
     if applied.left:
-        say(f"{count_text(len(applied.left), 'failure')} still wait: the rules say nothing of them")
+        say(f"the rules say nothing of {count_text(len(applied.left), 'failure')}: {names(applied.left)}")
+    for case, reason in applied.refused.items():
+        say(f"{case} cannot go on: {reason}; instead: mendflow rerun {case} --from-failed")
+
+
+def names(ids: Sequence[str]) -> str:
+    """The first of them, and how many there are more."""
+    more = f", and {len(ids) - TRIED_SHOWN:,} more" if len(ids) > TRIED_SHOWN else ""
+    return ", ".join(ids[:TRIED_SHOWN]) + more
+
+
+def _go(cases: Sequence[str]) -> str:
+    return "goes" if len(cases) == 1 else "go"
 
 
 def _when(view: RuleSetView) -> str:

@@ -85,8 +85,11 @@ class RepairCalls:
     async def failure(self, group: str) -> FailureView:
         return await self._transport.ask("GET", f"/failures/{quote(group, safe='')}", FailureView)
 
-    async def apply_rules(self, group: str) -> ApplyResult:
-        return await self._transport.ask("POST", f"/failures/{quote(group, safe='')}/apply", ApplyResult)
+    async def apply_rules(self, group: str, *, retry: bool = False) -> ApplyResult:
+        """Ask the rules again about what waits, or has failed, by this cause; cases that failed go on from where they
+        stood. `retry`: what no rule takes up is tried again as it is."""
+        path = f"/failures/{quote(group, safe='')}/apply"
+        return await self._transport.ask("POST", path, ApplyResult, body={"retry": retry})
 
     async def decisions(self, query: DecisionQuery | None = None) -> list[DecisionView]:
         asked = msgspec.structs.asdict(query or DecisionQuery())

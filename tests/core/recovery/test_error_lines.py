@@ -8,7 +8,7 @@ from mendflow.core.recovery.signature import signature
 
 TRACEBACK = """reading
 Traceback (most recent call last):
-  File "/work/job-17/clean.py", line 3, in <module>
+  File "/srv/job-17/clean.py", line 3, in <module>
     row["id"]
     ~~~^^^^^^
 KeyError: 'id'
@@ -45,12 +45,12 @@ Caused by: java.io.FileNotFoundException: /data/7.bam (No such file or directory
 \t... 2 more
 """
 
-NODE = """/work/x.js:1
+NODE = """/srv/x.js:1
 x.y()
   ^
 
 TypeError: x.y is not a function
-    at Object.<anonymous> (/work/x.js:1:3)
+    at Object.<anonymous> (/srv/x.js:1:3)
     at Module._compile (node:internal/modules/cjs/loader:1105:14)
 
 Node.js v18.0.0

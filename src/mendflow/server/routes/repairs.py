@@ -37,6 +37,12 @@ class Raised(RequestBody, frozen=True):
     data: Value = None
 
 
+class GroupRepairRequest(RequestBody, frozen=True):
+    """`retry`: what no rule takes up is tried again as it is."""
+
+    retry: bool = False
+
+
 @get("/failures", summary="Failures, grouped by their cause")
 async def failures(domain: TheDomain, since: Since = 0, flow: Text = "", limit: Limit = 100) -> list[FailureGroup]:
     return await domain.failures(since=since, flow=flow, limit=limit)
@@ -47,9 +53,15 @@ async def failure(domain: TheDomain, group: GroupName) -> FailureView:
     return await domain.failure(group)
 
 
-@post("/failures/{group:str}/apply", status_code=200, summary="Ask the rules again for those of a group that wait")
-async def apply_rules(domain: TheDomain, caller: TheCaller, group: GroupName) -> ApplyResult:
-    return await domain.apply_rules(group, who=caller.name)
+@post(
+    "/failures/{group:str}/apply",
+    status_code=200,
+    summary="Ask the rules again for those of a group that wait, or that their cases failed by",
+)
+async def apply_rules(
+    domain: TheDomain, caller: TheCaller, group: GroupName, data: JSONBody[GroupRepairRequest | None] = None
+) -> ApplyResult:
+    return await domain.apply_rules(group, who=caller.name, retry=(data or GroupRepairRequest()).retry)
 
 
 @get("/decisions", summary="Decisions, the newest first")

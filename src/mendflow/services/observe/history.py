@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from mendflow.core.engine import Case, evolve
+from mendflow.core.engine import Case, Replay
 from mendflow.core.engine.messages import (
     CallPartner,
     Cancel,
     CancelCalledCase,
     CancelJob,
     CaseMoved,
+    CaseReopened,
     Deliver,
     EndCase,
     Event,
@@ -104,13 +105,17 @@ class _Reader:
 
     def __init__(self, case: CaseId) -> None:
         self._id = case
-        self._case = Case.blank()
+        self._replay = Replay()
         self._items: dict[int, _Outgoing] = {}  # by serial
         self.entries: list[HistoryEntry] = []
 
+    @property
+    def _case(self) -> Case:
+        return self._replay.case
+
     def take(self, event: Event) -> None:
         self._add_fact(event.at, event.fact)
-        for order in evolve(self._case, event):
+        for order in self._replay.take(event):
             self._add_order(event.at, order)
 
     def _add_fact(self, at: Instant, fact: Fact) -> None:
@@ -126,8 +131,24 @@ class _Reader:
             case CaseMoved(server=server):
                 flow = _flow_name(self._case)
                 self._add(at, "moved", name=flow, lifecycle="", message=f"server {server} goes on with it")
+            case CaseReopened(by=by):
+                self._add_reopening(at, by)
             case _ if type(fact) in _COMMAND_WORDS:
                 self._add_command(at, fact)
+
+    def _add_reopening(self, at: Instant, by: str) -> None:
+        self.entries.append(
+            HistoryEntry(
+                at=at,
+                case=self._id,
+                source="person",
+                what="reopened",
+                name=_flow_name(self._case),
+                lifecycle="resume",
+                by=by,
+                message="it goes on from where it stood",
+            )
+        )
 
     def _add_finish(self, at: Instant, fact: FinishItem) -> None:
         out, fault = self._items[fact.serial], fact.outcome.fault

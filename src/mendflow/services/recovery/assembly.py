@@ -33,11 +33,13 @@ from mendflow.services.recovery.engines.registry import ForeignEngines
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failed_attempts import early_failure_event
+from mendflow.services.recovery.group_repairs import GroupRepairs
 from mendflow.services.recovery.item_starts import ItemStartTimes
 from mendflow.services.recovery.job_watch import ExceptionMonitor
 from mendflow.services.recovery.levels import DueEntries, Levels
 from mendflow.services.recovery.primitives import Primitives
 from mendflow.services.recovery.proxy.proxy import Proxy
+from mendflow.services.recovery.reopening import CaseReopener, TakeUp
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.recovery.selection import WorkletSelector
 from mendflow.services.recovery.statistics import ExceptionHistory
@@ -70,6 +72,7 @@ class RecoveryServices:
         hub: Hub,
         shared: bool,
         is_pilot_coming: Callable[[Resources], bool],
+        take_up: TakeUp,
     ) -> None:
         past = ExceptionHistory(store, ledger, clock)
         self._interception_points = interception_points
@@ -107,6 +110,10 @@ class RecoveryServices:
         )
         self.selection = WorkletSelector(self.exceptions, flows)
         self.administration = ManualRepairs(self.exceptions, manager, flows, ledger, notices, clock, levels)
+        self.reopener = CaseReopener(
+            store=store, ledger=ledger, clock=clock, events=events, homes=homes, manager=manager, take_up=take_up
+        )
+        self.groups = GroupRepairs(self.administration, self.reopener, manager, homes)
         self.engines = ForeignEngines(self.exceptions, store, ledger, clock, homes)
         self.watches = ExceptionMonitor(
             service=self.exceptions,

@@ -30,7 +30,7 @@ from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cases.suspensions import sentence
 from mendflow.services.recovery.contexts import ContextBuilder, bounded_context
-from mendflow.services.recovery.decisions import RETRYING, DecisionStore, EngineCaseId, signature_of
+from mendflow.services.recovery.decisions import OPEN_STATES, RETRYING, DecisionStore, EngineCaseId, signature_of
 from mendflow.services.recovery.exlets import ExletLauncher, exlet_depth
 from mendflow.services.recovery.failed_attempts import failure_event
 from mendflow.services.recovery.removals import RemovalHandler
@@ -246,7 +246,7 @@ class ExceptionService:
             found = await self.decisions.find(found.replaced_by)
         if found is None or found.released:
             return None
-        return found if found.state == "running" or found.correction is not None else None
+        return found if found.state in OPEN_STATES or found.correction is not None else None
 
     async def record_early_failure(self, event: ExceptionEvent, facts: CaseFacts) -> None:
         """A failure that nothing can be held for, because the flow is told in the same step. Rules are asked as for any

@@ -59,6 +59,8 @@ class DecisionSummary(msgspec.Struct):
     result: str = ""
     exlet: str = ""
     exlet_case: CaseId | None = None
+    engine: str = ""
+    replaced_by: str = ""
     fault: _Fault | None = None
     conclusion: _Conclusion | None = None
     trials: list[_Conclusion] = []

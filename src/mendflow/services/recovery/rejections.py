@@ -94,6 +94,12 @@ def successor_id(before: Decision) -> str:
     return f"{base}!{int(number or 1) + 1}"
 
 
+def waiting_successor(before: Decision, clock: Clock) -> Decision:
+    """A decision that takes the place of another and waits for a person, or for a rule."""
+    after = successor(before, Conclusion(rules="", version=0, type=before.type, task="", rule=0, exlet=""), clock)
+    return replace(after, state="waiting", conclusion=None, safeguard="", released=False)
+
+
 def successor(before: Decision, said: Conclusion, clock: Clock) -> Decision:
     """A decision that replaces another."""
     return replace(

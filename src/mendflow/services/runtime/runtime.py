@@ -309,6 +309,7 @@ class Runtime:
             hub=hub,
             shared=self._membership.shared,
             is_pilot_coming=self.sites.monitor.is_pilot_coming,
+            take_up=self.take_up,
         )
 
     def _build_data_services(self, server: ServerContext) -> DataServices:
