@@ -91,6 +91,17 @@ OutputDir = Annotated[
         "--output-dir", metavar="DIR", help="Write output files here; default: ./outputs/CASE.", show_default=False
     ),
 ]
+OnUnhandled = Annotated[
+    str,
+    typer.Option(
+        "--on-unhandled",
+        metavar="WORD",
+        help="When something fails that no rule takes up: fail (default), or hold the case for a person.",
+        show_default=False,
+        callback=lambda value: one_of("--on-unhandled", ("fail", "hold"))(value),
+        autocompletion=lambda incomplete: complete_words(("fail", "hold"))(incomplete),
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only the result.")]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the working folders of the jobs.")]
 

@@ -21,6 +21,7 @@ STYLES = {
     "active": "green",
     "claimed": "blue",
     "suspended": "yellow",
+    "held": "yellow",
     "silent": "yellow",
     "cached": "cyan",
 }

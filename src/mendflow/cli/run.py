@@ -20,16 +20,17 @@ from mendflow.cli.connection import connect, run_async
 from mendflow.cli.deployment import deploy
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import load_one
+from mendflow.cli.group_rerun import revive_group, say_revived
 from mendflow.cli.inputs import read_inputs, upload_inputs
 from mendflow.cli.interrupt import InterruptChoice, Interrupts, ask_choice, interrupts
 from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.options import (
-    CaseArgument,
     Data,
     Inputs,
     InputsFile,
     Json,
     Keep,
+    OnUnhandled,
     OutputDir,
     Quiet,
     Report,
@@ -45,10 +46,10 @@ from mendflow.cli.progress import ENDED, follow, progress
 from mendflow.cli.rule_files import put_rules_once, rules_for
 from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.start_message import StartMessage, build_start_message, print_reply
-from mendflow.cli.summary import fetch_outputs, print_summary, relative, result_json, write_report
+from mendflow.cli.summary import fetch_outputs, print_held, print_summary, relative, result_json, write_report
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.client import Client
-from mendflow.core.model.errors import Conflict, NotFound
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.views import CaseView
 
@@ -77,6 +78,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool = False
     json: bool = False
     keep: bool = False
+    hold: bool = False
     source: str = ""  # the command that runs the flow file again, if the case came from one
 
 
@@ -101,6 +103,7 @@ def run(
             "--part", metavar="NAME=VALUE", help="A part of the message that starts a BPEL process.", show_default=False
         ),
     ] = None,
+    on_unhandled: OnUnhandled = "",
     rules: Annotated[
         str,
         typer.Option(
@@ -131,7 +134,7 @@ def run(
     options = _run_options(ServerTarget(data=data).folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
     scaled = {"--scale": scale, "--size-scale": size_scale}
     again = ["mendflow", "run", flow, *_repeat_options(input or [], inputs, data, rules, scaled), "--cached"]
-    options = msgspec.structs.replace(options, source=shlex.join(again))
+    options = msgspec.structs.replace(options, source=shlex.join(again), hold=on_unhandled == "hold")
 
     start_message = build_start_message(loaded, operation, message, part or []) if loaded.xml is not None else None
 
@@ -178,7 +181,7 @@ def resume(
         view = await client.case(case) if case != "last" else await _newest_unfinished(client)
         if view.status in ENDED:
             raise Conflict(f"the case {view.id} is over ({view.status}); mendflow rerun {view.id} runs it again")
-        return await client.resume(view.id, item) if item or view.status == "suspended" else view
+        return await client.resume(view.id, item) if item or view.status == "suspended" or view.held else view
 
     raise typer.Exit(wiring.run(_run_locally(options, begin)))
 
@@ -203,7 +206,20 @@ async def _newest_unfinished(client: Client) -> CaseView:
 
 @app.command("rerun")
 def rerun(
-    case: CaseArgument,
+    case: Annotated[
+        str,
+        typer.Argument(metavar="[CASE]", help="A case's id, or `last`.", autocompletion=complete_from_server("cases")),
+    ] = "",
+    group: Annotated[
+        str,
+        typer.Option(
+            "--group",
+            metavar="GROUP",
+            help="Let every failed case of this group of failures go on from where it stood.",
+            show_default=False,
+            autocompletion=complete_from_server("groups"),
+        ),
+    ] = "",
     from_failed: Annotated[
         bool, typer.Option("--from-failed", help="Run what did not succeed; refuse if nothing failed.")
     ] = False,
@@ -226,8 +242,15 @@ def rerun(
     json: Json = False,
     keep: Keep = False,
 ) -> None:
-    """Run a case again; results of unchanged jobs come from the cache."""
+    """Run a case again; results of unchanged jobs come from the cache. With --group: all failed cases of one cause."""
     target = ServerTarget(server=server, token_file=token_file, data=data)
+    if bool(case) == bool(group):
+        raise InvalidRequest("say which case to run again, or by --group GROUP all cases that failed by one cause")
+    if group and (flow or from_failed):
+        raise InvalidRequest("--group lets cases go on as they are; --flow and --from-failed are for one case")
+    if group:
+        options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+        raise typer.Exit(_rerun_group(target, group, options))
     corrected = load_one(flow) if flow else None
 
     async def begin(client: Client) -> CaseView:
@@ -241,6 +264,50 @@ def rerun(
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
     options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
     raise typer.Exit(wiring.run(_run_locally(options, begin)))
+
+
+def _rerun_group(target: ServerTarget, group: str, options: RunOptions) -> ExitCode:
+    if target.server or find_server(target.folder):
+        return run_async(_rerun_group_there(target, group, json=options.json))
+    if not target.has_store:
+        raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
+    return wiring.run(_rerun_group_here(group, options))
+
+
+async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool) -> ExitCode:
+    async with connect(target) as client:
+        revived = await revive_group(client, group)
+    if json:
+        print_json(revived)
+    else:
+        say_revived(revived)
+    return ExitCode.OK
+
+
+async def _rerun_group_here(group: str, options: RunOptions) -> ExitCode:
+    """Run the cases of a group at the same time, and tell of each as it ends."""
+    refuse_if_taken(options.folder)
+    codes: list[ExitCode] = []
+    with interrupts() as caught:
+        async with start_local_cluster(
+            options.folder, caught.event, slots=options.slots, keep=options.keep, hold=options.hold
+        ) as cluster:
+            revived = await revive_group(cluster.client, group)
+            if not options.json:
+                say_revived(revived)
+            for id in revived.running:
+                case = await cluster.client.case(id)
+                ended, wish = await _follow_to_end(cluster, case, options, caught)
+                if ended is None:
+                    say(LEAVING_SENTENCES[InterruptChoice.STOP], err=True)
+                    await cluster.leave()
+                    say(f"Stopped. Continue with: mendflow resume {case.id}", err=True)
+                    return ExitCode.INTERRUPTED if wish is not InterruptChoice.CONTINUE else ExitCode.CASE_FAILED
+                if ended.status not in ENDED:
+                    codes.append(print_held(ended, json=options.json))
+                    continue
+                codes.append(await _print_result(cluster.client, ended, options))
+    return max(codes, default=ExitCode.OK)
 
 
 def _repeat_options(pairs: list[str], file: str, data: str, rules: str, scaled: dict[str, float | None]) -> list[str]:
@@ -296,9 +363,13 @@ async def _run_on_server(target: ServerTarget, begin: Begin, *, json: bool) -> E
 async def _run_locally(options: RunOptions, begin: Begin, start_message: StartMessage | None = None) -> ExitCode:
     refuse_if_taken(options.folder)
     with interrupts() as caught:
-        async with start_local_cluster(options.folder, caught.event, slots=options.slots, keep=options.keep) as cluster:
+        async with start_local_cluster(
+            options.folder, caught.event, slots=options.slots, keep=options.keep, hold=options.hold
+        ) as cluster:
             case = await begin(cluster.client)
             ended, wish = await _follow_to_end(cluster, case, options, caught)
+            if ended is not None and ended.status not in ENDED:
+                return print_held(ended, json=options.json)
             if ended is not None:
                 ended = await wait_for_leftovers(cluster.client, ended, caught.event, quiet=options.quiet)
                 if start_message is not None and not options.json:

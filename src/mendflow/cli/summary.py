@@ -9,7 +9,8 @@ import msgspec
 from rich.text import Text
 
 from mendflow.cli.case_ending import CaseEnding, leftover_text
-from mendflow.cli.printing import STYLES, print_output, say
+from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.client import Client
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView, NameCount
@@ -74,6 +75,17 @@ def print_summary(ending: CaseEnding, fetched: dict[str, Path], *, source: str =
         say(f"left behind: {one_line(leftover_text(job), 200)}")
     if len(ending.left) > FAILURES_SHOWN:
         say(f"  and {len(ending.left) - FAILURES_SHOWN:,} more: mendflow jobs --case {case.id}")
+
+
+def print_held(case: CaseView, *, json: bool) -> ExitCode:
+    """A case that waits for a person: something failed, and no rule took it up."""
+    if json:
+        print_json(case)
+    else:
+        say(Text.assemble((str(case.id), "bold"), " is ", ("held", STYLES["held"]), f": {', '.join(case.held)} failed"))
+        say(f"  mendflow why {case.id} says why; mendflow failures offers a rule")
+        say(f"  then mendflow resume {case.id} tries it again, and mendflow cancel {case.id} ends it")
+    return ExitCode.CASE_FAILED
 
 
 def totals_by_kind(ending: CaseEnding) -> list[tuple[str, str]]:

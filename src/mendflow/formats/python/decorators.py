@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, Union, Unpack, get_args, get_origin, overload
 
 from mendflow.core.model.errors import BadFlow, Problem
-from mendflow.core.model.flow import Flow, Input
+from mendflow.core.model.flow import Flow, Input, OnUnhandled
 from mendflow.core.model.ids import FlowName
 from mendflow.formats.links import parallel_with_links
 from mendflow.formats.python.builder import FlowBuilder, current_builder
@@ -126,13 +126,19 @@ class FlowFunction(Generic[P, R]):
     """A function whose calls of jobs make a flow. Its parameters are the flow's inputs."""
 
     def __init__(
-        self, function: Callable[P, R], name: str, on_failure: Literal["finish", "stop"], env: Mapping[str, str]
+        self,
+        function: Callable[P, R],
+        name: str,
+        on_failure: Literal["finish", "stop"],
+        env: Mapping[str, str],
+        on_unhandled: OnUnhandled = "",
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.name = name or function.__name__
         self._on_failure = on_failure
         self._env = env
+        self._on_unhandled: OnUnhandled = on_unhandled
         self._built: Flow | None = None
         self._is_building = False
 
@@ -182,6 +188,7 @@ class FlowFunction(Generic[P, R]):
             description=(inspect.getdoc(self.function) or "").partition("\n")[0],
             calls=tuple(building.calls.values()),
             folder=str(Path(inspect.getsourcefile(self.function) or ".").resolve().parent),
+            on_unhandled=self._on_unhandled,
         )
 
     def _run(self, building: FlowBuilder, inputs: Mapping[str, Input], problems: list[Problem]) -> Any:
@@ -214,7 +221,11 @@ class FlowFunction(Generic[P, R]):
 def flow(function: Callable[P, R], /) -> FlowFunction[P, R]: ...
 @overload
 def flow(
-    *, name: str = "", on_failure: Literal["finish", "stop"] = "finish", env: Mapping[str, str] | None = None
+    *,
+    name: str = "",
+    on_failure: Literal["finish", "stop"] = "finish",
+    on_unhandled: OnUnhandled = "",
+    env: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[P, R]], FlowFunction[P, R]]: ...
 def flow(
     function: Callable[..., Any] | None = None,
@@ -222,12 +233,13 @@ def flow(
     *,
     name: str = "",
     on_failure: Literal["finish", "stop"] = "finish",
+    on_unhandled: OnUnhandled = "",
     env: Mapping[str, str] | None = None,
 ) -> Any:
     """Make a function a flow: `@flow`, or `@flow(name="night", on_failure="stop")`."""
     if function is not None:
-        return FlowFunction(function, name, on_failure, env or {})
-    return lambda given: FlowFunction(given, name, on_failure, env or {})
+        return FlowFunction(function, name, on_failure, env or {}, on_unhandled)
+    return lambda given: FlowFunction(given, name, on_failure, env or {}, on_unhandled)
 
 
 def inputs_of(function: Callable[..., Any]) -> dict[str, Input]:

@@ -108,6 +108,7 @@ def build_flow(reading: YamlReader, root: YamlNode, callables: FlowFinder) -> Fl
         description=fields.get("description", ""),
         calls=tuple(build.called.values()),
         folder=str(reading.folder),
+        on_unhandled=fields.get("on-unhandled", ""),
     )
 
 

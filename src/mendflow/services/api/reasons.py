@@ -12,6 +12,7 @@ from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobState
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import CaseView, ItemView, PilotView, Reason, UserTaskView
@@ -287,6 +288,10 @@ def mended(told: Reason, repairs: Sequence[DecisionView]) -> Explanation:
         case = f", case {newest.exlet_case}" if newest.exlet_case else ""
         fields |= {"state": "waiting", "sentence": f"{newest.item or newest.case} failed and {by}{case}."}
         fields["facts"] = [told.sentence, *told.facts]
+    held = [each for each in repairs if each.state == "waiting" and each.type is ExceptionType.ABORT]
+    if told.state == "running" and held and told.subject == held[0].case:
+        fields |= {"state": "held", "sentence": _held_sentence(held[0])}
+        fields["facts"] = [*(f"{each.item}: {_fault_text(each)}" for each in held[1:]), told.sentence, *told.facts]
     waits = next((each for each in repairs[::-1] if each.state == "waiting" and each.trigger), None)
     if told.state == "suspended" and waits is not None and told.subject == waits.case:
         about = f" on {waits.item}" if waits.item else ""
@@ -295,6 +300,19 @@ def mended(told: Reason, repairs: Sequence[DecisionView]) -> Explanation:
             f"case {waits.case} is suspended: {what}. `mendflow mend {waits.case} --exlet EXLET` mends it."
         )
     return Explanation(**fields, repairs=list(repairs))
+
+
+def _held_sentence(held: DecisionView) -> str:
+    return (
+        f"case {held.case} is held: {held.item} failed and no rule took it up: {_fault_text(held)}."
+        f" `mendflow failures show {held.group}` offers a rule, `mendflow rules apply {held.group}` applies it;"
+        f" `mendflow mend {held.case} --exlet EXLET` mends it, `mendflow resume {held.case}` tries it again,"
+        f" `mendflow cancel {held.case}` ends it."
+    )
+
+
+def _fault_text(held: DecisionView) -> str:
+    return held.fault.message if held.fault is not None else "it failed"
 
 
 def why_pilot(pilot: PilotRecord, view: PilotView) -> Reason:

@@ -247,8 +247,12 @@ def _order_text(order: Order) -> str:
     return ""
 
 
-def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
-    """What pilots did: each attempt's start and end."""
+def attempts(jobs: Iterable[Job], decisions: Iterable[Decision] = ()) -> Iterator[HistoryEntry]:
+    """What pilots did: each attempt's start and end. The end of an attempt is recorded after it was decided about: what
+    was decided follows from it all the same."""
+    decided_at: dict[str, list[Instant]] = {}
+    for decision in decisions:
+        decided_at.setdefault(decision.id.partition(":")[0], []).append(decision.at)
     for job in jobs:
         again = job.id.partition("~")[2]
         for number, attempt in enumerate(job.history, 1):
@@ -270,7 +274,7 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
                 yield msgspec.convert(
                     {
                         **known,
-                        "at": max(attempt.ended_at, begun + 1),  # so that its end follows its start
+                        "at": _failed_at(attempt.ended_at, begun, decided_at.get(job.id, ())),
                         "what": attempt.end,
                         "lifecycle": "withdraw" if attempt.end == "cancelled" else "ate_abort",
                         "by": attempt.pilot,
@@ -278,6 +282,11 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
                     },
                     HistoryEntry,
                 )
+
+
+def _failed_at(ended_at: Instant, begun: Instant, decided: Iterable[Instant]) -> Instant:
+    """When an attempt failed: after its start, and before what was decided about it."""
+    return min((at for at in decided if begun < at <= ended_at), default=max(ended_at, begun + 1))
 
 
 def _release_entry(job: Job, release: Release, told: str, begun: Instant) -> HistoryEntry:
@@ -368,7 +377,8 @@ def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
             came = decision.result or decision.state
             told = f"{decision.exlet}: {came}" + (f" ({decision.note})" if decision.note else "")
             how = "complete" if decision.state == "done" else "ate_abort"
-            yield msgspec.structs.replace(known, at=decision.ended_at, what="repaired", message=told, lifecycle=how)
+            at = max(decision.ended_at, decision.settled_at)
+            yield msgspec.structs.replace(known, at=at, what="repaired", message=told, lifecycle=how)
 
 
 def _trigger_entry(decision: Decision) -> HistoryEntry | None:

@@ -34,10 +34,10 @@ from mendflow.services.base.notices import Notices
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import LiveCase, name_of
-from mendflow.services.recovery.decisions import EngineCaseId
+from mendflow.services.recovery.decisions import EngineCaseId, successor
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.levels import Levels
-from mendflow.services.recovery.rejections import RejectionHandler, successor
+from mendflow.services.recovery.rejections import RejectionHandler
 from mendflow.services.recovery.rules.editor import RuleEditor, RuleRequest
 
 __all__ = ["ManualRepairs", "RuleRequest"]
@@ -240,14 +240,21 @@ class ManualRepairs(RuleEditor):
         said = await self._conclusion_by_hand(found, exlet, None, found.flow, who)
         return await self._apply(found, said, "")
 
-    async def retry_case(self, case: CaseId, *, who: str = "") -> list[Decision]:
-        """Try again whatever failed in a case, or in one that it called, and waits for a person."""
-        waiting = [
+    async def retry_case(self, case: CaseId, item: str = "", *, who: str = "") -> list[Decision]:
+        """Try again whatever failed in a case, or in one that it called, and waits for a person; or one item of it."""
+        waiting = [each for each in self._held(case) if not item or (each.case, each.item) == (case, item)]
+        return [await self.retry(each.id, who=who) for each in waiting]
+
+    def held_items(self, case: CaseId) -> list[str]:
+        """What failed in a case, or in one that it called, and waits for a person."""
+        return [f"{each.case}:{each.item}" for each in self._held(case)]
+
+    def _held(self, case: CaseId) -> list[Decision]:
+        return [
             each
-            for each in self._decisions.of_trees({root_of(case)})
+            for each in self._decisions.of_tree(root_of(case))
             if each.state == "waiting" and each.type is ExceptionType.ABORT and is_below(each.case, case)
         ]
-        return [await self.retry(each.id, who=who) for each in waiting]
 
     def is_in_level(self, exlet: CaseId | None) -> bool:
         """Whether this exlet waits in a level for its time."""

@@ -11,7 +11,7 @@ from mendflow.core.engine.messages import Cancel, Command, ItemFailed, Resume, R
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.rules import RuleSet
-from mendflow.services.base.contracts import Clock, Repairs
+from mendflow.services.base.contracts import Clock, HeldFailures, Repairs
 from mendflow.services.base.engine_interfaces import InterfaceX
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.homes import HomeRegistry
@@ -69,6 +69,7 @@ class RecoveryServices:
         homes: HomeRegistry,
         shipped: RuleSet | None,
         check_ms: int,
+        holds_unhandled: bool,
         hub: Hub,
         shared: bool,
         is_pilot_coming: Callable[[Resources], bool],
@@ -96,6 +97,7 @@ class RecoveryServices:
                 ItemStartTimes(store, manager, meta).of,
             ),
             jobs=proxy,
+            holds_unhandled=holds_unhandled,
         )
         self._local = LocalEngine(manager=manager, flows=flows, ledger=ledger, interception_points=interception_points)
         self.exceptions.engines[""] = self._local
@@ -128,6 +130,7 @@ class RecoveryServices:
         )
         hub.provide(InterfaceX, self.exceptions)
         hub.provide(Repairs, self.exceptions)
+        hub.provide(HeldFailures, self.exceptions)
         hub.provide(FailedAttempts, proxy)
         hub.provide(RecoveryHooks, self)
         hub.provide(UndoLibrary, self.library)

@@ -20,7 +20,7 @@ from mendflow.core.model.repair import Conclusion, Decision, ExceptionEvent, Exc
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.decision_subject import event_of_decision, subject_of_decision
 from mendflow.services.base.background_tasks import BackgroundTasks
-from mendflow.services.base.contracts import Clock, Failure, MendableJobs
+from mendflow.services.base.contracts import Clock, Failure, HeldFailure, MendableJobs
 from mendflow.services.base.engine_interfaces import CaseFacts, Engine
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
@@ -30,7 +30,14 @@ from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cases.suspensions import sentence
 from mendflow.services.recovery.contexts import ContextBuilder, bounded_context
-from mendflow.services.recovery.decisions import OPEN_STATES, RETRYING, DecisionStore, EngineCaseId, signature_of
+from mendflow.services.recovery.decisions import (
+    OPEN_STATES,
+    RETRYING,
+    DecisionStore,
+    EngineCaseId,
+    signature_of,
+    waiting_successor,
+)
 from mendflow.services.recovery.exlets import ExletLauncher, exlet_depth
 from mendflow.services.recovery.failed_attempts import failure_event
 from mendflow.services.recovery.removals import RemovalHandler
@@ -81,6 +88,7 @@ class ExceptionService:
         past: ExceptionHistory,
         contexts: ContextBuilder,
         jobs: MendableJobs | None,
+        holds_unhandled: bool = False,
     ) -> None:
         self._store = store
         self._ledger = ledger
@@ -94,6 +102,7 @@ class ExceptionService:
         self.past = past
         self.contexts = contexts
         self.jobs = jobs
+        self._holds_unhandled = holds_unhandled
         self.engines: dict[str, Engine] = {}
         self._reported: dict[str, None] = {}
         self._exlets = ExletLauncher(
@@ -221,6 +230,9 @@ class ExceptionService:
         decision = self.new_decision(event, context, verdict.conclusion)
         decision.trials = verdict.trials
         if verdict.conclusion is None:
+            if not goes_on and self._is_held(decision):
+                self.hold(decision)
+                return decision
             decision.state = "passive" if verdict.trials else "ignored"
             decision.result = "retried" if goes_on else ""
             self._record(decision, context)
@@ -230,6 +242,41 @@ class ExceptionService:
             await self._refuse_more_repairs(decision, context)
             return None
         return await self.apply_conclusion(decision, verdict.conclusion, context)
+
+    def _is_held(self, decision: Decision) -> bool:
+        """Whether a failure that nobody takes up waits for a person: not one that the flow has a handler for, and not
+        one of an exlet, which the case that it mends hears of."""
+        if decision.type is not ExceptionType.ABORT or decision.engine or exlet_depth(decision.case):
+            return False
+        fault = decision.fault
+        if fault is None or fault.category is Category.CANCELLED or decision.context["item"].get("caught"):
+            return False
+        live = self._manager.live.get(decision.case)
+        while live is not None:
+            if live.flow.on_unhandled:
+                return live.flow.on_unhandled == "hold"
+            live = self._manager.live.get(live.document.parent) if live.document.parent is not None else None
+        return self._holds_unhandled
+
+    def hold(self, decision: Decision) -> None:
+        """Keep a failure from the flow until a person, or a new rule, takes it up."""
+        decision.state = "waiting"
+        self.decisions.begin(decision)
+        self._events.tell(decision.at, "repair", decision.case, decision.item, "waiting", "it waits for a person")
+        said = decision.fault.message if decision.fault is not None else ""
+        message = (
+            f"{decision.case} is held: {decision.item} failed and no rule took it up: {said}. `mendflow failures`"
+            f" offers a rule; `mendflow resume {decision.case}` tries it again, `mendflow cancel {decision.case}` ends it"
+        )
+        self._notices.post(message, case=decision.case, item=decision.item)
+
+    def held_failures(self) -> list[HeldFailure]:
+        """What waits for a person because something failed that no rule took up."""
+        return [
+            HeldFailure(each.case, each.item, each.fault.message if each.fault else "it failed", each.at)
+            for each in self.decisions.open.values()
+            if each.state == "waiting" and each.type is ExceptionType.ABORT and not each.engine
+        ]
 
     def _demand_ours(self, known: Decision) -> None:
         """An open decision is in memory at the home of its case. One that is not there was made by a server that had
@@ -388,6 +435,11 @@ class ExceptionService:
         passes_on = decision.type is ExceptionType.ABORT and nothing_done
         decision.note = note or decision.note
         await self._release_case(decision)
+        held = passes_on and self._is_held(decision)
+        if held:  # the repair did not help: the failure waits, under a decision that takes the place of this one
+            after = waiting_successor(decision, self._clock)
+            decision.replaced_by = after.id
+            self.hold(after)
         self.decisions.end(decision, state, "passed-on" if passes_on else "failed" if note else "completed")
         self.past.count_result(decision)
         if note:
@@ -395,7 +447,8 @@ class ExceptionService:
         self._events.tell(
             decision.ended_at, "repair", decision.case, decision.item, state, f"{decision.exlet}: {decision.result}"
         )
-        await self.release_held(decision, nothing_done)
+        if not held:
+            await self.release_held(decision, nothing_done)
 
     async def release_held(self, decision: Decision, nothing_done: bool) -> None:
         event = event_of_decision(decision.id)

@@ -79,11 +79,13 @@ def group_id(type: ExceptionType, signature: str) -> str:
 
 
 async def briefs(store: Store, *, selections: bool = False) -> AsyncIterator[DecisionSummary]:
-    """Every failure that was decided about. Selections are not failures."""
+    """Every failure that was decided about, once: where a decision took the place of another after the case was
+    reopened, the later one counts. Selections are not failures."""
     read = 0
     async for found in store.scan(DECISION_KIND):
         brief = _decode(found.body)
-        if selections or brief.type is not ExceptionType.SELECTION:
+        replaced = brief.replaced_by and brief.state != "rejected"
+        if not replaced and (selections or brief.type is not ExceptionType.SELECTION):
             yield brief
         read += 1
         if read % BREATH_EVERY == 0:

@@ -24,8 +24,7 @@ from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND, CaseDocument, ItemRuns, journal_of
-from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_DECISION_KIND, OpenMarker
-from mendflow.services.recovery.rejections import waiting_successor
+from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_DECISION_KIND, OpenMarker, waiting_successor
 from mendflow.stores.contract import Append, Delete, Put, Store, Write, WriteDone
 
 REOPENING: Final = "reopening"
