@@ -1,7 +1,6 @@
 """Rules: look at them, add one for a failure at hand, try it against the past, go back to an earlier version."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,13 +11,13 @@ from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.failures import GroupArgument, is_group
 from mendflow.cli.groups import take
-from mendflow.cli.options import ServerTarget, complete_from_server, complete_words, one_of
+from mendflow.cli.options import complete_from_server, complete_words, one_of
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.cli.problems import show_problems
+from mendflow.cli.rule_applying import say_applied, tell_who_runs
 from mendflow.cli.rule_files import check_ending, dump, exlet_of, load, problems_of
 from mendflow.cli.rule_trees import show_set, shown_name
-from mendflow.cli.rule_trials import TRIED_SHOWN, say_trial
-from mendflow.cli.server_file import find_server
+from mendflow.cli.rule_trials import say_trial
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest, Problem
 from mendflow.core.model.repair import ExceptionType
@@ -211,12 +210,6 @@ def apply_(context: CommandContext, group: GroupArgument) -> None:
     tell_who_runs(context.target, applied.cases)
 
 
-def tell_who_runs(target: ServerTarget, cases: Sequence[str]) -> None:
-    """In a folder without a server nobody runs what goes on."""
-    if cases and not target.server and find_server(target.folder) is None:
-        say(f"no server runs them now; continue with mendflow resume {cases[0]}")
-
-
 @rules_app.command("try")
 @with_context
 def try_(
@@ -317,7 +310,7 @@ def import_(
 ) -> None:
     """Import a rules file; it is in force immediately."""
     rules, left = load(Path(file), name=name)
-    view = context.run(lambda client: client.put_rules(rules, note=note or f"from {Path(file).name}"))
+    view = context.run(lambda client: client.put_rules(rules, note=note or f"from {Path(file).name}"), begin=True)
     _tell_left(left, "has no counterpart here and will not hold")
     if context.json:
         print_json(view)
@@ -438,29 +431,6 @@ def _say_added(made: RuleAddition, *, passive: bool) -> None:
     trial = " on trial" if passive else ""
     say(_named(made) + (", which was on trial" if made.promoted else where))
     say(f"it holds{trial} from now on: version {made.version}")
-
-
-def say_applied(applied: ApplyResult) -> None:
-    """What came of applying the rules to a group of failures."""
-    say(f"applied now to {count_text(len(applied.taken_up), 'failure')}")
-    for id in applied.taken_up[:TRIED_SHOWN]:
-        say(f"  {id}")
-    if applied.cases:
-        say(f"{count_text(len(applied.cases), 'case')} had failed and {_go(applied.cases)} on: {names(applied.cases)}")
-    if applied.left:
-        say(f"the rules say nothing of {count_text(len(applied.left), 'failure')}: {names(applied.left)}")
-    for case, reason in applied.refused.items():
-        say(f"{case} cannot go on: {reason}; instead: mendflow rerun {case} --from-failed")
-
-
-def names(ids: Sequence[str]) -> str:
-    """The first of them, and how many there are more."""
-    more = f", and {len(ids) - TRIED_SHOWN:,} more" if len(ids) > TRIED_SHOWN else ""
-    return ", ".join(ids[:TRIED_SHOWN]) + more
-
-
-def _go(cases: Sequence[str]) -> str:
-    return "goes" if len(cases) == 1 else "go"
 
 
 def _when(view: RuleSetView) -> str:

@@ -1,6 +1,7 @@
 """What is told when a case has ended: how it went, what came out, what failed and what to do about it."""
 
 import asyncio
+import time
 from collections import Counter
 from pathlib import Path, PurePosixPath
 
@@ -35,6 +36,7 @@ async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
         called_items=ending.called_items,
         decisions=ending.decisions,
         steps=ending.steps,
+        now=0 if ending.case.ended_at else int(time.time() * 1000),
         version=VERSION,
     )
     await asyncio.to_thread(_write_page, path, page)

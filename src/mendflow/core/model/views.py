@@ -195,13 +195,14 @@ class ServerView(View, frozen=True):
 
 class Reason(View, frozen=True):
     """The reason of something's present state: one sentence, then the facts behind it, most telling first. `output` is
-    the end of what a failed job printed."""
+    the end of what a failed job printed. `stuck`: a job waits that no pilot there is could ever take."""
 
     subject: str
     state: str
     sentence: str
     facts: list[str] = []
     output: list[str] = []
+    stuck: bool = False
 
 
 ChangeKind = Literal["case", "item", "user-task", "alert", "message", "repair"]

@@ -72,10 +72,10 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
     there = [pilot for pilot in pilots if needs.site in ("", pilot.site)]
     welcome = [pilot for pilot in there if not _unsuitable(needs, pilot)]
     if not welcome:
-        return _why_unsuitable(job, needs, there)
+        return msgspec.structs.replace(_why_unsuitable(job, needs, there), stuck=True)
     able = [pilot for pilot in welcome if not _unmet(needs, pilot)]
     if not able:
-        return _why_never(job, welcome)
+        return msgspec.structs.replace(_why_never(job, welcome), stuck=True)
     return _why_not_yet(job, able, ahead)
 
 
@@ -127,7 +127,8 @@ def _why_site(job: Job, pilots: Sequence[PilotFacts], coming: Sequence[str]) -> 
         )
     known = sorted({pilot.site for pilot in pilots if pilot.site})
     others = f"pilots are at {', '.join(known)}" if known else "no connected pilot names a site"
-    return _why(job, "waiting", f"no pilot can take it: it is bound to site {site}, and {others}")
+    told = _why(job, "waiting", f"no pilot can take it: it is bound to site {site}, and {others}")
+    return msgspec.structs.replace(told, stuck=True)
 
 
 def _unsuitable(needs: Resources, pilot: PilotFacts) -> str:

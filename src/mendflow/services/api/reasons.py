@@ -115,7 +115,8 @@ def of_job(server: Server, job: Job) -> Reason:
             data = explain_data.facts(job.spec, meta.queue.caches, meta.queue.overtaken_count(job.id))
         sentence = f"{job.spec.item}: {explain_data.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
         about = [*sites.helps, *sites.cannot][: explain.FACTS_MAX]
-        return msgspec.structs.replace(told, sentence=sentence, facts=[*told.facts, *data, *about, *_attempts(job)])
+        facts = [*told.facts, *data, *about, *_attempts(job)]
+        return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
     how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
     facts = [fact for fact in (job.cache_reason, *_attempts(job)) if fact]
     return Reason(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)

@@ -12,7 +12,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mendflow.core.model.errors import RequestError, StoreUnavailable
-from mendflow.core.model.faults import Category
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Submission
@@ -30,16 +29,16 @@ from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cases.suspensions import sentence
 from mendflow.services.recovery.contexts import ContextBuilder, bounded_context
-from mendflow.services.recovery.decisions import (
-    OPEN_STATES,
-    RETRYING,
-    DecisionStore,
-    EngineCaseId,
-    signature_of,
-    waiting_successor,
+from mendflow.services.recovery.decisions import OPEN_STATES, DecisionStore, EngineCaseId, signature_of
+from mendflow.services.recovery.exception_kinds import (
+    CONSTRAINT_TYPES,
+    NOTHING_TO_MEND,
+    RETRY_IS_FUTILE,
+    SETTLING_RESULTS,
 )
 from mendflow.services.recovery.exlets import ExletLauncher, exlet_depth
 from mendflow.services.recovery.failed_attempts import failure_event
+from mendflow.services.recovery.holding import HoldingPolicy
 from mendflow.services.recovery.removals import RemovalHandler
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.recovery.statistics import ExceptionHistory
@@ -54,22 +53,7 @@ REPAIRS_MAX: Final = 100
 """Rules may repair an item again and again. After this many exlets for one item its rules start none; people still
 may."""
 
-CONSTRAINT_TYPES: Final = frozenset(
-    {ExceptionType.CASE_PRE, ExceptionType.CASE_POST, ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST}
-)
-"""For these types what was held continues when the exlet waits for something, unless it was suspended."""
-
-SETTLING_RESULTS: Final = frozenset({RETRYING, "recovered", "restarted", "completed", "failed", "removed"})
-"""Results of an exlet that settle a failure; after any other result it is passed on."""
-
-NOTHING_TO_MEND: Final = (
-    "it failed before anything was ordered: there was nothing to mend, and the flow was told at once"
-)
-
 REPORTED_MAX: Final = 50_000
-
-RETRY_IS_FUTILE = frozenset({Category.MEMORY, Category.TIME})
-"""Categories where a retry without changes would fail in the same way."""
 
 
 class ExceptionService:
@@ -102,7 +86,7 @@ class ExceptionService:
         self.past = past
         self.contexts = contexts
         self.jobs = jobs
-        self._holds_unhandled = holds_unhandled
+        self._holding = HoldingPolicy(manager, decisions, events, notices, by_default=holds_unhandled)
         self.engines: dict[str, Engine] = {}
         self._reported: dict[str, None] = {}
         self._exlets = ExletLauncher(
@@ -230,8 +214,7 @@ class ExceptionService:
         decision = self.new_decision(event, context, verdict.conclusion)
         decision.trials = verdict.trials
         if verdict.conclusion is None:
-            if not goes_on and self._is_held(decision):
-                self.hold(decision)
+            if not goes_on and self._holding.hold(decision):
                 return decision
             decision.state = "passive" if verdict.trials else "ignored"
             decision.result = "retried" if goes_on else ""
@@ -243,40 +226,8 @@ class ExceptionService:
             return None
         return await self.apply_conclusion(decision, verdict.conclusion, context)
 
-    def _is_held(self, decision: Decision) -> bool:
-        """Whether a failure that nobody takes up waits for a person: not one that the flow has a handler for, and not
-        one of an exlet, which the case that it mends hears of."""
-        if decision.type is not ExceptionType.ABORT or decision.engine or exlet_depth(decision.case):
-            return False
-        fault = decision.fault
-        if fault is None or fault.category is Category.CANCELLED or decision.context["item"].get("caught"):
-            return False
-        live = self._manager.live.get(decision.case)
-        while live is not None:
-            if live.flow.on_unhandled:
-                return live.flow.on_unhandled == "hold"
-            live = self._manager.live.get(live.document.parent) if live.document.parent is not None else None
-        return self._holds_unhandled
-
-    def hold(self, decision: Decision) -> None:
-        """Keep a failure from the flow until a person, or a new rule, takes it up."""
-        decision.state = "waiting"
-        self.decisions.begin(decision)
-        self._events.tell(decision.at, "repair", decision.case, decision.item, "waiting", "it waits for a person")
-        said = decision.fault.message if decision.fault is not None else ""
-        message = (
-            f"{decision.case} is held: {decision.item} failed and no rule took it up: {said}. `mendflow failures`"
-            f" offers a rule; `mendflow resume {decision.case}` tries it again, `mendflow cancel {decision.case}` ends it"
-        )
-        self._notices.post(message, case=decision.case, item=decision.item)
-
     def held_failures(self) -> list[HeldFailure]:
-        """What waits for a person because something failed that no rule took up."""
-        return [
-            HeldFailure(each.case, each.item, each.fault.message if each.fault else "it failed", each.at)
-            for each in self.decisions.open.values()
-            if each.state == "waiting" and each.type is ExceptionType.ABORT and not each.engine
-        ]
+        return self._holding.held_failures()
 
     def _demand_ours(self, known: Decision) -> None:
         """An open decision is in memory at the home of its case. One that is not there was made by a server that had
@@ -435,11 +386,7 @@ class ExceptionService:
         passes_on = decision.type is ExceptionType.ABORT and nothing_done
         decision.note = note or decision.note
         await self._release_case(decision)
-        held = passes_on and self._is_held(decision)
-        if held:  # the repair did not help: the failure waits, under a decision that takes the place of this one
-            after = waiting_successor(decision, self._clock)
-            decision.replaced_by = after.id
-            self.hold(after)
+        held = passes_on and self._holding.hold_in_place_of(decision, self._clock)
         self.decisions.end(decision, state, "passed-on" if passes_on else "failed" if note else "completed")
         self.past.count_result(decision)
         if note:
