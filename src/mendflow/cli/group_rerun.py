@@ -29,7 +29,8 @@ async def revive_group(client: Client, group: str) -> RevivedGroup:
 def say_revived(revived: RevivedGroup) -> None:
     cases = revived.applied.cases
     if cases:
-        say(f"{count_text(len(cases), 'case')} go on from where they stood: {', '.join(cases)}")
+        go = "goes on from where it" if len(cases) == 1 else "go on from where they"
+        say(f"{count_text(len(cases), 'case')} {go} stood: {', '.join(cases)}")
     for case, again in revived.started.items():
         say(f"{again} started in the place of {case}: {revived.applied.refused[case]}")
     waited = len(revived.applied.taken_up) - len(cases)

@@ -86,7 +86,7 @@ class ExceptionService:
         self.past = past
         self.contexts = contexts
         self.jobs = jobs
-        self._holding = HoldingPolicy(manager, decisions, events, notices, by_default=holds_unhandled)
+        self._holding = HoldingPolicy(manager, decisions, events, by_default=holds_unhandled)
         self.engines: dict[str, Engine] = {}
         self._reported: dict[str, None] = {}
         self._exlets = ExletLauncher(

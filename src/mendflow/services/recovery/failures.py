@@ -60,6 +60,7 @@ class DecisionSummary(msgspec.Struct):
     exlet: str = ""
     exlet_case: CaseId | None = None
     engine: str = ""
+    job: str | None = None
     replaced_by: str = ""
     fault: _Fault | None = None
     conclusion: _Conclusion | None = None
@@ -179,7 +180,8 @@ async def group_failures(store: Store, *, since: Instant = 0, flow: str = "", li
 
 
 async def find_group(store: Store, name: str) -> tuple[FailureGroup, list[DecisionSummary]]:
-    """The group whose id begins with this text, and its failures, the newest first."""
+    """The group whose id begins with this text, and its failures, the newest first; those of jobs before those of calls,
+    which fail by what they called."""
     ids: dict[tuple[ExceptionType, str], str] = {}
     groups: dict[str, list[DecisionSummary]] = defaultdict(list)
     async for brief in briefs(store):
@@ -196,4 +198,4 @@ async def find_group(store: Store, name: str) -> tuple[FailureGroup, list[Decisi
     cause = _GroupBuilder(members[0])
     for member in members:
         cause.take(member)
-    return cause.group(), sorted(members, key=lambda member: -member.at)
+    return cause.group(), sorted(members, key=lambda member: (not member.job, -member.at))

@@ -7,7 +7,6 @@ from mendflow.core.model.faults import Category
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.services.base.contracts import Clock, HeldFailure
 from mendflow.services.base.events import EventStream
-from mendflow.services.base.notices import Notices
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.decisions import DecisionStore, waiting_successor
 from mendflow.services.recovery.exlets import exlet_depth
@@ -17,12 +16,11 @@ class HoldingPolicy:
     """Which failures are held: as the flow says, or the flow of the case that called it, or the server."""
 
     def __init__(
-        self, manager: FlowManager, decisions: DecisionStore, events: EventStream, notices: Notices, *, by_default: bool
+        self, manager: FlowManager, decisions: DecisionStore, events: EventStream, *, by_default: bool
     ) -> None:
         self._manager = manager
         self._decisions = decisions
         self._events = events
-        self._notices = notices
         self._by_default = by_default
 
     def _applies_to(self, decision: Decision) -> bool:
@@ -57,13 +55,6 @@ class HoldingPolicy:
         decision.state = "waiting"
         self._decisions.begin(decision)
         self._events.tell(decision.at, "repair", decision.case, decision.item, "waiting", "it waits for a person")
-        said = decision.fault.message if decision.fault is not None else ""
-        message = (
-            f"{decision.case} is held: {decision.item} failed and no rule took it up: {said}. `mendflow failures`"
-            f" offers a rule; `mendflow resume {decision.case}` tries it again, `mendflow cancel {decision.case}` ends"
-            " it"
-        )
-        self._notices.post(message, case=decision.case, item=decision.item)
         return True
 
     def held_failures(self) -> list[HeldFailure]:
