@@ -180,8 +180,8 @@ async def group_failures(store: Store, *, since: Instant = 0, flow: str = "", li
 
 
 async def find_group(store: Store, name: str) -> tuple[FailureGroup, list[DecisionSummary]]:
-    """The group whose id begins with this text, and its failures, the newest first; those of jobs before those of calls,
-    which fail by what they called."""
+    """The group whose id begins with this text, and its failures, the newest first; those of jobs before those of
+    calls, which fail by what they called."""
     ids: dict[tuple[ExceptionType, str], str] = {}
     groups: dict[str, list[DecisionSummary]] = defaultdict(list)
     async for brief in briefs(store):
