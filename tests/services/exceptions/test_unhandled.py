@@ -106,9 +106,7 @@ async def test_a_held_case_goes_on_as_a_person_says_also_after_a_crash(how: str,
     elif how == "mend":
         await world.runtime.administration.mend(case, exlet="mended", steps=MENDED, who="me")
     else:
-        await world.domain.add_rule(
-            RuleSpec(decision=held.id, condition="true", exlet="mended", flow=MENDED), who="me"
-        )
+        await world.domain.add_rule(RuleSpec(decision=held.id, condition="true", exlet="mended", flow=MENDED), who="me")
         [group] = await world.domain.failures()
         assert (await world.domain.apply_rules(group.id, who="me")).taken_up == [held.id]
     assert await world.take() == ["a"]
