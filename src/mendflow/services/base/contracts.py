@@ -175,7 +175,7 @@ class FileStore(Protocol):
     async def size(self, sha256: str) -> int | None: ...
 
 
-class HeldFailure(NamedTuple):
+class UnhandledFailure(NamedTuple):
     """Something failed, no rule took it up, and its case waits for a person since then."""
 
     case: CaseId
@@ -188,5 +188,5 @@ class HeldFailure(NamedTuple):
         return f"{self.case}:{self.item}"
 
 
-class HeldFailures(Protocol):
-    def held_failures(self) -> list[HeldFailure]: ...
+class UnhandledFailures(Protocol):
+    def held_failures(self) -> list[UnhandledFailure]: ...

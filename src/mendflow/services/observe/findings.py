@@ -9,7 +9,7 @@ from mendflow.core.model.jobs import Job, Resources
 from mendflow.core.scheduling.amounts import duration, size
 from mendflow.core.scheduling.queue import WaitingGroup
 from mendflow.services.base.alerts import AlertFinding
-from mendflow.services.base.contracts import HeldFailure
+from mendflow.services.base.contracts import UnhandledFailure
 from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
@@ -102,7 +102,7 @@ def needs_text(needs: Resources) -> str:
     return ", ".join(parts)
 
 
-def held_finding(held: HeldFailure) -> AlertFinding:
+def held_finding(held: UnhandledFailure) -> AlertFinding:
     return AlertFinding(
         kind="case-held",
         subject=held.subject,

@@ -18,7 +18,7 @@ from mendflow.core.model.jobs import Job, JobState
 from mendflow.services.base.alerts import AlertDocument, AlertFinding, AlertRaised, AlertStore
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import JOB_KIND
-from mendflow.services.base.contracts import Clock, HeldFailure, HeldFailures
+from mendflow.services.base.contracts import Clock, UnhandledFailure, UnhandledFailures
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
@@ -205,8 +205,8 @@ class Monitor:
             if growth.lengths[-1] >= self._rules.level_min:
                 yield level_finding(int(name), server, growth, self._levels.wait_ms(int(name)))
 
-    def _held(self) -> list[HeldFailure]:
-        provider = self._hub.provider(HeldFailures)
+    def _held(self) -> list[UnhandledFailure]:
+        provider = self._hub.provider(UnhandledFailures)
         return provider.held_failures() if provider is not None else []
 
     # What is over

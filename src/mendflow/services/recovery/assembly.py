@@ -11,7 +11,7 @@ from mendflow.core.engine.messages import Cancel, Command, ItemFailed, Resume, R
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.rules import RuleSet
-from mendflow.services.base.contracts import Clock, HeldFailures, Repairs
+from mendflow.services.base.contracts import Clock, Repairs, UnhandledFailures
 from mendflow.services.base.engine_interfaces import InterfaceX
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.homes import HomeRegistry
@@ -130,7 +130,7 @@ class RecoveryServices:
         )
         hub.provide(InterfaceX, self.exceptions)
         hub.provide(Repairs, self.exceptions)
-        hub.provide(HeldFailures, self.exceptions)
+        hub.provide(UnhandledFailures, self.exceptions)
         hub.provide(FailedAttempts, proxy)
         hub.provide(RecoveryHooks, self)
         hub.provide(UndoLibrary, self.library)

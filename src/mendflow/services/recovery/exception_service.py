@@ -19,7 +19,7 @@ from mendflow.core.model.repair import Conclusion, Decision, ExceptionEvent, Exc
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.decision_subject import event_of_decision, subject_of_decision
 from mendflow.services.base.background_tasks import BackgroundTasks
-from mendflow.services.base.contracts import Clock, Failure, HeldFailure, MendableJobs
+from mendflow.services.base.contracts import Clock, Failure, MendableJobs, UnhandledFailure
 from mendflow.services.base.engine_interfaces import CaseFacts, Engine
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
@@ -226,7 +226,7 @@ class ExceptionService:
             return None
         return await self.apply_conclusion(decision, verdict.conclusion, context)
 
-    def held_failures(self) -> list[HeldFailure]:
+    def held_failures(self) -> list[UnhandledFailure]:
         return self._holding.held_failures()
 
     def _demand_ours(self, known: Decision) -> None:

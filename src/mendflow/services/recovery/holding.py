@@ -5,7 +5,7 @@ or the end of the case takes it up."""
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.repair import Decision, ExceptionType
-from mendflow.services.base.contracts import Clock, HeldFailure
+from mendflow.services.base.contracts import Clock, UnhandledFailure
 from mendflow.services.base.events import EventStream
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.decisions import DecisionStore, waiting_successor
@@ -57,10 +57,10 @@ class HoldingPolicy:
         self._events.tell(decision.at, "repair", decision.case, decision.item, "waiting", "it waits for a person")
         return True
 
-    def held_failures(self) -> list[HeldFailure]:
+    def held_failures(self) -> list[UnhandledFailure]:
         """What waits for a person because something failed that no rule took up."""
         return [
-            HeldFailure(each.case, each.item, each.fault.message if each.fault else "it failed", each.at)
+            UnhandledFailure(each.case, each.item, each.fault.message if each.fault else "it failed", each.at)
             for each in self._decisions.open.values()
             if each.state == "waiting" and each.type is ExceptionType.ABORT and not each.engine
         ]
