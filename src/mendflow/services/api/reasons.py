@@ -293,6 +293,10 @@ def mended(told: Reason, repairs: Sequence[DecisionView]) -> Explanation:
     if told.state == "running" and held and told.subject == held[0].case:
         fields |= {"state": "held", "sentence": _held_sentence(held[0])}
         fields["facts"] = [*(f"{each.item}: {_fault_text(each)}" for each in held[1:]), told.sentence, *told.facts]
+    if told.state == "failed" and newest is not None and newest.job and told.subject == newest.case:
+        rule = f"`mendflow failures show {newest.group}` offers a rule"
+        goes_on = f"`mendflow rerun --group {newest.group}` lets the case go on from where it stood"
+        fields["facts"] = [*told.facts, f"{rule}; {goes_on}"]
     waits = next((each for each in repairs[::-1] if each.state == "waiting" and each.trigger), None)
     if told.state == "suspended" and waits is not None and told.subject == waits.case:
         about = f" on {waits.item}" if waits.item else ""

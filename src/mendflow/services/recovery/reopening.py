@@ -30,6 +30,8 @@ from mendflow.stores.contract import Append, Delete, Put, Store, Write, WriteDon
 REOPENING: Final = "reopening"
 PAGE_EVENTS: Final = 5_000
 CALL: Final = "call"
+ENDING_MS: Final = 3_000
+LOOK_AGAIN_MS: Final = 50
 
 _encode = msgspec.json.Encoder().encode
 _decode_event = msgspec.json.Decoder(Event).decode
@@ -78,8 +80,7 @@ class CaseReopener:
         await self._ledger.settled()
         if root in self._manager.live:
             raise Conflict(f"case {root} is not over, so there is nothing to reopen", case=root)
-        if not await self._homes.claim(root, REOPENING):
-            raise TemporarilyUnavailable(f"something of case {root} is still under way; ask again in a moment")
+        await self._claim(root)
         try:
             await self._ledger.settled()  # its home is on disk before anything of it is live
             plans = await self._plans(root)
@@ -92,6 +93,14 @@ class CaseReopener:
             self._events.tell(self._clock.now(), "case", plan.document.id, state="running", message="reopened")
         await self._ledger.settled()
         return [decision.id for plan in plans for decision in plan.held]
+
+    async def _claim(self, root: CaseId) -> None:
+        """Make the tree ours. One that has just failed is held for a moment by what still ends."""
+        give_up_at = self._clock.now() + ENDING_MS
+        while not await self._homes.claim(root, REOPENING):
+            if self._clock.now() >= give_up_at:
+                raise TemporarilyUnavailable(f"something of case {root} is still under way; ask again in a moment")
+            await self._clock.sleep(LOOK_AGAIN_MS)
 
     async def _plans(self, case: CaseId) -> list[CasePlan]:
         """The case, and the cases that it called and failed by, those that were called last first."""
