@@ -19,7 +19,7 @@ jobs:
     run: |
       test -n "$SPARE" || { echo "Error: cannot open /data/run${{ inputs.number }}.db: it is locked" >&2; exit 3; }
   beside: echo beside >> ${{ inputs.folder }}/beside
-  report: {needs: load, run: echo reported >> ${{ inputs.folder }}/reported}
+  report: {needs: load, run: "echo reported >> ${{ inputs.folder }}/reported"}
 """
 SPARE = """
 steps:
@@ -35,7 +35,7 @@ jobs:
     needs: first
     call: load.yaml
     with: {folder: "${{ inputs.folder }}"}
-  last: {needs: inner, run: echo last >> ${{ inputs.folder }}/last}
+  last: {needs: inner, run: "echo last >> ${{ inputs.folder }}/last"}
 """
 CONDITION = 'job.log_tail.contains("it is locked")'
 
