@@ -33,11 +33,10 @@ class GroupRepairs:
         taken_up, left = list[str](), list[str]()
         for member in members:
             if member.state == "waiting" or self._administration.is_in_level(member.exlet_case):
+                tried_again = retry and member.state == "waiting"
                 here = self._homes.mine(CaseId(member.id))
-                done = (
-                    await self._take_up(member.id, who=who, retry=retry and member.state == "waiting") if here else ""
-                )
-                (taken_up if done else left).append(done or member.id)
+                done = here and await self._take_up(member.id, who=who, retry=tried_again)
+                (taken_up if done else left).append(member.id)
         cases, refused = list[str](), dict[str, str]()
         for root, failed in (await self._failed_trees(members)).items():
             if not retry and not [each for each in failed if await self._administration.would_change(each.id)]:
@@ -51,15 +50,15 @@ class GroupRepairs:
                 refused[root] = mistake.message
                 continue
             cases.append(root)
-            taken_up += [done for id in waiting if (done := await self._take_up(id, who=who, retry=True))]
+            taken_up += [id for id in waiting if await self._take_up(id, who=who, retry=True)]
         return ApplyResult(group=group, taken_up=taken_up, left=left, cases=cases, refused=refused)
 
-    async def _take_up(self, id: str, *, who: str, retry: bool) -> str:
-        """The decision that takes it up, by a rule, or by another try; empty if none does."""
+    async def _take_up(self, id: str, *, who: str, retry: bool) -> bool:
+        """Whether a rule takes it up, or another try."""
         done = await self._administration.apply(id, who=who)
         if done is None and retry:
             done = await self._administration.retry(id, who=who)
-        return done.id if done is not None else ""
+        return done is not None
 
     async def _failed_trees(self, members: Sequence[DecisionSummary]) -> dict[CaseId, list[DecisionSummary]]:
         """The failures that ended their cases, by the trees of these."""
