@@ -19,7 +19,10 @@ RULES = """
 abort:
   "*":
     - if: fault.exit_code == 9
-      do: more-memory
+      do: again
+exlets:
+  again:
+    steps: [re-submit]
 """
 
 

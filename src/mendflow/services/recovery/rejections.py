@@ -43,7 +43,7 @@ class RejectionHandler:
 
     async def _finish(self, wrong: Decision) -> Decision:
         """All steps, whichever were done before."""
-        engine, holder = self._service.engine(wrong), f"reject:{wrong.id}"
+        engine, holder = self._service.held.engine(wrong), f"reject:{wrong.id}"
         stands = wrong
         if await engine.facts(wrong.case) is not None:
             await engine.suspend(wrong.case, None, holder=holder, by=f"{wrong.id}/reject")
