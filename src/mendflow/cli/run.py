@@ -240,7 +240,7 @@ def rerun(
     json: Json = False,
     keep: Keep = False,
 ) -> None:
-    """Run a case again; results of unchanged jobs come from the cache. With --group: all failed cases of one cause."""
+    """Run a case again; results of unchanged jobs come from the cache."""
     target = ServerTarget(server=server, token_file=token_file, data=data)
     if bool(case) == bool(group):
         raise InvalidRequest("say which case to run again, or by --group GROUP all cases that failed by one cause")
