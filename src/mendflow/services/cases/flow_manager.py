@@ -34,7 +34,6 @@ from mendflow.core.engine.messages import (
     RestartItem,
     StartCase,
 )
-from mendflow.core.engine.reopening import play
 from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
@@ -64,6 +63,7 @@ from mendflow.services.cases.live_case import (
     name_of,
     state_of,
 )
+from mendflow.services.cases.reopened_journals import before_reopening
 from mendflow.stores.contract import Append, Store, WriteDone
 
 log = logging.getLogger("mendflow.cases")
@@ -204,7 +204,7 @@ class FlowManager:
             for entry in entries:
                 event = _decode_event(entry)
                 if isinstance(event.fact, CaseReopened):
-                    live.case = await self._before_reopening(live.id, live.case.position, event.fact)
+                    live.case = await before_reopening(self._store, live.id, live.case.position, event.fact)
                 evolve(live.case, event)
                 moved |= isinstance(event.fact, CaseMoved)
                 work += live.case.meter.work
@@ -215,16 +215,6 @@ class FlowManager:
             live.position += len(entries)
             self._clock.catch_up(event.at)
         return moved
-
-    async def _before_reopening(self, case: CaseId, position: int, fact: CaseReopened) -> Case:
-        """The case as it is without the failures that count no more. It was reopened at this place of its journal."""
-        entries: list[Event] = []
-        while len(entries) < position and (
-            page := await self._store.read(journal_of(case), len(entries), position - len(entries))
-        ):
-            entries += map(_decode_event, page)
-            await asyncio.sleep(0)
-        return play(entries, set(fact.void))
 
     async def _fence(self, live: LiveCase) -> None:
         """Fence: write the next journal entry, so that the former server, or a delayed write of our own, is refused.
