@@ -110,6 +110,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     files_roots: tuple[Path, ...] | None = ()
     recovery: bool = True  # whether rules are asked at all
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
+    holds_unhandled: bool = False  # whether a case whose failure no rule takes up is held for a person
     monitor: MonitorSettings = MonitorSettings()  # the thresholds of alerts
     webhooks_to_private: bool = False  # a server that listens on this machine only may send them there anyway
     otlp: str = ""  # the collector of traces; empty: none
@@ -285,6 +286,7 @@ def _build_server(
             files_roots=options.files_roots,
             recovery=options.recovery,
             levels_ms=options.levels_ms,
+            holds_unhandled=options.holds_unhandled,
             monitor=options.monitor,
             sites_look_ms=options.sites_look_ms,
             data_wait_ms=options.data_wait_ms,

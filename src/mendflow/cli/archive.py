@@ -91,17 +91,19 @@ def import_(
     async def give(client: Client) -> ImportReport:
         return await client.import_archive(file, as_new=as_new, skip_existing=skip_existing, resume=resume)
 
-    report = _ask_server_or_store(context, store, give)
+    report = _ask_server_or_store(context, store, give, begin=True)
     if context.json:
         print_json(report)
     else:
         _print_report(report)
 
 
-def _ask_server_or_store(context: CommandContext, store: str, question: Callable[[Client], Awaitable[T]]) -> T:
-    """Of a server, or of a store on which none runs."""
+def _ask_server_or_store(
+    context: CommandContext, store: str, question: Callable[[Client], Awaitable[T]], *, begin: bool = False
+) -> T:
+    """Of a server, or of a store on which none runs. `begin`: where there is nothing yet, the data folder is begun."""
     if not store:
-        return context.run(question)
+        return context.run(question, begin=begin)
 
     async def answer() -> T:
         async with open_store(store) as client:

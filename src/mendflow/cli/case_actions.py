@@ -38,7 +38,7 @@ def deploy(
     async def give(client: Client) -> list[tuple[FlowView, str]]:
         return [(await give_flow(client, each), client.endpoint(each.name)) for each in loaded]
 
-    given = context.run(give)
+    given = context.run(give, begin=True)
     if context.json:
         print_json([view for view, _ in given])
         return

@@ -25,11 +25,12 @@ from mendflow.cli.options import (
     complete_from_server,
 )
 from mendflow.cli.output_paths import check_file, check_folder
-from mendflow.cli.printing import STYLES, print_json, say
+from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.cli.progress import ENDED, PATIENCE_S, follow, progress
 from mendflow.cli.repair_trails import show_repairs
 from mendflow.cli.server_file import find_server
-from mendflow.cli.summary import fetch_outputs, print_summary, result_json, write_report
+from mendflow.cli.summary import fetch_outputs, print_held, print_summary, result_json, write_report
+from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, NotFound, Unreachable
 from mendflow.core.model.views import CaseView
@@ -68,6 +69,7 @@ def why(
     say(plain_text(view.sentence))
     for fact in view.facts:
         say(f"  - {one_line(fact, 500)}")
+    print_output(view.output)
     show_repairs(view.repairs)
     if view.state in UNFINISHED and not (context.target.server or find_server(context.target.folder)):
         case = view.subject.partition(":")[0].partition("/")[0]
@@ -125,6 +127,8 @@ def watch(
 
     async def seen() -> ExitCode:
         view = await _watch_case(target, case, quiet=quiet)
+        if view.status not in ENDED:
+            return print_held(view, json=json)
         folder = given or Path("outputs") / str(view.id)
         fetched = await _ask_with_retry(target, lambda client: fetch_outputs(client, view, folder))
         if json:
@@ -162,7 +166,7 @@ def report(
 
 
 async def _watch_case(target: ServerTarget, case: str, *, quiet: bool) -> CaseView:
-    """The case when it has ended."""
+    """The case when it has ended, or is held."""
     if target.server or find_server(target.folder):
         try:
             async with connect(target) as client:
@@ -179,7 +183,8 @@ async def _watch_case(target: ServerTarget, case: str, *, quiet: bool) -> CaseVi
 async def _show_until_end(client: Client, case: str, *, quiet: bool, patience_s: float) -> CaseView:
     shown = progress(quiet=quiet)
     try:
-        ended = await follow(client, (await client.case(case)).id, shown, patience_s=patience_s)
+        id, waits = (await client.case(case)).id, WaitExplainer(client, quiet=quiet)
+        ended = await follow(client, id, shown, patience_s=patience_s, waits=waits)
     finally:
         shown.close()
     assert ended is not None, "nothing stops it but its end"

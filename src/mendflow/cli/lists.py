@@ -281,7 +281,7 @@ def _case_row(view: CaseView) -> tuple[str | Text, ...]:
     took = duration_text(max((view.ended_at or now) - view.started_at, 0))
     return (
         str(view.id),
-        state_text(view.status),
+        state_text("held" if view.held else view.status),
         short_time_text(view.started_at),
         took,
         f"{done:,}",

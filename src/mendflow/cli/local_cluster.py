@@ -61,12 +61,13 @@ class LocalCluster:
 
 @asynccontextmanager
 async def start_local_cluster(
-    folder: Path, alarm: asyncio.Event, *, slots: int, keep: bool = False
+    folder: Path, alarm: asyncio.Event, *, slots: int, keep: bool = False, hold: bool = False
 ) -> AsyncIterator[LocalCluster]:
-    """A server in this process and a pilot beside it, on one data folder. `alarm` is set when the pilot cannot live."""
+    """A server in this process and a pilot beside it, on one data folder. `alarm` is set when the pilot cannot live.
+    `hold`: a case whose failure no rule takes up is held for a person."""
     refuse_if_taken(folder)
     async with AsyncExitStack() as stack:
-        server = await _start_server(stack, folder)
+        server = await _start_server(stack, folder, hold=hold)
         client = await stack.enter_async_context(_client_of(server))
         cluster = LocalCluster(client, alarm)
         supervisor = PilotSupervisor(server, folder, slots=slots, keep=keep, on_failure=cluster.trouble)
@@ -88,7 +89,7 @@ async def _do_nothing() -> None: ...
 
 
 async def _start_server(
-    stack: AsyncExitStack, folder: Path, *, for_one_command: bool = False, store: str = ""
+    stack: AsyncExitStack, folder: Path, *, for_one_command: bool = False, store: str = "", hold: bool = False
 ) -> RunningServer:
     """Open the folder; if another command has it just now, wait for a moment."""
     give_up_at = time.monotonic() + OTHER_COMMAND_S
@@ -102,6 +103,7 @@ async def _start_server(
                 listen=not for_one_command,
                 mostly_pilots=True,
                 levels_ms=level_waits(),
+                holds_unhandled=hold,
             )
             return await stack.enter_async_context(running_server(options))
         except (StoreUnavailable, Conflict):

@@ -12,6 +12,7 @@ import typer
 from mendflow.core.model.errors import InvalidRequest, NotFound
 
 DATA_FOLDER = ".mendflow"
+SERVER_VARIABLE, DATA_VARIABLE = "MENDFLOW_SERVER", "MENDFLOW_DATA_DIR"
 
 
 def complete_from_server(what: str) -> Callable[[typer.Context, str], list[str]]:
@@ -33,7 +34,7 @@ Server = Annotated[
     typer.Option(
         "--server",
         metavar="URL",
-        envvar="MENDFLOW_SERVER",
+        envvar=SERVER_VARIABLE,
         help="The server; or several on one store: URL,URL.",
         show_default=False,
     ),
@@ -49,7 +50,7 @@ Data = Annotated[
     typer.Option(
         "--data-dir",
         metavar="DIR",
-        envvar="MENDFLOW_DATA_DIR",
+        envvar=DATA_VARIABLE,
         help="The data folder; default: ./.mendflow.",
         show_default=False,
     ),
@@ -91,6 +92,17 @@ OutputDir = Annotated[
         "--output-dir", metavar="DIR", help="Write output files here; default: ./outputs/CASE.", show_default=False
     ),
 ]
+OnUnhandled = Annotated[
+    str,
+    typer.Option(
+        "--on-unhandled",
+        metavar="WORD",
+        help="When something fails that no rule takes up: fail (default), or hold the case for a person.",
+        show_default=False,
+        callback=lambda value: one_of("--on-unhandled", ("fail", "hold"))(value),
+        autocompletion=lambda incomplete: complete_words(("fail", "hold"))(incomplete),
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only the result.")]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the working folders of the jobs.")]
 
@@ -122,6 +134,13 @@ class ServerTarget(msgspec.Struct, frozen=True):
     server: str = ""
     token_file: str = ""
     data: str = ""
+
+    def __post_init__(self) -> None:
+        if self.server and self.data and self.data != os.environ.get(DATA_VARIABLE):
+            raise InvalidRequest(
+                f"--data-dir {self.data} and the server {self.server} name two places to ask; leave --data-dir out, or"
+                f" --server and {SERVER_VARIABLE}"
+            )
 
     @property
     def folder(self) -> Path:

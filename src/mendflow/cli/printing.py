@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from mendflow.pages.formatting import one_line
+from mendflow.pages.formatting import one_line, plain_text
 
 STYLES = {
     "completed": "green",
@@ -21,10 +21,12 @@ STYLES = {
     "active": "green",
     "claimed": "blue",
     "suspended": "yellow",
+    "held": "yellow",
     "silent": "yellow",
     "cached": "cyan",
 }
 CELL_CHARS_MAX, WHOLE_CHARS_MAX = 400, 4000
+LINE_CHARS_MAX = 200
 GAP, FOLDED_MIN = 2, 8
 WIDTH_PIPED = 160
 """Tables that go into a file or a pipe need not fit a screen, only a reader."""
@@ -49,6 +51,12 @@ def print_answer(json: bool, value: object, sentence: str | Text) -> None:
         print_json(value)
     else:
         say(sentence)
+
+
+def print_output(lines: Iterable[str]) -> None:
+    """The end of what a job printed."""
+    for line in lines:
+        console().print(Text(f"    | {plain_text(line)[:LINE_CHARS_MAX]}", style="dim"), soft_wrap=True)
 
 
 def state_text(state: str) -> Text:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mendflow.cli.printing import STYLES, console, say
+from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.errors import StoreUnavailable, Unreachable
 from mendflow.core.model.views import CaseView, NameCount
@@ -158,6 +159,11 @@ def _cells(count: NameCount, heads: list[str]) -> list[Text | ProgressBar]:
     return [Text(one_line(count.name, 40)), bar, *cells]
 
 
+def is_held(case: CaseView) -> bool:
+    """Whether all that is left to do waits for a person, because something failed that no rule took up."""
+    return bool(case.held) and not any(count.running or count.waiting for count in case.counts)
+
+
 async def follow(
     client: Client,
     case: str,
@@ -165,8 +171,10 @@ async def follow(
     stop: asyncio.Event | None = None,
     *,
     patience_s: float = PATIENCE_S,
+    waits: WaitExplainer | None = None,
 ) -> CaseView | None:
-    """Show the case until it has ended; None if `stop` was set before. A server that is away for a short while is
+    """Show the case until it has ended, or waits for a person to take up what failed and for nothing else; None if
+    `stop` was set before. `waits` tells why jobs wait. A server that is away for a short while is
     waited for."""
     wait_s, patience_ends = LOOK_EVERY_S[0], time.monotonic() + patience_s
     while True:
@@ -174,8 +182,10 @@ async def follow(
             view = await client.case(case)
             patience_ends = time.monotonic() + patience_s
             shown.show(view)
-            if view.status in ENDED:
+            if view.status in ENDED or is_held(view):
                 return view
+            if waits is not None:
+                await waits.look(view)
         except (Unreachable, StoreUnavailable):
             if time.monotonic() > patience_ends:
                 raise

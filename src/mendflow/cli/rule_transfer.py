@@ -34,7 +34,7 @@ def import_(
 ) -> None:
     """Import a rules file; it is in force immediately."""
     rules, left = load(Path(file), name=name)
-    view = context.run(lambda client: client.put_rules(rules, note=note or f"from {Path(file).name}"))
+    view = context.run(lambda client: client.put_rules(rules, note=note or f"from {Path(file).name}"), begin=True)
     _tell_left(left, "has no counterpart here and will not hold")
     if context.json:
         print_json(view)

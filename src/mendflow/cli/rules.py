@@ -6,9 +6,10 @@ import typer
 
 from mendflow.cli import repairs, rule_transfer
 from mendflow.cli.command_context import CommandContext, with_context
-from mendflow.cli.failures import is_group
+from mendflow.cli.failures import GroupArgument, is_group
 from mendflow.cli.groups import take
 from mendflow.cli.printing import print_answer, print_json, print_table, say
+from mendflow.cli.rule_applying import say_applied, tell_who_runs
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_options import (
     Do,
@@ -27,7 +28,7 @@ from mendflow.cli.rule_options import (
 )
 from mendflow.cli.rule_transfer import warn_of_missing_flows
 from mendflow.cli.rule_trees import show_set, shown_name
-from mendflow.cli.rule_trials import TRIED_SHOWN, say_trial
+from mendflow.cli.rule_trials import say_trial
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.repair import ExceptionType
@@ -39,7 +40,7 @@ from mendflow.core.model.repair_views import (
     RuleSetView,
     RuleSpec,
 )
-from mendflow.pages.formatting import count_text, short_time_text
+from mendflow.pages.formatting import short_time_text
 
 app = typer.Typer()
 rules_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
@@ -98,7 +99,9 @@ def add(
     passive: Passive = False,
     note: Note = "",
     try_first: Annotated[bool, typer.Option("--try", help="Only test it against past failures.")] = False,
-    apply: Annotated[bool, typer.Option("--apply", help="Apply it now to every waiting case of the group.")] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Apply it now to the group: to what waits, and to cases that have failed.")
+    ] = False,
 ) -> None:
     """Add a rule for a failure; it is in force immediately."""
     wish = _wish(at_hand, condition, exlet, in_set, type, task, passive=passive, note=note)
@@ -121,7 +124,20 @@ def add(
     if not at_hand:
         warn_of_missing_flows(context, [made.rules])
     if applied is not None:
-        _say_applied(applied)
+        say_applied(applied)
+        tell_who_runs(context.target, applied.cases)
+
+
+@rules_app.command("apply")
+@with_context
+def apply_(context: CommandContext, group: GroupArgument) -> None:
+    """Apply the rules now to a group of failures; cases that have failed go on from where they stood."""
+    applied = context.run(lambda client: client.apply_rules(group))
+    if context.json:
+        print_json(applied)
+        return
+    say_applied(applied)
+    tell_who_runs(context.target, applied.cases)
 
 
 @rules_app.command("try")
@@ -258,14 +274,6 @@ def _say_added(made: RuleAddition, *, passive: bool) -> None:
     trial = " on trial" if passive else ""
     say(_named(made) + (", which was on trial" if made.promoted else where))
     say(f"it holds{trial} from now on: version {made.version}")
-
-
-def _say_applied(applied: ApplyResult) -> None:
-    say(f"applied now to {count_text(len(applied.taken_up), 'failure')} that waited")
-    for id in applied.taken_up[:TRIED_SHOWN]:
-        say(f"  {id}")
-    if applied.left:
-        say(f"{count_text(len(applied.left), 'failure')} still wait: the rules say nothing of them")
 
 
 def _when(view: RuleSetView) -> str:

@@ -1,13 +1,7 @@
-"""Flows on this machine: a server in this process, a pilot beside it, and the case shown until it ends.
+"""The commands that run cases and show them until they end: run, resume, rerun."""
 
-The case is durable in the data folder from its first moment, so stopping is safe at any time, and going on is the same
-as starting: open the folder, start a pilot, look at the case."""
-
+import os
 import shlex
-import subprocess
-import sys
-import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -15,21 +9,22 @@ import msgspec
 import typer
 
 from mendflow import wiring
-from mendflow.cli.case_ending import collect_ending, wait_for_leftovers
+from mendflow.cli.case_runs import Begin, RunOptions, rerun_group_here, run_locally, run_there
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.deployment import deploy
+from mendflow.cli.dry_run import print_plan
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import load_one
+from mendflow.cli.group_rerun import revive_group, say_revived
 from mendflow.cli.inputs import read_inputs, upload_inputs
-from mendflow.cli.interrupt import InterruptChoice, Interrupts, ask_choice, interrupts
-from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.options import (
-    CaseArgument,
+    SERVER_VARIABLE,
     Data,
     Inputs,
     InputsFile,
     Json,
     Keep,
+    OnUnhandled,
     OutputDir,
     Quiet,
     Report,
@@ -41,44 +36,19 @@ from mendflow.cli.options import (
 )
 from mendflow.cli.output_paths import check_file, check_folder
 from mendflow.cli.printing import print_json, say
-from mendflow.cli.progress import ENDED, follow, progress
+from mendflow.cli.progress import ENDED
 from mendflow.cli.rule_files import put_rules_once, rules_for
-from mendflow.cli.server_file import find_server, refuse_if_taken
-from mendflow.cli.start_message import StartMessage, build_start_message, print_reply
-from mendflow.cli.summary import fetch_outputs, print_summary, relative, result_json, write_report
+from mendflow.cli.server_file import find_server
+from mendflow.cli.start_message import build_start_message
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.client import Client
-from mendflow.core.model.errors import Conflict, NotFound
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.views import CachePolicy, CaseView
 
 app = typer.Typer()
 
-Begin = Callable[[Client], Awaitable[CaseView]]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every job; use no earlier results.")]
-
-
-LEAVING_SENTENCES = {
-    InterruptChoice.STOP: "Stopping: finished jobs are kept; jobs that do not end soon are run again when the case is"
-    " resumed.",
-    InterruptChoice.DETACH: "Handing over to the background: jobs that do not end soon are run again there.",
-}
-
-
-BACKGROUND_STARTS_S = 10.0
-
-
-class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a case is to be run and told."""
-
-    folder: Path
-    slots: int = 0
-    report: Path | None = None
-    outputs: Path | None = None
-    quiet: bool = False
-    json: bool = False
-    keep: bool = False
-    source: str = ""  # the command that runs the flow file again, if the case came from one
 
 
 @app.command("run")
@@ -102,6 +72,7 @@ def run(
             "--part", metavar="NAME=VALUE", help="A part of the message that starts a BPEL process.", show_default=False
         ),
     ] = None,
+    on_unhandled: OnUnhandled = "",
     rules: Annotated[
         str,
         typer.Option(
@@ -112,6 +83,16 @@ def run(
     scale: TimeScale = None,
     size_scale: SizeScale = None,
     data: Data = "",
+    server: Annotated[
+        str,
+        typer.Option(
+            "--server", metavar="URL", help="Run it on this server, and show its progress here.", show_default=False
+        ),
+    ] = "",
+    token_file: TokenFile = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would run and why; start nothing, write nothing.")
+    ] = False,
     cached: Annotated[
         bool, typer.Option("--cached", help="Also use earlier results of jobs that do not declare inputs and files.")
     ] = False,
@@ -133,10 +114,20 @@ def run(
     loaded = load_one(flow, scale_for(flow, scale, size_scale, slots))
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     given = rules_for(flow, loaded, rules)
-    options = _run_options(ServerTarget(data=data).folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+    target = ServerTarget(server=server, token_file=token_file, data=data)
+    if dry_run:
+        print_plan(loaded, values, slots=slots, cached=cached, json=json)
+        return
+    if not server and os.environ.get(SERVER_VARIABLE):
+        say(
+            f"{SERVER_VARIABLE} is not followed: the flow runs on this machine; --server URL runs it there,"
+            " and mendflow start leaves it there",
+            err=True,
+        )
+    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
     scaled = {"--scale": scale, "--size-scale": size_scale}
     again = ["mendflow", "run", flow, *_repeat_options(input or [], inputs, data, rules, scaled), "--cached"]
-    options = msgspec.structs.replace(options, source=shlex.join(again))
+    options = msgspec.structs.replace(options, source=shlex.join(again), hold=on_unhandled == "hold")
 
     start_message = build_start_message(loaded, operation, message, part or []) if loaded.xml is not None else None
 
@@ -149,7 +140,9 @@ def run(
         kept = await upload_inputs(client, loaded, values)
         return await client.start(loaded.name, kept, cache=cache, notify=notify)
 
-    raise typer.Exit(wiring.run(_run_locally(options, begin, start_message)))
+    if server:
+        raise typer.Exit(run_async(run_there(target, options, begin)))
+    raise typer.Exit(wiring.run(run_locally(options, begin, start_message)))
 
 
 @app.command("resume")
@@ -181,22 +174,31 @@ def resume(
 
     async def begin(client: Client) -> CaseView:
         view = await client.case(case) if case != "last" else await _newest_unfinished(client)
-        if view.status in ENDED:
-            raise Conflict(f"the case {view.id} is over ({view.status}); mendflow rerun {view.id} runs it again")
-        return await client.resume(view.id, item) if item or view.status == "suspended" else view
+        _demand_unfinished(view)
+        return await client.resume(view.id, item) if item or view.status == "suspended" or view.held else view
 
-    raise typer.Exit(wiring.run(_run_locally(options, begin)))
+    raise typer.Exit(wiring.run(run_locally(options, begin)))
 
 
 async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bool) -> ExitCode:
     """On a server that runs already: it only has to hold the case, or the item, no longer."""
     async with connect(target) as client:
-        view = await client.resume(case, item)
+        view = await client.case(case) if case != "last" else await _newest_unfinished(client)
+        _demand_unfinished(view)
+        goes_on = bool(item) or view.status == "suspended" or bool(view.held)
+        view = await client.resume(view.id, item) if goes_on else view
     if json:
         print_json(view)
+    elif not goes_on:
+        say(f"{view.id} is running; see it with mendflow watch {view.id}")
     else:
         say(f"item {item} of {view.id} is resumed" if item else f"{view.id} is resumed")
     return ExitCode.OK
+
+
+def _demand_unfinished(case: CaseView) -> None:
+    if case.status in ENDED:
+        raise Conflict(f"the case {case.id} is over ({case.status}); mendflow rerun {case.id} runs it again")
 
 
 async def _newest_unfinished(client: Client) -> CaseView:
@@ -208,7 +210,20 @@ async def _newest_unfinished(client: Client) -> CaseView:
 
 @app.command("rerun")
 def rerun(
-    case: CaseArgument,
+    case: Annotated[
+        str,
+        typer.Argument(metavar="[CASE]", help="A case's id, or `last`.", autocompletion=complete_from_server("cases")),
+    ] = "",
+    group: Annotated[
+        str,
+        typer.Option(
+            "--group",
+            metavar="GROUP",
+            help="Let every failed case of this group of failures go on from where it stood.",
+            show_default=False,
+            autocompletion=complete_from_server("groups"),
+        ),
+    ] = "",
     from_failed: Annotated[
         bool, typer.Option("--from-failed", help="Run what did not succeed; refuse if nothing failed.")
     ] = False,
@@ -235,6 +250,13 @@ def rerun(
     """Run a case again; results of unchanged jobs come from the cache."""
     cache: CachePolicy = "none" if no_cache else "declared"
     target = ServerTarget(server=server, token_file=token_file, data=data)
+    if bool(case) == bool(group):
+        raise InvalidRequest("say which case to run again, or by --group GROUP all cases that failed by one cause")
+    if group and (flow or from_failed):
+        raise InvalidRequest("--group lets cases go on as they are; --flow and --from-failed are for one case")
+    if group:
+        options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+        raise typer.Exit(_rerun_group(target, group, options))
     corrected = load_one(flow) if flow else None
 
     async def begin(client: Client) -> CaseView:
@@ -247,7 +269,25 @@ def rerun(
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
     options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
-    raise typer.Exit(wiring.run(_run_locally(options, begin)))
+    raise typer.Exit(wiring.run(run_locally(options, begin)))
+
+
+def _rerun_group(target: ServerTarget, group: str, options: RunOptions) -> ExitCode:
+    if target.server or find_server(target.folder):
+        return run_async(_rerun_group_there(target, group, json=options.json))
+    if not target.has_store:
+        raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
+    return wiring.run(rerun_group_here(group, options))
+
+
+async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool) -> ExitCode:
+    async with connect(target) as client:
+        revived = await revive_group(client, group)
+    if json:
+        print_json(revived)
+    else:
+        say_revived(revived)
+    return ExitCode.OK
 
 
 def _repeat_options(pairs: list[str], file: str, data: str, rules: str, scaled: dict[str, float | None]) -> list[str]:
@@ -297,86 +337,4 @@ async def _run_on_server(target: ServerTarget, begin: Begin, *, json: bool) -> E
         print_json(view)
     else:
         say(f"{view.id} started; see it with mendflow watch {view.id}")
-    return ExitCode.OK
-
-
-async def _run_locally(options: RunOptions, begin: Begin, start_message: StartMessage | None = None) -> ExitCode:
-    refuse_if_taken(options.folder)
-    with interrupts() as caught:
-        async with start_local_cluster(options.folder, caught.event, slots=options.slots, keep=options.keep) as cluster:
-            case = await begin(cluster.client)
-            ended, wish = await _follow_to_end(cluster, case, options, caught)
-            if ended is not None:
-                ended = await wait_for_leftovers(cluster.client, ended, caught.event, quiet=options.quiet)
-                if start_message is not None and not options.json:
-                    print_reply(await start_message.end())
-                return await _print_result(cluster.client, ended, options)
-            say(LEAVING_SENTENCES[wish], err=True)
-            await cluster.leave()
-            last = await cluster.client.case(case.id)
-            if last.status in ENDED:  # its last jobs ended while we waited for them
-                return await _print_result(cluster.client, last, options)
-    if wish is InterruptChoice.DETACH:
-        return _detach(options, str(case.id))
-    say(f"Stopped. Continue with: mendflow resume {case.id}", err=True)
-    return ExitCode.INTERRUPTED
-
-
-async def _follow_to_end(
-    cluster: LocalCluster, case: CaseView, options: RunOptions, caught: Interrupts
-) -> tuple[CaseView | None, InterruptChoice]:
-    """The case when it has ended; else what is wished instead."""
-    while True:
-        shown = progress(quiet=options.quiet)
-        try:
-            ended = await follow(cluster.client, case.id, shown, caught.event)
-        finally:
-            shown.close()
-        if ended is not None:
-            return ended, InterruptChoice.CONTINUE
-        cluster.check()
-        wish = await ask_choice(caught)
-        if wish is not InterruptChoice.CONTINUE:
-            return None, wish
-
-
-async def _print_result(client: Client, case: CaseView, options: RunOptions) -> ExitCode:
-    """The summary comes first: it must not be lost over a report that cannot be written."""
-    ending = await collect_ending(client, case)
-    fetched = await fetch_outputs(client, case, options.outputs or Path("outputs") / str(case.id))
-    path = options.report or options.folder / "reports" / f"{case.id}.html"
-    if not options.json:
-        print_summary(ending, fetched, source=options.source)
-    try:
-        await write_report(client, ending, path)
-    except OSError:
-        if options.json:
-            print_json(result_json(case, fetched, None))
-        raise
-    if options.json:
-        print_json(result_json(case, fetched, path))
-    else:
-        say(f"report: {relative(path)}")
-    return ExitCode.OK if case.status == "completed" else ExitCode.CASE_FAILED
-
-
-def _detach(options: RunOptions, case: str) -> ExitCode:
-    """Go on in a process of its own that no terminal ends."""
-    log = options.folder / "detached.log"
-    command = [sys.executable, "-m", "mendflow", "resume", case, "--data-dir", str(options.folder)]
-    command += ["--jobs", str(options.slots)] + (["--keep"] if options.keep else [])
-    command += ["--report", str(options.report)] if options.report else []
-    command += ["--output-dir", str(options.outputs)] if options.outputs else []
-    with log.open("ab") as out:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
-    give_up_at = time.monotonic() + BACKGROUND_STARTS_S
-    while find_server(options.folder) is None and process.poll() is None and time.monotonic() < give_up_at:
-        time.sleep(0.05)
-    if process.poll():
-        say(
-            f"{case} could not be continued in the background, see {log}; continue with mendflow resume {case}",
-            err=True,
-        )
-        return ExitCode.INTERRUPTED
-    say(f"{case} goes on in the background and logs to {log}. Watch it with: mendflow watch {case}", err=True)
     return ExitCode.OK

@@ -13,7 +13,7 @@ import typer
 from mendflow.cli.alert_rules import alert_rules
 from mendflow.cli.exit_codes import EnvironmentUnfit
 from mendflow.cli.level_waits import level_waits
-from mendflow.cli.options import Data, ServerTarget, Store
+from mendflow.cli.options import Data, OnUnhandled, ServerTarget, Store
 from mendflow.cli.password_warning import warn_of_password
 from mendflow.cli.pilot_supervisor import GRACE_S, PilotSupervisor
 from mendflow.cli.printing import say
@@ -83,6 +83,7 @@ def serve(
             show_envvar=False,
         ),
     ] = "",
+    on_unhandled: OnUnhandled = "",
     level: Annotated[
         list[str] | None,
         typer.Option(
@@ -134,6 +135,7 @@ def serve(
         lease_ms=lease * 1000,
         data_wait_ms=data_wait * 1000,
         levels_ms=level_waits(level or ()),
+        holds_unhandled=on_unhandled == "hold",
         otlp=otlp,
         files_roots=roots if known or roots else None,
         monitor=alert_rules(alert or ()),

@@ -1,6 +1,7 @@
 """What is told when a case has ended: how it went, what came out, what failed and what to do about it."""
 
 import asyncio
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import msgspec
 from rich.text import Text
 
 from mendflow.cli.case_ending import CaseEnding, leftover_text
-from mendflow.cli.printing import STYLES, console, say
+from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.client import Client
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView, NameCount
@@ -35,6 +37,7 @@ async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
         called_items=ending.called_items,
         decisions=ending.decisions,
         steps=ending.steps,
+        now=0 if ending.case.ended_at else int(time.time() * 1000),
         version=VERSION,
     )
     await asyncio.to_thread(_write_page, path, page)
@@ -75,6 +78,17 @@ def print_summary(ending: CaseEnding, fetched: dict[str, Path], *, source: str =
         say(f"left behind: {one_line(leftover_text(job), 200)}")
     if len(ending.left) > FAILURES_SHOWN:
         say(f"  and {len(ending.left) - FAILURES_SHOWN:,} more: mendflow jobs --case {case.id}")
+
+
+def print_held(case: CaseView, *, json: bool) -> ExitCode:
+    """A case that waits for a person: something failed, and no rule took it up."""
+    if json:
+        print_json(case)
+    else:
+        say(Text.assemble((str(case.id), "bold"), " is ", ("held", STYLES["held"]), f": {', '.join(case.held)} failed"))
+        say(f"  mendflow why {case.id} says why; mendflow failures offers a rule")
+        say(f"  then mendflow resume {case.id} tries it again, and mendflow cancel {case.id} ends it")
+    return ExitCode.CASE_FAILED
 
 
 def totals_by_kind(ending: CaseEnding) -> list[tuple[str, str]]:
@@ -184,8 +198,7 @@ def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
         message = one_line(item.fault.message, 200) if item.fault else "failed"
         say(Text.assemble((f"  {one_line(str(item.item), 60)}", "red"), f": {message}"))
         log = plain_text((item.fault.log_tail if item.fault else "") or item.log_tail).strip("\n")
-        for line in log.splitlines()[-LOG_LINES_SHOWN:]:
-            console().print(Text(f"    | {line[:200]}", style="dim"), soft_wrap=True)
+        print_output(log.splitlines()[-LOG_LINES_SHOWN:])
     if len(failed) > FAILURES_SHOWN:
         say(f"  and {len(failed) - FAILURES_SHOWN:,} more: mendflow items {case.id} --state failed")
     if failed:

@@ -102,7 +102,7 @@ def _header(case: CaseView, flow: Flow, whole: _CaseTree, now: Instant) -> str:
     described = f"<p>{escape_html(one_line(flow.description, 400))}</p>" if flow.description else ""
     rerun = f" · again from {escape_html(str(case.rerun_of))}" if case.rerun_of else ""
     figures = "".join(figure(value, word, css) for value, word, css in _figures(whole, now))
-    ended = f" · ended {time_text(case.ended_at)}" if case.ended_at else ""
+    ended = f" · ended {time_text(case.ended_at)}" if case.ended_at else f" · as of {time_text(now)}"
     return (
         f'<header><div class="top"><h1>{escape_html(one_line(str(flow.name), 80))}</h1>'
         f'<span class="pill big {escape_html(case.status)}">{escape_html(case.status)}</span></div>{described}'

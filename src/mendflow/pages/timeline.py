@@ -65,9 +65,7 @@ def _time_range(case: CaseView, items: list[ItemView], now: Instant) -> TimeRang
     starts = [_start_time(item) for item in items]
     ends = [times_of(attempt, now)[1] for item in items for attempt in item.attempts[-1:]]
     start = min([case.started_at or min(starts), *starts])
-    return TimeRange(
-        start=start, end=max([case.ended_at or start, *ends, *(item.ended_at for item in items), start + 1])
-    )
+    return TimeRange(start=start, end=max([case.ended_at or now, *ends, *(item.ended_at for item in items), start + 1]))
 
 
 def _svg(height: float, content: str) -> str:

@@ -74,7 +74,9 @@ def merge_applied(by_server: PeerAnswers) -> bytes:
     answers = list(_read(by_server, ApplyResult).values())
     taken_up = list(dict.fromkeys(id for each in answers for id in each.taken_up))
     left = [id for id in dict.fromkeys(id for each in answers for id in each.left) if id not in set(taken_up)]
-    return _encode(msgspec.structs.replace(answers[0], taken_up=taken_up, left=left))
+    cases = list(dict.fromkeys(case for each in answers for case in each.cases))
+    refused = {case: reason for each in answers for case, reason in each.refused.items() if case not in set(cases)}
+    return _encode(msgspec.structs.replace(answers[0], taken_up=taken_up, left=left, cases=cases, refused=refused))
 
 
 MERGERS: Final[list[tuple[str, re.Pattern[str], Merge]]] = [

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from mendflow.core.engine import Case, evolve, snapshot
+from mendflow.core.engine import Replay, snapshot
 from mendflow.core.engine.messages import Event, FinishItem, StartCase
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job
@@ -93,9 +93,10 @@ class InvariantChecker:
         if self._homes.get(root_of(live.id)) != server or not self._is_home(server, live.id):
             return
         entries = await self._world.store.truth.read(journal_of(live.id), 0, 1_000_000)
-        case = Case.blank()
+        replay = Replay()
         for entry in entries:
-            evolve(case, _decode_event(entry))
+            replay.take(_decode_event(entry))
+        case = replay.case
         if len(entries) != live.position:
             what = f"{server} has {live.position} of the {len(entries)} entries in memory"
             self._report_violation("law 5", f"case {live.id}: {what}")
@@ -115,14 +116,15 @@ class InvariantChecker:
             self._check_job(_decode_job(found.body))
 
     async def _check_case(self, document: CaseDocument) -> None:
-        case, finished = Case.blank(), set()
+        replay, finished = Replay(), set()
         for entry in await self._world.store.truth.read(journal_of(document.id), 0, 1_000_000):
             event = _decode_event(entry)
             if isinstance(event.fact, FinishItem):
                 if event.fact.serial in finished:
                     self._report_violation("law 4", f"case {document.id}: item {event.fact.serial} was finished twice")
                 finished.add(event.fact.serial)
-            evolve(case, event)
+            replay.take(event)
+        case = replay.case
         if case.flow is None or document.void:
             if document.id in self._world.acknowledged:
                 self._report_violation("law 1", f"case {document.id} was acknowledged, and never began")

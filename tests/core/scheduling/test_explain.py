@@ -33,6 +33,7 @@ def pilot(
     site: str = "",
     ttl_ms: int = 0,
     kept: str = "",
+    slots_free: int = 4,
 ) -> PilotFacts:
     return PilotFacts(
         id=PilotId(id),
@@ -45,6 +46,7 @@ def pilot(
         gpus_free=gpus,
         ttl_ms=ttl_ms,
         reserved_for=kept,
+        slots_free=slots_free,
     )
 
 
@@ -176,13 +178,27 @@ def test_a_wait_after_a_loss_says_that_no_retry_is_spent() -> None:
     )
 
 
+def test_while_no_slot_is_free_nothing_is_promised_at_once() -> None:
+    why = why_waiting(job(), [pilot("p-1", slots_free=0)], 0, NOW)
+    assert why.sentence == ("align[3]: the one pilot that can take it is busy; 0 jobs stand before it in the queue")
+    assert why.facts == ["p-1 on node1: all its 4 slots are taken"]
+    assert "at once" in said(job(), pilot("p-1", slots_free=0), pilot("p-2", slots_free=1))
+
+
+def test_a_failure_shows_the_end_of_what_the_job_printed() -> None:
+    lines = [f"line {number}" for number in range(40)]
+    fault = Fault(
+        name="exitCode", category=Category.JOB, message="KeyError: 3 (exit code 1)", log_tail="\n".join(lines)
+    )
+    assert why_failed(failed_once(fault)).output == lines[-12:]
+
+
 def test_a_failure_tells_its_fault_and_every_attempt() -> None:
     fault = Fault(name="exit", category=Category.JOB, message="exit code 3", exit_code=3)
     why = why_failed(failed_once(fault))
     assert (why.state, why.sentence) == ("failed", "align[3]: it failed: exit code 3")
     assert why.facts == [
         "the fault is exit, of the kind job",
-        "it ended with exit code 3",
         "attempt 1 on p-1 ended as failed after 5 s: exit code 3",
     ]
 

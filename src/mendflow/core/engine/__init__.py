@@ -20,6 +20,7 @@ from mendflow.core.engine.decide import StaleAnswer, check_inputs, decide
 from mendflow.core.engine.evolve import evolve, evolve_new
 from mendflow.core.engine.owed import LiveItem, find_item, item_data, item_order, live_items, owed
 from mendflow.core.engine.plan import compile_flow
+from mendflow.core.engine.reopening import Reopening, Replay, plan_reopening
 from mendflow.core.engine.state import Case, restore, snapshot
 from mendflow.core.engine.validate import validate
 
@@ -27,6 +28,8 @@ __all__ = [
     "Case",
     "CompensationStep",
     "LiveItem",
+    "Reopening",
+    "Replay",
     "StaleAnswer",
     "case_data",
     "check_inputs",
@@ -40,6 +43,7 @@ __all__ = [
     "item_order",
     "live_items",
     "owed",
+    "plan_reopening",
     "restore",
     "snapshot",
     "undoable",

@@ -4,7 +4,7 @@ A command of an exlet says who gives it. What was taken once from the same giver
 that goes on after a crash does nothing twice. The same thing can be suspended by several: it goes on when all have let
 go, and a person lets go for all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
 from mendflow.core.engine.activities.items import ItemKind
@@ -173,6 +173,14 @@ def restart(run: Run, fact: RestartItem) -> None:
         if fact.level:
             run.case.levels[instance.id] = fact.level
         run_guarded(run, instance, kind.restart, instance)
+
+
+def restart_items(run: Run, items: Sequence[ItemId]) -> None:
+    """Begin items again that were withdrawn, with the data that they had."""
+    for item in items:
+        if (found := live_item(run, item)) is not None:
+            instance, kind = found
+            run_guarded(run, instance, kind.restart, instance)
 
 
 def _write_if_possible(instance: Item, values: dict[str, Value]) -> None:

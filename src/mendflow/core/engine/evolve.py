@@ -12,6 +12,7 @@ from mendflow.core.engine.faults import FlowFault
 from mendflow.core.engine.messages import (
     Cancel,
     CaseMoved,
+    CaseReopened,
     Deliver,
     Event,
     FinishItem,
@@ -46,6 +47,11 @@ def evolve(case: Case, event: Event) -> list[Order]:
     if isinstance(fact, FinishItem) and case.posted.pop(fact.serial, None) is not None:
         return run.orders
     if case.over:
+        return run.orders
+    if isinstance(fact, CaseReopened):
+        control.restart_items(run, fact.restarted)
+        run.work()
+        run.yield_work()
         return run.orders
     if by := getattr(fact, "by", ""):
         control.remember_command(case, by, fact)

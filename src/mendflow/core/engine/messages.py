@@ -178,7 +178,18 @@ class CaseMoved(EngineMessage, frozen=True, tag="moved"):
     server: str
 
 
-Fact = Union[Command, CaseMoved]
+class CaseReopened(EngineMessage, frozen=True, tag="reopened"):
+    """A case that had failed goes on from where it stood. `void` are the places in the journal of what counts no more:
+    the failures that it ended by, those of earlier reopenings among them. The state before this fact is what all others
+    give without them. `restarted` are items that were cancelled when the case ended: they begin again, under new
+    serials. A failed job keeps its serial, and waits there to be mended. `by` is who wished it."""
+
+    void: tuple[int, ...]
+    restarted: tuple[ItemId, ...] = ()
+    by: str = ""
+
+
+Fact = Union[Command, CaseMoved, CaseReopened]
 
 
 NOT_CUT: Final = 0

@@ -14,6 +14,7 @@ AlertKind = Literal[
     "server-gone",
     "queue-grows",
     "level-fills",
+    "case-held",
     "not-delivered",
     "site-paused",
     "site-away",

@@ -396,12 +396,17 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     default: Value = None
 
 
+OnUnhandled = Literal["", "fail", "hold"]
+
+
 class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`body` is the whole; the flow itself is its outermost scope. `outputs` are templates evaluated at the end.
     `calls` holds the flows that this one calls and that came with it. `folder` is where given files are looked for.
     An `exlet` mends another case, and only there primitives make sense. `variables` and `results` are what a flow knows
     from elsewhere when it begins: a compensation that runs as a case of its own sees the variables, and `jobs.NAME`, as
-    they were when the activity that it undoes completed. `xml` is what a flow in BPEL knows from its WSDL files."""
+    they were when the activity that it undoes completed. `xml` is what a flow in BPEL knows from its WSDL files.
+    `on_unhandled` says what becomes of a failure that neither a rule nor the flow takes up: the case fails, or it is
+    held for a person; empty: as the caller, or the server, says."""
 
     name: FlowName
     body: Activity
@@ -414,3 +419,4 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     variables: dict[str, Value] = {}
     results: dict[str, dict[str, Value]] = {}
     xml: XmlDefinitions | None = None
+    on_unhandled: OnUnhandled = ""

@@ -132,6 +132,7 @@ class Decision(msgspec.Struct, kw_only=True):
     context: dict[str, Value] = {}
     taken_up_at: Instant = 0  # when it no longer waited for a person
     ended_at: Instant = 0
+    settled_at: Instant = 0  # when the job that it tried again had ended
     result: str = ""  # what it came to, in a word: recovered, passed-on, completed, failed, removed, restarted
     note: str = ""
     replaced_by: str = ""  # the decision that took its place when it was rejected

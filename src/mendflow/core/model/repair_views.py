@@ -221,11 +221,14 @@ class TrialView(View, frozen=True):
 
 
 class ApplyResult(View, frozen=True):
-    """What came of applying the rules now to those of a group that wait."""
+    """What came of applying the rules now to those of a group that wait, or that their cases failed by. `cases` had
+    failed and go on from where they stood; `refused` are those that could not, with the reason."""
 
     group: str
     taken_up: list[str]
     left: list[str]
+    cases: list[str] = []
+    refused: dict[str, str] = {}
 
 
 class TriggerView(View, frozen=True):

@@ -82,6 +82,7 @@ class CaseView(View, frozen=True):
     mends_item: ItemId | None = None
     decision: str = ""
     holds: list[CaseHold] = []  # of a live case: who suspends it, or items of it
+    held: list[str] = []  # of a live case: items that failed, no rule took up, and wait for a person: CASE:ITEM
     server: str = ""  # of a live case on a store with several servers: where it lives, as that server itself says
 
 
@@ -199,12 +200,15 @@ class ServerView(View, frozen=True):
 
 
 class Reason(View, frozen=True):
-    """The reason of something's present state: one sentence, then the facts behind it, most telling first."""
+    """The reason of something's present state: one sentence, then the facts behind it, most telling first. `output` is
+    the end of what a failed job printed. `stuck`: a job waits that no pilot there is could ever take."""
 
     subject: str
     state: str
     sentence: str
     facts: list[str] = []
+    output: list[str] = []
+    stuck: bool = False
 
 
 ChangeKind = Literal["case", "item", "user-task", "alert", "message", "repair"]

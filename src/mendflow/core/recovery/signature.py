@@ -8,6 +8,7 @@ import re
 from typing import Final
 
 from mendflow.core.model.faults import Fault
+from mendflow.core.recovery.error_lines import without_end
 
 READ_MAX = 2_000
 MESSAGE_MAX = 300
@@ -36,7 +37,8 @@ def signature(fault: Fault) -> str:
     words = (
         f" [exit code {fault.exit_code}]" if fault.exit_code else f" [signal {fault.signal}]" if fault.signal else ""
     )
-    return f"{fault.category}/{fault.name}: {normalize_message(fault.message)}{words}"
+    message = without_end(fault.message) if words else fault.message
+    return f"{fault.category}/{fault.name}: {normalize_message(message)}{words}"
 
 
 def normalize_message(message: str) -> str:

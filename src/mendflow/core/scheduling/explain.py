@@ -18,11 +18,12 @@ from mendflow.core.scheduling.jobs import effective_needs, outlived_ms
 from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, why_unsuitable
 
 FACTS_MAX = 10
+OUTPUT_LINES_MAX = 12
 
 
 class PilotFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a connected pilot. `ttl_ms` is 0 for one without end; `reserved_for` names the job that the
-    pilot is kept free for."""
+    pilot is kept free for. A job takes a slot, however little it asks for."""
 
     id: PilotId
     host: str
@@ -34,6 +35,7 @@ class PilotFacts(msgspec.Struct, frozen=True, kw_only=True):
     site: str = ""
     ttl_ms: int = 0
     reserved_for: str = ""
+    slots_free: int = 1
 
     @property
     def name(self) -> str:
@@ -70,10 +72,10 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
     there = [pilot for pilot in pilots if needs.site in ("", pilot.site)]
     welcome = [pilot for pilot in there if not _unsuitable(needs, pilot)]
     if not welcome:
-        return _why_unsuitable(job, needs, there)
+        return msgspec.structs.replace(_why_unsuitable(job, needs, there), stuck=True)
     able = [pilot for pilot in welcome if not _unmet(needs, pilot)]
     if not able:
-        return _why_never(job, welcome)
+        return msgspec.structs.replace(_why_never(job, welcome), stuck=True)
     return _why_not_yet(job, able, ahead)
 
 
@@ -83,16 +85,23 @@ def why_failed(job: Job) -> Reason:
     assert fault is not None, f"job {job.id} has not failed"
     tries = f" in attempt {job.fence}" if job.fence > 1 else ""
     facts = [f"the fault is {fault.name}, of the kind {fault.category}"]
-    if fault.exit_code is not None:
+    if fault.exit_code is not None and f"exit code {fault.exit_code}" not in fault.message:
         facts.append(f"it ended with exit code {fault.exit_code}")
-    if fault.signal is not None:
+    if fault.signal is not None and f"signal {fault.signal}" not in fault.message:
         facts.append(f"it was ended by signal {fault.signal}")
     if job.spec.retries:
         facts.append(f"{min(job.failures, job.spec.retries + 1)} of {job.spec.retries + 1} tries failed")
     if job.losses:
         facts.append(f"{job.losses} attempts were lost to the infrastructure; they did not spend its retries")
     facts += _attempts(job)
-    return _why(job, "failed", f"it failed{tries}: {fault.message}", facts)
+    told = _why(job, "failed", f"it failed{tries}: {fault.message}", facts)
+    printed = job.outcome.log_tail if job.outcome is not None else ""
+    return msgspec.structs.replace(told, output=last_lines(printed or fault.log_tail))
+
+
+def last_lines(text: str) -> list[str]:
+    """The end of what a job printed."""
+    return [line for line in text.splitlines() if line.strip()][-OUTPUT_LINES_MAX:]
 
 
 def _why_later(job: Job, now: Instant) -> Reason:
@@ -118,7 +127,8 @@ def _why_site(job: Job, pilots: Sequence[PilotFacts], coming: Sequence[str]) -> 
         )
     known = sorted({pilot.site for pilot in pilots if pilot.site})
     others = f"pilots are at {', '.join(known)}" if known else "no connected pilot names a site"
-    return _why(job, "waiting", f"no pilot can take it: it is bound to site {site}, and {others}")
+    told = _why(job, "waiting", f"no pilot can take it: it is bound to site {site}, and {others}")
+    return msgspec.structs.replace(told, stuck=True)
 
 
 def _unsuitable(needs: Resources, pilot: PilotFacts) -> str:
@@ -176,7 +186,9 @@ def _outlived_facts(job: Job) -> list[str]:
 def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Reason:
     """Some pilot could take it: either none has room now, or others come first."""
     demands = _demands(effective_needs(job))
-    free = [pilot for pilot in able if all(demand.is_met(demand.free(pilot)) for demand in demands)]
+    free = [
+        pilot for pilot in able if pilot.slots_free > 0 and all(demand.is_met(demand.free(pilot)) for demand in demands)
+    ]
     before = f"{ahead} {'job stands' if ahead == 1 else 'jobs stand'} before it in the queue"
     kept = [pilot for pilot in able if pilot.reserved_for == job.id]
     facts = [f"{pilot.name} is kept free for it" for pilot in kept]
@@ -187,6 +199,9 @@ def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Reason:
     busy = "the one pilot that can take it is" if len(able) == 1 else f"all {len(able)} pilots that can take it are"
     nearest = min(able, key=lambda pilot: (sum(not demand.is_met(demand.free(pilot)) for demand in demands), pilot.id))
     facts += [_busy(demand, nearest) for demand in demands if not demand.is_met(demand.free(nearest))]
+    if nearest.slots_free <= 0:
+        slots = "its one slot is" if nearest.capacity.slots == 1 else f"all its {nearest.capacity.slots} slots are"
+        facts.append(f"{nearest.name}: {slots} taken")
     return _why(job, "waiting", f"{busy} busy; {before}", facts)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, Union, Unpack, get_args, get_origin, overload
 
 from mendflow.core.model.errors import BadFlow, Problem
-from mendflow.core.model.flow import Flow, Input
+from mendflow.core.model.flow import Flow, Input, OnUnhandled
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.shells import shell_flaw
 from mendflow.formats.links import parallel_with_links
@@ -144,6 +144,7 @@ class FlowFunction(Generic[P, R]):
         name: str,
         on_failure: Literal["finish", "stop"],
         env: Mapping[str, str],
+        on_unhandled: OnUnhandled = "",
         shell: str = "",
     ) -> None:
         functools.update_wrapper(self, function)
@@ -152,6 +153,7 @@ class FlowFunction(Generic[P, R]):
         self._on_failure = on_failure
         self._env = env
         self._shell = shell
+        self._on_unhandled: OnUnhandled = on_unhandled
         self._built: Flow | None = None
         self._is_building = False
 
@@ -203,6 +205,7 @@ class FlowFunction(Generic[P, R]):
             description=(inspect.getdoc(self.function) or "").partition("\n")[0],
             calls=tuple(building.calls.values()),
             folder=str(folder),
+            on_unhandled=self._on_unhandled,
         )
 
     def _run(self, building: FlowBuilder, inputs: Mapping[str, Input], problems: list[Problem]) -> Any:
@@ -238,6 +241,7 @@ def flow(
     *,
     name: str = "",
     on_failure: Literal["finish", "stop"] = "finish",
+    on_unhandled: OnUnhandled = "",
     env: Mapping[str, str] | None = None,
     shell: str = "",
 ) -> Callable[[Callable[P, R]], FlowFunction[P, R]]: ...
@@ -247,14 +251,15 @@ def flow(
     *,
     name: str = "",
     on_failure: Literal["finish", "stop"] = "finish",
+    on_unhandled: OnUnhandled = "",
     env: Mapping[str, str] | None = None,
     shell: str = "",
 ) -> Any:
     """Make a function a flow: `@flow`, or `@flow(name="night", on_failure="stop")`. `shell` is that of its shell
     jobs."""
     if function is not None:
-        return FlowFunction(function, name, on_failure, env or {}, shell)
-    return lambda given: FlowFunction(given, name, on_failure, env or {}, shell)
+        return FlowFunction(function, name, on_failure, env or {}, on_unhandled, shell)
+    return lambda given: FlowFunction(given, name, on_failure, env or {}, on_unhandled, shell)
 
 
 def inputs_of(function: Callable[..., Any]) -> dict[str, Input]:

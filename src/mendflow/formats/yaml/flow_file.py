@@ -109,6 +109,7 @@ def build_flow(reader: YamlReader, root: YamlNode, callables: FlowFinder) -> Flo
         description=fields.get("description", ""),
         calls=tuple(build.called.values()),
         folder=str(reader.folder),
+        on_unhandled=fields.get("on-unhandled", ""),
     )
 
 

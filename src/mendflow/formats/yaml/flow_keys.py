@@ -31,6 +31,10 @@ ON_FAILURE: Final = Key(
     ChoiceShape("finish", "stop"),
     "When a job fails: `finish` lets what does not need it go on to its end, `stop` ends all at once.",
 )
+ON_UNHANDLED: Final = Key(
+    ChoiceShape("fail", "hold"),
+    "When something fails that no rule takes up: `fail` ends the case, `hold` keeps it open for a person.",
+)
 ENVIRONMENT: Final = MapOf(TextShape("a text"), EnvNameShape(), "a map of texts")
 WORDS_OF_DATA: Final = MapOf(TextShape("a text"), expected="a map of texts")
 VARIABLE: Final = NameShape("the name of a variable", variable=True)
@@ -372,6 +376,7 @@ FLOW: Final[Table] = {
         DeferredShape("a map of a job's keys", "defaults"), "What holds for every job that does not say otherwise."
     ),
     "on-failure": ON_FAILURE,
+    "on-unhandled": ON_UNHANDLED,
     "variables": Key(MapOf(DataShape(), VARIABLE), "Variables of the flow and their first values."),
     "jobs": Key(JOBS, "Jobs, at once where `needs` allows."),
     "steps": Key(STEPS, "Steps, one after another."),

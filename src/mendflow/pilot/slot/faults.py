@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.error_lines import end_text
 from mendflow.core.scheduling.amounts import size
 from mendflow.pilot.files.disk_usage import used_bytes
 from mendflow.pilot.slot.memory import near_bound
@@ -59,10 +60,16 @@ def stop_fault(end: StopReason, *, wall_ms: int, memory_bytes: int, peak_bytes: 
 
 
 def exit_fault(
-    status: int, folder: str, *, memory_bytes: int = 0, peak_bytes: int = 0, kernel_kill: bool = False
+    status: int,
+    folder: str,
+    *,
+    memory_bytes: int = 0,
+    peak_bytes: int = 0,
+    kernel_kill: bool = False,
+    error: str = "",
 ) -> Fault | None:
     """The fault that a command's wait status tells of, or None if it ended well. `kernel_kill`: the kernel has just
-    killed somebody for memory."""
+    killed somebody for memory. `error` is what the program itself said went wrong."""
     if status == 0:
         return None
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
@@ -71,7 +78,7 @@ def exit_fault(
         return _killed_for_memory(number, code, memory_bytes, peak_bytes)
     if number:
         name = _signal_name(number)
-        text = f"it was ended by signal {number} ({name})"
+        text = end_text(f"signal {number}", error) if error else f"it was ended by signal {number} ({name})"
         fault = Fault(
             name="signal",
             category=Category.JOB,
@@ -81,7 +88,8 @@ def exit_fault(
             data={"signal": name},
         )
     else:
-        text = f"it ended with exit code {code}{_meaning(code)}"
+        how = f"exit code {code}{_meaning(code)}"
+        text = end_text(how, error) if error else f"it ended with {how}"
         fault = Fault(
             name="exitCode", category=Category.JOB, message=text, exit_code=code, stage=AttemptStage.EXECUTION
         )

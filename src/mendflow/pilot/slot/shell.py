@@ -14,6 +14,7 @@ import msgspec
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.error_lines import raised_error
 from mendflow.pilot.files.work_folder import FOLDER_MODE, WorkFolder, reuse_folder
 from mendflow.pilot.slot.declared_outputs import DeclaredOutputs, find_outputs
 from mendflow.pilot.slot.exit_hints import exit_hint
@@ -54,6 +55,7 @@ class ShellRun:
         self._logs: dict[int, LogFile] = {}
         self._files = {name: LogFile(f"{self.folder}.{name}") for name in ("out", "err")}
         self.tail = LogTail(SHIPPED_BYTES)
+        self._errors = LogTail(SHIPPED_BYTES)
         self._script = ""
         self.took_over = bool(spare) and not work.own_folder and reuse_folder(spare, self.folder)
         if not work.own_folder and not self.took_over:
@@ -130,6 +132,8 @@ class ShellRun:
                 return False
             log.feed(data)
             self.tail.feed(data)
+            if log is self._files["err"]:
+                self._errors.feed(data)
             if log.seen == len(data) and sys.platform == "linux":
                 _widen(outlet)
         return True
@@ -214,7 +218,12 @@ class ShellRun:
         work, peak = self.work, measures.peak_bytes
         if monitor.end is None:
             fault = exit_fault(
-                status, self.folder, memory_bytes=work.memory_bytes, peak_bytes=peak, kernel_kill=kernel.look()
+                status,
+                self.folder,
+                memory_bytes=work.memory_bytes,
+                peak_bytes=peak,
+                kernel_kill=kernel.look(),
+                error=raised_error(self._errors.text(), self.tail.text()),
             )
             return self._with_hint(fault) if fault is not None and fault.name == "exitCode" else fault
         return stop_fault(

@@ -110,6 +110,12 @@ class Domain(RepairOperations, AlertOperations, TaskOperations, ArchiveOperation
         return await self._order(case, Suspend(item=ItemId(item) if item else None))
 
     async def resume(self, case: str, item: str = "", *, who: str) -> CaseView:
+        id = await self._id(case)
+        if await self._server.runtime.administration.retry_case(id, item, who=who):
+            live = self._server.runtime.manager.live.get(id)
+            if live is None or live.case.status != "suspended":
+                await self._settled()
+                return await self.case(id)
         return await self._order(case, Resume(item=ItemId(item) if item else None))
 
     async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:

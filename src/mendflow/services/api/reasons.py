@@ -12,11 +12,13 @@ from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobState
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, Explanation
+from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import CaseView, ItemView, PilotView, Reason, UserTaskView
 from mendflow.core.results.declared import why_run
 from mendflow.core.scheduling import explain, explain_data
-from mendflow.core.scheduling.amounts import clock, size
+from mendflow.core.scheduling.amounts import clock, duration, size
 from mendflow.core.scheduling.jobs import effective_needs
 from mendflow.services.cases import suspensions
 from mendflow.services.cases.forced_items import by_force
@@ -26,6 +28,8 @@ from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 REMOVED_SHOWN = 5
+FAILED_SHOWN = 5
+VALUE_CHARS_SHOWN = 200
 LOOPS = frozenset({"while", "until", "for-each"})
 
 
@@ -122,7 +126,8 @@ def of_job(server: Server, job: Job) -> Reason:
             data = explain_data.facts(job.spec, meta.queue.caches, meta.queue.overtaken_count(job.id))
         sentence = f"{job.spec.item}: {explain_data.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
         about = [*sites.helps, *sites.cannot][: explain.FACTS_MAX]
-        return msgspec.structs.replace(told, sentence=sentence, facts=[*told.facts, *data, *about, *_attempts(job)])
+        facts = [*told.facts, *data, *about, *_attempts(job)]
+        return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
     how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
     facts = [fact for fact in (job.cache_reason, *_attempts(job)) if fact]
     return Reason(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)
@@ -150,6 +155,7 @@ def _facts(server: Server, pilot: PilotRecord) -> explain.PilotFacts:
         gpus_free=free.gpus,
         ttl_ms=free.ttl_ms,
         reserved_for=meta.queue.reserved_for(pilot.id) or "",
+        slots_free=pilot.slots_open(),
     )
 
 
@@ -294,6 +300,14 @@ def mended(told: Reason, repairs: Sequence[DecisionView]) -> Explanation:
         case = f", case {newest.exlet_case}" if newest.exlet_case else ""
         fields |= {"state": "waiting", "sentence": f"{newest.item or newest.case} failed and {by}{case}."}
         fields["facts"] = [told.sentence, *told.facts]
+    held = [each for each in repairs if each.state == "waiting" and each.type is ExceptionType.ABORT]
+    if told.state == "running" and held and told.subject == held[0].case:
+        fields |= {"state": "held", "sentence": _held_sentence(held[0])}
+        fields["facts"] = [*(f"{each.item}: {_fault_text(each)}" for each in held[1:]), told.sentence, *told.facts]
+    if told.state == "failed" and newest is not None and newest.job and told.subject == newest.case:
+        rule = f"`mendflow failures show {newest.group}` offers a rule"
+        goes_on = f"`mendflow rerun --group {newest.group}` lets the case go on from where it stood"
+        fields["facts"] = [*told.facts, f"{rule}; {goes_on}"]
     waits = next((each for each in repairs[::-1] if each.state == "waiting" and each.trigger), None)
     if told.state == "suspended" and waits is not None and told.subject == waits.case:
         about = f" on {waits.item}" if waits.item else ""
@@ -302,6 +316,19 @@ def mended(told: Reason, repairs: Sequence[DecisionView]) -> Explanation:
             f"case {waits.case} is suspended: {what}. `mendflow mend {waits.case} --exlet EXLET` mends it."
         )
     return Explanation(**fields, repairs=list(repairs))
+
+
+def _held_sentence(held: DecisionView) -> str:
+    return (
+        f"case {held.case} is held: {held.item} failed and no rule took it up: {_fault_text(held)}."
+        f" `mendflow failures show {held.group}` offers a rule, `mendflow rules apply {held.group}` applies it;"
+        f" `mendflow mend {held.case} --exlet EXLET` mends it, `mendflow resume {held.case}` tries it again,"
+        f" `mendflow cancel {held.case}` ends it."
+    )
+
+
+def _fault_text(held: DecisionView) -> str:
+    return held.fault.message if held.fault is not None else "it failed"
 
 
 def why_pilot(pilot: PilotRecord, view: PilotView) -> Reason:
@@ -320,18 +347,20 @@ def why_pilot(pilot: PilotRecord, view: PilotView) -> Reason:
 
 async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reason:
     if case.status == "failed":
-        said = case.fault.message if case.fault else "a fault that no handler caught"
-        failed = await domain.items(case.id, state="failed", limit=5)
-        facts = [f"{item.item}: {item.fault.message}" for item in failed if item.fault]
-        facts += await _removed_items(domain, case)
-        return Reason(subject=case.id, state=case.status, sentence=f"case {case.id} failed: {said}", facts=facts)
+        return await _why_case_failed(domain, case)
     if case.status == "suspended":
         sentence = f"case {case.id} is suspended; `mendflow resume {case.id}` resumes it."
         return Reason(subject=case.id, state=case.status, sentence=sentence, facts=_hold_sentences(case))
     if case.status != "running":
         said = f": {case.fault.message}" if case.fault else ""
-        sentence = f"case {case.id} is {case.status}{said}."
-        return Reason(subject=case.id, state=case.status, sentence=sentence, facts=await _removed_items(domain, case))
+        took = f" after {duration(case.ended_at - case.started_at)}"
+        facts = [*_work_done(case), *_outputs(case), *await _removed_items(domain, case)]
+        return Reason(
+            subject=case.id,
+            state=case.status,
+            sentence=f"case {case.id} {_ENDS[case.status]}{took}{said}.",
+            facts=facts,
+        )
     running = sum(count.running for count in case.counts)
     waiting = sum(count.waiting for count in case.counts)
     live = await domain.items(case.id, state="waiting", limit=3)
@@ -342,6 +371,58 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
     facts += [*_own_work(server, case), *_hold_sentences(case), *await _removed_items(domain, case)]
     sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
     return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts)
+
+
+async def _why_case_failed(domain: CaseQueries, case: CaseView) -> Reason:
+    """The fault that the case ended by, the item that it came from, and the end of what that item printed."""
+    said = case.fault.message if case.fault else "a fault that no handler caught"
+    failed = [item for item in await domain.items(case.id, state="failed", limit=FAILED_SHOWN) if item.fault]
+    first = next((item for item in failed if item.fault and item.fault.message == said), None)
+    facts = [f"{item.item}: {item.fault.message}" for item in failed if item.fault and item is not first]
+    facts += [*_work_done(case), *await _removed_items(domain, case)]
+    printed = explain.last_lines(first.log_tail or (first.fault.log_tail if first.fault else "")) if first else []
+    where = f"{first.item}: " if first else ""
+    sentence = f"case {case.id} failed after {duration(case.ended_at - case.started_at)}: {where}{said}"
+    return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts, output=printed)
+
+
+_ENDS = {"completed": "has completed", "cancelled": "was cancelled"}
+_WORK_WORDS = {
+    "done": "completed",
+    "cached": "cached",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "skipped": "skipped",
+}
+
+
+def _work_done(case: CaseView) -> list[str]:
+    """What a case did, by kinds of items: `jobs: 3 completed (1 of them repaired), 2 cached`."""
+    told = []
+    for kind in dict.fromkeys(count.kind for count in case.counts):
+        counts = [count for count in case.counts if count.kind == kind]
+        totals = {word: sum(getattr(count, word) for count in counts) for word in _WORK_WORDS}
+        mended = sum(count.mended for count in counts)
+        parts = [
+            f"{number:,} {_WORK_WORDS[word]}" + (f" ({mended:,} of them repaired)" if word == "done" and mended else "")
+            for word, number in totals.items()
+            if number
+        ]
+        told += [f"{kind.replace('-', ' ')}s: {', '.join(parts)}"] if parts else []
+    return told
+
+
+def _outputs(case: CaseView) -> list[str]:
+    """The outputs of a case; of a file its name and size."""
+    return [f"output {name}: {_value_text(value)}" for name, value in case.outputs.items()]
+
+
+def _value_text(value: Value) -> str:
+    ref = file_of(value)
+    if ref is not None:
+        return f"{ref.name or 'a file'}, {size(ref.bytes)}"
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= VALUE_CHARS_SHOWN else text[:VALUE_CHARS_SHOWN] + "..."
 
 
 def _own_work(server: Server, case: CaseView) -> list[str]:

@@ -143,17 +143,13 @@ class RepairOperations(DomainReader):
         others = await self._decisions.search(where, limit=1)
         return others[0].context if others else None
 
-    async def apply_rules(self, group: str, *, who: str) -> ApplyResult:
-        """Ask the rules again, now, for every waiting decision of the group."""
+    async def apply_rules(self, group: str, *, who: str, retry: bool = False) -> ApplyResult:
+        """Ask the rules again, now, about every failure of the group that waits, or that its case failed by: such a
+        case goes on from where it stood. `retry`: what no rule takes up is tried again as it is."""
         view, members = await find_group(await self._read(), group)
-        taken_up, left = list[str](), list[str]()
-        for member in members:
-            if member.state == "waiting" or self._administration.is_in_level(member.exlet_case):
-                here = self._server.runtime.homes.mine(CaseId(member.id))
-                done = await self._administration.apply(member.id, who=who) if here else None
-                (taken_up if done is not None else left).append(member.id)
+        applied = await self._server.runtime.recovery.groups.apply(view.id, members, who=who, retry=retry)
         await self._settled()
-        return ApplyResult(group=view.id, taken_up=taken_up, left=left)
+        return applied
 
     # Decisions
 
@@ -220,7 +216,7 @@ class RepairOperations(DomainReader):
         tasks = [_decode_task(found.body) async for found in store.scan(TASK_KIND, f"{id}/")]
         decisions = await self._decisions.of_case(id)
         journal = history.with_actors(await history.journal(store, id), jobs, tasks)
-        told = [*history.attempts(jobs), *history.decided(decisions)]
+        told = [*history.attempts(jobs, decisions), *history.decided(decisions)]
         steps = list[HistoryEntry]()
         for decision in decisions:
             if decision.exlet_case is not None and decision.exlet_case != id:

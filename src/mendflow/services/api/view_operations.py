@@ -66,6 +66,8 @@ class ViewOperations(DomainReader):
             return document.view()
         held = live.case.status == "suspended" or live.case.item_holders or live.document.ending
         view = live.view()
+        if waiting := self._server.runtime.administration.held_items(document.id):
+            view = msgspec.structs.replace(view, held=waiting)
         if self._server.membership.shared:
             view = msgspec.structs.replace(view, server=self._server.membership.id)
         return msgspec.structs.replace(view, holds=self._holds(live)) if held else view

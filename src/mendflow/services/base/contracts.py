@@ -1,12 +1,12 @@
 """The contracts between services. Which class implements each is chosen in wiring.py, and nowhere else."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.ids import CaseId, Instant, JobId
+from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.recovery.decision_subject import DecisionSubject
@@ -174,3 +174,20 @@ class FileStore(Protocol):
     async def keep_path(self, path: str) -> FileRef: ...
     def kept(self, sha256: str) -> AsyncIterator[bytes]: ...
     async def size(self, sha256: str) -> int | None: ...
+
+
+class UnhandledFailure(NamedTuple):
+    """Something failed, no rule took it up, and its case waits for a person since then."""
+
+    case: CaseId
+    item: ItemId | None
+    message: str
+    since: Instant
+
+    @property
+    def subject(self) -> str:
+        return f"{self.case}:{self.item}"
+
+
+class UnhandledFailures(Protocol):
+    def held_failures(self) -> list[UnhandledFailure]: ...

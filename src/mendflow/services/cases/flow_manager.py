@@ -25,6 +25,7 @@ from mendflow.core.engine import (
 )
 from mendflow.core.engine.messages import (
     CaseMoved,
+    CaseReopened,
     Command,
     Event,
     FinishItem,
@@ -63,6 +64,7 @@ from mendflow.services.cases.live_case import (
     name_of,
     state_of,
 )
+from mendflow.services.cases.reopened_journals import before_reopening
 from mendflow.stores.contract import Append, Store, WriteDone
 
 log = logging.getLogger("mendflow.cases")
@@ -204,6 +206,8 @@ class FlowManager:
         while entries := await self._store.read(journal_of(live.id), live.position):
             for entry in entries:
                 event = _decode_event(entry)
+                if isinstance(event.fact, CaseReopened):
+                    live.case = await before_reopening(self._store, live.id, live.case.position, event.fact)
                 evolve(live.case, event)
                 moved |= isinstance(event.fact, CaseMoved)
                 work += live.case.meter.work

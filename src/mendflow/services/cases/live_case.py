@@ -67,6 +67,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     mends_engine: str = ""  # empty: of this very server
     decision: str = ""
     ending: EndAmendments | None = None
+    reopened: int = 0  # how often it went on after it had failed
     void: bool | None = None  # it never began, and only reserves its name
 
     @property

@@ -9,6 +9,7 @@ from mendflow.core.model.jobs import Job, Resources
 from mendflow.core.scheduling.amounts import duration, size
 from mendflow.core.scheduling.queue import WaitingGroup
 from mendflow.services.base.alerts import AlertFinding
+from mendflow.services.base.contracts import UnhandledFailure
 from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
@@ -100,6 +101,18 @@ def needs_text(needs: Resources) -> str:
     parts += [f"{needs.gpus} GPUs"] if needs.gpus else []
     parts += [f"the site {needs.site}"] if needs.site else []
     return ", ".join(parts)
+
+
+def held_finding(held: UnhandledFailure) -> AlertFinding:
+    return AlertFinding(
+        kind="case-held",
+        subject=held.subject,
+        episode=str(held.since),
+        sentence=f"{held.case} is held: {held.item} failed and no rule took it up: {held.message}. `mendflow failures`"
+        f" offers a rule; `mendflow resume {held.case}` tries it again, `mendflow cancel {held.case}` ends it",
+        case=held.case,
+        item=held.item,
+    )
 
 
 class Growth:

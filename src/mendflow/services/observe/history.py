@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from mendflow.core.engine import Case, evolve
+from mendflow.core.engine import Case, Replay
 from mendflow.core.engine.messages import (
     CallPartner,
     Cancel,
     CancelCalledCase,
     CancelJob,
     CaseMoved,
+    CaseReopened,
     Deliver,
     EndCase,
     Event,
@@ -104,13 +105,17 @@ class _Reader:
 
     def __init__(self, case: CaseId) -> None:
         self._id = case
-        self._case = Case.blank()
+        self._replay = Replay()
         self._items: dict[int, _Outgoing] = {}  # by serial
         self.entries: list[HistoryEntry] = []
 
+    @property
+    def _case(self) -> Case:
+        return self._replay.case
+
     def take(self, event: Event) -> None:
         self._add_fact(event.at, event.fact)
-        for order in evolve(self._case, event):
+        for order in self._replay.take(event):
             self._add_order(event.at, order)
 
     def _add_fact(self, at: Instant, fact: Fact) -> None:
@@ -126,8 +131,24 @@ class _Reader:
             case CaseMoved(server=server):
                 flow = _flow_name(self._case)
                 self._add(at, "moved", name=flow, lifecycle="", message=f"server {server} goes on with it")
+            case CaseReopened(by=by):
+                self._add_reopening(at, by)
             case _ if type(fact) in _COMMAND_WORDS:
                 self._add_command(at, fact)
+
+    def _add_reopening(self, at: Instant, by: str) -> None:
+        self.entries.append(
+            HistoryEntry(
+                at=at,
+                case=self._id,
+                source="person",
+                what="reopened",
+                name=_flow_name(self._case),
+                lifecycle="resume",
+                by=by,
+                message="it goes on from where it stood",
+            )
+        )
 
     def _add_finish(self, at: Instant, fact: FinishItem) -> None:
         out, fault = self._items[fact.serial], fact.outcome.fault
@@ -226,8 +247,12 @@ def _order_text(order: Order) -> str:
     return ""
 
 
-def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
-    """What pilots did: each attempt's start and end."""
+def attempts(jobs: Iterable[Job], decisions: Iterable[Decision] = ()) -> Iterator[HistoryEntry]:
+    """What pilots did: each attempt's start and end. The end of an attempt is recorded after it was decided about: what
+    was decided follows from it all the same."""
+    decided_at: dict[str, list[Instant]] = {}
+    for decision in decisions:
+        decided_at.setdefault(decision.id.partition(":")[0], []).append(decision.at)
     for job in jobs:
         again = job.id.partition("~")[2]
         for number, attempt in enumerate(job.history, 1):
@@ -249,7 +274,7 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
                 yield msgspec.convert(
                     {
                         **known,
-                        "at": max(attempt.ended_at, begun + 1),  # so that its end follows its start
+                        "at": _failed_at(attempt.ended_at, begun, decided_at.get(job.id, ())),
                         "what": attempt.end,
                         "lifecycle": "withdraw" if attempt.end == "cancelled" else "ate_abort",
                         "by": attempt.pilot,
@@ -257,6 +282,11 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
                     },
                     HistoryEntry,
                 )
+
+
+def _failed_at(ended_at: Instant, begun: Instant, decided: Iterable[Instant]) -> Instant:
+    """When an attempt failed: after its start, and before what was decided about it."""
+    return min((at for at in decided if begun < at <= ended_at), default=max(ended_at, begun + 1))
 
 
 def _requeue_entry(job: Job, requeue: Requeue, text: str, begun: Instant) -> HistoryEntry:
@@ -347,7 +377,8 @@ def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
             came = decision.result or decision.state
             text = f"{decision.exlet}: {came}" + (f" ({decision.note})" if decision.note else "")
             how = "complete" if decision.state == "done" else "ate_abort"
-            yield msgspec.structs.replace(known, at=decision.ended_at, what="repaired", message=text, lifecycle=how)
+            at = max(decision.ended_at, decision.settled_at)
+            yield msgspec.structs.replace(known, at=at, what="repaired", message=text, lifecycle=how)
 
 
 def _trigger_entry(decision: Decision) -> HistoryEntry | None:

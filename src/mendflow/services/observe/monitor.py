@@ -18,7 +18,7 @@ from mendflow.core.model.jobs import Job, JobState
 from mendflow.services.base.alerts import AlertDocument, AlertFinding, AlertRaised, AlertStore
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import JOB_KIND
-from mendflow.services.base.contracts import Clock
+from mendflow.services.base.contracts import Clock, UnhandledFailure, UnhandledFailures
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
@@ -27,6 +27,7 @@ from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.observe.findings import (
     GrowthTracker,
     delivery_finding,
+    held_finding,
     job_finding,
     level_finding,
     pilot_finding,
@@ -82,6 +83,7 @@ class Monitor:
         self._queue_growth = GrowthTracker(rules.queue_looks)
         self._level_growth = GrowthTracker(rules.queue_looks)
         self._lost_pilots: list[AlertFinding] = []
+        self._hub = hub
         self._ledger = ledger
         self._announced: list[str] = []
         hub.subscribe(PilotLost, lambda lost: self.pilot_lost(lost.pilot))
@@ -143,6 +145,7 @@ class Monitor:
         found = [each async for each in self._overdue_jobs()]
         gone, self._lost_pilots = self._lost_pilots, []
         found += [*gone, *self._dead_servers(), *self._growing_queues(), *self._filling_levels()]
+        found += [held_finding(held) for held in self._held()]
         counts: dict[str, int] = {}
         for finding in found:
             counts[finding.kind] = counts.get(finding.kind, 0) + 1
@@ -202,6 +205,10 @@ class Monitor:
             if growth.lengths[-1] >= self._rules.level_min:
                 yield level_finding(int(name), server, growth, self._levels.wait_ms(int(name)))
 
+    def _held(self) -> list[UnhandledFailure]:
+        provider = self._hub.provider(UnhandledFailures)
+        return provider.held_failures() if provider is not None else []
+
     # What is over
 
     async def _is_over(self, alert: AlertDocument) -> bool:
@@ -221,6 +228,9 @@ class Monitor:
                 return found is not None and found.incarnation != episode
             case "queue-grows":
                 return not self._queue_growth.is_ongoing(episode) if mine else self._has_ended(alert.raised_by)
+            case "case-held":
+                held = {(each.subject, str(each.since)) for each in self._held()}
+                return (alert.subject, episode) not in held if mine else self._has_ended(alert.raised_by)
             case "level-fills":
                 return not self._level_growth.is_ongoing(episode) if mine else self._has_ended(alert.raised_by)
         return False

@@ -26,6 +26,7 @@ from mendflow.core.rules import (
     triggers,
     with_exlet,
 )
+from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import Engine
 from mendflow.services.base.ledger import Ledger
@@ -33,13 +34,17 @@ from mendflow.services.base.notices import Notices
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import LiveCase, name_of
-from mendflow.services.recovery.decisions import EngineCaseId
+from mendflow.services.recovery.decisions import EngineCaseId, successor
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.levels import Levels
-from mendflow.services.recovery.rejections import RejectionHandler, successor
+from mendflow.services.recovery.rejections import RejectionHandler
 from mendflow.services.recovery.rules.editor import RuleEditor, RuleRequest
 
 __all__ = ["ManualRepairs", "RuleRequest"]
+
+TRY_AGAIN: Final = "try-again"
+BEGIN_AGAIN: Final = "begin-again"
+"""Exlets of the default rules: submit the job again as it is; begin an item again that is no job."""
 
 TRIGGER_CHARS_MAX: Final = 200
 TRIGGER_DATA_BYTES_MAX: Final = 65_536
@@ -219,6 +224,38 @@ class ManualRepairs(RuleEditor):
             return None
         return await self._rejections.reject(found, conclusion, f"another rule applies, by {who}" if who else "")
 
+    async def would_change(self, decision: str) -> bool:
+        """Whether the rules, as they are now, conclude something else about it than they did."""
+        found = await self._decisions.get(decision)
+        said = self._rules.judge(found.type, found.flow, found.task, found.context).conclusion
+        return said is not None and (found.conclusion is None or not _same(said, found.conclusion))
+
+    async def retry(self, decision: str, *, who: str = "") -> Decision:
+        """Try again, as it is, what waits for a person."""
+        found = await self._decisions.reopen(decision)
+        if found.state != "waiting":
+            raise Conflict(f"decision {decision} does not wait: it is {found.state}")
+        await self._demand_running(found)
+        exlet = TRY_AGAIN if found.job is not None else BEGIN_AGAIN
+        said = await self._conclusion_by_hand(found, exlet, None, found.flow, who)
+        return await self._apply(found, said, "")
+
+    async def retry_case(self, case: CaseId, item: str = "", *, who: str = "") -> list[Decision]:
+        """Try again whatever failed in a case, or in one that it called, and waits for a person; or one item of it."""
+        waiting = [each for each in self._held(case) if not item or (each.case, each.item) == (case, item)]
+        return [await self.retry(each.id, who=who) for each in waiting]
+
+    def held_items(self, case: CaseId) -> list[str]:
+        """What failed in a case, or in one that it called, and waits for a person."""
+        return [f"{each.case}:{each.item}" for each in self._held(case)]
+
+    def _held(self, case: CaseId) -> list[Decision]:
+        return [
+            each
+            for each in self._decisions.of_tree(root_of(case))
+            if each.state == "waiting" and each.type is ExceptionType.ABORT and is_below(each.case, case)
+        ]
+
     def is_in_level(self, exlet: CaseId | None) -> bool:
         """Whether this exlet waits in a level for its time."""
         return exlet is not None and self._levels.waits(f"{exlet}/")
@@ -350,6 +387,11 @@ class ManualRepairs(RuleEditor):
 def _demand_live(live: LiveCase, item: str) -> None:
     if item not in live.case.index.items:
         raise NotFound(f"case {live.id} has no live item {item!r}; `mendflow items {live.id}` lists them")
+
+
+def is_below(case: CaseId, above: CaseId) -> bool:
+    """Whether it is this case, or one that it called."""
+    return case == above or case.startswith(f"{above}.")
 
 
 def _same(one: Conclusion, other: Conclusion) -> bool:

@@ -11,7 +11,7 @@ from mendflow.core.engine.messages import Cancel, Command, ItemFailed, Resume, R
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.rules import RuleSet
-from mendflow.services.base.contracts import Clock, Repairs
+from mendflow.services.base.contracts import Clock, Repairs, UnhandledFailures
 from mendflow.services.base.engine_interfaces import InterfaceX
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.homes import HomeRegistry
@@ -32,11 +32,13 @@ from mendflow.services.recovery.engines.registry import ForeignEngines
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failed_attempts import early_failure_event
+from mendflow.services.recovery.group_repairs import GroupRepairs
 from mendflow.services.recovery.item_starts import ItemStartTimes
 from mendflow.services.recovery.job_watch import ExceptionMonitor
 from mendflow.services.recovery.levels import DueEntries, Levels
 from mendflow.services.recovery.primitives import Primitives
 from mendflow.services.recovery.proxy.proxy import Proxy
+from mendflow.services.recovery.reopening import CaseReopener, TakeUp
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.recovery.selection import WorkletSelector
 from mendflow.services.recovery.statistics import ExceptionHistory
@@ -65,9 +67,11 @@ class RecoveryServices:
         homes: HomeRegistry,
         shipped: RuleSet | None,
         check_ms: int,
+        holds_unhandled: bool,
         hub: Hub,
         shared: bool,
         is_pilot_coming: Callable[[Resources], bool],
+        take_up: TakeUp,
     ) -> None:
         past = ExceptionHistory(store, ledger, clock)
         self._interception_points = interception_points
@@ -91,6 +95,7 @@ class RecoveryServices:
                 ItemStartTimes(store, manager, meta).of,
             ),
             jobs=proxy,
+            holds_unhandled=holds_unhandled,
         )
         self._local = LocalEngine(manager=manager, flows=flows, ledger=ledger, interception_points=interception_points)
         self.exceptions.engines[""] = self._local
@@ -105,6 +110,10 @@ class RecoveryServices:
         )
         self.selection = WorkletSelector(self.exceptions, flows)
         self.administration = ManualRepairs(self.exceptions, manager, flows, ledger, notices, clock, levels)
+        self.reopener = CaseReopener(
+            store=store, ledger=ledger, clock=clock, events=events, homes=homes, manager=manager, take_up=take_up
+        )
+        self.groups = GroupRepairs(self.administration, self.reopener, manager, homes)
         self.engines = ForeignEngines(self.exceptions, store, ledger, clock, homes)
         self.watches = ExceptionMonitor(
             service=self.exceptions,
@@ -119,6 +128,7 @@ class RecoveryServices:
         )
         hub.provide(InterfaceX, self.exceptions)
         hub.provide(Repairs, self.exceptions)
+        hub.provide(UnhandledFailures, self.exceptions)
         hub.provide(FailedAttempts, proxy)
         hub.provide(RecoveryHooks, self)
         hub.provide(UndoLibrary, self.library)

@@ -12,8 +12,19 @@ from mendflow.core.model.repair import BY_HAND, Conclusion, Decision
 from mendflow.core.model.repair_views import CandidateView, DecisionView, TrailStep
 from mendflow.core.model.rules import Rule
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.error_lines import without_end
 from mendflow.core.recovery.redaction import redact
-from mendflow.core.rules.candidates import CODES, TELLING_PATHS, candidates, leaves, root_weight
+from mendflow.core.rules.candidates import (
+    CODES,
+    TELLING_PATHS,
+    Candidate,
+    candidates,
+    leaves,
+    phrases,
+    quote_literal,
+    root_weight,
+    tells_apart,
+)
 from mendflow.core.rules.evaluation import context_lookup
 from mendflow.services.recovery.failures import group_id
 from mendflow.services.recovery.rules.store import RuleStore
@@ -128,16 +139,36 @@ def distinguishing_conditions(
     samples: Sequence[Decision], neighbour: Mapping[str, Value] | None, others: Sequence[Decision] = ()
 ) -> list[CandidateView]:
     """Conditions that hold for the newest sample and not for the neighbour: first those that hold for most samples, of
-    these the ones that hold for the fewest failures of other causes, and of these the most specific."""
-    found = candidates(samples[0].context, neighbour, CANDIDATES_MAX * 2)
+    these the ones that hold for the fewest failures of other causes, and of these the most specific: words of the error
+    that a program printed say more than its exit code."""
+    told = _error_conditions(samples[0], neighbour)
+    known = {each.condition for each in told}
+    found = [*told, *candidates(samples[0].context, neighbour, CANDIDATES_MAX * 2)]
+    found = list({each.condition: each for each in found}.values())
     counted = [(each, _holds_in(each.condition, samples)) for each in found]
     narrow = {each.condition: _holds_in(each.condition, others) for each in found}
     best = sorted(
         counted,
-        key=lambda pair: (-pair[1], narrow[pair[0].condition], pair[0].path.rpartition(".")[2] not in EXACT),
+        key=lambda pair: (
+            -pair[1],
+            narrow[pair[0].condition],
+            pair[0].condition not in known,
+            pair[0].path.rpartition(".")[2] not in EXACT,
+        ),
     )[:CANDIDATES_MAX]
     return [
         CandidateView(condition=each.condition, reason=f"holds in {number} of {len(samples)}") for each, number in best
+    ]
+
+
+def _error_conditions(sample: Decision, neighbour: Mapping[str, Value] | None) -> list[Candidate]:
+    """Conditions over the log of a job, with words of the error that it printed."""
+    fault = sample.fault
+    if fault is None or (error := without_end(fault.message)) == fault.message:
+        return []
+    made = [f"job.log_tail.contains({quote_literal(phrase)})" for phrase in phrases(error, "")]
+    return [
+        Candidate(condition=each, path="job.log_tail") for each in made if tells_apart(each, sample.context, neighbour)
     ]
 
 

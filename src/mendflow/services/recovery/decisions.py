@@ -8,10 +8,11 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.repair import Decision, DecisionState, ExceptionEvent
+from mendflow.core.model.repair import Conclusion, Decision, DecisionState, ExceptionEvent
 from mendflow.core.recovery.signature import normalize_message, signature
 from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
@@ -56,6 +57,39 @@ class DecisionEnded(NamedTuple):
     decision: Decision
 
 
+def successor_id(before: Decision) -> str:
+    base, _, number = before.id.partition("!")
+    return f"{base}!{int(number or 1) + 1}"
+
+
+def waiting_successor(before: Decision, clock: Clock) -> Decision:
+    """A decision that takes the place of another and waits for a person, or for a rule."""
+    after = successor(before, Conclusion(rules="", version=0, type=before.type, task="", rule=0, exlet=""), clock)
+    return replace(after, state="waiting", conclusion=None, safeguard="", released=False)
+
+
+def successor(before: Decision, said: Conclusion, clock: Clock) -> Decision:
+    """A decision that replaces another."""
+    return replace(
+        before,
+        id=successor_id(before),
+        at=clock.now(),
+        state="running",
+        exlet=said.exlet,
+        conclusion=said,
+        exlet_case=None,
+        taken_up_at=0,
+        ended_at=0,
+        settled_at=0,
+        result="",
+        note="",
+        replaced_by="",
+        correction=None,
+        removes=False,
+        trials=[],
+    )
+
+
 class OpenMarker(msgspec.Struct, frozen=True):
     id: str
 
@@ -73,6 +107,7 @@ class DecisionStore:
         self._recorded: dict[str, None] = {}
         self.by_exlet: dict[CaseId, str] = {}
         self._of_case: dict[EngineCaseId, dict[str, None]] = {}  # open decisions
+        self._of_tree: dict[CaseId, dict[str, None]] = {}  # the same, by the roots of their ids
         self.retries: dict[
             EngineCaseId, dict[int, list[str]]
         ] = {}  # items that are retried, and the decisions that ordered the retry
@@ -103,12 +138,17 @@ class DecisionStore:
         """The open decisions of these trees of cases."""
         return [decision for decision in self.open.values() if root_of(decision.id) in roots]
 
+    def of_tree(self, root: CaseId) -> list[Decision]:
+        """The open decisions of one tree of cases."""
+        return [self.open[id] for id in self._of_tree.get(root, ()) if id in self.open]
+
     def _keep(self, decision: Decision) -> None:
         self._homes.hold(decision.id, f"decision {decision.id}")
         self.open[decision.id] = decision
         if decision.exlet_case is not None:
             self.by_exlet[decision.exlet_case] = decision.id
         self._of_case.setdefault(engine_case_of(decision), {})[decision.id] = None
+        self._of_tree.setdefault(root_of(decision.id), {})[decision.id] = None
         if decision.result == RETRYING:
             self._tries(decision).append(decision.id)
 
@@ -210,6 +250,11 @@ class DecisionStore:
             known.pop(decision.id, None)
             if not known:
                 del self._of_case[case]
+        root = root_of(decision.id)
+        if (tree := self._of_tree.get(root)) is not None:
+            tree.pop(decision.id, None)
+            if not tree:
+                del self._of_tree[root]
 
     def is_retrying(self, case: EngineCaseId, serial: int) -> bool:
         """Whether the item is being retried because of an exlet."""
@@ -229,7 +274,7 @@ class DecisionStore:
             decision = self.open.get(id)
             if decision is None:
                 continue
-            decision.result = result
+            decision.result, decision.settled_at = result, self._clock.now()
             if decision.state in OPEN_STATES:
                 self.note(decision)
             else:

@@ -19,7 +19,7 @@ from mendflow.core.model.jobs import Submission
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.services.base.background_tasks import BackgroundTasks
-from mendflow.services.base.contracts import Clock, Failure, MendableJobs
+from mendflow.services.base.contracts import Clock, Failure, MendableJobs, UnhandledFailure
 from mendflow.services.base.engine_interfaces import CaseFacts, Engine
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
@@ -28,10 +28,11 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.recovery.contexts import ContextBuilder, bounded_context
-from mendflow.services.recovery.decisions import RETRYING, DecisionStore, EngineCaseId, signature_of
+from mendflow.services.recovery.decisions import OPEN_STATES, RETRYING, DecisionStore, EngineCaseId, signature_of
 from mendflow.services.recovery.exlets import ExletLauncher, exlet_depth
 from mendflow.services.recovery.failed_attempts import failure_event
 from mendflow.services.recovery.held_actions import HeldActions
+from mendflow.services.recovery.holding import HoldingPolicy
 from mendflow.services.recovery.removals import RemovalHandler
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.recovery.statistics import ExceptionHistory
@@ -75,6 +76,7 @@ class ExceptionService:
         past: ExceptionHistory,
         contexts: ContextBuilder,
         jobs: MendableJobs | None,
+        holds_unhandled: bool = False,
     ) -> None:
         self._store = store
         self._ledger = ledger
@@ -87,6 +89,7 @@ class ExceptionService:
         self.decisions = decisions
         self.past = past
         self.contexts = contexts
+        self._holding = HoldingPolicy(manager, decisions, events, by_default=holds_unhandled)
         self.engines: dict[str, Engine] = {}
         self.held = HeldActions(engines=self.engines, decisions=decisions, jobs=jobs)
         self._reported: dict[str, None] = {}
@@ -215,6 +218,8 @@ class ExceptionService:
         decision = self.new_decision(event, context, verdict.conclusion)
         decision.trials = verdict.trials
         if verdict.conclusion is None:
+            if not goes_on and self._holding.hold(decision):
+                return decision
             decision.state = "passive" if verdict.trials else "ignored"
             decision.result = "retried" if goes_on else ""
             self._record(decision, context)
@@ -224,6 +229,9 @@ class ExceptionService:
             await self._refuse_more_repairs(decision, context)
             return None
         return await self.apply_conclusion(decision, verdict.conclusion, context)
+
+    def held_failures(self) -> list[UnhandledFailure]:
+        return self._holding.held_failures()
 
     def _demand_ours(self, known: Decision) -> None:
         """An open decision is in memory at the home of its case. One that is not there was made by a server that had
@@ -240,7 +248,7 @@ class ExceptionService:
             found = await self.decisions.find(found.replaced_by)
         if found is None or found.released:
             return None
-        return found if found.state == "running" or found.correction is not None else None
+        return found if found.state in OPEN_STATES or found.correction is not None else None
 
     async def record_early_failure(self, event: ExceptionEvent, facts: CaseFacts) -> None:
         """A failure that nothing can be held for, because the flow is told in the same step. Rules are asked as for any
@@ -367,6 +375,7 @@ class ExceptionService:
         passes_on = decision.type is ExceptionType.ABORT and decision.result not in SETTLING_RESULTS
         decision.note = note or decision.note
         await self.held.release_case(decision)
+        held = passes_on and self._holding.hold_in_place_of(decision, self._clock)
         self.decisions.end(decision, state, "passed-on" if passes_on else "failed" if note else "completed")
         self.past.count_result(decision)
         if note:
@@ -374,7 +383,8 @@ class ExceptionService:
         self._events.tell(
             decision.ended_at, "repair", decision.case, decision.item, state, f"{decision.exlet}: {decision.result}"
         )
-        await self.held.release(decision, passes_on=passes_on)
+        if not held:
+            await self.held.release(decision, passes_on=passes_on)
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
         """The outcome of a retried job was reported to its flow."""

@@ -59,6 +59,9 @@ class DecisionSummary(msgspec.Struct):
     result: str = ""
     exlet: str = ""
     exlet_case: CaseId | None = None
+    engine: str = ""
+    job: str | None = None
+    replaced_by: str = ""
     fault: _Fault | None = None
     conclusion: _Conclusion | None = None
     trials: list[_Conclusion] = []
@@ -77,11 +80,13 @@ def group_id(type: ExceptionType, signature: str) -> str:
 
 
 async def briefs(store: Store, *, selections: bool = False) -> AsyncIterator[DecisionSummary]:
-    """Every failure that was decided about. Selections are not failures."""
+    """Every failure that was decided about, once: where a decision took the place of another after the case was
+    reopened, the later one counts. Selections are not failures."""
     read = 0
     async for found in store.scan(DECISION_KIND):
         brief = _decode(found.body)
-        if selections or brief.type is not ExceptionType.SELECTION:
+        replaced = brief.replaced_by and brief.state != "rejected"
+        if not replaced and (selections or brief.type is not ExceptionType.SELECTION):
             yield brief
         read += 1
         if read % BREATH_EVERY == 0:
@@ -175,7 +180,8 @@ async def group_failures(store: Store, *, since: Instant = 0, flow: str = "", li
 
 
 async def find_group(store: Store, name: str) -> tuple[FailureGroup, list[DecisionSummary]]:
-    """The group whose id begins with this text, and its failures, the newest first."""
+    """The group whose id begins with this text, and its failures, the newest first; those of jobs before those of
+    calls, which fail by what they called."""
     ids: dict[tuple[ExceptionType, str], str] = {}
     groups: dict[str, list[DecisionSummary]] = defaultdict(list)
     async for brief in briefs(store):
@@ -192,4 +198,4 @@ async def find_group(store: Store, name: str) -> tuple[FailureGroup, list[Decisi
     cause = _GroupBuilder(members[0])
     for member in members:
         cause.take(member)
-    return cause.group(), sorted(members, key=lambda member: -member.at)
+    return cause.group(), sorted(members, key=lambda member: (not member.job, -member.at))

@@ -6,14 +6,12 @@ idempotent."""
 
 from collections.abc import Iterable
 
-from msgspec.structs import replace
-
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionType
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.engine_interfaces import Engine
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.recovery.decisions import RETRYING
+from mendflow.services.recovery.decisions import RETRYING, successor, successor_id
 from mendflow.services.recovery.exception_service import ExceptionService
 
 
@@ -87,29 +85,3 @@ class RejectionHandler:
         for each in facts.items if facts is not None else ():
             if each.status == "suspended":
                 await engine.resume(wrong.case, each.item, holder=holder, by=by)
-
-
-def successor_id(before: Decision) -> str:
-    base, _, number = before.id.partition("!")
-    return f"{base}!{int(number or 1) + 1}"
-
-
-def successor(before: Decision, conclusion: Conclusion, clock: Clock) -> Decision:
-    """A decision that replaces another."""
-    return replace(
-        before,
-        id=successor_id(before),
-        at=clock.now(),
-        state="running",
-        exlet=conclusion.exlet,
-        conclusion=conclusion,
-        exlet_case=None,
-        taken_up_at=0,
-        ended_at=0,
-        result="",
-        note="",
-        replaced_by="",
-        correction=None,
-        removes=False,
-        trials=[],
-    )

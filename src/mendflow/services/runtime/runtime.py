@@ -77,7 +77,8 @@ log = logging.getLogger("mendflow.runtime")
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a server's owner decides. `files_roots` are the folders that flows may read local files from; `levels_ms`
     the waits of the retry levels; `check_ms` the interval of the check for jobs that no pilot can take. Without
-    `recovery` no rule is asked."""
+    `recovery` no rule is asked. `holds_unhandled`: a case whose failure no rule takes up is held for a person, unless
+    its flow says otherwise."""
 
     lease_ms: int = 30_000
     losses_max: int = 20
@@ -85,6 +86,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     recovery: bool = True
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
     check_ms: int = CHECK_MS
+    holds_unhandled: bool = False
     monitor: MonitorSettings = MonitorSettings()
     sites_look_ms: int = SITES_LOOK_MS
     data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
@@ -306,9 +308,11 @@ class Runtime:
             homes=self.homes,
             shipped=server.shipped,
             check_ms=server.settings.check_ms,
+            holds_unhandled=server.settings.holds_unhandled,
             hub=hub,
             shared=self._membership.shared,
             is_pilot_coming=self.sites.monitor.is_pilot_coming,
+            take_up=self.take_up,
         )
 
     def _build_data_services(self, server: ServerContext) -> DataServices:

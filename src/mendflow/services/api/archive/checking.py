@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, NoReturn
 
 import msgspec
 
-from mendflow.core.engine import Case, decide, evolve
+from mendflow.core.engine import Replay, decide
 from mendflow.core.engine.messages import Event, Suspend
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job
@@ -49,7 +49,7 @@ class TreeContents:
         # the cases that were not called by another case and do not mend one, and their flows
         self.uncalled: dict[CaseId, str] = {}
         self.journal = hashlib.sha256()
-        self.replayed: dict[CaseId, Case] = {}
+        self.replayed: dict[CaseId, Replay] = {}
 
     @property
     def begun(self) -> list[CaseId]:
@@ -146,9 +146,9 @@ class _Checker:
             or not set(tree.live) <= tree.cases
         ):
             raise BadArchive(f"case {tree.root} is not whole: a document or a journal is missing")
-        for case in tree.replayed.values():
-            if case.status != "suspended":
-                decide(case, Suspend(), 0)  # an imported case is suspended in this way, unless it is to resume
+        for replay in tree.replayed.values():
+            if replay.case.status != "suspended":
+                decide(replay.case, Suspend(), 0)  # an imported case is suspended in this way, unless it is to resume
         tree.replayed.clear()
 
     def _document(self, record: DocumentRecord) -> None:
@@ -194,7 +194,7 @@ class _Checker:
         for raw in record.entries:
             event = _decode_event(bytes(raw))
             if case in tree.live:
-                evolve(tree.replayed.setdefault(case, Case.blank()), event)
+                tree.replayed.setdefault(case, Replay()).take(event)
             if case == tree.root:
                 tree.journal.update(bytes(raw) + b"\n")
 

@@ -10,7 +10,7 @@ from typing import BinaryIO, Final, Protocol
 
 import msgspec
 
-from mendflow.core.engine import Case, decide, evolve
+from mendflow.core.engine import Replay, decide
 from mendflow.core.engine.messages import Event, Suspend
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.ids import CaseId, Instant
@@ -241,7 +241,7 @@ class _TreeWriter:
         self._by = by
         self._batch: list[Write] = []
         self._cases: list[Put] = []
-        self._replayed: dict[CaseId, Case] = {}
+        self._replayed: dict[CaseId, Replay] = {}
         self._lengths: dict[CaseId, int] = {}
         self.suspended: list[CaseId] = []
 
@@ -262,9 +262,9 @@ class _TreeWriter:
         entries = [self._rename(bytes(raw)) for raw in record.entries]
         await self._append(case, record.position, entries)
         if record.case in self.plan.found.live and not self._resume:
-            state = self._replayed.setdefault(case, Case.blank())
+            replay = self._replayed.setdefault(case, Replay())
             for entry in entries:
-                evolve(state, _decode_event(entry))
+                replay.take(_decode_event(entry))
 
     async def _append(self, case: CaseId, position: int, entries: list[bytes]) -> None:
         """Append the missing entries. Existing ones were written by an earlier import of the same archive."""
@@ -303,9 +303,10 @@ class _TreeWriter:
 
     async def _suspended_case(self, body: bytes) -> bytes:
         document = _decode_case(body)
-        state = self._replayed.pop(document.id, None)
-        if state is None:
+        replay = self._replayed.pop(document.id, None)
+        if replay is None:
             return body
+        state = replay.case
         self.suspended.append(document.id)
         if state.status != "suspended":
             events = decide(state, Suspend(by=self._by), self._now)

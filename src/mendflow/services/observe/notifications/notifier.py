@@ -113,9 +113,10 @@ class Notifier:
         if status == "running" or status == "suspended":
             return
         message = document.fault.message if document.fault is not None else f"case {document.id} {status}"
-        notification = self._about(document, status, f"{document.id}:end", document.ended_at, message)
+        id = f"{document.id}:end{document.reopened or ''}"
+        notification = self._about(document, status, id, document.ended_at, message)
         extra = [Recipient(url=document.notify)] if document.notify else []
-        self._note(f"{document.id}:end", notification, extra)
+        self._note(id, notification, extra)
         self._ledger.defer(CASE_KIND, document.id)
 
     def item_failed(self, live: LiveCase, serial: int, outcome: Outcome) -> None:

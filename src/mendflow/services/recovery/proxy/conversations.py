@@ -44,6 +44,8 @@ class ConversationStore:
         talk = self.open.pop(job, None)
         if talk is not None and job in self._kept:
             self._kept.discard(job)
+            if talk.case in self._read:
+                self._over.add(job)  # the case may be reopened, and asks for it again then
             self._ledger.touch(CONVERSATION_KIND, job, replace(talk, over=True), last=True)
         return talk
 

@@ -1,0 +1,187 @@
+"""A case is run and shown until it ends: on this machine, with a server in this process and a pilot beside it, or on a
+server that runs already.
+
+The case is durable in the data folder from its first moment, so stopping is safe at any time, and going on is the same
+as starting: open the folder, start a pilot, look at the case."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+
+from mendflow.cli.case_ending import collect_ending, wait_for_leftovers
+from mendflow.cli.connection import connect
+from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.group_rerun import revive_group, say_revived
+from mendflow.cli.interrupt import InterruptChoice, Interrupts, ask_choice, interrupts
+from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
+from mendflow.cli.options import ServerTarget
+from mendflow.cli.printing import print_json, say
+from mendflow.cli.progress import ENDED, follow, progress
+from mendflow.cli.server_file import find_server, refuse_if_taken
+from mendflow.cli.start_message import StartMessage, print_reply
+from mendflow.cli.summary import fetch_outputs, print_held, print_summary, relative, result_json, write_report
+from mendflow.cli.waiting import WaitExplainer
+from mendflow.client import Client
+from mendflow.core.model.views import CaseView
+
+Begin = Callable[[Client], Awaitable[CaseView]]
+
+
+LEAVING_SENTENCES = {
+    InterruptChoice.STOP: "Stopping: finished jobs are kept; jobs that do not end soon are run again when the case is"
+    " resumed.",
+    InterruptChoice.DETACH: "Handing over to the background: jobs that do not end soon are run again there.",
+}
+
+
+BACKGROUND_STARTS_S = 10.0
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a case is to be run and told."""
+
+    folder: Path
+    slots: int = 0
+    report: Path | None = None
+    outputs: Path | None = None
+    quiet: bool = False
+    json: bool = False
+    keep: bool = False
+    hold: bool = False
+    source: str = ""  # the command that runs the flow file again, if the case came from one
+
+
+async def run_there(target: ServerTarget, options: RunOptions, begin: Begin) -> ExitCode:
+    """On a server: start the case, and show it until it ends. Ctrl-C ends the looking on, not the case."""
+    async with connect(target) as client:
+        case = await begin(client)
+        shown = progress(quiet=options.quiet)
+        with interrupts() as caught:
+            try:
+                explainer = WaitExplainer(client, quiet=options.quiet)
+                ended = await follow(client, case.id, shown, caught.event, waits=explainer)
+            finally:
+                shown.close()
+        if ended is None:
+            say(f"{case.id} goes on at {target.server}; see it with mendflow watch {case.id}", err=True)
+            return ExitCode.INTERRUPTED
+        if ended.status not in ENDED:
+            return print_held(ended, json=options.json)
+        return await _print_result(client, ended, options)
+
+
+async def rerun_group_here(group: str, options: RunOptions) -> ExitCode:
+    """Run the cases of a group at the same time, and tell of each as it ends."""
+    refuse_if_taken(options.folder)
+    codes: list[ExitCode] = []
+    with interrupts() as caught:
+        async with start_local_cluster(
+            options.folder, caught.event, slots=options.slots, keep=options.keep, hold=options.hold
+        ) as cluster:
+            revived = await revive_group(cluster.client, group)
+            if not options.json:
+                say_revived(revived)
+            for id in revived.running:
+                case = await cluster.client.case(id)
+                ended, wish = await _follow_to_end(cluster, case, options, caught)
+                if ended is None:
+                    say(LEAVING_SENTENCES[InterruptChoice.STOP], err=True)
+                    await cluster.leave()
+                    say(f"Stopped. Continue with: mendflow resume {case.id}", err=True)
+                    return ExitCode.INTERRUPTED if wish is not InterruptChoice.CONTINUE else ExitCode.CASE_FAILED
+                if ended.status not in ENDED:
+                    codes.append(print_held(ended, json=options.json))
+                    continue
+                codes.append(await _print_result(cluster.client, ended, options))
+    return max(codes, default=ExitCode.OK)
+
+
+async def run_locally(options: RunOptions, begin: Begin, start_message: StartMessage | None = None) -> ExitCode:
+    refuse_if_taken(options.folder)
+    with interrupts() as caught:
+        async with start_local_cluster(
+            options.folder, caught.event, slots=options.slots, keep=options.keep, hold=options.hold
+        ) as cluster:
+            case = await begin(cluster.client)
+            ended, wish = await _follow_to_end(cluster, case, options, caught)
+            if ended is not None and ended.status not in ENDED:
+                return print_held(ended, json=options.json)
+            if ended is not None:
+                ended = await wait_for_leftovers(cluster.client, ended, caught.event, quiet=options.quiet)
+                if start_message is not None and not options.json:
+                    print_reply(await start_message.end())
+                return await _print_result(cluster.client, ended, options)
+            say(LEAVING_SENTENCES[wish], err=True)
+            await cluster.leave()
+            last = await cluster.client.case(case.id)
+            if last.status in ENDED:  # its last jobs ended while we waited for them
+                return await _print_result(cluster.client, last, options)
+    if wish is InterruptChoice.DETACH:
+        return _detach(options, str(case.id))
+    say(f"Stopped. Continue with: mendflow resume {case.id}", err=True)
+    return ExitCode.INTERRUPTED
+
+
+async def _follow_to_end(
+    cluster: LocalCluster, case: CaseView, options: RunOptions, caught: Interrupts
+) -> tuple[CaseView | None, InterruptChoice]:
+    """The case when it has ended; else what is wished instead."""
+    while True:
+        shown = progress(quiet=options.quiet)
+        try:
+            explainer = WaitExplainer(cluster.client, quiet=options.quiet)
+            ended = await follow(cluster.client, case.id, shown, caught.event, waits=explainer)
+        finally:
+            shown.close()
+        if ended is not None:
+            return ended, InterruptChoice.CONTINUE
+        cluster.check()
+        wish = await ask_choice(caught)
+        if wish is not InterruptChoice.CONTINUE:
+            return None, wish
+
+
+async def _print_result(client: Client, case: CaseView, options: RunOptions) -> ExitCode:
+    """The summary comes first: it must not be lost over a report that cannot be written."""
+    ending = await collect_ending(client, case)
+    fetched = await fetch_outputs(client, case, options.outputs or Path("outputs") / str(case.id))
+    path = options.report or options.folder / "reports" / f"{case.id}.html"
+    if not options.json:
+        print_summary(ending, fetched, source=options.source)
+    try:
+        await write_report(client, ending, path)
+    except OSError:
+        if options.json:
+            print_json(result_json(case, fetched, None))
+        raise
+    if options.json:
+        print_json(result_json(case, fetched, path))
+    else:
+        say(f"report: {relative(path)}")
+    return ExitCode.OK if case.status == "completed" else ExitCode.CASE_FAILED
+
+
+def _detach(options: RunOptions, case: str) -> ExitCode:
+    """Go on in a process of its own that no terminal ends."""
+    log = options.folder / "detached.log"
+    command = [sys.executable, "-m", "mendflow", "resume", case, "--data-dir", str(options.folder)]
+    command += ["--jobs", str(options.slots)] + (["--keep"] if options.keep else [])
+    command += ["--report", str(options.report)] if options.report else []
+    command += ["--output-dir", str(options.outputs)] if options.outputs else []
+    with log.open("ab") as out:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+    give_up_at = time.monotonic() + BACKGROUND_STARTS_S
+    while find_server(options.folder) is None and process.poll() is None and time.monotonic() < give_up_at:
+        time.sleep(0.05)
+    if process.poll():
+        say(
+            f"{case} could not be continued in the background, see {log}; continue with mendflow resume {case}",
+            err=True,
+        )
+        return ExitCode.INTERRUPTED
+    say(f"{case} goes on in the background and logs to {log}. Watch it with: mendflow watch {case}", err=True)
+    return ExitCode.OK

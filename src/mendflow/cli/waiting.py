@@ -1,0 +1,61 @@
+"""Why jobs of a case wait, for whoever looks on: at once where no pilot could ever take one, else after a while."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from mendflow.cli.printing import say
+from mendflow.client import Client
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.views import CaseView
+from mendflow.pages.formatting import one_line
+
+LOOK_EVERY_S: Final = 1.0
+LOOK_SELDOM_S: Final = 5.0
+LONG_S: Final = 10.0
+LONG_IN_SILENCE_S: Final = 60.0
+"""Without progress to look at, a wait is told of only when it gets long."""
+
+ITEMS_LOOKED_AT: Final = 50
+REASONS_TOLD_MAX: Final = 20
+
+
+class WaitExplainer:
+    """Tells each reason once."""
+
+    def __init__(self, client: Client, *, quiet: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._clock = clock
+        self._long_s = LONG_IN_SILENCE_S if quiet else LONG_S
+        self._looks_at = clock() + LOOK_EVERY_S
+        self._last_counts = ""
+        self._still_since = clock()
+        self._told: set[str] = set()
+
+    async def look(self, case: CaseView) -> None:
+        """To be called again and again while the case is followed."""
+        now, counts = self._clock(), str(case.counts)
+        if counts != self._last_counts:
+            self._last_counts, self._still_since = counts, now
+        waits = any(count.waiting for count in case.counts if count.kind == "job")
+        if now < self._looks_at or not waits or len(self._told) >= REASONS_TOLD_MAX:
+            return
+        self._looks_at = now + (LOOK_SELDOM_S if self._told else LOOK_EVERY_S)
+        is_long = now - self._still_since >= self._long_s and not any(count.running for count in case.counts)
+        names: set[str] = set()
+        for item in await self._client.items(case.id, state="waiting", limit=ITEMS_LOOKED_AT):
+            if item.kind == "job" and item.name not in names | self._told:
+                names.add(item.name)
+                await self._explain(f"{case.id}:{item.item}", item.name, is_long=is_long)
+
+    async def _explain(self, subject: str, name: str, *, is_long: bool) -> None:
+        try:
+            reason = await self._client.why(subject)
+        except NotFound:
+            return  # it has gone on
+        if reason.state != "waiting" or not (reason.stuck or is_long):
+            return
+        self._told.add(name)
+        say(f"waits: {one_line(reason.sentence, 300)}", err=True)
+        if reason.stuck:
+            say("  it can run only when a pilot joins that has as much (mendflow pilot), or asks for less", err=True)

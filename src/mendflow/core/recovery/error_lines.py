@@ -1,0 +1,139 @@
+"""What a program said went wrong, found in the end of what it printed.
+
+An exit code says that something failed; the program's last words say what. Each language has its own way to say it: a
+traceback whose last line names the exception, `Exception in thread`, `Error in f(x) :`, `command not found`. What was
+raised goes before what merely looks like an error, and of several the last one is meant. Where nothing is
+recognised, the last line of the error stream stands for it; that of the ordinary output does not, as it may be
+anything."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+ERROR_CHARS_MAX: Final = 400
+LINES_READ_MAX: Final = 2_000
+
+_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+_TYPE: Final = r"(?:[A-Za-z_][\w$]*(?:\.|::|/))*[A-Za-z_][\w$]*"
+_RAISED: Final = re.compile(rf"^(?:\s*\|\s*)?(?P<type>{_TYPE})(?:: ?(?P<message>.*))?$")
+_THROWN: Final = re.compile(
+    r"^(?:Uncaught |Unhandled exception[:.] )?(?:[\w$]+[.:]+)*[A-Z][\w$]*(?:Error|Exception)\b.*"
+)
+_JAVA: Final = re.compile(rf"^Exception in thread \"[^\"]*\" (?P<error>{_TYPE}(?::.*)?)$")
+_CAUSED: Final = re.compile(rf"^\s*Caused by: (?P<error>{_TYPE}(?::.*)?)$")
+_STACK_LINE: Final = re.compile(r"^\s+(at .+|\.\.\. \d+ (more|common frames omitted))$")
+_R_ERROR: Final = re.compile(r"^Error(?: in .+?)? ?: ?(?P<message>.*)$")
+_PERL: Final = re.compile(r"^.+ at \S+ line \d+\.$")
+_PANIC: Final = re.compile(r"^panic: .+")
+_RUST_PANIC: Final = re.compile(r"^thread '.*' (?:\(\d+\) )?panicked at ")
+_WHAT: Final = re.compile(r"^\s*what\(\):\s+(?P<message>.+)$")
+_ASSERTION: Final = re.compile(r".*: Assertion .+ failed\.?$")
+_NOT_FOUND: Final = re.compile(
+    r"^.*: (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Is a directory"
+    r"|unbound variable|parameter not set|No space left on device|Exec format error|bad interpreter.*)$"
+)
+_WORD: Final = re.compile(
+    r"^(?:\S+: )?(?:\[?\b(?:fatal|error|critical|severe|failure)\b\]?(?: error)?)\s*(?::|\]|-|\s)", re.IGNORECASE
+)
+_LEVEL: Final = re.compile(r"(?:^|[\s\[|])(?:ERROR|FATAL|CRITICAL|SEVERE)(?:[\s\]|:])")
+_CRASH: Final = re.compile(
+    r"^.*\b(?:Segmentation fault|Bus error|Illegal instruction|Aborted|Killed)\b(?: \(core dumped\))?"
+)
+_END: Final = re.compile(r" \((?:exit code|signal) \d+[^()]*\)$")
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_POINTERS: Final = re.compile(r"^[\s|^~+-]*$")
+
+
+def raised_error(stderr: str, output: str = "") -> str:
+    """The error that a program told of, on one line; empty if it told of none. `output` is everything it printed."""
+    lines, everything = _lines(stderr), _lines(output)
+    for find in (_last_exception, _last_complaint):
+        if found := find(lines) or find(everything):
+            return found[:ERROR_CHARS_MAX]
+    return lines[-1].strip()[:ERROR_CHARS_MAX] if lines else ""
+
+
+def end_text(how: str, error: str) -> str:
+    """The error first, then how the program ended: `KeyError: 'id' (exit code 1)`."""
+    return f"{error} ({how})"
+
+
+def without_end(message: str) -> str:
+    """The message without how the program ended."""
+    return _END.sub("", message)
+
+
+def _lines(text: str) -> list[str]:
+    lines = [line.rstrip() for line in _ESCAPES.sub("", text).split("\n")[-LINES_READ_MAX:]]
+    return [line for line in lines if line]
+
+
+def _last_exception(lines: Sequence[str]) -> str:
+    """What was raised last. An exception that was caused by another is told by its first cause."""
+    found = ""
+    for place, line in enumerate(lines):
+        for recognise in _RECOGNISERS:
+            if told := recognise(lines, place, line):
+                found = told
+                break
+    return found
+
+
+def _python(lines: Sequence[str], place: int, line: str) -> str:
+    """The line after the frames of a traceback, which are indented."""
+    if not line.endswith(_TRACEBACK):
+        return ""
+    bars = line[: -len(_TRACEBACK)].replace("+ Exception Group ", "").rstrip("+ ")
+    for after in lines[place + 1 :]:
+        told = after[len(bars) :] if bars and after.startswith(bars) else after
+        if not told.startswith((" ", "|", "+")) and _RAISED.match(told) and not _POINTERS.match(told):
+            return told.strip()
+        if after.lstrip().startswith("| ") and not after.lstrip().startswith("|  ") and _RAISED.match(after):
+            return after.strip().lstrip("| ")
+    return ""
+
+
+def _java(_lines: Sequence[str], _place: int, line: str) -> str:
+    match = _JAVA.match(line) or _CAUSED.match(line)
+    return match["error"] if match else ""
+
+
+def _thrown(lines: Sequence[str], place: int, line: str) -> str:
+    """`TypeError: x is not a function`, with a stack below it or nothing at all."""
+    if not _THROWN.match(line):
+        return ""
+    below = lines[place + 1] if place + 1 < len(lines) else ""
+    return line.strip() if not below or _STACK_LINE.match(below) else ""
+
+
+def _r(lines: Sequence[str], place: int, line: str) -> str:
+    """R puts a long message below the call that it is about; after it, R says that it halts."""
+    match = _R_ERROR.match(line)
+    if match is None or (" in " not in line and "Execution halted" not in lines[place + 1 : place + 6]):
+        return ""
+    below = lines[place + 1] if place + 1 < len(lines) else ""
+    goes_on = not match["message"].strip() and below.startswith(" ")
+    return f"{line.strip()} {below.strip()}" if goes_on else line.strip()
+
+
+def _panic(lines: Sequence[str], place: int, line: str) -> str:
+    if _PANIC.match(line):
+        return line
+    if _RUST_PANIC.match(line):
+        below = lines[place + 1] if place + 1 < len(lines) else ""
+        return f"panicked: {below.strip()}" if below and line.endswith(":") else line
+    if match := _WHAT.match(line):
+        thrown = re.search(r"instance of '([^']+)'", lines[place - 1]) if place else None
+        return f"{thrown[1]}: {match['message']}" if thrown else match["message"]
+    return ""
+
+
+_RECOGNISERS: Final[tuple[Callable[[Sequence[str], int, str], str], ...]] = (_python, _java, _thrown, _r, _panic)
+
+
+def _last_complaint(lines: Sequence[str]) -> str:
+    """The last line that reads like an error."""
+    return next((line.strip() for line in reversed(lines) if any(each.search(line) for each in _COMPLAINTS)), "")
+
+
+_COMPLAINTS: Final = (_NOT_FOUND, _ASSERTION, _WORD, _LEVEL, _PERL, _CRASH)

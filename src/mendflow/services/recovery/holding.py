@@ -1,0 +1,66 @@
+"""Cases that are held: something failed, no rule took it up, and the case waits for a person instead of failing.
+
+The failure is kept from the flow, as during a repair; the decision about it waits. A new rule, an exlet, another try,
+or the end of the case takes it up."""
+
+from mendflow.core.model.faults import Category
+from mendflow.core.model.repair import Decision, ExceptionType
+from mendflow.services.base.contracts import Clock, UnhandledFailure
+from mendflow.services.base.events import EventStream
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.recovery.decisions import DecisionStore, waiting_successor
+from mendflow.services.recovery.exlets import exlet_depth
+
+
+class HoldingPolicy:
+    """Which failures are held: as the flow says, or the flow of the case that called it, or the server."""
+
+    def __init__(
+        self, manager: FlowManager, decisions: DecisionStore, events: EventStream, *, by_default: bool
+    ) -> None:
+        self._manager = manager
+        self._decisions = decisions
+        self._events = events
+        self._by_default = by_default
+
+    def _applies_to(self, decision: Decision) -> bool:
+        """Whether a failure that nobody takes up waits for a person: not one that the flow has a handler for, and not
+        one of an exlet, which the case that it mends hears of."""
+        if decision.type is not ExceptionType.ABORT or decision.engine or exlet_depth(decision.case):
+            return False
+        fault = decision.fault
+        if fault is None or fault.category is Category.CANCELLED or decision.context["item"].get("caught"):
+            return False
+        live = self._manager.live.get(decision.case)
+        if live is None:
+            return False  # a job that nobody waits for has outlived its case
+        while live is not None:
+            if live.flow.on_unhandled:
+                return live.flow.on_unhandled == "hold"
+            live = self._manager.live.get(live.document.parent) if live.document.parent is not None else None
+        return self._by_default
+
+    def hold_in_place_of(self, decision: Decision, clock: Clock) -> bool:
+        """A repair did not help: whether the failure is held, under a decision that takes the place of this one."""
+        after = waiting_successor(decision, clock)
+        if not self.hold(after):
+            return False
+        decision.replaced_by = after.id
+        return True
+
+    def hold(self, decision: Decision) -> bool:
+        """Keep a failure from the flow until a person, or a new rule, takes it up; false if it is not to be held."""
+        if not self._applies_to(decision):
+            return False
+        decision.state = "waiting"
+        self._decisions.begin(decision)
+        self._events.tell(decision.at, "repair", decision.case, decision.item, "waiting", "it waits for a person")
+        return True
+
+    def held_failures(self) -> list[UnhandledFailure]:
+        """What waits for a person because something failed that no rule took up."""
+        return [
+            UnhandledFailure(each.case, each.item, each.fault.message if each.fault else "it failed", each.at)
+            for each in self._decisions.open.values()
+            if each.state == "waiting" and each.type is ExceptionType.ABORT and not each.engine
+        ]

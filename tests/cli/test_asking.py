@@ -1,0 +1,75 @@
+"""Asking, with the real command line: what a failed job said is told, and failures of one cause are one group."""
+
+import pytest
+
+from tests.cli.conftest import Shell
+
+pytestmark = pytest.mark.full
+
+KINDS = """
+name: kinds
+inputs: {number: 1}
+jobs:
+  fine: echo fine
+  script:
+    needs: fine
+    run: |
+      echo reading
+      python3 -c 'raise KeyError("row${{ inputs.number }}")'
+  missing: no-such-program --number ${{ inputs.number }}
+  spoken: "echo 'Error: cannot open /data/run${{ inputs.number }}.db: it is locked' >&2; exit 1"
+  silent: exit 1
+"""
+
+DONE = """
+name: done
+jobs:
+  one: echo "n=1" >> $MENDFLOW_OUTPUT
+  two: {needs: one, run: echo two}
+outputs: {number: "${{ jobs.one.outputs.n }}"}
+"""
+
+
+def test_why_shows_the_error_itself_and_not_an_exit_code(shell: Shell) -> None:
+    # DU-4
+    shell.write("kinds.yaml", KINDS)
+    assert shell("run", "kinds.yaml", "--quiet").returncode == 1
+    told = shell.ok("why", "last:script")
+    assert "script: it failed: KeyError: 'row1' (exit code 1)" in told
+    assert "| reading" in told
+    assert "| KeyError: 'row1'" in told
+    assert "no-such-program: " in (missing := shell.ok("why", "last:missing"))
+    assert "not found (exit code 127" in missing
+    assert "spoken: it failed: Error: cannot open /data/run1.db: it is locked (exit code 1)" in shell.ok(
+        "why", "last:spoken"
+    )
+    assert "silent: it failed: it ended with exit code 1" in shell.ok("why", "last:silent")
+    assert "jobs: 1 completed, 4 failed" in shell.ok("why", "last")
+
+
+def test_failures_are_grouped_by_what_was_raised_and_a_rule_is_offered_over_the_log(shell: Shell) -> None:
+    # DU-4 EX-7
+    shell.write("kinds.yaml", KINDS)
+    for number in (1, 22):
+        assert shell("run", "kinds.yaml", "--quiet", "--input", f"number={number}").returncode == 1
+    groups = {each["message"]: each for each in shell.json("failures")}
+    assert {message: each["count"] for message, each in groups.items() if "[exit code 1]" in message} == {
+        "KeyError: <name> [exit code 1]": 2,
+        "Error: cannot open <path> it is locked [exit code 1]": 2,
+        "it ended with exit code <n> [exit code 1]": 2,
+    }
+    group = groups["Error: cannot open <path> it is locked [exit code 1]"]["id"]
+    view = shell.json("failures", "show", group)
+    assert view["candidates"][0]["condition"].startswith("job.log_tail.contains(")
+    assert view["candidates"][0]["reason"] == "holds in 2 of 2"
+    told = shell.ok("failures", "show", group)
+    assert f"mendflow rules add --from {group} --if 'job.log_tail.contains(" in told
+
+
+def test_why_of_a_completed_case_says_what_it_did(shell: Shell) -> None:
+    shell.write("done.yaml", DONE)
+    shell.ok("run", "done.yaml", "--quiet")
+    told = shell.ok("why", "last")
+    assert "has completed after" in told
+    assert "jobs: 2 completed" in told
+    assert "output number: 1" in told

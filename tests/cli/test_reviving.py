@@ -1,0 +1,170 @@
+"""Steering, with the real command line: cases that failed go on, and cases are held for a person."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Shell
+
+pytestmark = pytest.mark.full
+
+LOCKED = """
+name: load
+on-unhandled: WORD
+inputs: {number: 1}
+jobs:
+  prepare: echo prepared ${{ inputs.number }} >> ${{ inputs.folder }}/prepared
+  load:
+    needs: prepare
+    run: |
+      test -n "$SPARE" || { echo "Error: cannot open /data/run${{ inputs.number }}.db: it is locked" >&2; exit 3; }
+  beside: echo beside >> ${{ inputs.folder }}/beside
+  report: {needs: load, run: "echo reported >> ${{ inputs.folder }}/reported"}
+"""
+SPARE = """
+steps:
+  - re-submit:
+    env: {SPARE: "yes"}
+"""
+CALLER = """
+name: caller
+inputs: {folder: ""}
+jobs:
+  first: echo first >> ${{ inputs.folder }}/first
+  inner:
+    needs: first
+    call: load.yaml
+    with: {folder: "${{ inputs.folder }}"}
+  last: {needs: inner, run: "echo last >> ${{ inputs.folder }}/last"}
+"""
+CONDITION = 'job.log_tail.contains("it is locked")'
+
+
+def lines(shell: Shell, name: str) -> int:
+    path = shell.folder / name
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def write_flow(shell: Shell, word: str = "fail") -> None:
+    text = LOCKED.replace("WORD", word).replace("inputs: {number: 1}", "inputs: {number: 1, folder: {type: string}}")
+    shell.write("load.yaml", text)
+    shell.write("spare.yaml", SPARE)
+
+
+def the_group(shell: Shell) -> str:
+    [group] = shell.json("failures")
+    return str(group["id"])
+
+
+def test_a_rule_made_today_mends_all_cases_that_failed_yesterday_from_where_they_stood(shell: Shell) -> None:
+    # DU-7
+    write_flow(shell)
+    for number in (1, 2, 3):
+        assert shell("run", "load.yaml", "-q", "-i", f"number={number}", "-i", f"folder={shell.folder}").returncode == 1
+    group = the_group(shell)
+    shell.ok("rules", "add", "--from", group, "--if", CONDITION, "--exlet", "spare.yaml")
+    told = shell.ok("rerun", "--group", group, "--quiet")
+    assert "3 cases go on from where they stood" in told
+    cases = shell.json("cases")
+    assert [case["status"] for case in cases] == ["completed"] * 3
+    assert {name: lines(shell, name) for name in ("prepared", "beside", "reported")} == {
+        "prepared": 3,
+        "beside": 3,
+        "reported": 3,
+    }
+    [mended] = shell.json("failures")
+    assert (mended["count"], mended["handled"][0]["results"]) == (3, {"recovered": 3})
+
+
+def test_rules_are_applied_to_failed_cases_and_the_cases_then_resumed(shell: Shell) -> None:
+    # DU-7
+    write_flow(shell)
+    assert shell("run", "load.yaml", "-q", "-i", f"folder={shell.folder}").returncode == 1
+    group = the_group(shell)
+    nothing = shell.ok("rules", "apply", group)
+    assert "the rules say nothing of 1 failure" in nothing
+    assert shell.json("cases")[0]["status"] == "failed"
+    applied = shell.ok("rules", "add", "--from", group, "--if", CONDITION, "--exlet", "spare.yaml", "--apply")
+    assert "1 case had failed and goes on" in applied
+    shell.ok("resume", "last", "-q")
+    history = [(entry["what"], entry.get("item")) for entry in shell.json("history", "last")]
+    order = [history.index(each) for each in (("failed", "load"), ("reopened", None), ("decided", "load"))]
+    assert order == sorted(order)
+    repaired, again = history.index(("repaired", "load")), [place for place, e in enumerate(history) if e[0] == "began"]
+    assert repaired > again[-2], "a repair is told of after the attempt that shows that it helped"
+
+
+def test_a_case_that_was_called_goes_on_with_its_caller(shell: Shell) -> None:
+    # DU-7
+    write_flow(shell)
+    shell.write("caller.yaml", CALLER)
+    assert shell("run", "caller.yaml", "-q", "-i", f"folder={shell.folder}").returncode == 1
+    group = the_group(shell)
+    shell.ok("rules", "add", "--from", group, "--if", CONDITION, "--exlet", "spare.yaml")
+    shell.ok("rerun", "--group", group, "-q")
+    statuses = {case["flow"]: case["status"] for case in shell.json("cases") if not case.get("mends")}
+    assert statuses == {"caller": "completed", "load": "completed"}
+    assert {name: lines(shell, name) for name in ("first", "prepared", "last")} == {
+        "first": 1,
+        "prepared": 1,
+        "last": 1,
+    }
+
+
+def test_a_group_can_be_tried_again_without_a_rule(shell: Shell) -> None:
+    write_flow(shell)
+    (shell.folder / "load.yaml").write_text(
+        (shell.folder / "load.yaml").read_text().replace('test -n "$SPARE"', f"test -e {shell.folder}/there")
+    )
+    assert shell("run", "load.yaml", "-q", "-i", f"folder={shell.folder}").returncode == 1
+    (shell.folder / "there").touch()
+    shell.ok("rerun", "--group", the_group(shell), "-q")
+    assert shell.json("cases")[0]["status"] == "completed"
+    assert lines(shell, "prepared") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rerun"], "say which case to run again"),
+        (["rerun", "last", "--group", "abc"], "say which case to run again"),
+        (["rerun", "--group", "abc", "--from-failed"], "are for one case"),
+    ],
+)
+def test_a_rerun_says_what_it_needs(shell: Shell, words: list[str], said: str) -> None:
+    done = shell(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("how", ["flow", "option"])
+@pytest.mark.parametrize("then", ["rule", "resume", "mend", "cancel"])
+def test_a_failure_that_nobody_takes_up_is_held_for_a_person(shell: Shell, how: str, then: str) -> None:
+    # DU-7
+    write_flow(shell, "hold" if how == "flow" else "fail")
+    if how == "option":
+        text = (shell.folder / "load.yaml").read_text().replace("on-unhandled: fail\n", "")
+        (shell.folder / "load.yaml").write_text(text)
+    option = ["--on-unhandled", "hold"] if how == "option" else []
+    done = shell("run", "load.yaml", "-q", "-i", f"folder={shell.folder}", *option)
+    assert done.returncode == 1
+    assert "is held" in done.stdout
+    [case] = shell.json("cases")
+    assert (case["status"], case["held"]) == ("running", [f"{case['id']}:load"])
+    assert "held" in shell.ok("cases")
+    why = shell.ok("why", "last")
+    assert "is held: load failed and no rule took it up: Error: cannot open /data/run1.db: it is locked" in why
+    if then == "rule":
+        shell.ok("rules", "add", "--from", the_group(shell), "--if", CONDITION, "--exlet", "spare.yaml", "--apply")
+    elif then == "mend":
+        shell.ok("mend", "last", "--exlet", "spare.yaml")
+    elif then == "cancel":
+        shell.ok("cancel", "last")
+    if then == "resume":
+        assert shell("resume", "last", "-q").returncode == 1
+    elif then != "cancel":
+        shell.ok("resume", "last", "-q")
+    status = json.loads(shell.ok("cases", "--json"))[0]["status"]
+    expected = {"rule": "completed", "mend": "completed", "cancel": "cancelled"}
+    assert status == expected.get(then, "running" if how == "flow" else "failed")
+    assert lines(shell, "prepared") == 1

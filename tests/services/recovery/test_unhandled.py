@@ -1,0 +1,205 @@
+"""Failures that no rule takes up: the case is held for a person where its flow, its caller or the server says so, and a
+case that failed by one goes on later, also after a crash."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.model.errors import Conflict
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Activity, Call, Catch, Empty, Flow, JobActivity, Parallel, Scope, Sequence, Throw
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.repair_views import RuleSpec
+from mendflow.core.model.rules import RuleSet
+from mendflow.services.runtime.server import ServerSettings
+from mendflow.stores.memory import MemoryStore
+from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
+
+OK = Outcome()
+A = JobActivity(name="a", command="run a")
+IN_ORDER = Sequence(name="s", body=(A, JobActivity(name="b", command="run b")))
+AT_ONCE = Parallel(name="p", branches=(A, JobActivity(name="b", command="run b")))
+CAUGHT = Scope(name="scope", body=A, catches=(Catch(body=Empty(name="nothing")),))
+INNER = flow(A, "inner")
+CALLING = Call(name="call", flow="inner")
+CANCELLED = Outcome(fault=Fault(name="cancelled", category=Category.CANCELLED, message="somebody wanted its end"))
+MENDED = exlet("mended", mend(Primitive.RESUBMIT, env={"MENDED": "yes"}))
+TRY_AGAIN = exlet("try-again", mend(Primitive.RESUBMIT))
+USELESS = exlet("useless", mend(Primitive.NOTIFY, message="it is hopeless"))
+SHIPPED = RuleSet(name="*", exlets={"try-again": TRY_AGAIN})
+
+
+async def world_of(tmp_path: Path, *, holds: bool = False) -> World:
+    made = World(MemoryStore(), tmp_path, ServerSettings(files_roots=None, holds_unhandled=holds), shipped=SHIPPED)
+    await made.server.open()
+    return made
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    made = await world_of(tmp_path)
+    yield made
+    await made.server.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "says", "server", "outcome", "status"),
+    [
+        (A, "", False, FAILED, "failed"),
+        (A, "hold", False, FAILED, "held"),
+        (A, "", True, FAILED, "held"),
+        (A, "fail", True, FAILED, "failed"),
+        (CAUGHT, "hold", False, FAILED, "completed"),
+        (A, "hold", False, CANCELLED, "failed"),
+        (CALLING, "hold", False, FAILED, "held"),
+        (CALLING, "", True, FAILED, "held"),
+        (CALLING, "fail", True, FAILED, "failed"),
+    ],
+)
+async def test_a_failure_that_nobody_takes_up_is_held_where_somebody_said_so(
+    body: Activity, says: str, server: bool, outcome: Outcome, status: str, tmp_path: Path
+) -> None:
+    # DU-7
+    world = await world_of(tmp_path, holds=server)
+    case = await world.start(flow(body, calls=(INNER,), on_unhandled=says))
+    await world.take()
+    await world.report(a=outcome)
+    if status == "held":
+        assert (await world.case(case)).held
+        assert (await world.domain.why(case)).state in ("held", "running")
+        [held] = world.runtime.exceptions.held_failures()
+        assert held.item == "a"
+    else:
+        await world.until_status(case, status)
+        assert not world.runtime.exceptions.held_failures()
+    await world.server.close()
+
+
+async def test_a_failure_whose_repair_did_not_help_is_held_too(world: World) -> None:
+    await world.put(rule_set("f", ExceptionType.ABORT, ("true", "useless"), exlets=[USELESS]))
+    case = await world.start(flow(A, on_unhandled="hold"))
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_decided(case, "waiting")
+    assert (await world.case(case)).held == [f"{case}:a"]
+
+
+@pytest.mark.parametrize("how", ["resume", "mend", "rule", "cancel"])
+@pytest.mark.parametrize("crash", [False, True])
+async def test_a_held_case_goes_on_as_a_person_says_also_after_a_crash(how: str, crash: bool, world: World) -> None:
+    # DU-7
+    case = await world.start(flow(IN_ORDER, on_unhandled="hold"))
+    await world.take()
+    await world.report(a=FAILED)
+    held = await world.until_decided(case, "waiting")
+    if crash:
+        await world.restart()
+    assert (await world.case(case)).held == [f"{case}:a"]
+    if how == "cancel":
+        await world.domain.cancel(case, who="me")
+        await world.until_status(case, "cancelled")
+        return
+    if how == "resume":
+        await world.domain.resume(case, who="me")
+    elif how == "mend":
+        await world.runtime.administration.mend(case, exlet="mended", steps=MENDED, who="me")
+    else:
+        await world.domain.add_rule(RuleSpec(decision=held.id, condition="true", exlet="mended", flow=MENDED), who="me")
+        [group] = await world.domain.failures()
+        assert (await world.domain.apply_rules(group.id, who="me")).taken_up == [held.id]
+    assert await world.take() == ["a"]
+    await world.report(a=OK)
+    assert await world.take() == ["b"]
+    await world.report(b=OK)
+    await world.until_status(case, "completed")
+    assert not world.runtime.exceptions.held_failures()
+
+
+async def failed_case(world: World, body: Activity, *, first: str = "a") -> tuple[str, str]:
+    """A case that failed, and the group of its failure."""
+    case = await world.start(flow(body))
+    await world.take(items=2 if body is AT_ONCE else 1)
+    await world.report(**{first: FAILED})
+    await world.until_status(case, "failed")
+    [group] = await world.domain.failures()
+    return case, group.id
+
+
+@pytest.mark.parametrize("crash", [False, True])
+async def test_a_case_that_failed_goes_on_by_a_rule_that_was_made_since(crash: bool, world: World) -> None:
+    # DU-7
+    case, group = await failed_case(world, IN_ORDER)
+    nothing = await world.domain.apply_rules(group, who="me")
+    assert (nothing.cases, nothing.taken_up, len(nothing.left)) == ([], [], 1)
+    await world.domain.add_rule(RuleSpec(group=group, condition="true", exlet="mended", flow=MENDED), who="me")
+    applied = await world.domain.apply_rules(group, who="me")
+    assert (applied.cases, len(applied.taken_up), applied.refused) == ([case], 1, {})
+    if crash:
+        await world.restart()
+    assert await world.take() == ["a"]
+    assert world.pilot.held[0].spec.env["MENDED"] == "yes"
+    await world.report(a=OK)
+    await world.take()
+    await world.report(b=OK)
+    await world.until_status(case, "completed")
+    told = [entry.what for entry in await world.domain.history(case)]
+    assert told.index("reopened") < told.index("decided", told.index("reopened")) < told.index("repaired")
+    [item] = await world.domain.items(case, state="completed", limit=1)
+    assert item.item == "a"
+
+
+async def test_what_was_cancelled_with_the_case_begins_again_and_is_listed_once(world: World) -> None:
+    case, group = await failed_case(world, AT_ONCE)
+    applied = await world.domain.apply_rules(group, who="me", retry=True)
+    assert applied.cases == [case]
+    assert await world.take(items=2) == ["a", "b"]
+    await world.report(a=OK, b=OK)
+    await world.until_status(case, "completed")
+    assert [(item.item, item.state) for item in await world.domain.items(case)] == [
+        ("a", "completed"),
+        ("b", "completed"),
+    ]
+
+
+async def test_a_case_that_fails_again_can_be_reopened_again(world: World) -> None:
+    case, group = await failed_case(world, A)
+    for _ in range(2):
+        await world.domain.apply_rules(group, who="me", retry=True)
+        await world.take()
+        await world.report(a=FAILED)
+        await world.until_status(case, "failed")
+    await world.domain.apply_rules(group, who="me", retry=True)
+    await world.take()
+    await world.report(a=OK)
+    await world.until_status(case, "completed")
+    assert len({(each.at, each.id) for each in await world.decisions(case)}) == len(await world.decisions(case))
+
+
+TIDY = Sequence(name="h", body=(JobActivity(name="tidy", command="tidy up"), Throw(name="t", fault="again")))
+TIDIED = Scope(name="scope", body=A, catches=(Catch(body=TIDY),))
+
+
+async def test_a_case_that_cannot_go_on_is_refused_with_the_reason(world: World) -> None:
+    case = await world.start(flow(TIDIED))
+    await world.take()
+    await world.report(a=FAILED)
+    await world.take()
+    await world.report(tidy=OK)
+    await world.until_status(case, "failed")
+    [group] = await world.domain.failures()
+    applied = await world.domain.apply_rules(group.id, who="me", retry=True)
+    assert applied.cases == []
+    assert "has gone on after its failure" in applied.refused[case]
+    assert await world.status(case) == "failed"
+
+
+async def test_a_case_that_is_not_over_is_not_reopened(world: World) -> None:
+    case = await world.start(flow(A))
+    with pytest.raises(Conflict, match="is not over"):
+        await world.runtime.recovery.reopener.reopen(case, who="me")
+    done: Flow = flow(Empty(name="nothing"), "done")
+    over = await world.start(done)
+    with pytest.raises(Conflict, match="has not failed"):
+        await world.runtime.recovery.reopener.reopen(over, who="me")

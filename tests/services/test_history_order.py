@@ -1,0 +1,51 @@
+"""In a history causes stand before their consequences, whatever was recorded first."""
+
+import pytest
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
+from mendflow.core.model.jobs import Attempt, Job, JobSpec
+from mendflow.core.model.repair import Conclusion, Decision, ExceptionType
+from mendflow.services.observe import history
+
+CASE, ITEM = CaseId("c-1"), ItemId("a")
+FAULT = Fault(name="exitCode", category=Category.JOB, message="KeyError: 3 (exit code 1)", exit_code=1)
+SAID = Conclusion(rules="f", version=1, type=ExceptionType.ABORT, task="a", rule=1, exlet="again")
+
+
+def job(id: str, granted_at: int, ended_at: int, end: str) -> Job:
+    fault = FAULT if end == "failed" else None
+    attempt = Attempt(fence=1, pilot=PilotId("p"), granted_at=granted_at, ended_at=ended_at, end=end, fault=fault)
+    return Job(id=JobId(id), case=CASE, spec=JobSpec(item=ITEM, command="true"), history=[attempt])
+
+
+def decision(at: int, ended_at: int, settled_at: int) -> Decision:
+    return Decision(
+        id="c-1/1:1:1/abort",
+        case=CASE,
+        flow="f",
+        type=ExceptionType.ABORT,
+        at=at,
+        state="done",
+        item=ITEM,
+        task="a",
+        job=JobId("c-1/1"),
+        fault=FAULT,
+        exlet="again",
+        conclusion=SAID,
+        ended_at=ended_at,
+        settled_at=settled_at,
+        result="recovered",
+    )
+
+
+@pytest.mark.parametrize(
+    ("failed_at", "decided_at"),
+    [(110, 111), (110, 110), (112, 111), (130, 111)],
+    ids=["before", "with", "after", "late"],
+)
+def test_a_failure_is_told_before_its_repair_and_the_repair_before_its_result(failed_at: int, decided_at: int) -> None:
+    jobs = [job("c-1/1", 100, failed_at, "failed"), job("c-1/1~2", 140, 150, "completed")]
+    decisions = [decision(decided_at, 120, 150)]
+    told = history.merged([], [*history.attempts(jobs, decisions), *history.decided(decisions)], [])
+    assert [entry.what for entry in told] == ["began", "failed", "decided", "began", "repaired"]
