@@ -21,6 +21,9 @@ from mendflow.core.model.xml import ScopeDeclarations, XmlCopy, XmlDefinitions, 
 
 Template = Value
 
+FILES: Final = "files"
+"""The type of an input that is a list of files."""
+
 DURATION_MS_MAX: Final = 10 * 366 * 86_400_000
 """Nobody waits longer than ten years."""
 
@@ -383,7 +386,8 @@ Activity = Union[
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An input of a flow. Without a default it is required. `type` is one of string, number, boolean, list, map, file,
-    or empty for any."""
+    files, or empty for any. The value of `files` is a list of files; given as a pattern, or several, it becomes the
+    files that match when a case begins."""
 
     type: str = ""
     description: str = ""

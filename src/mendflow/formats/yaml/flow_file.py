@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.model.errors import BadFlow, Problem
-from mendflow.core.model.flow import Activity, Assign, Copy, Empty, Flow, Input, Sequence
+from mendflow.core.model.flow import FILES, Activity, Assign, Copy, Empty, Flow, Input, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import Value
 from mendflow.formats.names import NAME
@@ -55,7 +55,9 @@ TYPES: Final[dict[str, tuple[type, ...]]] = {
     "list": (list,),
     "map": (dict,),
     "file": (str,),
+    FILES: (str, list),
 }
+WANTED: Final = {FILES: "a path with or without `*`, or a list of such"}
 assert set(flow_keys.KINDS) | {"for-each"} == set(MAKERS), "every kind of step has a maker"
 
 
@@ -173,11 +175,14 @@ def input_of(reading: YamlReader, node: YamlNode) -> Input:
     default_node = fields.node_of("default")
     default = plain_data(default_node) if default_node is not None else None
     if default_node is not None and default is not None and wanted and not fits_type(default, wanted):
-        reading.problem(default_node, f"the default of a {wanted} must be a {wanted}, not {describe(default_node)}")
+        shown = WANTED.get(wanted, f"a {wanted}")
+        reading.problem(default_node, f"the default of a {wanted} must be {shown}, not {describe(default_node)}")
     return Input(type=wanted, description=fields.get("description", ""), required=default_node is None, default=default)
 
 
 def fits_type(value: Value, wanted: str) -> bool:
+    if wanted == FILES and isinstance(value, list):
+        return all(isinstance(each, str) for each in value)
     return isinstance(value, TYPES[wanted]) and (wanted == "boolean" or not isinstance(value, bool))
 
 

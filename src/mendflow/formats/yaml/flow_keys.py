@@ -136,8 +136,12 @@ JOB_FILES: Final[Table] = {
         "first: URLs, or paths on the pilot's machine.",
     ),
     "files": Key(
-        MapOf(TextShape("a path"), NameShape("the name of a file"), "a map from names to paths"),
-        "Files the job leaves: a name for each and its path in the job's folder; others use `jobs.NAME.files.FILE`.",
+        Either(
+            MapOf(TextShape("a path"), NameShape("the name of a file"), "a map from names to paths"),
+            ListOf(TextShape("a path"), single=True, wants="a path, or a list of paths"),
+        ),
+        "Files the job leaves: a name for each and its path in the job's folder; others use `jobs.NAME.files.FILE`. Of "
+        "a path alone, or a list of paths, the path is the name: `jobs.NAME.files['merged.txt']`.",
     ),
     "publish": Key(
         DeferredShape("a map from names of files to logical names", "publications"),
@@ -328,7 +332,7 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
 """Each kind of step, by the key that makes it one, with the keys that go with it."""
 
 INPUT: Final[Table] = {
-    "type": Key(ChoiceShape("string", "number", "boolean", "list", "map", "file"), "What the input must be."),
+    "type": Key(ChoiceShape("string", "number", "boolean", "list", "map", "file", "files"), "What the input must be."),
     "description": Key(TextShape(template=False), "What it is for."),
     "default": Key(DataShape(), "Its value unless one is given. Without a default the input is required."),
 }

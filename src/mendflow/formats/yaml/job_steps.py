@@ -90,12 +90,13 @@ def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
         found = fields.get(name) if name in fields else build.defaults.get(name)
         return default if found is None else found
 
+    files = files_of(build.reading, fields)
     return {
         "env": {**build.env, **(build.defaults.get("env") or {}), **(fields.get("env") or {})},
         "inputs": inputs_of(build.reading, fields),
         "replicas": replicas_of(build.reading, fields),
-        "files": files_of(build.reading, fields),
-        "publish": publish_of(build.reading, fields),
+        "files": files,
+        "publish": publish_of(build.reading, fields, files),
         "link_inputs": value("link-inputs", False),
         "resources": ResourceTemplates(
             cpus=value("cpus", 1.0),
@@ -178,11 +179,21 @@ def files_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
     if isinstance(node, MapNode):
         for name, entry in node.entries.items():
             require_inner_path(reading, entry.value, given.get(name))
-    return {name: path for name, path in given.items() if path is not None}
+        return {name: path for name, path in given.items() if path is not None}
+    found: dict[str, Any] = {}
+    for part, path in zip(node.parts if isinstance(node, ListNode) else [node], given, strict=True) if given else ():
+        assert part is not None
+        if path is not None and "${{" in path:
+            reading.problem(part, "a file whose path is worked out needs a name of its own", f"`{{table: {path}}}`")
+        elif path in found:
+            reading.problem(part, f"`{path}` is in the list already")
+        elif require_inner_path(reading, part, path):
+            found[path] = path
+    return found
 
 
-def publish_of(reading: YamlReader, fields: Fields) -> dict[str, PublicationTemplate]:
-    node, files = fields.node_of("publish"), fields.get("files", {})
+def publish_of(reading: YamlReader, fields: Fields, files: dict[str, Any]) -> dict[str, PublicationTemplate]:
+    node = fields.node_of("publish")
     if node is None:
         return {}
     if not isinstance(node, MapNode):
