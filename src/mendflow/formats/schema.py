@@ -107,6 +107,7 @@ def definitions(kinds: Kinds = flow_keys.KINDS) -> Schema:
         ),
         "pick": schema_of(flow_keys.PICK),
         "limits": schema_of(flow_keys.LIMITS),
+        "retries": {"anyOf": [{"type": "integer", "minimum": 0}, *one_or_many(schema_of(flow_keys.RETRY))["anyOf"]]},
         "publications": {
             "type": "object",
             "propertyNames": {"pattern": f"^{NAME.pattern}$"},

@@ -14,7 +14,7 @@ import msgspec
 
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.jobs import FunctionRef, Limits, Submission
+from mendflow.core.model.jobs import FunctionRef, Limits, RetryRule, Submission
 from mendflow.core.model.repair import Primitive, Target
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import ScopeDeclarations, XmlCopy, XmlDefinitions, XmlMessage, XmlType
@@ -313,6 +313,7 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     expected_ms: int = 0
     retries: int = 0
     retry_wait_ms: int = 0
+    retry: tuple[RetryRule, ...] = ()
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
 

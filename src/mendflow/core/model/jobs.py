@@ -62,6 +62,16 @@ class Submission(StrEnum):
     FORGET = "forget"  # submit, and let the flow go on whatever becomes of it
 
 
+class RetryRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """After a failure of the job's own for one of these causes (exit codes, categories, names of faults; none: any) it
+    is tried again so many times, each wait longer than the last by the factor."""
+
+    times: int
+    wait_ms: int = 0
+    factor: float = 2.0
+    on: tuple[str, ...] = ()
+
+
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All that a pilot must know to run a job; every expression is resolved already.
 
@@ -79,7 +89,10 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     catalogue says. With `link_inputs` the job gets its inputs as links into the cache and promises only to read them;
     otherwise each is a copy of its own. `publish` says which of `files` go to a storage element instead of the server's
     keeping. `stage_in` says whether inputs are brought together or one after another. A job without a command only has
-    files brought and taken on: so copies between storage elements are made."""
+    files brought and taken on: so copies between storage elements are made.
+
+    `retry` says how often it is tried again, and after which failures; the first rule that speaks of a failure counts.
+    Without any it is `retries` times after any. `spent` are the failures of earlier submissions, for each rule."""
 
     item: ItemId
     command: str | None = None
@@ -100,6 +113,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     expected_ms: int = 0
     retries: int = 0
     retry_wait_ms: int = 0
+    retry: tuple[RetryRule, ...] = ()
+    spent: tuple[int, ...] = ()
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
 

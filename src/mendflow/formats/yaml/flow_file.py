@@ -12,10 +12,10 @@ from mendflow.formats.names import NAME
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import basic_steps, flow_keys, structured_steps
 from mendflow.formats.yaml.builder import FlowFinder, StepBuilder, StepFactory, StepHeader
-from mendflow.formats.yaml.document import MapNode, ScalarNode, YamlNode, describe, parse, plain_data
+from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, parse, plain_data
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.job_graph import parallel_jobs
-from mendflow.formats.yaml.job_steps import limits_of, python_job, shell_job
+from mendflow.formats.yaml.job_steps import limits_of, python_job, retries_of, shell_job
 from mendflow.formats.yaml.reader import YamlReader
 
 MAKERS: Final[dict[str, StepFactory]] = {
@@ -146,6 +146,8 @@ def defaults_of(reading: YamlReader, node: YamlNode | None) -> dict[str, Any]:
     found = {name: fields.get(name) for name in fields.node.entries if name in flow_keys.DEFAULTS}
     if "limits" in found:
         found["limits"] = limits_of(reading, found["limits"])
+    if isinstance(node := fields.node_of("retries"), (MapNode, ListNode, ScalarNode)):
+        found["retries"] = retries_of(reading, node)
     return found
 
 

@@ -72,6 +72,19 @@ LIMITS: Final[Table] = {
     "virtual-memory": Key(MeasureShape("size"), "How much memory a process may have mapped."),
     "core-dump": Key(MeasureShape("size"), "How large a core dump may be; `0 B` for none."),
 }
+RETRY: Final[Table] = {
+    "times": Key(NumberShape(whole=True), "How many times it is tried again.", required=True),
+    "wait": Key(MeasureShape("duration"), "How long to wait before; nothing unless given."),
+    "factor": Key(NumberShape(least=1), "How much longer each further wait is; 2 unless given."),
+    "on": Key(
+        ListOf(
+            TextShape("an exit code, `memory`, `time`, or the name of a fault", template=False),
+            single=True,
+            wants="an exit code, `memory`, `time`, the name of a fault, or a list of these",
+        ),
+        "After which failures: exit codes, `memory`, `time`, names of faults; all of the job's own unless given.",
+    ),
+}
 RESOURCES: Final[Table] = {
     "cpus": Key(NumberShape(expression="template"), "How many CPUs the job needs; 1 unless given."),
     "memory": Key(
@@ -100,7 +113,11 @@ JOB: Final[Table] = {
     ),
     "owner": Key(TextShape("a name", template=False), "Whose job it is; searchable."),
     "expected": Key(MeasureShape("duration"), "How long the job usually takes."),
-    "retries": Key(NumberShape(whole=True), "How many times a failed attempt is made again."),
+    "retries": Key(
+        DeferredShape("a whole number, a map such as `{times: 4, wait: 1 s, on: 75}`, or a list of maps", "retries"),
+        "How many times a failed attempt is made again, and no more, whatever the default rules would do: a number, a "
+        "map with `times`, `wait`, `factor` and `on`, or a list of such maps.",
+    ),
     "retry-wait": Key(
         MeasureShape("duration"),
         "How long to wait before a failed attempt is made again. Each further wait is twice as long.",

@@ -191,6 +191,7 @@ def job_template(activity: JobActivity) -> JobTemplate:
         "expected_ms": activity.expected_ms,
         "retries": activity.retries,
         "retry_wait_ms": activity.retry_wait_ms,
+        "retry": activity.retry,
         "submission": activity.submission,
         "stage_in": activity.stage_in,
     }
