@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from mendflow.core.engine.plan import walk_activities
+from mendflow.core.expressions import is_template
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import FILES, Activity, Assign, Copy, Empty, Flow, Input, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import Value
+from mendflow.formats.hints import FLOW_HINTS, told_with_hint
 from mendflow.formats.names import NAME
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import basic_steps, flow_keys, structured_steps
@@ -90,7 +92,7 @@ def build_flow(reading: YamlReader, root: YamlNode, callables: FlowFinder) -> Fl
     fields = Fields(reading, root, flow_keys.FLOW)
     for name, entry in root.entries.items():
         if name not in flow_keys.FLOW and not name.startswith("x-"):
-            reading.problem(entry.key, f"a flow has no key `{name}`", suggestion_for(name, flow_keys.FLOW))
+            refuse_flow_key(reading, entry.key, name)
     build = StepBuilder(reading, MAKERS, callables)
     name = fields.get("name") or name_from(reading.file)
     inputs = inputs_of(reading, fields.node_of("inputs"))
@@ -111,6 +113,14 @@ def build_flow(reading: YamlReader, root: YamlNode, callables: FlowFinder) -> Fl
         calls=tuple(build.called.values()),
         folder=str(reading.folder),
     )
+
+
+def refuse_flow_key(reading: YamlReader, key: ScalarNode, name: str) -> None:
+    message = f"a flow has no key `{name}`"
+    if name in FLOW_HINTS:
+        reading.problem(key, told_with_hint(message, name, FLOW_HINTS))
+    else:
+        reading.problem(key, message, suggestion_for(name, flow_keys.FLOW))
 
 
 def name_from(file: str) -> str:
@@ -170,6 +180,8 @@ def input_of(reading: YamlReader, node: YamlNode) -> Input:
     if isinstance(node, ScalarNode) and node.value is None:
         return Input(required=True)
     if not isinstance(node, MapNode):
+        if is_template(plain_data(node)):
+            reading.problem(node, "no expression can stand here: a default is data as it is")
         return Input(default=plain_data(node), type=type_of(plain_data(node)))
     fields = fields_of(reading, node, flow_keys.INPUT, "an input")
     assert fields is not None
@@ -179,6 +191,8 @@ def input_of(reading: YamlReader, node: YamlNode) -> Input:
     if default_node is not None and default is not None and wanted and not fits_type(default, wanted):
         shown = WANTED.get(wanted, f"a {wanted}")
         reading.problem(default_node, f"the default of a {wanted} must be {shown}, not {describe(default_node)}")
+    if default_node is not None and is_template(default):
+        reading.problem(default_node, "no expression can stand here: a default is data as it is")
     return Input(type=wanted, description=fields.get("description", ""), required=default_node is None, default=default)
 
 

@@ -31,7 +31,7 @@ ON_FAILURE: Final = Key(
     "When a job fails: `finish` lets what does not need it go on to its end, `stop` ends all at once.",
 )
 ENVIRONMENT: Final = MapOf(TextShape("a text"), EnvNameShape(), "a map of texts")
-WORDS_OF_DATA: Final = MapOf(TextShape("a text"), wants="a map of texts")
+WORDS_OF_DATA: Final = MapOf(TextShape("a text", template=False), wants="a map of texts")
 VARIABLE: Final = NameShape("the name of a variable", variable=True)
 
 COMMON: Final[Table] = {
@@ -40,6 +40,9 @@ COMMON: Final[Table] = {
         DeferredShape("a list, an expression that gives one, or a map such as `sample: [...]`", "for-each"),
         "Do this once for each element of a list; `${{ item }}` is the element, or `${{ sample }}` after "
         "`for-each: {sample: [...]}`, and `${{ index }}` its number from 0.",
+    ),
+    "on-failure": Key(
+        BODY, "What to do when this has failed: a command, or steps; `${{ fault.message }}` says why. It stays failed."
     ),
     "compensation": Key(BODY, "How to undo this after it has completed: a command, steps, or `call:` with a worklet."),
 }
@@ -142,7 +145,7 @@ JOB_FILES: Final[Table] = {
     "inputs": Key(
         Either(
             MapOf(TextShape("a path, `lfn:NAME` or ${{ jobs.NAME.files.FILE }},"), wants="a map from paths to files"),
-            ListOf(TextShape("a path", template=False)),
+            ListOf(TextShape("a path")),
         ),
         "Files the job finds in its folder: the path there, and the file given, another job's file, or a logical file. "
         "A list of paths keeps them as they are.",
@@ -350,13 +353,13 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
 
 INPUT: Final[Table] = {
     "type": Key(ChoiceShape("string", "number", "boolean", "list", "map", "file", "files"), "What the input must be."),
-    "description": Key(TextShape(template=False), "What it is for."),
+    "description": Key(TextShape(template=False, prose=True), "What it is for."),
     "default": Key(DataShape(), "Its value unless one is given. Without a default the input is required."),
 }
 DEFAULTS: Final[Table] = JOB
 FLOW: Final[Table] = {
     "name": Key(NameShape(), "The flow's name; the file's name unless given."),
-    "description": Key(TextShape(template=False), "What the flow is for."),
+    "description": Key(TextShape(template=False, prose=True), "What the flow is for."),
     "inputs": Key(
         DeferredShape("a map of inputs", "inputs"),
         "What the flow is given: a map with `type` and `default` each, or just the default. `${{ inputs.NAME }}`.",

@@ -216,6 +216,7 @@ def inputs_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
         return found
     if isinstance(node, MapNode):
         for path, entry in node.entries.items():
+            reading.template(entry.key)
             require_inner_path(reading, entry.key, path)
             require_source(reading, entry.value, given.get(path))
             reading.inputs_of_jobs.append((path, given.get(path), entry.key.place))

@@ -42,11 +42,19 @@ def sole_expression(text: str) -> str | None:
 
 
 class TextShape:
-    """A text, in which expressions may stand if `template`, and which may be empty unless `filled`."""
+    """A text, in which expressions may stand if `template`, and which may be empty unless `filled`. In `prose`, for
+    people, they are as good as any other words."""
 
     def __init__(
-        self, wants: str = "a text", *, template: bool = True, pattern: str = "", filled: bool = False
+        self,
+        wants: str = "a text",
+        *,
+        template: bool = True,
+        pattern: str = "",
+        filled: bool = False,
+        prose: bool = False,
     ) -> None:
+        self.prose = prose
         self.wants = wants
         self.filled = filled
         self.template = template
@@ -68,6 +76,9 @@ class TextShape:
             return None
         if self.template:
             reading.template(node)
+        elif "${{" in text and not self.prose:
+            reading.problem(node, f"no expression can stand here: {self.wants.rstrip(',')} is expected as it is")
+            return None
         return text
 
 
