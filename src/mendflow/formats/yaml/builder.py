@@ -43,7 +43,7 @@ class StepHeader(msgspec.Struct, frozen=True, kw_only=True):
 class FlowFinder(Protocol):
     """Finds the flows that a flow calls."""
 
-    def find(self, reading: YamlReader, node: YamlNode, path: str) -> Flow | None: ...
+    def find(self, reader: YamlReader, node: YamlNode, path: str) -> Flow | None: ...
 
 
 StepFactory = Callable[["StepBuilder", Fields, StepHeader], Activity]
@@ -54,9 +54,9 @@ class StepBuilder:
     """`kinds` are the steps that there are, each with its keys, and `makers` make them."""
 
     def __init__(
-        self, reading: YamlReader, makers: dict[str, StepFactory], callables: FlowFinder, kinds: Kinds = flow_keys.KINDS
+        self, reader: YamlReader, makers: dict[str, StepFactory], callables: FlowFinder, kinds: Kinds = flow_keys.KINDS
     ) -> None:
-        self.reading = reading
+        self.reader = reader
         self.callables = callables
         self.kinds = kinds
         self.env: dict[str, str] = {}
@@ -70,41 +70,41 @@ class StepBuilder:
         if isinstance(node, ListNode):
             return self.sequence(node, StepHeader(name=name, prefix=name))
         if isinstance(node, MapNode) and (entry := node.entries.get("name")):
-            name = NAME.read(self.reading, entry.value) or name
+            name = NAME.read(self.reader, entry.value) or name
         return self.step(node, name, flow_keys.IN_STEPS)
 
-    def sequence(self, node: YamlNode, seat: StepHeader) -> Activity:
-        self.name(seat.name, node.place)
-        return Sequence(body=self.in_order(node, seat), **seat.node())
+    def sequence(self, node: YamlNode, header: StepHeader) -> Activity:
+        self.name(header.name, node.place)
+        return Sequence(body=self.in_order(node, header), **header.node())
 
-    def parts(self, node: YamlNode, seat: StepHeader) -> tuple[Activity, ...]:
+    def parts(self, node: YamlNode, header: StepHeader) -> tuple[Activity, ...]:
         if not isinstance(node, ListNode):
-            self.reading.problem(node, f"a list of steps is expected here, not {describe(node)}")
+            self.reader.problem(node, f"a list of steps is expected here, not {describe(node)}")
             return ()
         if not node.parts:
-            self.reading.problem(node, "a list of steps needs at least one step")
-        return tuple(self.body(part, seat.part(count)) for count, part in enumerate(node.parts, 1))
+            self.reader.problem(node, "a list of steps needs at least one step")
+        return tuple(self.body(part, header.part(count)) for count, part in enumerate(node.parts, 1))
 
-    def in_order(self, node: YamlNode, seat: StepHeader) -> tuple[Activity, ...]:
+    def in_order(self, node: YamlNode, header: StepHeader) -> tuple[Activity, ...]:
         """Steps one after another: each may use what those before it left, and nothing later, unless they repeat."""
         started: dict[str, int] = {}
-        uses, parts = len(self.reading.uses), []
+        uses, parts = len(self.reader.uses), []
         if not isinstance(node, ListNode) or not node.parts:
-            return self.parts(node, seat)
+            return self.parts(node, header)
         for count, part in enumerate(node.parts, 1):
             named = len(self.named)
-            first_use = len(self.reading.uses)
-            parts.append(self.body(part, seat.part(count)))
+            first_use = len(self.reader.uses)
+            parts.append(self.body(part, header.part(count)))
             started.update(dict.fromkeys(self.named[named:], first_use))
-        if not self.reading.is_inside(*LOOPS_WITH_BODY):
-            for place, use in enumerate(self.reading.uses[uses:], uses):
+        if not self.reader.is_inside(*LOOPS_WITH_BODY):
+            for place, use in enumerate(self.reader.uses[uses:], uses):
                 name = use.reference.name.removeprefix("jobs.")
                 if use.reference.name.startswith("jobs.") and place < started.get(name, 0):
-                    self.reading.problem(use.place, f"`jobs.{name}` is used before it: that step comes later")
+                    self.reader.problem(use.place, f"`jobs.{name}` is used before it: that step comes later")
         return tuple(parts)
 
     def name(self, name: str, place: SourceSpan) -> None:
-        self.reading.activity(name, place)
+        self.reader.activity(name, place)
         self.named.append(name)
 
     def step(self, node: YamlNode, name: str, also: Table) -> Activity:
@@ -114,7 +114,7 @@ class StepBuilder:
         elif isinstance(node, MapNode):
             node = self.unfolded(node)
         if not isinstance(node, MapNode):
-            self.reading.problem(
+            self.reader.problem(
                 node, f"a step is expected here: a command, or a map such as `run: ...`; not {describe(node)}"
             )
             return Empty(name=name)
@@ -122,13 +122,13 @@ class StepBuilder:
         if kind is None:
             return Empty(name=name)
         key, own = self.kinds[kind]
-        fields = Fields(self.reading, node, {**flow_keys.COMMON, **also, kind: key, **own})
+        fields = Fields(self.reader, node, {**flow_keys.COMMON, **also, kind: key, **own})
         self.refuse_strangers(fields, kind)
         self.name(name, node.place)
-        seat = StepHeader(name=name, prefix=name, when=fields.get("if"))
+        header = StepHeader(name=name, prefix=name, when=fields.get("if"))
         if "for-each" in fields:
-            return self._makers["for-each"](self, fields, seat)
-        return self.make(kind, fields, seat)
+            return self._makers["for-each"](self, fields, header)
+        return self.make(kind, fields, header)
 
     def from_word(self, node: ScalarNode, text: str) -> MapNode:
         """A text is a command, or in an exlet a primitive that needs no settings."""
@@ -147,50 +147,52 @@ class StepBuilder:
             entries[name] = MapEntry(entry.key, ScalarNode(entry.key.place, None))
             for inner, setting in entry.value.entries.items():
                 if inner in node.entries:
-                    self.reading.problem(setting.key, f"`{inner}` stands beside `{name}` already")
+                    self.reader.problem(setting.key, f"`{inner}` stands beside `{name}` already")
                 entries.setdefault(inner, setting)
         return MapNode(node.place, entries)
 
-    def make(self, kind: str, fields: Fields, seat: StepHeader) -> Activity:
+    def make(self, kind: str, fields: Fields, header: StepHeader) -> Activity:
         if "on-failure" in fields and "on-failure" not in self.kinds[kind][1]:
-            return self.watched(kind, fields, seat)
-        return self.make_undoable(kind, fields, seat)
+            return self.watched(kind, fields, header)
+        return self.make_undoable(kind, fields, header)
 
-    def watched(self, kind: str, fields: Fields, seat: StepHeader) -> Activity:
+    def watched(self, kind: str, fields: Fields, header: StepHeader) -> Activity:
         """A step that says what to do when it has failed is a scope with a handler that throws the fault again."""
         node = fields.node_of("on-failure")
         assert node is not None
-        shown = seat.label or seat.name
+        shown = header.label or header.name
         if isinstance(node, ScalarNode) and node.value in WORDS_OF_FAILURE:
             told = (
                 f"here stands what to do when `{shown}` has failed, a command or steps; `{node.value}` is a word for "
             )
-            self.reading.problem(node, f"{told}`on-failure` of the flow, of `jobs`, `parallel` and `for-each`")
-        inner = StepHeader(name=seat.name, prefix=seat.prefix, label=seat.label)
+            self.reader.problem(node, f"{told}`on-failure` of the flow, of `jobs`, `parallel` and `for-each`")
+        inner = StepHeader(name=header.name, prefix=header.prefix, label=header.label)
         body = self.make_undoable(kind, fields, inner)
-        with self.reading.area("fault"), self.reading.inside("catch"):
-            does = self.body(node, seat.part("on-failure"))
-        handler = Sequence(name=seat.part("failed"), body=(does, Rethrow(name=seat.part("rethrow"))))
-        name = f"{seat.name}{WATCHED_SUFFIX}"
-        return Scope(name=name, label=shown, when=seat.when, body=body, catches=(Catch(body=handler),))
+        with self.reader.area("fault"), self.reader.inside("catch"):
+            does = self.body(node, header.part("on-failure"))
+        handler = Sequence(name=header.part("failed"), body=(does, Rethrow(name=header.part("rethrow"))))
+        name = f"{header.name}{WATCHED_SUFFIX}"
+        return Scope(name=name, label=shown, when=header.when, body=body, catches=(Catch(body=handler),))
 
-    def make_undoable(self, kind: str, fields: Fields, seat: StepHeader) -> Activity:
+    def make_undoable(self, kind: str, fields: Fields, header: StepHeader) -> Activity:
         if "compensation" in fields:
-            return self.undoable(kind, fields, seat)
-        return self._makers[kind](self, fields, seat)
+            return self.undoable(kind, fields, header)
+        return self._makers[kind](self, fields, header)
 
-    def undoable(self, kind: str, fields: Fields, seat: StepHeader) -> Activity:
+    def undoable(self, kind: str, fields: Fields, header: StepHeader) -> Activity:
         """A step that says how it is undone is a scope with a handler. The step's condition is the scope's, so that a
         step that was skipped has nothing to undo."""
         node = fields.node_of("compensation")
         assert node is not None
-        shown = seat.label or seat.name
-        body = self._makers[kind](self, fields, StepHeader(name=seat.name, prefix=seat.prefix, label=seat.label))
-        with self.reading.inside("undo"), self.reading.alias(shown):
-            undo = self.body(node, seat.part("compensation"))
-        if shown != seat.name:
-            undo = rename_job_in(undo, shown, seat.name)
-        return Scope(name=f"{seat.name}{UNDOABLE_SUFFIX}", label=shown, when=seat.when, body=body, compensation=undo)
+        shown = header.label or header.name
+        body = self._makers[kind](self, fields, StepHeader(name=header.name, prefix=header.prefix, label=header.label))
+        with self.reader.inside("undo"), self.reader.alias(shown):
+            undo = self.body(node, header.part("compensation"))
+        if shown != header.name:
+            undo = rename_job_in(undo, shown, header.name)
+        return Scope(
+            name=f"{header.name}{UNDOABLE_SUFFIX}", label=shown, when=header.when, body=body, compensation=undo
+        )
 
     def kind(self, node: MapNode) -> str | None:
         """The key that says what the step is. There must be exactly one."""
@@ -203,21 +205,21 @@ class StepBuilder:
             usual = "`run`, `python`, `user-task`, `call`, `steps`, `choose`, ..."
             message = f"nothing says what this step does; give it one of {usual}"
             if hint := next((STEP_HINTS[name] for name in node.entries if name in STEP_HINTS), ""):
-                self.reading.problem(node, f"{message}; {hint}")
+                self.reader.problem(node, f"{message}; {hint}")
             else:
                 likely = next((guess for name in node.entries if (guess := suggestion_for(name, self.kinds))), "")
-                self.reading.problem(node, message, likely)
+                self.reader.problem(node, message, likely)
         else:
             both = " and ".join(f"`{name}`" for name in found)
-            self.reading.problem(node.entries[found[1]].key, f"a step does one thing; this has {both}")
+            self.reader.problem(node.entries[found[1]].key, f"a step does one thing; this has {both}")
         return None
 
     def refuse_stranger(self, key: ScalarNode, name: str, kind: str, table: Table) -> None:
         message = f"a `{kind}` step has no key `{name}`"
         if name in STEP_HINTS:
-            self.reading.problem(key, told_with_hint(message, name, STEP_HINTS))
+            self.reader.problem(key, told_with_hint(message, name, STEP_HINTS))
         else:
-            self.reading.problem(key, message, suggestion_for(name, table))
+            self.reader.problem(key, message, suggestion_for(name, table))
 
     def refuse_strangers(self, fields: Fields, kind: str) -> None:
         for name, entry in fields.node.entries.items():
@@ -234,4 +236,4 @@ class StepBuilder:
             else:
                 self.refuse_stranger(entry.key, name, kind, fields.table)
                 continue
-            self.reading.problem(entry.key, message)
+            self.reader.problem(entry.key, message)

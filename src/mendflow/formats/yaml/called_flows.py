@@ -36,31 +36,31 @@ class FlowFileLoader:
         finally:
             self._way.pop()
 
-    def find(self, reading: YamlReader, node: YamlNode, path: str) -> Flow | None:
+    def find(self, reader: YamlReader, node: YamlNode, path: str) -> Flow | None:
         """The flow of a file that is named in another one."""
         file, _, name = path.partition(".py:")
         file = f"{file}.py" if name else path
-        target = (reading.folder / file).resolve()
+        target = (reader.folder / file).resolve()
         self._called += 1
         if PurePosixPath(file).is_absolute() or not target.is_relative_to(self._root):
-            reading.problem(node, f"`{file}` leads out of the flow's folder; a called flow must be in it or below")
+            reader.problem(node, f"`{file}` leads out of the flow's folder; a called flow must be in it or below")
         elif not target.is_file():
             others = (each.name for each in target.parent.iterdir()) if target.parent.is_dir() else ()
-            reading.problem(node, f"there is no flow file `{file}`", nearest_word(target.name, others))
+            reader.problem(node, f"there is no flow file `{file}`", nearest_word(target.name, others))
         elif target in self._way:
             circle = [*self._way[self._way.index(target) :], target]
             shown = " -> ".join(each.name for each in circle)
-            reading.problem(node, f"these flows call each other in a circle: {shown}")
+            reader.problem(node, f"these flows call each other in a circle: {shown}")
         elif self._called > CALLED_MAX:
-            reading.problem(node, f"more than {CALLED_MAX} calls of flow files; deploy the called flows by themselves")
+            reader.problem(node, f"more than {CALLED_MAX} calls of flow files; deploy the called flows by themselves")
         else:
-            return self._once(reading, target, path, name)
+            return self._once(reader, target, path, name)
         return None
 
-    def _once(self, reading: YamlReader, target: Path, path: str, name: str) -> Flow | None:
+    def _once(self, reader: YamlReader, target: Path, path: str, name: str) -> Flow | None:
         key = f"{target}:{name}"
         if key not in self._known:
-            shown = str(Path(reading.file).parent / path.partition(".py:")[0]) + (".py" if name else "")
+            shown = str(Path(reader.file).parent / path.partition(".py:")[0]) + (".py" if name else "")
             try:
                 if target.suffix == ".py":
                     self._known[key] = select_flow(load_python(target, name), name, shown)
@@ -69,6 +69,6 @@ class FlowFileLoader:
                 else:
                     self._known[key] = self.load(target, shown)
             except BadFlow as error:
-                reading.include(error.problems)
+                reader.include(error.problems)
                 self._known[key] = None
         return self._known[key]
