@@ -224,8 +224,8 @@ def demand_one_way(build: StepBuilder, spec: Fields, node: YamlNode, names: list
     if "min-success" in spec and "min-ended" in spec:
         problem(node, "`for-each` has `min-success` or `min-ended`, not both")
     if "tolerate" in spec and ("min-success" in spec or "min-ended" in spec):
-        told = "`tolerate` lets all iterations run; `min-success` and `min-ended` end some. Take one"
-        problem(spec.node.entries["tolerate"].key, told)
+        text = "`tolerate` lets all iterations run; `min-success` and `min-ended` end some. Take one"
+        problem(spec.node.entries["tolerate"].key, text)
 
 
 def tolerance(spec: Fields) -> dict[str, Any]:
