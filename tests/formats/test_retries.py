@@ -43,7 +43,7 @@ def test_retries_say_how_often_and_after_what(
         ("{times: 2, on: memry}", "2:39: `memry` is no cause of failures"),
         ("{times: 2, on: 0}", "2:39: an exit code from 1 to 255, or a cause, is expected here, not the number 0"),
         ("{times: 2, on: 256}", "2:39: an exit code from 1 to 255"),
-        ("{times: 2, on: '${{ 1 }}'}", "2:39: `on` takes exit codes and causes as they are, no expressions"),
+        ("{times: 2, on: '${{ 1 }}'}", "2:39: no expression can stand here"),
         ("{times: '${{ 2 }}'}", "2:32: a whole number from 0 on is expected here"),
         ("{times: 2, wait: soon}", "2:41: a duration"),
         ("{times: 2, factor: 0.5}", "2:43: a number from 1 on is expected here"),

@@ -209,7 +209,7 @@ class _Compiler:
         """Refuse what asks a job for something that it does not leave."""
         if self.flow.xml is None:
             found = (node.activity for node in self.nodes if isinstance(node.activity, ActivityNode))
-            activities = {each.name: cast(Activity, each) for each in found}
+            activities = {each.name: each for each in found}
             self.problems.extend(result_problems(activities, (node.activity for node in self.nodes)))
 
     def add(self, kind: str, activity: Any, parent: int) -> int:

@@ -173,9 +173,7 @@ def require_cause(reader: YamlReader, node: YamlNode) -> None:
     value = node.value if isinstance(node, ScalarNode) else None
     if isinstance(value, (bool, float)) or (isinstance(value, int) and not 1 <= value <= 255):
         reader.problem(node, f"an exit code from 1 to 255, or a cause, is expected here, not {describe(node)}")
-    elif isinstance(value, str) and "${{" in value:
-        reader.problem(node, "`on` takes exit codes and causes as they are, no expressions")
-    elif isinstance(value, str) and value not in CAUSES:
+    elif isinstance(value, str) and value not in CAUSES and "${{" not in value:
         close = get_close_matches(value, CAUSES, 1, 0.75)
         if close or not NAME.fullmatch(value):
             likely = f"`{close[0]}`" if close else ""
