@@ -100,6 +100,34 @@ def test_a_file_input_is_a_path_from_here(tmp_path: Path, monkeypatch: pytest.Mo
     assert read("table=t.csv")["table"] == str(tmp_path / "t.csv")
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("data/*.txt", ["1.txt", "10.txt", "2.txt"]),
+        ("data/2.txt", ["2.txt"]),
+        ("**/*.csv", ["a.csv"]),
+        ('["data/2.txt", "data/1*.txt"]', ["2.txt", "1.txt", "10.txt"]),
+        ("[]", []),
+    ],
+)
+def test_an_input_of_files_is_a_pattern_from_here(  # DU-3
+    text: str, names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data" / "deep").mkdir(parents=True)
+    for name in ("2.txt", "10.txt", "1.txt", "deep/a.csv"):
+        (tmp_path / "data" / name).write_text(name)
+    monkeypatch.chdir(tmp_path)
+    found = read_inputs({"samples": Input(type="files")}, [f"samples={text}"], "", flow="align")["samples"]
+    assert [Path(path).name for path in found] == names
+    assert all(Path(path).is_absolute() for path in found)
+
+
+def test_a_pattern_that_no_file_matches_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NotFound, match=r"input samples: no file matches \*\.dat here"):
+        read_inputs({"samples": Input(type="files")}, ["samples=*.dat"], "", flow="align")
+
+
 def test_messages_are_json_or_text() -> None:
     assert json_or_text('{"a": [1]}') == {"a": [1]}
     assert json_or_text("hello") == "hello"

@@ -38,6 +38,25 @@ def only(text: str) -> dict[str, Any]:
     ("text", "expected"),
     [
         ("- suspend:", {"do": "suspend", "target": "item"}),
+        ("suspend", {"do": "suspend", "target": "item"}),
+        ("- re-submit", {"do": "re-submit", "target": "item"}),
+        ("re-submit", {"do": "re-submit", "target": "item"}),
+        (
+            "re-submit: {wait: 5 s, memory: 1 GB}",
+            {"do": "re-submit", "target": "item", "settings": {"resources": {"memory_bytes": 10**9}, "wait_ms": 5000}},
+        ),
+        (
+            "- re-submit: {wait: '${{ backoff(duration(\"1s\"), job.attempts) }}'}",
+            {"do": "re-submit", "target": "item", "settings": {"wait_ms": 4000}},
+        ),
+        (
+            "- {re-submit: {wait: '${{ duration(\"1s\") * job.attempts }}'}}",
+            {"do": "re-submit", "target": "item", "settings": {"wait_ms": 2000}},
+        ),
+        (
+            "- retry-later: {mode: express}",
+            {"do": "retry-later", "target": "item", "settings": {"level": 0, "mode": "express"}},
+        ),
         ("- suspend: case", {"do": "suspend", "target": "case"}),
         ("- suspend: ancestors", {"do": "suspend", "target": "ancestors"}),
         ("- continue: all-cases", {"do": "continue", "target": "all-cases"}),

@@ -9,6 +9,7 @@ from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.flow import Flow, ForEach, JobActivity, Parallel
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import Value
+from mendflow.formats.check import check
 from mendflow.formats.python.loader import load_python
 from tests.formats.conftest import Complaints, Reader
 from tests.formats.test_flows_run import World, failing, well
@@ -133,6 +134,41 @@ def test_zipped_lists_of_two_lengths_are_a_fault_that_names_both(read: Reader) -
 
 
 @pytest.mark.parametrize(
+    ("files", "declared"),
+    [
+        ("merged.txt", {"merged.txt": "merged.txt"}),
+        ("[a.txt, out/b.txt]", {"a.txt": "a.txt", "out/b.txt": "out/b.txt"}),
+        ("{m: merged.txt}", {"m": "merged.txt"}),
+        ("{m: '${{ inputs.n }}.txt'}", {"m": "${{ inputs.n }}.txt"}),
+        ("[]", {}),
+    ],
+)
+def test_files_are_declared_by_names_or_by_their_paths(read: Reader, files: str, declared: dict[str, str]) -> None:
+    body = read(f"inputs: {{n: a}}\njobs:\n  a: {{run: x, files: {files}}}\n").body
+    assert isinstance(body, Parallel) and isinstance(body.branches[0], JobActivity)
+    assert body.branches[0].files == declared
+
+
+@pytest.mark.parametrize(
+    ("default", "said"),
+    [
+        ("samples/*.txt", ""),
+        ("[a.txt, 'b*.txt']", ""),
+        ("3", "the default of a files must be a path with or without `*`, or a list of such, not the number 3"),
+        ("[1]", "the default of a files must be a path with or without `*`, or a list of such, not a list"),
+    ],
+)
+def test_an_input_of_files_is_a_pattern_or_several(tmp_path: Path, default: str, said: str) -> None:
+    (tmp_path / "f.yaml").write_text(f"inputs: {{s: {{type: files, default: {default}}}}}\njobs: {{a: x}}\n")
+    assert [each.message for each in check([tmp_path / "f.yaml"])] == ([said] if said else [])
+
+
+def test_a_called_flow_is_given_its_files(tmp_path: Path, complaints: Complaints) -> None:
+    (tmp_path / "sub.yaml").write_text("inputs: {s: {type: files, default: '*.txt'}}\njobs: {a: x}\n")
+    assert complaints("jobs: {a: {call: sub.yaml}}") == ["1:11: the flow `sub` needs the input `s` under `with:`"]
+
+
+@pytest.mark.parametrize(
     ("jobs", "said"),
     [
         (
@@ -166,6 +202,14 @@ def test_zipped_lists_of_two_lengths_are_a_fault_that_names_both(read: Reader) -
             "3:19: `jobs.a.outputs` is a list, one for each iteration, and has no `n` "
             "(did you mean `jobs.a.outputs.map(o, o.n)`?)",
         ),
+        (
+            "a: {run: x, files: m.txt}\n  b: {run: 'y ${{ jobs.a.files.m.txt.name }}'}",
+            "3:19: a name with a dot stands in brackets: `a` leaves the file `m.txt` "
+            "(did you mean `jobs.a.files['m.txt']`?)",
+        ),
+        ("a: {run: x, files: '${{ 1 }}.txt'}", "2:22: a file whose path is worked out needs a name of its own"),
+        ("a: {run: x, files: [a, ../b]}", "2:26: `../b` must be a path inside the job's folder"),
+        ("a: {run: x, files: [a, a]}", "2:26: `a` is in the list already"),
         ("a: {for-each: {sample: 3}, run: x}", "2:26: a list is expected here"),
         ("a: {for-each: {sample: 'x ${{ 1 }}'}, run: x}", "2:26: a list is expected here"),
         ("a: {for-each: {sample: {x: 1}}, run: x}", "2:26: a list is expected here"),

@@ -91,6 +91,7 @@ def test_every_key_is_on_the_page_about_flow_files() -> None:
         flow_keys.COMMON,
         flow_keys.IN_JOBS,
         flow_keys.LIMITS,
+        flow_keys.RETRY,
         flow_keys.FOR_EACH,
         flow_keys.BRANCH,
         flow_keys.CATCH,

@@ -9,14 +9,14 @@ from msgspec.structs import replace
 from mendflow.cli.case_ending import collect_ending
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.flow_files import load_one
-from mendflow.cli.inputs import read_inputs
+from mendflow.cli.inputs import files_of_defaults, read_inputs
 from mendflow.cli.job_guesses import guesses_from_items, guesses_from_options, input_sizes, place_sizes
 from mendflow.cli.options import ServerTarget
 from mendflow.cli.printing import print_table, say
 from mendflow.cli.sim_needs import check_needs
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow import FILES, Flow
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import ItemView
 from mendflow.formats.wfformat import TRACE, Scale, as_flow, by_name, load_trace
@@ -61,6 +61,7 @@ def question_of(request: ForecastRequest) -> Question:
     check_scene(scene)
     flow, works = _flow(request)
     values = read_inputs(flow.inputs, request.pairs, request.inputs, flow=str(flow.name))
+    values = {**files_of_defaults(flow, values), **values}
     sizes = input_sizes(request.sizes, flow.inputs)
     files = {name: tuple(job.files) for name, job in jobs_of(flow).items()}
     layers = [guesses_from_options(request.runtimes, request.sizes, request.outputs, files)]
@@ -104,7 +105,13 @@ def _check_logical(flow: Flow, sizes: dict[str, int]) -> None:
 
 
 def _input(flow: Flow, name: str, value: Value, sizes: dict[str, int]) -> Value:
-    if flow.inputs[name].type != "file" or not isinstance(value, str):
+    if flow.inputs[name].type == FILES and isinstance(value, list):
+        return [_imagined(name, each, sizes) for each in value]
+    return _imagined(name, value, sizes) if flow.inputs[name].type == "file" else value
+
+
+def _imagined(name: str, value: Value, sizes: dict[str, int]) -> Value:
+    if not isinstance(value, str):
         return value
     known = 0 if value.startswith(LOGICAL_PREFIX) else Path(value).stat().st_size
     return imagined_file(value, sizes.get(name, known)).as_value()

@@ -2,8 +2,9 @@
 
 `k=v` is read by the input's type; `k=@FILE` takes the content of a file, `k=@@...` a text that begins with @. A file
 input is a path here, with or without the @, and a stored file in the case: pilots on other machines have it too. Or it
-is a logical file, as `lfn:NAME`."""
+is a logical file, as `lfn:NAME`. An input of files takes a pattern, or a list in JSON."""
 
+import glob
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from mendflow.client import Client
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
-from mendflow.core.model.flow import Flow, Input
+from mendflow.core.model.flow import FILES, Flow, Input
 from mendflow.core.model.text_data import data_or_text
 from mendflow.core.model.values import Value
 
@@ -50,14 +51,35 @@ def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow
     return values
 
 
+def files_of_defaults(flow: Flow, given: dict[str, Value]) -> dict[str, Value]:
+    """The files that match the defaults of inputs that are not given, where no server looks for them."""
+    patterns = {name: each.default for name, each in flow.inputs.items() if each.type == FILES and name not in given}
+    found = {}
+    for name, default in patterns.items():
+        texts = default if isinstance(default, list) else [default] if default is not None else []
+        found[name] = [file for text in texts for file in _files(name, str(Path(flow.folder, text)))]
+    return found
+
+
 async def upload_inputs(client: Client, flow: Flow, values: dict[str, Value]) -> dict[str, Value]:
     """File inputs as files stored on the server; everything else as it is."""
     kept = dict(values)
     for name, value in values.items():
         if flow.inputs[name].type == "file" and isinstance(value, str):
-            logical = value.startswith(LOGICAL_PREFIX)
-            kept[name] = ((await client.datum(value)).ref() if logical else await client.upload(value)).as_value()
+            kept[name] = await _stored(client, value)
+        elif flow.inputs[name].type == FILES and isinstance(value, list):
+            # Whatever else is a path is one in the folder of the flow, where the server looks for it.
+            kept[name] = [await _stored(client, each) if _is_here(each) else each for each in value]
     return kept
+
+
+def _is_here(source: Value) -> bool:
+    return isinstance(source, str) and (source.startswith(LOGICAL_PREFIX) or Path(source).is_absolute())
+
+
+async def _stored(client: Client, source: str) -> Value:
+    logical = source.startswith(LOGICAL_PREFIX)
+    return ((await client.datum(source)).ref() if logical else await client.upload(source)).as_value()
 
 
 def json_or_text(text: str) -> Value:
@@ -66,6 +88,8 @@ def json_or_text(text: str) -> Value:
 
 
 def _value(name: str, text: str, input: Input) -> Value:
+    if input.type == FILES:
+        return _files(name, text)
     if input.type == "file" and text.startswith(LOGICAL_PREFIX):
         return text
     if input.type == "file":
@@ -91,6 +115,26 @@ def _value(name: str, text: str, input: Input) -> Value:
     if input.type in kinds and (not isinstance(value, kinds[input.type]) or isinstance(value, bool)):
         raise InvalidRequest(f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not")
     return value
+
+
+def _files(name: str, text: str) -> list[Value]:
+    """The files that match a pattern, or those of a list in JSON, as absolute paths; logical files as they are."""
+    try:
+        patterns = msgspec.json.decode(text, type=list[str]) if text.startswith("[") else [text]
+    except msgspec.DecodeError:
+        raise InvalidRequest(f"input {name} is a pattern such as 'data/*.txt', or a list of paths in JSON") from None
+    found: list[Value] = []
+    for pattern in patterns:
+        if pattern.startswith(LOGICAL_PREFIX):
+            found.append(pattern)
+            continue
+        paths = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())
+        if not paths:
+            raise NotFound(
+                f"input {name}: no file matches {pattern} here; check the pattern, and quote it for the shell"
+            )
+        found.extend(str(Path(path).absolute()) for path in paths)
+    return found
 
 
 def _boolean(name: str, text: str) -> bool:

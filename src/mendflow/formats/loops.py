@@ -14,6 +14,9 @@ MEMBER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 UNDOABLE_SUFFIX: Final = ".kept"
 """How the scope around a step is called that says how it is undone."""
 
+WATCHED_SUFFIX: Final = ".watched"
+"""How the scope around a step is called that says what to do when it has failed."""
+
 
 def iteration_outputs(body: Activity) -> Expr | None:
     last = last_of(body)
@@ -34,15 +37,17 @@ def member(name: str) -> str:
 
 
 def last_of(body: Activity) -> Activity:
-    body = without_undoing(body)
+    body = without_handlers(body)
     return body.body[-1] if isinstance(body, Sequence) and body.body else body
 
 
-def without_undoing(body: Activity) -> Activity:
-    return body.body if isinstance(body, Scope) and body.name.endswith(UNDOABLE_SUFFIX) else body
+def without_handlers(body: Activity) -> Activity:
+    while isinstance(body, Scope) and body.name.endswith((UNDOABLE_SUFFIX, WATCHED_SUFFIX)):
+        body = body.body
+    return body
 
 
 def _left_by(last: Activity, body: Activity, what: str) -> Expr:
     left = f"jobs.`{last.name}`"
-    is_alone = last is without_undoing(body)
+    is_alone = last is without_handlers(body)
     return Expr(f"{left}.{what}" if is_alone else f"has({left}) ? {left}.{what} : null")

@@ -12,6 +12,7 @@ from mendflow.formats.rules import rule_keys as rule_tables
 from mendflow.formats.yaml import exlet_keys, flow_keys
 from mendflow.formats.yaml.builder import LOOPS_WITH_BODY, Kinds
 from mendflow.formats.yaml.fields import Table, schema_of
+from mendflow.formats.yaml.shapes import PresenceShape
 
 Schema = dict[str, Any]
 PATH: Final = Path(__file__).with_name("flow.schema.json")
@@ -63,8 +64,13 @@ def rule_definitions() -> Schema:
 def exlet_definitions() -> Schema:
     call = schema_of(exlet_keys.WORKLET)
     worklet = {"anyOf": [{"type": "string", "minLength": 1}, call]}
+    shared = definitions(exlet_keys.KINDS)
+    for word, (key, _) in exlet_keys.PRIMITIVES.items():
+        if isinstance(key.shape, PresenceShape):
+            properties = shared["step"]["properties"]
+            properties[word] = {"anyOf": [key.shape.schema(), {"type": "object"}], "description": key.about}
     return {
-        **definitions(exlet_keys.KINDS),
+        **shared,
         "exlet-map": schema_of(exlet_keys.EXLET),
         "worklets": {"anyOf": [worklet, {"type": "array", "items": worklet, "minItems": 1}]},
         "written": {"anyOf": [{"enum": ["all"]}, {"type": "object"}]},
@@ -107,6 +113,7 @@ def definitions(kinds: Kinds = flow_keys.KINDS) -> Schema:
         ),
         "pick": schema_of(flow_keys.PICK),
         "limits": schema_of(flow_keys.LIMITS),
+        "retries": {"anyOf": [{"type": "integer", "minimum": 0}, *one_or_many(schema_of(flow_keys.RETRY))["anyOf"]]},
         "publications": {
             "type": "object",
             "propertyNames": {"pattern": f"^{NAME.pattern}$"},
@@ -158,7 +165,9 @@ def step(also: Table, kinds: Kinds) -> Schema:
     described["required"] = []
     described["oneOf"] = [one_kind(kind, kinds) for kind in kinds]
     described["dependentSchemas"] = {
-        name: {"anyOf": [required(kind) for kind in homes[name]]} for name in homes if name not in kinds
+        name: {"anyOf": [required(kind) for kind in homes[name]]}
+        for name in homes
+        if name not in kinds and name not in flow_keys.COMMON
     }
     return loosen(described, kinds)
 

@@ -131,6 +131,10 @@ def _path(path: str) -> Iterator[str]:
 def _numbers(job: JobActivity) -> Iterator[str]:
     yield from _number("retries", job.retries, COUNT_MAX)
     yield from _number("retry_wait_ms", job.retry_wait_ms, DURATION_MS_MAX)
+    for rule in job.retry:
+        yield from _number("retry: times", rule.times, COUNT_MAX)
+        yield from _number("retry: wait_ms", rule.wait_ms, DURATION_MS_MAX)
+        yield from _number("retry: factor", rule.factor, 1000, 1)
     yield from _number("expected_ms", job.expected_ms, DURATION_MS_MAX)
     yield from _number("priority", job.priority, PRIORITY_MAX, -PRIORITY_MAX)
     for name, limit in asdict(job.limits).items():

@@ -5,6 +5,7 @@ A variable that is declared and has no value yet hides one of the same name furt
 from typing import Final
 
 from mendflow.core.engine.state import Case, Env
+from mendflow.core.expressions.cel import COMPLETED_END, SKIPPED_END
 from mendflow.core.model.values import Value
 
 NO_VARIABLES: Final = frozenset("@#%")
@@ -32,6 +33,8 @@ class NameLookup:
                 if key in env.results:
                     return env.results[key]
                 at = env.parent
+        elif name.startswith("JOBS."):
+            return self.end_of(name[5:])
         elif self.links is not None and name.startswith("links."):
             if name[6:] in self.links:
                 return self.links[name[6:]]
@@ -43,6 +46,18 @@ class NameLookup:
                 at = 0 if declares(self.case, env, name) else env.parent
         self.missing = True
         raise KeyError(name, self.known_names(name))
+
+    def end_of(self, key: str) -> str:
+        """How an activity ended that is over. What neither completed nor failed was skipped."""
+        at = self.env
+        while at:
+            env = self.envs[at]
+            if env.ends is not None and key in env.ends:
+                return env.ends[key]
+            if key in env.results:
+                return COMPLETED_END
+            at = env.parent
+        return SKIPPED_END
 
     def known_names(self, name: str) -> list[str]:
         """The names that there are, for a suggestion."""

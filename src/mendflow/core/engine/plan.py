@@ -208,7 +208,8 @@ class _Compiler:
     def demand_results(self) -> None:
         """Refuse what asks a job for something that it does not leave."""
         if self.flow.xml is None:
-            activities = {node.name: node.activity for node in self.nodes if isinstance(node.activity, ActivityNode)}
+            found = (node.activity for node in self.nodes if isinstance(node.activity, ActivityNode))
+            activities = {each.name: each for each in found}
             self.problems.extend(result_problems(activities, (node.activity for node in self.nodes)))
 
     def add(self, kind: str, activity: Any, parent: int) -> int:

@@ -69,15 +69,7 @@ def _file_flaw(
     if known is None:
         return None
     if file not in known:
-        if known or isinstance(activity, (JobActivity, Stage)):
-            return ResultFlaw(f"`{name}` leaves no file `{file}`; name it under its `files:`", file, known)
-        if isinstance(activity, ForEach):
-            what = "no files: the last of its steps is no job with `files:`"
-        else:
-            what = (
-                "no files; a called flow hands them on among its outputs" if isinstance(activity, Call) else "no files"
-            )
-        return ResultFlaw(f"`{name}` leaves {what}")
+        return _missing_file(name, members, activity, known)
     if further and isinstance(activity, ForEach):
         told = f"`jobs.{name}.files.{file}` is a list, one for each iteration, and has no `{further[0]}`"
         return ResultFlaw(told, instead=f"`jobs.{name}.files.{file}.map(f, f.{further[0]})`")
@@ -85,6 +77,20 @@ def _file_flaw(
         told = f"`jobs.{name}.files.{file}` is a list of files, and has no `{further[0]}`"
         return ResultFlaw(told, instead=f"`jobs.{name}.files.{file}.map(f, f.{further[0]})`")
     return None
+
+
+def _missing_file(name: str, members: list[str], activity: ActivityNode, known: tuple[str, ...]) -> ResultFlaw:
+    if isinstance(activity, Call):
+        return ResultFlaw(f"`{name}` leaves no files; a called flow hands them on among its outputs")
+    if isinstance(activity, ForEach) and not known:
+        return ResultFlaw(f"`{name}` leaves no files: the last of its steps is no job with `files:`")
+    if not known and not isinstance(activity, (JobActivity, Stage)):
+        return ResultFlaw(f"`{name}` leaves no files")
+    dotted = next((each for each in known if each == ".".join(members[: each.count(".") + 1])), "")
+    if dotted:
+        told = f"a name with a dot stands in brackets: `{name}` leaves the file `{dotted}`"
+        return ResultFlaw(told, instead=f"`jobs.{name}.files['{dotted}']`")
+    return ResultFlaw(f"`{name}` leaves no file `{members[0]}`; name it under its `files:`", members[0], known)
 
 
 def input_flaw(path: str, source: Any, activities: Mapping[str, ActivityNode]) -> ResultFlaw | None:

@@ -41,6 +41,7 @@ from mendflow.core.engine.state import (
     Structure,
     XmlMeter,
 )
+from mendflow.core.expressions.cel import CANCELLED_END, FAILED_END
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import Instant, ItemId
 from mendflow.core.model.jobs import Outcome
@@ -268,9 +269,27 @@ class Run:
         self.kinds[node.kind].close(self, instance)
         instance.phase = InstancePhase.DONE
         instance.end = how
+        if how in FAILING_ENDS:
+            self.note_end(instance, FAILING_ENDS[how])
+        elif how is InstanceEnd.COMPLETED:
+            self.forget_end(instance, node.name)
         if not node.is_quiet:
             links.decide_leaving(self, instance, node)
         self.agenda.append((ENDED, instance.id))
+
+    def note_end(self, instance: Instance, end: str) -> None:
+        """Remember that an activity did not end well, for those who ask. A step that can be undone stands in a scope
+        that is shown as the step."""
+        node = self.nodes[instance.node]
+        env = self.case.envs.get(instance.env)
+        if env is not None and node.name:
+            env.ends = {**(env.ends or {}), node.name: end, node.shown: end}
+
+    def forget_end(self, instance: Instance, name: str) -> None:
+        """It ended well, in a later turn of a loop than the one that failed."""
+        env = self.case.envs.get(instance.env)
+        if env is not None and env.ends is not None and name in env.ends:
+            env.ends = {each: end for each, end in env.ends.items() if each != name}
 
     def tell_parent(self, instance: Instance) -> None:
         del self.instances[instance.id]
@@ -411,6 +430,11 @@ class Run:
         self.orders.append(EndCase(status=status, outputs=case.outputs, fault=fault))
 
 
+FAILING_ENDS: Final = {
+    InstanceEnd.FAULTED: FAILED_END,
+    InstanceEnd.FAILED: FAILED_END,
+    InstanceEnd.REMOVED: CANCELLED_END,
+}
 _STEPS: Final = (Run.start, Run.join, Run.tell_parent, Run.step)
 
 

@@ -66,6 +66,7 @@ class Env(msgspec.Struct, array_like=True, gc=False):
     home: bool = False
     requests: dict[str, str] | None = None
     node: int = -1
+    ends: dict[str, str] | None = None  # of activities that failed or were removed, by name
 
 
 class CompensationRecord(msgspec.Struct, array_like=True, gc=False):

@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mendflow.core.expressions.contract import ExpressionError, Lookup
-from mendflow.core.expressions.scanner import REWRITE, Reference, plain_reference, scan
+from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, plain_reference, scan
 from mendflow.core.expressions.text_values import SEAL, as_json, find_spilled, seal, shell_quote, too_large
 from mendflow.core.expressions.work_budget import WORK, bounded_replace
 from mendflow.core.model.values import Value, is_spilled
@@ -34,12 +34,21 @@ TEXT_CHARS_MAX: Final = 10_000
 COMPILED_MAX: Final = 4096
 
 CHECKERS_MAX: Final = 64
+DOUBLINGS_MAX: Final = 32
 
 ERROR_LINE: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
 MISSING_KEY: Final = re.compile(r'Key not found in map : "(.*)"')
 NO_FUNCTION: Final = re.compile(r"undeclared reference to '([^']*)'")
 WRONG_KINDS: Final = re.compile(r"found no matching overload for '([^']*)' applied to '\((.*)\)'")
 NO_OVERLOAD: Final = re.compile(r"No matching overloads found : (.*)")
+COMPLETED_END, FAILED_END, SKIPPED_END, CANCELLED_END = "completed", "failed", "skipped", "cancelled"
+"""How a job ended, as lookups say it."""
+
+FUNCTIONS_ELSEWHERE: Final = {
+    "failure": "; whether a job failed is failed(jobs.NAME)",
+    "success": "; whether a job ended well is has(jobs.NAME)",
+    "cancelled": "; whether a job ended well is has(jobs.NAME), and whether it failed is failed(jobs.NAME)",
+}
 COMPARISONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
 NUMERIC: Final = frozenset({"int", "uint", "double"})
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -74,6 +83,23 @@ def _counted(run: Callable[[list[Value]], Value]) -> Callable[[list[Value]], Val
     return counted
 
 
+def _duration_functions(kinds: Any) -> list[Any]:
+    """Durations can be multiplied and divided by numbers; `backoff(base, n)` is the base, doubled n times."""
+    span, numbers = kinds.DURATION, {"int": kinds.INT, "double": kinds.DOUBLE}
+    times = [_overload(f"duration_times_{name}", span, [span, kind], operator.mul) for name, kind in numbers.items()]
+    times += [_overload(f"{name}_times_duration", span, [kind, span], operator.mul) for name, kind in numbers.items()]
+    parts = [_overload(f"duration_by_{name}", span, [span, kind], operator.truediv) for name, kind in numbers.items()]
+    doubled = [
+        _overload(f"backoff_{name}", kind, [kind, kinds.INT], _backoff)
+        for name, kind in {"span": span, **numbers}.items()
+    ]
+    return [cel.FunctionDecl("_*_", times), cel.FunctionDecl("_/_", parts), cel.FunctionDecl("backoff", doubled)]
+
+
+def _backoff(base: Any, times: int) -> Any:
+    return base * 2 ** max(0, min(times, DOUBLINGS_MAX))
+
+
 def _extension() -> Any:
     kinds = cel.Type
     mixed = {"_+_": operator.add, "_-_": operator.sub, "_*_": operator.mul, "_/_": _divide}
@@ -87,6 +113,7 @@ def _extension() -> Any:
         )
         for name, run in mixed.items()
     ]
+    declared += _duration_functions(kinds)
     anything = kinds.List(kinds.DYN)
     on_lists: dict[str, tuple[Any, Callable[[list[Value]], Value]]] = {
         "sum": (kinds.DYN, sum),
@@ -112,6 +139,12 @@ def _extension() -> Any:
         cel.FunctionDecl(name, [_overload(f"{name}_of", kinds.STRING, [kinds.DYN], run)])
         for name, run in {"json": as_json, "quote": shell_quote}.items()
     ]
+    ends = {"failed": FAILED_END, "skipped": SKIPPED_END, "did": COMPLETED_END}
+    declared += [
+        cel.FunctionDecl(name, [_overload(f"{name}_end", kinds.BOOL, [kinds.DYN], partial(operator.eq, word))])
+        for name, word in ends.items()
+    ]
+    declared.append(cel.FunctionDecl("always", [_overload("always_true", kinds.BOOL, [], lambda: True)]))
     return cel.CelExtension("mendflow", declared)
 
 
@@ -234,13 +267,26 @@ def gather(references: tuple[Reference, ...], lookup: Lookup) -> tuple[dict[str,
         family, _, rest = name.partition(".")
         place = data.setdefault(family, {}) if rest else data
         try:
-            value = lookup(name)
+            value = end_of(rest, lookup) if family == ENDS else lookup(name)
         except KeyError as error:
             missing[name] = unknown_name(name, error)
             continue
         demand_small(name, value, members)
         graft(place, rest or family, value, members)
     return data, missing
+
+
+def end_of(job: str, lookup: Lookup) -> str:
+    """How a job ended, by a lookup that may know only what jobs left."""
+    try:
+        return str(lookup(f"{ENDS}.{job}"))
+    except KeyError:
+        pass
+    try:
+        lookup(f"jobs.{job}")
+    except KeyError:
+        return SKIPPED_END
+    return COMPLETED_END
 
 
 def demand_small(name: str, value: Value, members: tuple[str, ...]) -> None:
@@ -314,9 +360,14 @@ def syntax_error(original_offset: Callable[[int], int], text: str, message: str)
 
 def shorten(sentence: str) -> str:
     if found := NO_FUNCTION.search(sentence):
-        return f"there is no function or name `{found.group(1)}`"
+        return f"there is no function or name `{found.group(1)}`{FUNCTIONS_ELSEWHERE.get(found.group(1), '')}"
     if found := WRONG_KINDS.search(sentence):
-        return f"`{found.group(1).strip('_')}` cannot be done with these kinds of values: {found.group(2)}"
+        kinds = (
+            found.group(2)
+            .replace("google.protobuf.Duration", "duration")
+            .replace("google.protobuf.Timestamp", "timestamp")
+        )
+        return f"`{found.group(1).strip('_')}` cannot be done with these kinds of values: {kinds}"
     if "expecting {" in sentence:
         what = sentence.split("'")[1] if "'" in sentence else ""
         return "the expression ends too early" if what == "<EOF>" else f"`{what}` is not expected here"

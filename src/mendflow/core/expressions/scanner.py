@@ -11,7 +11,14 @@ from typing import Final, NamedTuple
 from mendflow.core.expressions.contract import ExpressionError
 
 REWRITE: Final = "rewrite"
-FAMILIES: Final = frozenset({"jobs", "links"})
+ENDS: Final = "JOBS"
+"""The family of how jobs ended, a word each: what `failed(jobs.a)`, `skipped(jobs.a)` and `has(jobs.a)` ask for. It is
+written with as many letters as `jobs`, so that places in the text stay what they are."""
+
+END_FUNCTIONS: Final = {"failed": "failed", "skipped": "skipped", "has": "did"}
+"""Functions of how a job ended, and what each is called in CEL."""
+
+FAMILIES: Final = frozenset({"jobs", "links", ENDS})
 MACROS: Final = frozenset({"all", "exists", "exists_one", "map", "filter"})
 NAMESPACES: Final = frozenset({"math", "strings"})
 WORDS: Final = frozenset({"true", "false", "null", "in"})
@@ -81,7 +88,7 @@ def plain_reference(text: str) -> Reference | None:
 
 def scan(text: str) -> Scan:
     text, inserted = quote_family_members(text)
-    text = with_own_replace(text)
+    text = with_ends(with_own_replace(text))
     tokens = [token for token in tokenize(text) if token.kind != "space"]
     references = []
     calls: list[str | None] = []  # for each open bracket the variable that a macro binds inside it
@@ -130,6 +137,29 @@ def with_own_replace(text: str) -> str:
         ours = token.text == "replace" and before == "." and after.text == "("
         parts.append(REWRITE if ours else token.text)
         before = token.text if token.kind != "space" else before
+    return "".join(parts)
+
+
+def with_ends(text: str) -> str:
+    """Ask `failed(jobs.a)` and the like of how the job ended, and not of what it left, which may be nothing."""
+    if not any(f"{name}(" in text for name in END_FUNCTIONS) and "(" not in text:
+        return text
+    tokens = tokenize(text)
+    parts = [token.text for token in tokens]
+    solid = [place for place, token in enumerate(tokens) if token.kind != "space"]
+    for at, place in enumerate(solid):
+        name = tokens[place].text
+        if name not in END_FUNCTIONS or (at and tokens[solid[at - 1]].text == "."):
+            continue
+        following = [tokens[each] for each in solid[at + 1 : at + 6]]
+        if not following or following[0].text != "(":
+            continue
+        asks_job = len(following) == 5 and following[1].text in ("jobs", ENDS) and following[2].text == "."
+        if asks_job and following[4].text == ")":
+            parts[place] = END_FUNCTIONS[name]
+            parts[solid[at + 2]] = ENDS
+        elif name != "has":
+            raise ExpressionError(f"`{name}` asks for a job: {name}(jobs.NAME)", tokens[place].start)
     return "".join(parts)
 
 

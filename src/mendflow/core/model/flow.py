@@ -14,12 +14,15 @@ import msgspec
 
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.jobs import FunctionRef, Limits, Submission
+from mendflow.core.model.jobs import FunctionRef, Limits, RetryRule, Submission
 from mendflow.core.model.repair import Primitive, Target
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import ScopeDeclarations, XmlCopy, XmlDefinitions, XmlMessage, XmlType
 
 Template = Value
+
+FILES: Final = "files"
+"""The type of an input that is a list of files."""
 
 DURATION_MS_MAX: Final = 10 * 366 * 86_400_000
 """Nobody waits longer than ten years."""
@@ -314,6 +317,7 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
     expected_ms: int = 0
     retries: int = 0
     retry_wait_ms: int = 0
+    retry: tuple[RetryRule, ...] = ()
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
     cache: bool | None = None
@@ -388,7 +392,8 @@ Activity = Union[
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An input of a flow. Without a default it is required. `type` is one of string, number, boolean, list, map, file,
-    or empty for any."""
+    files, or empty for any. The value of `files` is a list of files; given as a pattern, or several, it becomes the
+    files that match when a case begins."""
 
     type: str = ""
     description: str = ""

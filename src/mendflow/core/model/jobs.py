@@ -64,6 +64,16 @@ class Submission(StrEnum):
     FORGET = "forget"  # submit, and let the flow go on whatever becomes of it
 
 
+class RetryRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """After a failure of the job's own for one of these causes (exit codes, categories, names of faults; none: any) it
+    is tried again so many times, each wait longer than the last by the factor."""
+
+    times: int
+    wait_ms: int = 0
+    factor: float = 2.0
+    on: tuple[str, ...] = ()
+
+
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All that a pilot must know to run a job; every expression is resolved already.
 
@@ -87,7 +97,10 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `shell` says what runs the command, in the words of core/model/shells. `unstaged` are files beside the flow that the
     command names and that are not among its inputs: a failure tells of them. `file_lists` are those of `files` whose
     path is a folder (it ends with `/`) or a pattern, in the words of core/data/path_patterns: each becomes a list of
-    files, in the order of their paths."""
+    files, in the order of their paths.
+
+    `retry` says how often it is tried again, and after which failures; the first rule that speaks of a failure counts.
+    Without any it is `retries` times after any. `spent` are the failures of earlier submissions, for each rule."""
 
     item: ItemId
     command: str | None = None
@@ -111,6 +124,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     expected_ms: int = 0
     retries: int = 0
     retry_wait_ms: int = 0
+    retry: tuple[RetryRule, ...] = ()
+    spent: tuple[int, ...] = ()
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
     cache: bool | None = None

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.jobs import JobSpec, Resources, from_source, sources_of
+from mendflow.core.model.units import duration_ms, size_bytes
 from mendflow.core.model.values import Value
 
 AMOUNT_MAX: Final = 2**53
@@ -66,6 +67,9 @@ def _needs(before: Resources, wanted: Mapping[str, Value]) -> Resources:
 
 
 def _amount(name: str, value: Value) -> float | int:
+    if isinstance(value, str):
+        found = size_bytes(value) if name.endswith("_bytes") else duration_ms(value) if name.endswith("_ms") else None
+        value = value if found is None else found
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not number or not 0 <= value <= AMOUNT_MAX:
         raise InvalidRequest(f"{name} is {value!r:.80}; it must be a number from 0 to 2^53", field=name)

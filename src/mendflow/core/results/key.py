@@ -31,6 +31,8 @@ _OF_RUNNING: Final = frozenset(
         "expected_ms",
         "retries",
         "retry_wait_ms",
+        "retry",
+        "spent",
         "submission",
         "stage_in",
         "cache",

@@ -16,6 +16,7 @@ from mendflow.core.model.views import Reason
 from mendflow.core.scheduling.amounts import clock, duration, size
 from mendflow.core.scheduling.jobs import effective_needs, outlived_ms
 from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, why_unsuitable
+from mendflow.core.scheduling.retries import stated_retries
 
 FACTS_MAX = 10
 OUTPUT_LINES_MAX = 12
@@ -89,8 +90,9 @@ def why_failed(job: Job) -> Reason:
         facts.append(f"it ended with exit code {fault.exit_code}")
     if fault.signal is not None and f"signal {fault.signal}" not in fault.message:
         facts.append(f"it was ended by signal {fault.signal}")
-    if job.spec.retries:
-        facts.append(f"{min(job.failures, job.spec.retries + 1)} of {job.spec.retries + 1} tries failed")
+    if (stated := stated_retries(job.spec, fault)) is not None:
+        failures, tries = job.failures + sum(job.spec.spent), stated.rule.times + 1
+        facts.append(f"{min(failures, tries)} of {tries} tries failed, as many as its `retries` allow")
     if job.losses:
         facts.append(f"{job.losses} attempts were lost to the infrastructure; they did not spend its retries")
     facts += _attempts(job)
@@ -112,7 +114,8 @@ def _why_later(job: Job, now: Instant) -> Reason:
     text = f": {last.fault.message}" if last.fault is not None else ""
     ended = "failed" if last.end == "failed" else f"was {last.end}"
     if job.failures and last.end == "failed":
-        nth = f"retry {job.failures} of {job.spec.retries}"
+        stated = stated_retries(job.spec, last.fault) if last.fault is not None else None
+        nth = f"retry {job.failures} of {stated.rule.times if stated else job.spec.retries}"
     else:
         nth = "the next attempt, which does not spend a retry"
     sentence = f"it waits until {clock(job.available_at)}, {wait} from now, for {nth}; its last attempt {ended}{text}"

@@ -15,6 +15,7 @@ from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measurements, Outcome, Requeue, Resources
 from mendflow.core.model.sync import LEAVE_REASONS
 from mendflow.core.model.values import Value
+from mendflow.core.scheduling import retries
 
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.AVAILABLE: frozenset({JobState.RUNNING, JobState.COMPLETED, JobState.FAILED}),
@@ -156,11 +157,13 @@ def report(
         return ReportVerdict(True, "completed", (JobFinished(outcome, "completed", now),))
     if fault.infrastructure:
         return ReportVerdict(True, fault.message, (_lose_or_end(job, fault, outcome, now=now, policy=policy),))
-    if job.failures >= job.spec.retries or fault.category is Category.CANCELLED:
+    stated = retries.stated_retries(job.spec, fault)
+    before = retries.failures_of(job, stated) if stated is not None else 0
+    if stated is None or before >= stated.rule.times or fault.category is Category.CANCELLED:
         return ReportVerdict(True, fault.message, (JobFinished(outcome, "failed", now, own=True),))
-    wait_ms = _doubled_wait_ms(job.spec.retry_wait_ms, job.failures, policy)
+    wait_ms = retries.grown_wait_ms(stated.rule, before, policy.wait_max_ms)
     again = AttemptRequeued("failed", now, now + wait_ms, own=True, fault=fault, measures=outcome.measures)
-    return ReportVerdict(True, f"failed ({fault.message}); retry {job.failures + 1} of {job.spec.retries}", (again,))
+    return ReportVerdict(True, f"failed ({fault.message}); retry {before + 1} of {stated.rule.times}", (again,))
 
 
 def lose(
@@ -288,7 +291,7 @@ def validate(job: Job) -> None:
     assert not fences or fences[-1] == job.fence
     assert job.tries >= running, f"job {job.id}: {job.unbegun} of {job.fence} grants unbegun"
     assert running or job.requeued is None, f"job {job.id}: requeued, and nobody has it"
-    assert job.failures <= job.spec.retries + 1, f"job {job.id}: more failures than tries"
+    assert job.failures <= retries.tries_max(job.spec), f"job {job.id}: more failures than tries"
 
 
 def _refuse_report(job: Job, pilot: PilotId, fence: int) -> ReportVerdict:

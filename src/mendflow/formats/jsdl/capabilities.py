@@ -21,6 +21,7 @@ NOT_EXPRESSIBLE: Final = {
     "owner": "an owner",
     "expected_ms": "how long it usually takes",
     "retries": "how often it is tried again",
+    "retry": "how often it is tried again",
     "retry_wait_ms": "when it is tried again",
     "submission": "how it is submitted",
     "stage_in": "in which order inputs come",

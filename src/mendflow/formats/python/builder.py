@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mendflow.core.expressions import ExpressionError, problem, references
+from mendflow.core.expressions.scanner import ENDS
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, Call, Flow, ForEach, JobActivity
@@ -113,7 +114,10 @@ class FlowBuilder:
         """Keep the activity; whatever it asks for, it needs."""
         after = tuple(self.named(options.get("after", ())))
         needs = dict.fromkeys(self.named(options.get("needs", ())))
-        for name in names_used_by(asking):
+        used = names_used_by(asking)
+        ends = {name[len(ENDS) + 1 :] for name in used if name.startswith(f"{ENDS}.")}
+        after = (*after, *(each for each in self.jobs if each in ends and each not in needs and each not in after))
+        for name in used:
             if name.startswith("jobs.") and name[len("jobs.") :] not in self.jobs:
                 raise bad_flow(
                     f"`{activity.name}` uses `{name}`, which this flow does not have", nearest_word(name, self.jobs)

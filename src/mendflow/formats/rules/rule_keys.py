@@ -21,7 +21,7 @@ RULE: Final[Table] = {
         "the rule concludes nothing.",
     ),
     "except": Key(ROWS, "Refinements: asked only where this rule holds; one that holds decides in its place."),
-    "note": Key(TextShape("a text", template=False), "Why there is such a rule."),
+    "note": Key(TextShape("a text", template=False, prose=True), "Why there is such a rule."),
     "author": Key(TextShape("a name", template=False), "Who made it."),
     "at": Key(MOMENT, "When it was made."),
     "passive": Key(FlagShape(), "On trial: what it would have concluded is recorded, and nothing done."),
@@ -56,7 +56,7 @@ FILE: Final[Table] = {
     "rules": Key(
         TextShape("the name of a flow, or `*`,", template=False), "The flow whose rules these are; `*` for all."
     ),
-    "note": Key(TextShape("a text", template=False), "What this version is about."),
+    "note": Key(TextShape("a text", template=False, prose=True), "What this version is about."),
     "author": Key(TextShape("a name", template=False), "Who made this version."),
     "at": Key(MOMENT, "When it was made."),
     "version": Key(NumberShape(whole=True), "The number of the version that was written out."),

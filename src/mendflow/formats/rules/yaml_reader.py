@@ -22,7 +22,17 @@ from mendflow.formats.rules.conditions import condition
 from mendflow.formats.rules.exlet_parser import ExletParser
 from mendflow.formats.spelling import nearest_word, suggestion_for
 from mendflow.formats.yaml.basic_steps import is_file
-from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, parse, plain_data
+from mendflow.formats.yaml.document import (
+    ListNode,
+    MapEntry,
+    MapNode,
+    ScalarNode,
+    YamlNode,
+    describe,
+    parse,
+    plain_data,
+)
+from mendflow.formats.yaml.exlet_keys import PRIMITIVES
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.flow_file import in_order
 from mendflow.formats.yaml.reader import YamlReader
@@ -56,6 +66,10 @@ def read_rules(text: str, path: str | Path = "rules.yaml", *, check_conditions: 
     if reader.problems or rule_set is None:
         raise BadRules(problems=in_order(reader.problems, str(path)))
     return rule_set
+
+
+NOTHING: Final = "nothing"
+"""What a rule concludes that says: nothing is to be done, by the default rules neither."""
 
 
 class RuleFileParser:
@@ -239,6 +253,12 @@ class RuleTreeBuilder:
         name = node.value if isinstance(node.value, str) else node.written
         if self.type is ExceptionType.SELECTION and is_file(name):
             return self.file.exlets.worklet(node, name)
+        if self.type is not ExceptionType.SELECTION and name not in self.file.exlets.flows:
+            if name == NOTHING:
+                empty = MapEntry(ScalarNode(node.place, "empty"), ScalarNode(node.place, True))
+                return self.file.exlets.inline(self.type, self.task, id, MapNode(node.place, {"empty": empty}))
+            if name in PRIMITIVES:
+                return self.file.exlets.inline(self.type, self.task, id, node)
         if self.type is not ExceptionType.SELECTION and name not in self.file.exlets.flows:
             self.reader.problem(node, f"there is no exlet `{name}`", nearest_word(name, self.file.exlets.flows))
         return name

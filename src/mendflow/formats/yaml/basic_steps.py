@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from mendflow.core.engine.messages import URL_NOT_STAGED
 from mendflow.core.model.flow import (
+    FILES,
     Activity,
     Assign,
     Call,
@@ -133,7 +134,8 @@ def require_inputs(reader: YamlReader, fields: Fields, inputs: dict[str, Input],
     for name, entry in given.items():
         if name not in inputs:
             reader.problem(entry.key, f"the flow `{flow}` has no input `{name}`", nearest_word(name, inputs))
-    missing = [name for name, wanted in inputs.items() if wanted.required and name not in given]
+    needed = [name for name, wanted in inputs.items() if wanted.required or wanted.type == FILES]
+    missing = [name for name in needed if name not in given]
     if missing:
         reader.problem(node or fields.node, f"the flow `{flow}` needs the input `{missing[0]}` under `with:`")
 

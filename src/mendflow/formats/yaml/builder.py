@@ -8,18 +8,20 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Activity, Empty, Flow, Scope, Sequence
-from mendflow.formats.loops import UNDOABLE_SUFFIX
+from mendflow.core.model.flow import Activity, Catch, Empty, Flow, Rethrow, Scope, Sequence
+from mendflow.formats.hints import STEP_HINTS, told_with_hint
+from mendflow.formats.loops import UNDOABLE_SUFFIX, WATCHED_SUFFIX
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.document import ListNode, MapEntry, MapNode, ScalarNode, SourceSpan, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, Key, Table
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.references import rename_job_in
-from mendflow.formats.yaml.shapes import NameShape
+from mendflow.formats.yaml.shapes import NameShape, PresenceShape
 
 LOOPS_WITH_BODY: Final = ("while", "until")
 NAME: Final = NameShape()
+WORDS_OF_FAILURE: Final = ("finish", "stop", "continue", "ignore", "retry")
 
 
 class StepHeader(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +111,9 @@ class StepBuilder:
     def step(self, node: YamlNode, name: str, also: Table) -> Activity:
         """One step; `also` are the keys that it may have because of where it stands."""
         if isinstance(node, ScalarNode) and isinstance(node.value, str):
-            node = MapNode(node.place, {"run": MapEntry(ScalarNode(node.place, "run"), node)})
+            node = self.from_word(node, node.value)
+        elif isinstance(node, MapNode):
+            node = self.unfolded(node)
         if not isinstance(node, MapNode):
             self.reader.problem(
                 node, f"a step is expected here: a command, or a map such as `run: ...`; not {describe(node)}"
@@ -127,7 +131,51 @@ class StepBuilder:
             return self._makers["for-each"](self, fields, header)
         return self.make(kind, fields, header)
 
+    def from_word(self, node: ScalarNode, text: str) -> MapNode:
+        """A text is a command, or in an exlet a primitive that needs no settings."""
+        if text in self.kinds and text not in flow_keys.KINDS and isinstance(self.kinds[text][0].shape, PresenceShape):
+            return MapNode(node.place, {text: MapEntry(node, ScalarNode(node.place, None))})
+        return MapNode(node.place, {"run": MapEntry(ScalarNode(node.place, "run"), node)})
+
+    def unfolded(self, node: MapNode) -> MapNode:
+        """A primitive whose settings stand inside it, as `{re-submit: {wait: 5 s}}`, with them beside it."""
+        entries: dict[str, MapEntry] = {}
+        for name, entry in node.entries.items():
+            own = self.kinds.get(name) if name not in flow_keys.KINDS else None
+            if own is None or not isinstance(own[0].shape, PresenceShape) or not isinstance(entry.value, MapNode):
+                entries.setdefault(name, entry)
+                continue
+            entries[name] = MapEntry(entry.key, ScalarNode(entry.key.place, None))
+            for inner, setting in entry.value.entries.items():
+                if inner in node.entries:
+                    self.reader.problem(setting.key, f"`{inner}` stands beside `{name}` already")
+                entries.setdefault(inner, setting)
+        return MapNode(node.place, entries)
+
     def make(self, kind: str, fields: Fields, header: StepHeader) -> Activity:
+        if "on-failure" in fields and "on-failure" not in self.kinds[kind][1]:
+            return self.watched(kind, fields, header)
+        return self.make_undoable(kind, fields, header)
+
+    def watched(self, kind: str, fields: Fields, header: StepHeader) -> Activity:
+        """A step that says what to do when it has failed is a scope with a handler that throws the fault again."""
+        node = fields.node_of("on-failure")
+        assert node is not None
+        shown = header.label or header.name
+        if isinstance(node, ScalarNode) and node.value in WORDS_OF_FAILURE:
+            told = (
+                f"here stands what to do when `{shown}` has failed, a command or steps; `{node.value}` is a word for "
+            )
+            self.reader.problem(node, f"{told}`on-failure` of the flow, of `jobs`, `parallel` and `for-each`")
+        inner = StepHeader(name=header.name, prefix=header.prefix, label=header.label)
+        body = self.make_undoable(kind, fields, inner)
+        with self.reader.area("fault"), self.reader.inside("catch"):
+            does = self.body(node, header.part("on-failure"))
+        handler = Sequence(name=header.part("failed"), body=(does, Rethrow(name=header.part("rethrow"))))
+        name = f"{header.name}{WATCHED_SUFFIX}"
+        return Scope(name=name, label=shown, when=header.when, body=body, catches=(Catch(body=handler),))
+
+    def make_undoable(self, kind: str, fields: Fields, header: StepHeader) -> Activity:
         if "compensation" in fields:
             return self.undoable(kind, fields, header)
         return self._makers[kind](self, fields, header)
@@ -137,14 +185,14 @@ class StepBuilder:
         step that was skipped has nothing to undo."""
         node = fields.node_of("compensation")
         assert node is not None
-        shown_name = header.label or header.name
+        shown = header.label or header.name
         body = self._makers[kind](self, fields, StepHeader(name=header.name, prefix=header.prefix, label=header.label))
-        with self.reader.inside("undo"), self.reader.alias(shown_name):
+        with self.reader.inside("undo"), self.reader.alias(shown):
             undo = self.body(node, header.part("compensation"))
-        if shown_name != header.name:
-            undo = rename_job_in(undo, shown_name, header.name)
+        if shown != header.name:
+            undo = rename_job_in(undo, shown, header.name)
         return Scope(
-            name=f"{header.name}{UNDOABLE_SUFFIX}", label=shown_name, when=header.when, body=body, compensation=undo
+            name=f"{header.name}{UNDOABLE_SUFFIX}", label=shown, when=header.when, body=body, compensation=undo
         )
 
     def kind(self, node: MapNode) -> str | None:
@@ -155,13 +203,24 @@ class StepBuilder:
         if len(found) == 1:
             return found[0]
         if not found:
-            likely = next((guess for name in node.entries if (guess := suggestion_for(name, self.kinds))), "")
             usual = "`run`, `python`, `user-task`, `call`, `steps`, `choose`, ..."
-            self.reader.problem(node, f"nothing says what this step does; give it one of {usual}", likely)
+            message = f"nothing says what this step does; give it one of {usual}"
+            if hint := next((STEP_HINTS[name] for name in node.entries if name in STEP_HINTS), ""):
+                self.reader.problem(node, f"{message}; {hint}")
+            else:
+                likely = next((guess for name in node.entries if (guess := suggestion_for(name, self.kinds))), "")
+                self.reader.problem(node, message, likely)
         else:
             both = " and ".join(f"`{name}`" for name in found)
             self.reader.problem(node.entries[found[1]].key, f"a step does one thing; this has {both}")
         return None
+
+    def refuse_stranger(self, key: ScalarNode, name: str, kind: str, table: Table) -> None:
+        message = f"a `{kind}` step has no key `{name}`"
+        if name in STEP_HINTS:
+            self.reader.problem(key, told_with_hint(message, name, STEP_HINTS))
+        else:
+            self.reader.problem(key, message, suggestion_for(name, table))
 
     def refuse_strangers(self, fields: Fields, kind: str) -> None:
         for name, entry in fields.node.entries.items():
@@ -176,8 +235,6 @@ class StepBuilder:
             elif homes := [other for other, (_, own) in self.kinds.items() if name in own]:
                 message = f"`{name}` goes with {' or '.join(f'`{home}`' for home in homes[:4])}, not with `{kind}`"
             else:
-                self.reader.problem(
-                    entry.key, f"a `{kind}` step has no key `{name}`", suggestion_for(name, fields.table)
-                )
+                self.refuse_stranger(entry.key, name, kind, fields.table)
                 continue
             self.reader.problem(entry.key, message)

@@ -139,6 +139,8 @@ def yaml_error_text(text: str, error: yaml.MarkedYAMLError) -> str:
         return f"a text that starts with `{text[mark.index]}` must be in quotes"
     if error.problem == "mapping values are not allowed in this context":
         return "a second `:` in one line; put a text that contains `: ` in quotes"
+    if "scanning a tag" in str(error.context):
+        return 'a text that starts with `!` must be in quotes, such as "!has(jobs.build)"'
     context = f" {error.context}" if error.context else ""
     return f"this is not YAML: {error.problem or 'it cannot be read'}{context}"
 
@@ -216,8 +218,12 @@ class NodeBuilder:
             raise self.refuse(place, f"the file holds more than {NODES_MAX:,} values; give large data as a file")
         tag = getattr(event, "tag", None)
         if tag not in (None, "!") and tag not in PLAIN_TAGS:
-            tag_name = tag.replace("tag:yaml.org,2002:", "!!")
-            raise self.refuse(place, f"the tag `{tag_name}` is not taken; a flow file holds plain data only")
+            shown = tag.replace("tag:yaml.org,2002:", "!!")
+            if "(" in shown or ("." in shown and not shown.startswith("!!")):
+                message = f'a text that starts with `!` must be in quotes, such as "{shown}"'
+            else:
+                message = f"the tag `{shown}` is not taken; a flow file holds plain data only"
+            raise self.refuse(place, message)
         return place
 
     def _push(self, node: ListNode | MapNode, anchor: str | None) -> None:

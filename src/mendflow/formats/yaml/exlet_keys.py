@@ -183,7 +183,7 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {**flow_keys.KINDS, **PRIMITIVES, "
 
 EXLET: Final[Table] = {
     "name": Key(NameShape(), "The exlet's name, where it has a file of its own; the file's name unless given."),
-    "description": Key(TextShape(template=False), "What it is good for."),
+    "description": Key(TextShape(template=False, prose=True), "What it is good for."),
     "env": flow_keys.FLOW["env"],
     "shell": flow_keys.FLOW["shell"],
     "defaults": flow_keys.FLOW["defaults"],

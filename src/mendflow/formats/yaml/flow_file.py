@@ -4,18 +4,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from mendflow.core.engine.plan import walk_activities
+from mendflow.core.expressions import is_template
 from mendflow.core.model.errors import BadFlow, Problem
-from mendflow.core.model.flow import Activity, Assign, Copy, Empty, Flow, Input, Sequence
+from mendflow.core.model.flow import FILES, Activity, Assign, Copy, Empty, Flow, Input, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import Value
+from mendflow.formats.hints import FLOW_HINTS, told_with_hint
 from mendflow.formats.names import NAME
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import basic_steps, flow_keys, structured_steps
 from mendflow.formats.yaml.builder import FlowFinder, StepBuilder, StepFactory, StepHeader
-from mendflow.formats.yaml.document import MapNode, ScalarNode, YamlNode, describe, parse, plain_data
+from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, parse, plain_data
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.job_graph import parallel_jobs
-from mendflow.formats.yaml.job_steps import limits_of, python_job, shell_job
+from mendflow.formats.yaml.job_steps import limits_of, python_job, retries_of, shell_job
 from mendflow.formats.yaml.reader import YamlReader
 
 MAKERS: Final[dict[str, StepFactory]] = {
@@ -55,7 +57,9 @@ TYPES: Final[dict[str, tuple[type, ...]]] = {
     "list": (list,),
     "map": (dict,),
     "file": (str,),
+    FILES: (str, list),
 }
+WANTED: Final = {FILES: "a path with or without `*`, or a list of such"}
 assert set(flow_keys.KINDS) | {"for-each"} == set(MAKERS), "every kind of step has a maker"
 
 
@@ -88,7 +92,7 @@ def build_flow(reader: YamlReader, root: YamlNode, callables: FlowFinder) -> Flo
     fields = Fields(reader, root, flow_keys.FLOW)
     for name, entry in root.entries.items():
         if name not in flow_keys.FLOW and not name.startswith("x-"):
-            reader.problem(entry.key, f"a flow has no key `{name}`", suggestion_for(name, flow_keys.FLOW))
+            refuse_flow_key(reader, entry.key, name)
     build = StepBuilder(reader, MAKERS, callables)
     name = fields.get("name") or name_from(reader.file)
     inputs = inputs_of(reader, fields.node_of("inputs"))
@@ -111,6 +115,14 @@ def build_flow(reader: YamlReader, root: YamlNode, callables: FlowFinder) -> Flo
         folder=str(reader.folder),
         on_unhandled=fields.get("on-unhandled", ""),
     )
+
+
+def refuse_flow_key(reader: YamlReader, key: ScalarNode, name: str) -> None:
+    message = f"a flow has no key `{name}`"
+    if name in FLOW_HINTS:
+        reader.problem(key, told_with_hint(message, name, FLOW_HINTS))
+    else:
+        reader.problem(key, message, suggestion_for(name, flow_keys.FLOW))
 
 
 def name_from(file: str) -> str:
@@ -146,6 +158,8 @@ def defaults_of(reader: YamlReader, node: YamlNode | None) -> dict[str, Any]:
     found = {name: fields.get(name) for name in fields.node.entries if name in flow_keys.DEFAULTS}
     if "limits" in found:
         found["limits"] = limits_of(reader, found["limits"])
+    if isinstance(node := fields.node_of("retries"), (MapNode, ListNode, ScalarNode)):
+        found["retries"] = retries_of(reader, node)
     return found
 
 
@@ -168,6 +182,8 @@ def input_of(reader: YamlReader, node: YamlNode) -> Input:
     if isinstance(node, ScalarNode) and node.value is None:
         return Input(required=True)
     if not isinstance(node, MapNode):
+        if is_template(plain_data(node)):
+            reader.problem(node, "no expression can stand here: a default is data as it is")
         return Input(default=plain_data(node), type=type_of(plain_data(node)))
     fields = fields_of(reader, node, flow_keys.INPUT, "an input")
     assert fields is not None
@@ -175,11 +191,16 @@ def input_of(reader: YamlReader, node: YamlNode) -> Input:
     default_node = fields.node_of("default")
     default = plain_data(default_node) if default_node is not None else None
     if default_node is not None and default is not None and wanted and not fits_type(default, wanted):
-        reader.problem(default_node, f"the default of a {wanted} must be a {wanted}, not {describe(default_node)}")
+        shown = WANTED.get(wanted, f"a {wanted}")
+        reader.problem(default_node, f"the default of a {wanted} must be {shown}, not {describe(default_node)}")
+    if default_node is not None and is_template(default):
+        reader.problem(default_node, "no expression can stand here: a default is data as it is")
     return Input(type=wanted, description=fields.get("description", ""), required=default_node is None, default=default)
 
 
 def fits_type(value: Value, wanted: str) -> bool:
+    if wanted == FILES and isinstance(value, list):
+        return all(isinstance(each, str) for each in value)
     return isinstance(value, TYPES[wanted]) and (wanted == "boolean" or not isinstance(value, bool))
 
 

@@ -36,7 +36,7 @@ ON_UNHANDLED: Final = Key(
     "When something fails that no rule takes up: `fail` ends the case, `hold` keeps it open for a person.",
 )
 ENVIRONMENT: Final = MapOf(TextShape("a text"), EnvNameShape(), "a map of texts")
-WORDS_OF_DATA: Final = MapOf(TextShape("a text"), expected="a map of texts")
+WORDS_OF_DATA: Final = MapOf(TextShape("a text", template=False), expected="a map of texts")
 VARIABLE: Final = NameShape("the name of a variable", variable=True)
 
 COMMON: Final[Table] = {
@@ -45,6 +45,9 @@ COMMON: Final[Table] = {
         DeferredShape("a list, an expression that gives one, or a map such as `sample: [...]`", "for-each"),
         "Do this once for each element of a list; `${{ item }}` is the element, or `${{ sample }}` after "
         "`for-each: {sample: [...]}`, and `${{ index }}` its number from 0.",
+    ),
+    "on-failure": Key(
+        BODY, "What to do when this has failed: a command, or steps; `${{ fault.message }}` says why. It stays failed."
     ),
     "compensation": Key(BODY, "How to undo this after it has completed: a command, steps, or `call:` with a worklet."),
 }
@@ -81,6 +84,19 @@ LIMITS: Final[Table] = {
     "virtual-memory": Key(MeasureShape("size"), "How much memory a process may have mapped."),
     "core-dump": Key(MeasureShape("size"), "How large a core dump may be; `0 B` for none."),
 }
+RETRY: Final[Table] = {
+    "times": Key(NumberShape(whole=True), "How many times it is tried again.", required=True),
+    "wait": Key(MeasureShape("duration"), "How long to wait before; nothing unless given."),
+    "factor": Key(NumberShape(least=1), "How much longer each further wait is; 2 unless given."),
+    "on": Key(
+        ListOf(
+            TextShape("an exit code, `memory`, `time`, or the name of a fault", template=False),
+            single=True,
+            expected="an exit code, `memory`, `time`, the name of a fault, or a list of these",
+        ),
+        "After which failures: exit codes, `memory`, `time`, names of faults; all of the job's own unless given.",
+    ),
+}
 RESOURCES: Final[Table] = {
     "cpus": Key(NumberShape(expression="template"), "How many CPUs the job needs; 1 unless given."),
     "memory": Key(
@@ -109,7 +125,11 @@ JOB: Final[Table] = {
     ),
     "owner": Key(TextShape("a name", template=False), "Whose job it is; searchable."),
     "expected": Key(MeasureShape("duration"), "How long the job usually takes."),
-    "retries": Key(NumberShape(whole=True), "How many times a failed attempt is made again."),
+    "retries": Key(
+        DeferredShape("a whole number, a map such as `{times: 4, wait: 1 s, on: 75}`, or a list of maps", "retries"),
+        "How many times a failed attempt is made again, and no more, whatever the default rules would do: a number, a "
+        "map with `times`, `wait`, `factor` and `on`, or a list of such maps.",
+    ),
     "retry-wait": Key(
         MeasureShape("duration"),
         "How long to wait before a failed attempt is made again. Each further wait is twice as long.",
@@ -148,7 +168,7 @@ JOB_FILES: Final[Table] = {
             MapOf(
                 TextShape("a path, `lfn:NAME` or ${{ jobs.NAME.files.FILE }},"), expected="a map from paths to files"
             ),
-            ListOf(TextShape("a path", template=False), single=True, expected="paths"),
+            ListOf(TextShape("a path"), single=True, expected="paths"),
         ),
         "Files the job finds in its folder: the path there, and the file given, another job's file, or a logical file. "
         "A list of paths keeps them as they are. A given path may be a folder (`data/`) or a pattern (`*.csv`).",
@@ -161,7 +181,7 @@ JOB_FILES: Final[Table] = {
     "files": Key(
         Either(
             MapOf(TextShape("a path"), NameShape("the name of a file"), "a map from names to paths"),
-            ListOf(TextShape("a path", template=False), single=True, expected="paths"),
+            ListOf(TextShape("a path"), single=True, expected="a path, or a list of paths"),
         ),
         "Files the job leaves: a name for each and its path in the job's folder; others use `jobs.NAME.files.FILE`. "
         "A folder (`results/`) or a pattern (`*.csv`) is the list of its files. Paths alone are their own names.",
@@ -358,14 +378,14 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
 """Each kind of step, by the key that makes it one, with the keys that go with it."""
 
 INPUT: Final[Table] = {
-    "type": Key(ChoiceShape("string", "number", "boolean", "list", "map", "file"), "What the input must be."),
-    "description": Key(TextShape(template=False), "What it is for."),
+    "type": Key(ChoiceShape("string", "number", "boolean", "list", "map", "file", "files"), "What the input must be."),
+    "description": Key(TextShape(template=False, prose=True), "What it is for."),
     "default": Key(DataShape(), "Its value unless one is given. Without a default the input is required."),
 }
 DEFAULTS: Final[Table] = {**SHELL, **JOB}
 FLOW: Final[Table] = {
     "name": Key(NameShape(), "The flow's name; the file's name unless given."),
-    "description": Key(TextShape(template=False), "What the flow is for."),
+    "description": Key(TextShape(template=False, prose=True), "What the flow is for."),
     "inputs": Key(
         DeferredShape("a map of inputs", "inputs"),
         "What the flow is given: a map with `type` and `default` each, or just the default. `${{ inputs.NAME }}`.",

@@ -3,10 +3,12 @@
 A job needs what it says it needs, and every job beside it whose results it uses. `needs` joins with all; a link of
 `after` must be decided but has no say in whether the job runs."""
 
+import re
 from typing import Final, Literal
 
 import msgspec
 
+from mendflow.core.expressions.scanner import ENDS
 from mendflow.core.model.flow import Activity, Parallel
 from mendflow.formats.links import JobNeeds, parallel_with_links
 from mendflow.formats.spelling import nearest_word
@@ -16,6 +18,8 @@ from mendflow.formats.yaml.document import ListNode, MapNode, SourceSpan, YamlNo
 from mendflow.formats.yaml.reader import NameUse, YamlReader
 
 SHOWN_MAX: Final = 12
+ALWAYS: Final = re.compile(r"\balways\s*\(\s*\)")
+FAILURES: Final = re.compile(r"\b(?:failed|skipped)\s*\(\s*jobs\s*\.\s*`?([\w-]+)`?\s*\)")
 
 
 class NamedJob(msgspec.Struct):
@@ -66,14 +70,34 @@ def named_needs(reader: YamlReader, node: YamlNode, key: str) -> dict[str, Sourc
 
 
 def add_implied_needs(reader: YamlReader, name: str, job: NamedJob, homes: dict[str, str]) -> None:
-    """Using a job's result is needing it."""
+    """Using a job's result is needing it; asking how it ended is waiting for its end, however that is. A condition that
+    asks whether a job failed says so of a job that is needed too, and `always()` of all of them."""
+    asked = {home: use.place for use in job.uses if (home := homes.get(asked_end(use))) is not None and home != name}
+    for other in [each for each in job.needs if runs_without(job.activity, each)]:
+        job.after.setdefault(other, job.needs.pop(other))
+    for other, place in asked.items():
+        if other not in job.needs:
+            job.after.setdefault(other, place)
     for use in job.uses:
-        used = use.reference.name.removeprefix("jobs.")
-        home = homes.get(used) if use.reference.name.startswith("jobs.") else None
+        family, _, used = use.reference.name.partition(".")
+        home = homes.get(used) if family in ("jobs", ENDS) else None
         if home == name and used == name and name not in use.aliases:
             reader.problem(use.place, f"`jobs.{name}` is asked for by `{name}` itself, before it has ended")
         elif home is not None and home != name and home not in job.after:
             job.needs.setdefault(home, use.place)
+
+
+def asked_end(use: NameUse) -> str:
+    family, _, name = use.reference.name.partition(".")
+    return name if family == ENDS else ""
+
+
+def runs_without(activity: Activity, need: str) -> bool:
+    """Whether the activity's condition is about how this need ended."""
+    if activity.when is None:
+        return False
+    asked = FAILURES.findall(activity.when.text)
+    return ALWAYS.search(activity.when.text) is not None or need in asked
 
 
 def require_known(reader: YamlReader, name: str, job: NamedJob, jobs: dict[str, NamedJob]) -> None:

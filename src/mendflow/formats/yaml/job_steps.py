@@ -2,6 +2,7 @@
 
 import symtable
 from collections.abc import Iterator
+from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal
 
@@ -10,16 +11,25 @@ from mendflow.core.data.paths import name_flaw
 from mendflow.core.data.protocols import target_flaw
 from mendflow.core.expressions import ExpressionError, template_parts
 from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES, Category
 from mendflow.core.model.flow import Activity, Empty, JobActivity, PublicationTemplate, ResourceTemplates
-from mendflow.core.model.jobs import FunctionRef, Limits, Submission
+from mendflow.core.model.jobs import FunctionRef, Limits, RetryRule, Submission
 from mendflow.formats.given_files import NoSuchFiles, given_inputs, is_given_list
+from mendflow.formats.names import NAME
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import StepBuilder, StepHeader
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.reader import YamlReader
-from mendflow.formats.yaml.shapes import TextShape
+from mendflow.formats.yaml.shapes import NumberShape, TextShape
+
+TIMES: Final = NumberShape(whole=True)
+CAUSES: Final = (
+    *(each.value for each in Category if each not in {*INFRASTRUCTURE_CATEGORIES, Category.CANCELLED, Category.FLOW}),
+    *("exitCode", "signal", "memoryLimit", "memoryKilled", "timeLimit", "missingInput", "missingOutput"),
+)
+"""What a job's own failures are known by: categories, and the names of the usual faults."""
 
 PUBLISHED_AS: Final = TextShape("a logical name, or a map with `as:`")
 
@@ -121,12 +131,60 @@ def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
         "priority": value("priority", 0),
         "owner": value("owner", ""),
         "expected_ms": value("expected", 0),
-        "retries": value("retries", 0),
-        "retry_wait_ms": value("retry-wait", 0),
+        **stated_retries(build, fields),
         "submission": Submission(value("submit", "notify")),
         "stage_in": stage_in(value("stage-in", "parallel")),
         "cache": value("cache"),
     }
+
+
+def retries_of(reader: YamlReader, node: YamlNode) -> dict[str, Any]:
+    """How often the job is tried again: a number, a rule, or several. Nothing said and 0 are not the same."""
+    if isinstance(node, (MapNode, ListNode)):
+        parts = node.parts if isinstance(node, ListNode) else [node]
+        rules = [rule for part in parts if (rule := retry_rule(reader, part)) is not None]
+        if any(not rule.on for rule in rules[:-1]):
+            reader.problem(node, "a rule without `on` takes all failures; it must be the last of the list")
+        return {"retry": tuple(rules)}
+    times = TIMES.read(reader, node)
+    return {"retry": (RetryRule(times=0),)} if times == 0 else {"retries": times or 0}
+
+
+def stated_retries(build: StepBuilder, fields: Fields) -> dict[str, Any]:
+    node = fields.node_of("retries")
+    found = retries_of(build.reader, node) if node is not None else build.defaults.get("retries", {})
+    wait = fields.get("retry-wait") if "retry-wait" in fields else build.defaults.get("retry-wait")
+    if "retry-wait" in fields and found.get("retry"):
+        told = "`retry-wait` goes with a number of `retries`; in a map of `retries` it is `wait:`"
+        build.reader.problem(fields.node.entries["retry-wait"].key, told)
+    return {**found, "retry_wait_ms": wait or 0}
+
+
+def retry_rule(reader: YamlReader, node: YamlNode) -> RetryRule | None:
+    fields = fields_of(reader, node, flow_keys.RETRY, "a rule of `retries`")
+    if fields is None:
+        return None
+    causes = [cause for cause in fields.get("on", []) if cause is not None]
+    listed = fields.node_of("on")
+    for part in (listed.parts if isinstance(listed, ListNode) else [listed]) if listed is not None else []:
+        require_cause(reader, part)
+    return RetryRule(
+        times=fields.get("times", 0),
+        wait_ms=fields.get("wait", 0),
+        factor=fields.get("factor", 2.0),
+        on=tuple(causes),
+    )
+
+
+def require_cause(reader: YamlReader, node: YamlNode) -> None:
+    value = node.value if isinstance(node, ScalarNode) else None
+    if isinstance(value, (bool, float)) or (isinstance(value, int) and not 1 <= value <= 255):
+        reader.problem(node, f"an exit code from 1 to 255, or a cause, is expected here, not {describe(node)}")
+    elif isinstance(value, str) and value not in CAUSES and "${{" not in value:
+        close = get_close_matches(value, CAUSES, 1, 0.75)
+        if close or not NAME.fullmatch(value):
+            likely = f"`{close[0]}`" if close else ""
+            reader.problem(node, f"`{value}` is no cause of failures: give an exit code, {', '.join(CAUSES)}", likely)
 
 
 def stage_in(word: str) -> Literal["parallel", "sequence"]:
@@ -155,6 +213,8 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
     node = fields.node_of("inputs")
     found: dict[str, Any] = {}
     for key, place, path, source in _entries(given, node):
+        if isinstance(node, MapNode):
+            reader.template(key)
         if path is None or source is None or not require_inner_path(reader, key, path):
             continue
         reader.inputs_of_jobs.append((path, source, key.place))
@@ -197,11 +257,17 @@ def replicas_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
 
 
 def files_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
-    """The files that a job leaves, by name."""
-    found = {}
-    for _, place, name, path in _entries(fields.get("files", {}), fields.node_of("files")):
-        if name is not None and path is not None:
-            require_inner_path(reader, place, path)
+    """The files that a job leaves, by name; of a path alone, or a list of paths, the path is the name."""
+    node = fields.node_of("files")
+    found: dict[str, Any] = {}
+    for _, place, name, path in _entries(fields.get("files", {}), node):
+        if name is None or path is None:
+            continue
+        if not isinstance(node, MapNode) and "${{" in path:
+            reader.problem(place, "a file whose path is worked out needs a name of its own", f"`{{table: {path}}}`")
+        elif not isinstance(node, MapNode) and path in found:
+            reader.problem(place, f"`{path}` is in the list already")
+        elif require_inner_path(reader, place, path) or isinstance(node, MapNode):
             found[name] = path
     return found
 

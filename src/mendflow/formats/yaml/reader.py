@@ -15,7 +15,7 @@ import msgspec
 
 from mendflow.core.engine.result_checks import input_flaw, result_flaw
 from mendflow.core.expressions import ExpressionError, flaw, template_parts
-from mendflow.core.expressions.scanner import Reference, scan
+from mendflow.core.expressions.scanner import ENDS, Reference, scan
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity
@@ -184,7 +184,7 @@ class YamlReader:
         for use in self.uses:
             self._judge_left(use, activities)
             name = use.reference.name
-            if name.startswith("jobs."):
+            if name.startswith(("jobs.", f"{ENDS}.")):
                 self._judge_job(use, name[len("jobs.") :])
             elif name == "inputs":
                 self._judge_input(use)

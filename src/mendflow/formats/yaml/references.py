@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from mendflow.core.expressions import ExpressionError, template_parts
-from mendflow.core.expressions.scanner import scan
+from mendflow.core.expressions.scanner import ENDS, scan
 from mendflow.core.model.expr import Expr
 
 
@@ -15,12 +15,13 @@ def rename_job(expr: Expr, old: str, new: str) -> Expr:
     scanned = scan(expr.text)
     text, shift = scanned.text, 0
     for reference in scanned.references:
-        if reference.name == f"jobs.{old}":
+        if reference.name in (f"jobs.{old}", f"{ENDS}.{old}"):
             start = reference.offset + shift
             end = text.index(old, start) + len(old)
+            family = text[start : start + len("jobs")]
             opening = text[start + len("jobs") : end - len(old)]
             closing = {"`": "`", "'": "']", '"': '"]'}.get(opening.strip()[-1:], "")
-            replaced = f"jobs.`{new}`"
+            replaced = f"{family}.`{new}`"
             stop = end + len(closing)
             text = text[:start] + replaced + text[stop:]
             shift += len(replaced) - (stop - start)

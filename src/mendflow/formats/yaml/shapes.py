@@ -43,11 +43,19 @@ def sole_expression(text: str) -> str | None:
 
 
 class TextShape:
-    """A text, in which expressions may stand if `template`, and which may be empty unless `filled`."""
+    """A text, in which expressions may stand if `template`, and which may be empty unless `filled`. In `prose`, for
+    people, they are as good as any other words."""
 
     def __init__(
-        self, expected: str = "a text", *, template: bool = True, pattern: str = "", filled: bool = False
+        self,
+        expected: str = "a text",
+        *,
+        template: bool = True,
+        pattern: str = "",
+        filled: bool = False,
+        prose: bool = False,
     ) -> None:
+        self.prose = prose
         self.expected = expected
         self.filled = filled
         self.template = template
@@ -69,6 +77,9 @@ class TextShape:
             return None
         if self.template:
             reader.template(node)
+        elif "${{" in text and not self.prose:
+            reader.problem(node, f"no expression can stand here: {self.expected.rstrip(',')} is expected as it is")
+            return None
         return text
 
 

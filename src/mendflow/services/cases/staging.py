@@ -5,6 +5,7 @@ Paths are relative to the flow's own folder. The server decides whether a path m
 others reads only below the folders that it was given."""
 
 import asyncio
+import glob
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
@@ -13,9 +14,10 @@ from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, Sta
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.faults import AttemptStage, Category, Fault
+from mendflow.core.model.flow import FILES, Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.values import FileRef
+from mendflow.core.model.values import FileRef, Value, file_of
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import FileStore
 from mendflow.services.base.ledger import Ledger
@@ -44,6 +46,35 @@ class FileStaging:
 
     async def stop(self) -> None:
         await self._background.stop()
+
+    async def fixed_inputs(self, flow: Flow, given: dict[str, Value]) -> dict[str, Value]:
+        """The inputs of a case, with inputs of the type `files` as the files that there are now, stored: what the case
+        works on does not change when files come or go."""
+        fixed = dict(given)
+        for name, declared in flow.inputs.items():
+            value = given.get(name, declared.default)
+            if declared.type == FILES and value is not None:
+                fixed[name] = await self._files_of(name, value, flow.folder)
+        return fixed
+
+    async def _files_of(self, name: str, value: Value, folder: str) -> list[Value]:
+        parts = value if isinstance(value, list) else [value]
+        found: list[Value] = []
+        for part in parts:
+            if file_of(part) is not None:
+                found.append(part)
+            elif not isinstance(part, str):
+                raise InvalidRequest(f"input {name} is a list of files; {part!r:.80} is none")
+            elif part.startswith(LOGICAL_PREFIX):
+                found.append((await self._resolve(part)).as_value())
+            else:
+                paths = await asyncio.to_thread(matching_paths, part, folder)
+                if not paths:
+                    raise InvalidRequest(
+                        f"input {name}: no file matches {part} in {folder or 'the folder of the flow'}"
+                    )
+                found.extend([(await self._store_path(path, folder)).as_value() for path in paths])
+        return found
 
     def start(self, case: CaseId, order: StageFiles, folder: str) -> None:
         self._background.start(self._stage(case, order, folder))
@@ -80,6 +111,12 @@ class FileStaging:
                 f"{source} may not be read by this server; upload it, or start the server with --files-root DIR"
             )
         return await self._file_store.keep_path(str(path))
+
+
+def matching_paths(pattern: str, folder: str) -> list[str]:
+    """The files that a pattern with `*`, `?`, `[...]` or `**` matches, sorted by their paths."""
+    found = glob.glob(pattern, root_dir=folder or None, recursive=True)
+    return sorted(path for path in found if Path(folder, path).is_file())
 
 
 PERMANENT_ERRORS: Final = (InvalidRequest, Forbidden)

@@ -24,6 +24,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
 from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.cases.staging import FileStaging
 from mendflow.services.cases.unstarted import has_begun
 from mendflow.stores.contract import FieldCondition, Store
 
@@ -41,6 +42,7 @@ class CaseStartContext(Protocol):
     flows: Flows
     homes: HomeRegistry
     manager: FlowManager
+    staging: FileStaging
 
 
 class CaseStarter:
@@ -69,6 +71,7 @@ class CaseStarter:
         flows = self._runtime.flows
         await flows.look_again(name)
         known = flows.newest(name)
+        inputs = await self._runtime.staging.fixed_inputs(known.flow, inputs)
         wanted = CaseDocument(
             id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
         )

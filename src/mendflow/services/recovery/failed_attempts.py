@@ -5,6 +5,7 @@ from mendflow.core.model.jobs import Outcome, sources_of
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import serial_of
+from mendflow.core.scheduling.retries import are_spent, stated_retries
 from mendflow.services.base.contracts import Failure
 from mendflow.services.cases.exception_facts import job_facts_of, outcome_facts
 from mendflow.services.cases.live_case import CaseDocument, name_of
@@ -62,6 +63,8 @@ def _job(failure: Failure) -> dict[str, Value]:
         "level": failure.level,
         "generation": failure.generation,
         "final": failure.final,
+        "retries": stated.rule.times if (stated := stated_retries(spec, fault)) is not None else 0,
+        "retries_spent": are_spent(spec, fault, own),
         "domain": failure.domain,
         "hosts": list(failure.hosts),
         "sources_left": max(left, 0),

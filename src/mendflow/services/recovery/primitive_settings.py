@@ -10,6 +10,7 @@ from mendflow.core.model.errors import InvalidRequest, RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import Decision
+from mendflow.core.model.units import duration_ms
 from mendflow.core.model.values import Value
 from mendflow.services.base.contracts import Change, SubmissionFailed
 from mendflow.services.recovery.levels import Mode
@@ -61,12 +62,23 @@ def change_of(settings: dict[str, Value]) -> Change:
         given["avoid_hosts"] = [given["avoid_hosts"]]
     if isinstance(given.get("env"), dict):
         given["env"] = {key: value if isinstance(value, str) else str(value) for key, value in given["env"].items()}
-    if isinstance(given.get("wait_ms"), float):
-        given["wait_ms"] = int(given["wait_ms"])
+    if isinstance(wait := given.get("wait_ms"), float):
+        given["wait_ms"] = int(wait)
+    elif isinstance(wait, str):
+        given["wait_ms"] = wait_of(wait)
     try:
         return msgspec.convert(given, Change)
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"a job cannot be changed so: {error}") from error
+
+
+def wait_of(text: str) -> int:
+    found = duration_ms(text)
+    if found is None:
+        raise InvalidRequest(
+            f"it is to wait {text!r:.80}, which is no duration; write it as 90 s or 10 min", field="wait"
+        )
+    return found
 
 
 def next_source(decision: Decision | None) -> dict[str, str]:

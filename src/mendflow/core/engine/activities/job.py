@@ -34,6 +34,7 @@ from mendflow.core.model.data import LOGICAL_PREFIX, Publication
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import JobActivity, ResourceTemplates
 from mendflow.core.model.jobs import JobSpec, Outcome, Resources, Submission
+from mendflow.core.model.units import duration_ms, size_bytes
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 
 PARTS: Final = ("command", "args", "kwargs", "env", "replicas", "files", "publish", "resources")
@@ -85,7 +86,10 @@ class JobKind(ItemKind[JobItem]):
         for part in node.job_template.templated:
             fields[part] = _CONVERTERS[part](resolve_part(run, instance.env, activity, part), activity.name)
         inputs: dict[str, FileRef] = {}
-        wanted = {path: data.value_of(run.case, instance.env, source) for path, source in activity.inputs.items()}
+        wanted = {
+            input_path(run, instance.env, activity, path): data.value_of(run.case, instance.env, source)
+            for path, source in activity.inputs.items()
+        }
         for path, given in each_file(wanted):
             if path in inputs or path in instance.sources:
                 raise flow_fault(INVALID_EXPRESSION_VALUE, f"{activity.name}: two of its inputs are to stand at {path}")
@@ -170,6 +174,18 @@ class JobKind(ItemKind[JobItem]):
         return "staging" if instance.staging else "submitted"
 
 
+def input_path(run: Run, env: int, activity: JobActivity, path: str) -> str:
+    """Where an input stands in the job's folder; never outside it."""
+    if "${{" not in path:
+        return path
+    worked_out = data.text_of(run.case, env, path)
+    parts = [part for part in worked_out.split("/") if part not in ("", ".")]
+    if worked_out.startswith("/") or ".." in parts or not parts or "\0" in worked_out:
+        told = f"{activity.name}: `{path}` gives {worked_out!r:.200}, which is no path inside the job's folder"
+        raise flow_fault(INVALID_EXPRESSION_VALUE, told)
+    return worked_out
+
+
 def input_flaw(path: str, given: Value) -> str:
     """Why this cannot be an input."""
     if given is None and path.endswith("/"):
@@ -197,6 +213,7 @@ def job_template(activity: JobActivity) -> JobTemplate:
         "expected_ms": activity.expected_ms,
         "retries": activity.retries,
         "retry_wait_ms": activity.retry_wait_ms,
+        "retry": activity.retry,
         "submission": activity.submission,
         "stage_in": activity.stage_in,
         "cache": activity.cache,
@@ -258,8 +275,9 @@ def as_env(value: Value, name: str) -> dict[str, str]:
 
 def as_resources(value: Value, name: str) -> Resources:
     numbers: dict[str, Any] = {}
-    for key, number in value.items():
+    for key, given in value.items():
         if key not in NAME_HINT:
+            number = measured(key, given)
             if isinstance(number, bool) or not isinstance(number, (int, float)) or number < 0:
                 raise flow_fault(
                     INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number!r}; it must be a number, 0 or more"
@@ -270,6 +288,14 @@ def as_resources(value: Value, name: str) -> Resources:
     hosts = tuple(as_text(each) for each in _as_list_of_values(value["hosts"]) if each)
     site, system, machine = (as_text(value[key]) for key in ("site", "system", "machine"))
     return Resources(site=site, hosts=hosts, system=system, machine=machine, **numbers)
+
+
+def measured(key: str, given: Value) -> Value:
+    """A size or a duration that was put together as a text, such as `${{ n }} GB`, as its number."""
+    if not isinstance(given, str):
+        return given
+    found = size_bytes(given) if key.endswith("_bytes") else duration_ms(given) if key.endswith("_ms") else None
+    return given if found is None else found
 
 
 def as_places(value: Value, name: str) -> dict[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from mendflow.core.engine.run import STEP, ActivityKind, Run
 from mendflow.core.engine.state import Graph, Instance, InstanceEnd
+from mendflow.core.expressions.cel import FAILED_END
 from mendflow.core.model.faults import Fault
 
 BRANCHES_MAX: Final = 100
@@ -44,6 +45,7 @@ class ParallelKind(ActivityKind[Graph]):
         if run.nodes[instance.node].activity.on_fault != "finish":
             return False
         instance.fault = instance.fault or fault
+        run.note_end(child, FAILED_END)
         run.stop(child)
         return True
 

@@ -19,6 +19,7 @@ from mendflow.core.recovery.decision_subject import DecisionSubject
 from mendflow.core.recovery.patterns import Patterns, match_pattern
 from mendflow.core.recovery.resubmission import with_changes
 from mendflow.core.results.key import number_in, numbered, result_key
+from mendflow.core.scheduling.retries import with_spent
 from mendflow.services.base.contracts import (
     Change,
     Clock,
@@ -262,6 +263,8 @@ class Recovery:
             sources=change.sources,
             transfer=change.transfer,
         )
+        fault = talk.held.outcome.fault if talk.held is not None else None
+        spec = with_spent(spec, fault, max(talk.attempts - talk.losses, 0))
         not_before = self._clock.now() + change.wait_ms if change.wait_ms > 0 else 0
         return talk.with_resubmission(
             key=key,

@@ -1,0 +1,72 @@
+"""Words that people bring from other tools, and how the same is said in a flow file."""
+
+from typing import Final
+
+STEP_HINTS: Final[dict[str, str]] = {
+    **dict.fromkeys(
+        ("resources", "requirements"),
+        "what a job needs stands beside `run`: `memory: 2 GB`, `cpus: 4`, `time: 1 h`",
+    ),
+    "outputs": "lines `key=value` that a job writes to the file $MENDFLOW_OUTPUT are its outputs, and `files:` names "
+    "the files that it leaves",
+    **dict.fromkeys(
+        ("approval", "approve", "human", "manual", "input"),
+        "a person's work is a user task: `user-task: Publish?` with `role:`, and `deadline:` if you like",
+    ),
+    **dict.fromkeys(("args", "arguments", "params", "parameters", "kwargs"), "arguments stand under `with:`"),
+    **dict.fromkeys(("threads", "cores", "ncpus", "cpu"), "how many CPUs a job needs is `cpus: 4`"),
+    **dict.fromkeys(("mem", "mem_mb", "ram"), "how much memory a job needs is `memory: 2 GB`"),
+    **dict.fromkeys(
+        ("container", "image", "docker", "singularity", "apptainer", "conda", "environment-file"),
+        "a job runs in the environment of its pilot; start the container or the environment in `run:`",
+    ),
+    **dict.fromkeys(
+        ("max-parallel", "max_parallel", "concurrency", "parallelism"),
+        "how many iterations run at a time is said inside the loop: `for-each: {sample: [...], max-parallel: 4}`; "
+        "`mendflow run -j 4` limits all jobs",
+    ),
+    "tolerate": "how many iterations may fail is said inside the loop: `for-each: {sample: [...], tolerate: 10 %}`",
+    **dict.fromkeys(
+        ("continue-on-error", "continue_on_error", "ignore-errors", "allow-failure", "allow_failure", "errorStrategy"),
+        "what is to run although this job failed has `after:` in place of `needs:`; a loop has `tolerate: 10 %`",
+    ),
+    **dict.fromkeys(
+        ("on", "trigger", "triggers"), "which failures are tried again is said as `retries: {times: 4, on: [75]}`"
+    ),
+    **dict.fromkeys(
+        ("retry", "attempts", "max-retries", "max_retries", "maxRetries", "backoff"),
+        "how often a failed job is tried again is `retries: 4`, or `retries: {times: 4, wait: 1 s, on: [75]}`",
+    ),
+    **dict.fromkeys(
+        ("matrix", "strategy", "foreach", "loop", "with-items", "with_items", "map", "scatter", "expand"),
+        "a loop is `for-each: {sample: [a, b]}`; two names are all combinations",
+    ),
+    "zip": "lists go side by side with `zip: true` inside the loop: `for-each: {x: [...], y: [...], zip: true}`",
+    **dict.fromkeys(("uses", "include", "subworkflow", "workflow"), "another flow is run with `call: other.yaml`"),
+    **dict.fromkeys(("runs-on", "queue", "partition", "node"), "where a job runs is said by `site:` or `hosts:`"),
+}
+"""For keys of jobs and steps."""
+
+STARTING: Final = (
+    "a flow does not start by itself: `mendflow data watch` starts a case for files that arrive, cron one by "
+    "`mendflow start`, and `mendflow admin webhooks` or `--notify URL` tells how cases ended"
+)
+FLOW_HINTS: Final[dict[str, str]] = {
+    **dict.fromkeys(("on", "trigger", "triggers", "schedule", "cron", "notify", "notifications"), STARTING),
+    **dict.fromkeys(("params", "parameters", "config"), "what a flow is given stands under `inputs:`"),
+    **dict.fromkeys(
+        ("tasks", "rules", "processes", "stages", "workflow"), "what a flow does stands under `jobs:` or `steps:`"
+    ),
+    **dict.fromkeys(
+        ("resources", "container", "image", "threads", "retry", "retries", "memory", "cpus", "time"),
+        "what holds for every job stands under `defaults:`, such as `defaults: {memory: 2 GB, retries: 2}`",
+    ),
+    "matrix": STEP_HINTS["matrix"],
+}
+"""For keys of the flow itself."""
+
+
+def told_with_hint(message: str, word: str, hints: dict[str, str]) -> str:
+    """The message, and how it is said here, if that is known."""
+    hint = hints.get(word) or hints.get(word.lower())
+    return f"{message}; {hint}" if hint else message
