@@ -50,15 +50,15 @@ def result_flaw(
         return None
     member, *further = members
     if member not in RESULT_FIELDS and member not in FAULT_FIELDS:
-        told = f"`jobs.{name}` has no `{member}`; it has {', '.join(RESULT_FIELDS)}"
-        return ResultFlaw(told, member, RESULT_FIELDS, f"`jobs.{name}.outputs.{member}`")
+        message = f"`jobs.{name}` has no `{member}`; it has {', '.join(RESULT_FIELDS)}"
+        return ResultFlaw(message, member, RESULT_FIELDS, f"`jobs.{name}.outputs.{member}`")
     if member == "files" and further:
         return _file_flaw(name, further, activity, files_left_by(activity))
     if member == "outputs" and further and isinstance(activity, ForEach):
         if activity.collect is None and not activity.collect_map:
             return ResultFlaw(f"`jobs.{name}` is a loop that collects nothing; say what with `collect:`")
-        told = f"`jobs.{name}.outputs` is a list, one for each iteration, and has no `{further[0]}`"
-        return ResultFlaw(told, instead=f"`jobs.{name}.outputs.map(o, o.{further[0]})`")
+        message = f"`jobs.{name}.outputs` is a list, one for each iteration, and has no `{further[0]}`"
+        return ResultFlaw(message, instead=f"`jobs.{name}.outputs.map(o, o.{further[0]})`")
     return None
 
 
@@ -79,8 +79,8 @@ def _file_flaw(
             )
         return ResultFlaw(f"`{name}` leaves {what}")
     if further and isinstance(activity, ForEach):
-        told = f"`jobs.{name}.files.{file}` is a list, one for each iteration, and has no `{further[0]}`"
-        return ResultFlaw(told, instead=f"`jobs.{name}.files.{file}.map(f, f.{further[0]})`")
+        message = f"`jobs.{name}.files.{file}` is a list, one for each iteration, and has no `{further[0]}`"
+        return ResultFlaw(message, instead=f"`jobs.{name}.files.{file}.map(f, f.{further[0]})`")
     return None
 
 
@@ -97,8 +97,8 @@ def input_flaw(path: str, source: Any, activities: Mapping[str, ActivityNode]) -
         return None
     if not isinstance(activities.get(name), ForEach) or found[0].members[:1] != ("files",):
         return None
-    told = f"`{whole}` is a list of files, one for each iteration, and `{path}` is one file"
-    return ResultFlaw(told, instead=f"`{path}/`, a folder of them")
+    message = f"`{whole}` is a list of files, one for each iteration, and `{path}` is one file"
+    return ResultFlaw(message, instead=f"`{path}/`, a folder of them")
 
 
 def references_in(template: Any) -> Iterator[Reference]:
