@@ -50,15 +50,15 @@ def result_flaw(
         return None
     member, *further = members
     if member not in RESULT_FIELDS and member not in FAULT_FIELDS:
-        told = f"`jobs.{name}` has no `{member}`; it has {', '.join(RESULT_FIELDS)}"
-        return ResultFlaw(told, member, RESULT_FIELDS, f"`jobs.{name}.outputs.{member}`")
+        message = f"`jobs.{name}` has no `{member}`; it has {', '.join(RESULT_FIELDS)}"
+        return ResultFlaw(message, member, RESULT_FIELDS, f"`jobs.{name}.outputs.{member}`")
     if member == "files" and further:
         return _file_flaw(name, further, activity, files_left_by(activity))
     if member == "outputs" and further and isinstance(activity, ForEach):
         if activity.collect is None and not activity.collect_map:
             return ResultFlaw(f"`jobs.{name}` is a loop that collects nothing; say what with `collect:`")
-        told = f"`jobs.{name}.outputs` is a list, one for each iteration, and has no `{further[0]}`"
-        return ResultFlaw(told, instead=f"`jobs.{name}.outputs.map(o, o.{further[0]})`")
+        message = f"`jobs.{name}.outputs` is a list, one for each iteration, and has no `{further[0]}`"
+        return ResultFlaw(message, instead=f"`jobs.{name}.outputs.map(o, o.{further[0]})`")
     return None
 
 
@@ -71,11 +71,11 @@ def _file_flaw(
     if file not in known:
         return _missing_file(name, members, activity, known)
     if further and isinstance(activity, ForEach):
-        told = f"`jobs.{name}.files.{file}` is a list, one for each iteration, and has no `{further[0]}`"
-        return ResultFlaw(told, instead=f"`jobs.{name}.files.{file}.map(f, f.{further[0]})`")
+        message = f"`jobs.{name}.files.{file}` is a list, one for each iteration, and has no `{further[0]}`"
+        return ResultFlaw(message, instead=f"`jobs.{name}.files.{file}.map(f, f.{further[0]})`")
     if further and isinstance(activity, JobActivity) and file in activity.file_lists:
-        told = f"`jobs.{name}.files.{file}` is a list of files, and has no `{further[0]}`"
-        return ResultFlaw(told, instead=f"`jobs.{name}.files.{file}.map(f, f.{further[0]})`")
+        message = f"`jobs.{name}.files.{file}` is a list of files, and has no `{further[0]}`"
+        return ResultFlaw(message, instead=f"`jobs.{name}.files.{file}.map(f, f.{further[0]})`")
     return None
 
 
@@ -88,8 +88,8 @@ def _missing_file(name: str, members: list[str], activity: ActivityNode, known: 
         return ResultFlaw(f"`{name}` leaves no files")
     dotted = next((each for each in known if each == ".".join(members[: each.count(".") + 1])), "")
     if dotted:
-        told = f"a name with a dot stands in brackets: `{name}` leaves the file `{dotted}`"
-        return ResultFlaw(told, instead=f"`jobs.{name}.files['{dotted}']`")
+        message = f"a name with a dot stands in brackets: `{name}` leaves the file `{dotted}`"
+        return ResultFlaw(message, instead=f"`jobs.{name}.files['{dotted}']`")
     return ResultFlaw(f"`{name}` leaves no file `{members[0]}`; name it under its `files:`", members[0], known)
 
 
@@ -108,12 +108,12 @@ def input_flaw(path: str, source: Any, activities: Mapping[str, ActivityNode]) -
     if members[:1] != ("files",) or len(members) != 2:
         return None
     if isinstance(activity, JobActivity) and members[1] in activity.file_lists:
-        told = f"`{whole}` is a list of files, and `{path}` is one file"
+        message = f"`{whole}` is a list of files, and `{path}` is one file"
     elif isinstance(activity, ForEach):
-        told = f"`{whole}` is a list of files, one for each iteration, and `{path}` is one file"
+        message = f"`{whole}` is a list of files, one for each iteration, and `{path}` is one file"
     else:
         return None
-    return ResultFlaw(told, instead=f"`{path}/`, a folder of them")
+    return ResultFlaw(message, instead=f"`{path}/`, a folder of them")
 
 
 def references_in(template: Any) -> Iterator[Reference]:

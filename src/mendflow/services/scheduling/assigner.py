@@ -39,7 +39,7 @@ class Assigner:
         taken = self._take(pilot, request, draft, want, idle_ms)
         pilot.wants_jobs = len(taken) < want
         if self._meta.queue.take_freed(now):
-            self._meta.wake_idle_pilots()
+            self._meta.idle.wake()
         for place, id in enumerate(taken):
             job = self._meta.jobs[id]
             events = job_lifecycle.grant(

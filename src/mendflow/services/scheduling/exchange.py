@@ -185,7 +185,7 @@ class Exchange:
             left_s = until - loop.time()
             if left_s <= 0:
                 break
-            if not await self._meta.woken(pilot, left_s):
+            if not await self._meta.idle.wait_for_work(pilot, left_s):
                 break
             if pilot.newest != request.serial or pilot.released:
                 break
@@ -382,7 +382,7 @@ class Exchange:
             now = self._clock.now()
             if self._meta.queue.take_freed(now) or (next_wake is not None and next_wake <= now):
                 self._meta.queue.wake(now)  # even if no pilot asks: whoever submits pilots must see that jobs wait
-                self._meta.wake_idle_pilots()
+                self._meta.idle.wake()
 
     async def _expire(self, attempt: ExpiredLease) -> None:
         job = self._meta.jobs.get(attempt.job)

@@ -30,6 +30,7 @@ from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.scheduling.cache_records import CacheRegistry
 from mendflow.services.scheduling.facts import AttemptEnding, JobMoved, WorkAnnouncer
+from mendflow.services.scheduling.idle_pilots import IdlePilots
 from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
 from mendflow.stores.contract import Store
 
@@ -80,6 +81,7 @@ class PilotScheduler:
         self.leases = Leases(lease_ms)
         self.jobs: dict[JobId, Job] = {}
         self.queue = queue if queue is not None else JobQueue(data_wait_ms=data_wait_ms)
+        self.idle = IdlePilots(self.queue, signals)
         self.caches = CacheRegistry(self.queue.caches)
         self.pilots: dict[PilotId, PilotRecord] = {}
         self._held_back: list[Job] = []  # until their cases are loaded
@@ -88,11 +90,7 @@ class PilotScheduler:
         self._failed_jobs: dict[JobId, Job] = {}  # failed, and the submitter is being told just now
         self._unable_since: dict[Resources, Instant] = {}
         self.requeued: dict[JobId, Instant] = {}  # requeued by people, and when their pilots were last told
-        self._wait_count = 0
-        # by wait: pilots whose exchanges are held until there is work
-        self._waiting_pilots: dict[int, PilotRecord] = {}
         self._background = BackgroundTasks(ledger)
-        self._wake_scheduled = False
 
     async def stop(self) -> None:
         await self._background.stop()
@@ -249,7 +247,7 @@ class PilotScheduler:
             self.queue.add(
                 job.id, job_lifecycle.effective_needs(job), spec.priority, job.created_at, job.available_at, files
             )
-            self.wake_idle_pilots()
+            self.idle.wake()
 
     def because(self, job: Job) -> str:
         """Why a job was just chosen for a pilot: what its data had to do with it."""
@@ -350,35 +348,6 @@ class PilotScheduler:
             each.needs: self._unable_since.get(each.needs, now) for each in found if not each.has_pilot
         }
         return [each if each.has_pilot else each.unable(self._unable_since[each.needs]) for each in found]
-
-    def wake_idle_pilots(self) -> None:
-        """Wake idle pilots, once for everything that is put into the queue now."""
-        if not self._wake_scheduled:
-            self._wake_scheduled = True
-            asyncio.get_running_loop().call_soon(self._wake)
-
-    async def woken(self, pilot: PilotRecord, most_s: float) -> bool:
-        """Wait until there is something for a pilot; false if there was nothing in that time."""
-        pilot.wake.clear()
-        self._wait_count += 1
-        wait = self._wait_count
-        if pilot.want > 0:
-            self._waiting_pilots[wait] = pilot
-        try:
-            await asyncio.wait_for(pilot.wake.wait(), most_s)
-        except TimeoutError:
-            return False
-        finally:
-            self._waiting_pilots.pop(wait, None)
-        return True
-
-    def _wake(self) -> None:
-        self._wake_scheduled = False
-        if len(self.queue):  # otherwise the caller has taken them along
-            for pilot in self._waiting_pilots.values():
-                pilot.wake.set()
-        if self.signals is not None:
-            self.signals.work_waits()
 
     def _control(self, job: Job, control: AttemptControl) -> None:
         pilot = self.pilots.get(job.pilot) if job.pilot is not None else None

@@ -56,10 +56,10 @@ class ForEachKind(ActivityKind[ForEachInstance]):
         }
         sizes = {name: len(elements) for name, elements in axes.items()}
         if activity.zip and len(set(sizes.values())) > 1:
-            told = ", ".join(f"`{name}` has {size}" for name, size in sizes.items())
+            lengths = ", ".join(f"`{name}` has {size}" for name, size in sizes.items())
             raise flow_fault(
                 INVALID_EXPRESSION_VALUE,
-                f"{activity.name}: lists that are zipped must be of one length; {told} elements",
+                f"{activity.name}: lists that are zipped must be of one length; {lengths} elements",
             )
         instance.axes = axes
         instance.total = min(sizes.values()) if activity.zip else math.prod(sizes.values())
@@ -213,8 +213,8 @@ class ForEachKind(ActivityKind[ForEachInstance]):
         assert instance.fault is not None
         if instance.tolerated < 0:
             return instance.fault
-        told = f"{instance.failed} of {instance.total} iterations failed, {instance.tolerated} may"
-        return replace(instance.fault, message=f"{activity.name}: {told}; the first: {instance.fault.message}")
+        message = f"{instance.failed} of {instance.total} iterations failed, {instance.tolerated} may"
+        return replace(instance.fault, message=f"{activity.name}: {message}; the first: {instance.fault.message}")
 
 
 def elements_of(run: Run, instance: ForEachInstance, given: Template, what: str) -> list[Value]:
@@ -249,10 +249,10 @@ def filled(values: list[Value], size: int) -> list[Value]:
     return values + [None] * (size - len(values))
 
 
-def too_many(activity: ForEach, told: str, total: int) -> FlowFault:
+def too_many(activity: ForEach, counts: str, total: int) -> FlowFault:
     return flow_fault(
         INVALID_EXPRESSION_VALUE,
-        f"{activity.name}: {told} are {total:,} iterations; at most {COUNTED_MAX:,} are taken. "
+        f"{activity.name}: {counts} are {total:,} iterations; at most {COUNTED_MAX:,} are taken. "
         "Give each iteration more to do",
     )
 
