@@ -1,4 +1,4 @@
-"""From a job's description to what a slot is told of it."""
+"""Builds the message that gives a job to a slot."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ _NOTHING = Measurements()
 
 
 def has_own_folder(spec: JobSpec) -> bool:
-    """Whether the agent makes the attempt's folder, because there are files to put into it or to take from it."""
+    """Whether the agent creates the attempt's folder, because files go into it or are taken from it."""
     return bool(spec.inputs or spec.files or spec.replicas)
 
 
@@ -27,9 +27,9 @@ def build_work(
     staging_measures: Measurements = _NOTHING,
     number: int = 0,
 ) -> SlotWork:
-    """`folder` is the attempt's, `code` is where a function's module is to be loaded from; `devices` are the GPUs that
-    the attempt was given, and `variable` tells it so. `brought` is what was measured while its files were brought.
-    `number` says which try of the job it is; 0: the fence does."""
+    """`folder` is the attempt's folder, `code` the folder of a function's module, `devices` the GPUs of the attempt and
+    `variable` the environment variable that names them. `brought` holds measures of the staging. `number` is the number
+    of this try; 0: use the fence."""
     number = number or fence
     if devices:
         spec = msgspec.structs.replace(spec, env={**spec.env, variable: devices})

@@ -1,4 +1,4 @@
-"""How attempts end that did not end as a shell command does: calls of functions, and what never started."""
+"""Outcomes of attempts other than shell commands: function calls, and attempts that never started."""
 
 import time
 
@@ -44,8 +44,8 @@ def unstarted_attempt(work: SlotWork, end: StopReason) -> FinishedAttempt:
 def finished_call(
     work: SlotWork, result: RawCallResult, monitor: AttemptMonitor | None, *, folder: str, cut_bytes: int
 ) -> FinishedAttempt:
-    """A call that came back. Its outcome is only opened if there is something to add or to check. `watch` is what it
-    was watched with, if that was long enough to see anything."""
+    """The outcome of a call that returned. It is decoded only if something must be added or checked. `watch` is its
+    monitor, if the call was long enough to have one."""
     outcome, files, spills = result.outcome, work.files, result.spills
     peak_bytes = monitor.peak_bytes if monitor is not None else 0
     if files or cut_bytes or peak_bytes or result.report:
@@ -88,7 +88,7 @@ def crashed_call(
     cut_bytes: int,
     folder: str,
 ) -> FinishedAttempt:
-    """A call whose worker died: because the slot ended it, or by the function's own doing."""
+    """The outcome of a call whose worker died: killed by the slot, or ended by the function itself."""
     work = monitor.work
     end = monitor.end
     ran_us, peak = monitor.ran_us(), max(monitor.peak_bytes, reaper.peak_bytes)
