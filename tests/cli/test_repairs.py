@@ -104,7 +104,7 @@ def test_what_a_rule_on_trial_would_have_done_is_told_wherever_one_looks(shell: 
     assert shell("run", "night.yaml", "--quiet").returncode == 1
     told = shell.ok("why", "last:align[1]")
     assert "on trial, rule 1 of night version 1 would do again" in told
-    assert "no rule took it up" in told
+    assert "no rule matched" in told
     shell.environment["COLUMNS"] = "200"
     assert "rule 1 on trial would run again; abort: it ended" in shell.ok("history", "last")
     [group] = shell.json("failures")
@@ -234,7 +234,10 @@ def test_rules_for_a_flow_that_is_nowhere_say_so_and_their_name_is_checked(shell
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("mine.yaml", RULES)
     told = shell("rules", "import", "mine.yaml")
-    assert (told.returncode, told.stderr) == (0, "no flow night is deployed here yet; the rules wait for that\n")
+    assert (told.returncode, told.stderr) == (
+        0,
+        "no flow night is deployed here yet; deploy it before the rules need it\n",
+    )
     refused = shell("rules", "import", "mine.yaml", "--name", "a/b")
     assert (refused.returncode, "'a/b' is no name for a rule set" in refused.stderr) == (2, True), refused.stderr
 

@@ -1,14 +1,13 @@
-"""Texts and defaults of options, taken as they are.
+"""Speeds up typer: text options and defaults are used as they are.
 
-Typer turns every value into its type by a library for data models, which takes longer to load than most of our commands
-take to run. A text that is wanted as a text, and a default that is left as it is, need no turning; everything else is
-given to typer."""
+Typer converts every value with a library for data models that takes longer to load than most of our commands take to
+run. A text that stays a text, and an unchanged default, need no conversion; all other values go to typer."""
 
 from typing import Any
 
 
 class PlainValue:
-    """Stands where typer keeps what turns a parameter's value, until there is a value to be turned."""
+    """Replaces typer's converter of a parameter until there is a value to convert."""
 
     def __init__(self, annotation: Any) -> None:
         self._annotation = annotation
@@ -24,12 +23,11 @@ class PlainValue:
 
 
 def take_plain_values(command: Any) -> Any:
-    """The command, and those inside it, with parameters that do so. Versions of typer that turn values in another way
-    are left alone."""
+    """Apply it to the command and those inside it. Does nothing for versions of typer that convert in another way."""
     all_params = command.get_params
 
     def get_params(ctx: Any) -> list[Any]:
-        """Those of the command and the help option, which is made when the command is called."""
+        """The parameters of the command, and the help option, which is created at the call."""
         params: list[Any] = all_params(ctx)
         for param in params:
             described = getattr(param, "type_descriptor", None)

@@ -1,4 +1,4 @@
-"""Rules: look at them, add one for a failure at hand, try it against the past, go back to an earlier version."""
+"""Commands for rules: show them, add one for a failure, test it on past failures, restore an earlier version."""
 
 import sys
 from pathlib import Path
@@ -317,7 +317,7 @@ def export(
     path = Path(file or "rules.yaml")
     check_ending(path)
     view = context.run(lambda client: client.rule_set(name, version))
-    assert view.rules is not None, "a set that is asked for comes whole"
+    assert view.rules is not None, "the server returns the rule set in full"
     if context.json:
         print_json(view.rules)
         return
@@ -348,24 +348,24 @@ def check(
 
 
 def _selected(rules: RuleSet) -> list[str]:
-    """The flows that the set's rules select and that do not come with it."""
+    """The flows that the set's rules select and that the file does not contain."""
     trees = rules.trees.get(ExceptionType.SELECTION, {}).values()
     return [rule.exlet for tree in trees for rule in tree.rules.values() if rule.exlet not in ("", *rules.exlets)]
 
 
 def _tell_missing(context: CommandContext, names: list[str]) -> None:
-    """To standard error, which of these flows nobody has deployed: perhaps a name is misspelt."""
+    """Print, to standard error, which of these flows are not deployed: a name may be misspelt."""
     known = {DEFAULT_RULES, *(str(view.name) for view in context.run(lambda client: client.flows()))}
     if missing := [name for name in dict.fromkeys(names) if name not in known]:
         flows = f"flow {missing[0]} is" if len(missing) == 1 else f"flows {', '.join(missing)} are"
-        say(f"no {flows} deployed here yet; the rules wait for that", err=True)
+        say(f"no {flows} deployed here yet; deploy it before the rules need it", err=True)
 
 
 def _tell_left(problems: list[Problem], what: str) -> None:
-    """What another format could not say, to standard error."""
+    """Print, to standard error, what another format could not express."""
     if problems:
         show_problems(problems)
-        say(f"{count_text(len(problems), 'thing')} {what}; it is told above", err=True)
+        say(f"{count_text(len(problems), 'thing')} {what}; see above", err=True)
 
 
 def _wish(
@@ -414,15 +414,15 @@ def _say_added(made: RuleAddition, *, passive: bool) -> None:
     where = f", {'an exception to' if made.side == 'true' else 'instead of'} rule {made.under}" if made.side else ""
     trial = " on trial" if passive else ""
     say(_named(made) + (", which was on trial" if made.promoted else where))
-    say(f"it holds{trial} from now on: version {made.version}")
+    say(f"it is in force{trial} from now on: version {made.version}")
 
 
 def _say_applied(applied: ApplyResult) -> None:
-    say(f"applied now to {count_text(len(applied.taken_up), 'failure')} that waited")
+    say(f"applied now to {count_text(len(applied.taken_up), 'waiting failure')}")
     for id in applied.taken_up[:TRIED_SHOWN]:
         say(f"  {id}")
     if applied.left:
-        say(f"{count_text(len(applied.left), 'failure')} still wait: the rules say nothing of them")
+        say(f"{count_text(len(applied.left), 'failure')} still wait: no rule matches them")
 
 
 def _when(view: RuleSetView) -> str:
