@@ -239,7 +239,9 @@ def test_rules_for_a_flow_that_is_nowhere_say_so_and_their_name_is_checked(shell
         "no flow night is deployed here yet; deploy it before the rules need it\n",
     )
     refused = shell("rules", "import", "mine.yaml", "--name", "a/b")
-    assert (refused.returncode, "'a/b' is no name for a rule set" in refused.stderr) == (2, True), refused.stderr
+    assert (refused.returncode, "'a/b' is not a valid name for a rule set" in refused.stderr) == (2, True), (
+        refused.stderr
+    )
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def column_layout(sizes: list[tuple[float, float]]) -> BoxLayout:
 
 
 def _ranks(count: int, edges: list[tuple[int, int]]) -> list[int]:
-    """The longest way to each box. What is left in a circle is put after all that is not."""
+    """The longest way to each box. What is left in a cycle is put after all that is not."""
     following: dict[int, list[int]] = defaultdict(list)
     open_edges = [0] * count
     for start, end in edges:

@@ -103,7 +103,7 @@ def link(name: str) -> tuple[LinkSource, ...]:
                 links=("l", "m"),
                 branches=(job("a", sources=link("l"), targets=("m",)), job("b", sources=link("m"), targets=("l",))),
             ),
-            "wait for each other in a circle",
+            "wait for each other in a cycle",
         ),
         (
             Parallel(
@@ -111,7 +111,7 @@ def link(name: str) -> tuple[LinkSource, ...]:
                 links=("l",),
                 branches=(Sequence(name="s", body=(job("a", targets=("l",)), job("b", sources=link("l")))),),
             ),
-            "wait for each other in a circle",
+            "wait for each other in a cycle",
         ),
     ],
 )

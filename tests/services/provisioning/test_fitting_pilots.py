@@ -37,7 +37,7 @@ async def test_a_job_that_is_too_large_for_the_pilots_that_came_brings_no_more(
         await site_server.look()
     document = await site_server.document()
     assert len(document.spent) == 2 and not batch.has
-    assert document.reasons[-1].startswith("2 jobs wait that no pilot of it could take: it asks for 900 B of memory")
+    assert document.reasons[-1].startswith("2 jobs wait that none of its pilots could take: it asks for 900 B of memory")
     [why] = site_server.monitor.about(Resources(memory_bytes=900)).cannot
     assert why.startswith("site t0 has no pilots that could take it: it asks for 900 B of memory")
     await site_server.wait_for(1)

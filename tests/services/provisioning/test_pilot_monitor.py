@@ -377,7 +377,7 @@ async def test_settings_can_change_while_pilots_work(site_server: SiteServer, ba
 @pytest.mark.parametrize(
     ("site", "match"),
     [
-        (Site(name="no/slash"), "no name for a site"),
+        (Site(name="no/slash"), "not a valid name for a site"),
         (Site(name="t0", max_pilots=2, min_pilots=3), "between 0 and max_pilots"),
         (Site(name="t0", submissions_per_hour=0), "at least 1"),
         (Site(name="t0", max_pilots=100_000), "at most 10000"),

@@ -1,8 +1,8 @@
-"""The names that searches know, and where each stands in a document.
+"""The names that searches know, and where each is in a document.
 
-A name is a promise to people; a field is how a document is built today. Some names have no field of their own and are
-worked out from the document: they can be asked for, and not ordered by. What a document leaves out because it is the
-usual value has that value here, so that a search never sees how documents are written."""
+A name is part of the interface; a field is how a document is built today. Some names have no field and are computed
+from the document: they can be searched for, but not sorted by. An omitted field has its default value here, so that a
+search does not depend on how documents are written."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
@@ -24,10 +24,9 @@ KIND_WORDS: Final[dict[str, str]] = {
 
 
 class SearchName(NamedTuple):
-    """`field` is its dotted path, if it has one; `made` works it out otherwise. `usual` is what a document means that
-    has no such field. `looks` are values of the field that people may be shown as another: a search for that one has to
-    look at these too. `only` are the states that a document must be in for the name to have a value. `values` are all
-    that there are, `also` other words for them."""
+    """`field` is its dotted path, if it has one; otherwise `made` computes it. `usual` is the default of an omitted
+    field. `looks` are stored values that may be shown as another: a search for that one must include these. `only` are
+    the states in which the name has a value. `values` are all possible ones, `also` synonyms for them."""
 
     name: str
     kind: Kind
@@ -42,7 +41,7 @@ class SearchName(NamedTuple):
 
 
 class Vocabulary:
-    """The names of one kind of documents. `state` is the field that `only` speaks of."""
+    """The names of one kind of documents. `only` refers to the field `state`."""
 
     def __init__(self, kind: str, state: str, names: Iterable[SearchName]) -> None:
         self.kind = kind
@@ -58,11 +57,11 @@ class Vocabulary:
         return list(dict.fromkeys(name.partition(".")[0] for name in self.names))
 
     def orders(self) -> list[str]:
-        """The names that an answer can be ordered by."""
+        """The names that results can be sorted by."""
         return [each.name for each in self.names.values() if each.field]
 
     def value(self, data: Mapping[str, Value], root: str) -> Value:
-        """What a name, or a group of them, is in a document; KeyError if there is no such name."""
+        """The value of a name, or a group of them, in a document; KeyError if there is no such name."""
         if root in self.groups:
             return {each.name.partition(".")[2]: value_of(each, data) for each in self.groups[root]}
         return value_of(self.names[root], data)
@@ -88,7 +87,7 @@ def _last_attempt(part: str) -> Derivation:
 
 
 def _root_flow(data: Mapping[str, Value]) -> Value:
-    """Of a case, and of those that it called or that mend it: the flow of the first of them, which their ids name."""
+    """For a case, and those that it called or that mend it: the flow of the first case, which their ids name."""
     return str(data["case"]).partition(".")[0].rpartition("-")[0]
 
 
@@ -108,7 +107,7 @@ JOBS: Final = Vocabulary(
     [
         SearchName("id", "text", "the job's id, `CASE/NUMBER`", "id"),
         SearchName("case", "text", "the case's id", "case"),
-        SearchName("flow", "text", "the flow of the case that everything began with", made=_root_flow),
+        SearchName("flow", "text", "the flow of the case that started everything", made=_root_flow),
         SearchName("item", "text", "the item that it does, as in `align[3]`", "spec.item"),
         SearchName("name", "text", "the item's name, without its iterations", "name"),
         SearchName(
@@ -128,9 +127,9 @@ JOBS: Final = Vocabulary(
             default="available",
             indexed_as={"available": ("running",)},
         ),
-        SearchName("suspended", "truth", "whether somebody keeps it from going on", "suspended", default=False),
+        SearchName("suspended", "truth", "whether somebody suspends it", "suspended", default=False),
         SearchName("priority", "number", "higher ones go first", "spec.priority", default=0),
-        SearchName("attempts", "number", "how often a pilot was given it", "fence", default=0),
+        SearchName("attempts", "number", "how often it was given to a pilot", "fence", default=0),
         SearchName("failures", "number", "attempts that failed by its own fault", "failures", default=0),
         SearchName("losses", "number", "attempts that the infrastructure lost", "losses", default=0),
         SearchName("retries", "number", "how many failures it may have", "spec.retries", default=0),
@@ -140,12 +139,14 @@ JOBS: Final = Vocabulary(
         SearchName("site", "text", "the site of its last attempt", made=_last_attempt("site")),
         SearchName("created", "time", "when it was submitted", "created_at"),
         SearchName("started", "time", "when its last attempt was given to a pilot", made=_last_attempt("granted_at")),
-        SearchName("finished", "time", "when it was over", "finished_at"),
-        SearchName("runtime", "duration", "how long its last attempt ran, when it is over", "outcome.measures.ran_ms"),
+        SearchName("finished", "time", "when it ended", "finished_at"),
+        SearchName(
+            "runtime", "duration", "how long its last attempt ran, once it has ended", "outcome.measures.ran_ms"
+        ),
         SearchName("cpu", "duration", "the CPU time of that attempt", "outcome.measures.cpu_ms"),
-        SearchName("peak", "size", "the most memory that it had", "outcome.measures.peak_bytes"),
+        SearchName("peak", "size", "the peak of its memory", "outcome.measures.peak_bytes"),
         SearchName("expected", "duration", "how long it was expected to run", "spec.expected_ms", default=0),
-        SearchName("exit_code", "number", "of its command, when it is over", "outcome.exit_code"),
+        SearchName("exit_code", "number", "of its command, once it has ended", "outcome.exit_code"),
         SearchName("command", "text", "its command", "spec.command"),
         *_faults(("failed",), "outcome.fault"),
         SearchName("resources.cpus", "number", "what it asks for", "spec.resources.cpus", default=1.0),
@@ -186,8 +187,8 @@ CASES: Final = Vocabulary(
         ),
         SearchName("owner", "text", "who started it", "owner", default=""),
         SearchName("started", "time", "when it began", "started_at"),
-        SearchName("ended", "time", "when it was over", "ended_at"),
-        SearchName("runtime", "duration", "from its beginning to its end", made=_elapsed("started_at", "ended_at")),
+        SearchName("ended", "time", "when it ended", "ended_at"),
+        SearchName("runtime", "duration", "from its start to its end", made=_elapsed("started_at", "ended_at")),
         SearchName("parent", "text", "the case that called it", "parent"),
         SearchName("mends", "text", "of an exlet: the case that it mends", "mends"),
         SearchName("rerun_of", "text", "the case that it runs again", "rerun_of"),
@@ -220,8 +221,8 @@ ITEMS: Final = Vocabulary(
             "runs", "number", "1, and one more for each time that it was restarted", made=_length("earlier_runs", 1)
         ),
         SearchName("created", "time", "when it began", "created_at"),
-        SearchName("ended", "time", "when it was over", "ended_at"),
-        SearchName("runtime", "duration", "from its beginning to its end", made=_elapsed("created_at", "ended_at")),
+        SearchName("ended", "time", "when it ended", "ended_at"),
+        SearchName("runtime", "duration", "from its start to its end", made=_elapsed("created_at", "ended_at")),
         *_faults((), "fault"),
         SearchName("command", "text", "its command", "command"),
         SearchName("outputs", "data", "what it gave", "outputs"),

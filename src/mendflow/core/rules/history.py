@@ -1,4 +1,4 @@
-"""Versions of a rule set: what changed from one to another, and an earlier one brought back as the newest."""
+"""Versions of a rule set: differences between two, and restoring an earlier one as the newest."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that is other in the newer version. `was` and `now` name what changed of a rule, as far as it did."""
+    """One difference. `was` and `now` have the changed fields of a rule."""
 
     kind: Literal["added", "removed", "changed"]
     what: Literal["rule", "exlet"]
@@ -26,8 +26,8 @@ COMPARED_FIELDS = ("condition", "exlet", "on_true", "on_false", "author", "at", 
 
 
 def diff(old: RuleSet, new: RuleSet) -> list[Difference]:
-    """What changed, tree by tree, then exlet by exlet. A rule whose links alone changed is not told: the rule that came
-    in between is."""
+    """What changed, tree by tree, then exlet by exlet. A rule of which only the links changed is left out: the inserted
+    rule is listed instead."""
     found: list[Difference] = []
     for type in [*old.trees, *(each for each in new.trees if each not in old.trees)]:
         before, after = old.trees.get(type, {}), new.trees.get(type, {})
@@ -73,6 +73,6 @@ def compared_fields(rule: Rule | None) -> dict[str, object]:
 
 
 def restore(current: RuleSet, earlier: RuleSet, *, author: str = "", at: Instant = 0) -> RuleSet:
-    """What an earlier version said, as the newest."""
+    """An earlier version as the newest."""
     note = f"version {earlier.version} again"
     return msgspec.structs.replace(earlier, version=current.version + 1, author=author, at=at, note=note)

@@ -70,7 +70,7 @@ class SourceFiles:
         file = Path(os.path.normpath(self.folder / place))
         try:
             near, there = file.resolve().is_relative_to(self._root), file.is_file()
-        except (OSError, ValueError, RuntimeError):  # a name that no disk has, or links in a circle
+        except (OSError, ValueError, RuntimeError):  # a name that no disk has, or links in a cycle
             near, there = True, False
         if not near:
             raise UnreachableFile(

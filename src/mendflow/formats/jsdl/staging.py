@@ -201,6 +201,4 @@ def _target(reading: JsdlReader, at: ParsedElement, *, overwrite: bool) -> Publi
 def _unsupported_scheme(scheme: str, useful: frozenset[str]) -> str:
     if scheme in PROTOCOLS:
         return ""
-    return (
-        f"nobody here speaks {abbreviate(scheme)}; use one of {', '.join(sorted(useful))}, or lfn: for a logical file"
-    )
+    return f"{abbreviate(scheme)} is not supported; use one of {', '.join(sorted(useful))}, or lfn: for a logical file"

@@ -11,7 +11,7 @@ TaskNeeds = dict[str, dict[str, None]]
 
 
 def order_of(needs: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """Each task's place in an order in which nothing comes before what it needs. Tasks in a circle have none."""
+    """Each task's place in an order in which nothing comes before what it needs. Tasks in a cycle have none."""
     waits = {task: 0 for task in needs}
     after: dict[str, list[str]] = {task: [] for task in needs}
     for task, firsts in needs.items():

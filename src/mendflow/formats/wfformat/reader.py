@@ -125,7 +125,7 @@ def _program(run: JsonValue) -> str:
 
 
 def _join_tasks(layout: TraceLayout, tasks: list[TraceTask], stated: TaskNeeds) -> dict[str, TraceTask]:
-    """The tasks with all that they need, or the problem that they wait in a circle."""
+    """The tasks with all that they need, or the problem that they wait in a cycle."""
     if circle := cycle_in(stated):
         _report_cycle(layout, circle)
         return {}
@@ -170,4 +170,4 @@ def _report_cycle(layout: TraceLayout, circle: list[str]) -> None:
     shown = " -> ".join(circle[:CYCLE_SHOWN_MAX]) + (" -> ..." if len(circle) > CYCLE_SHOWN_MAX else "")
     entry = next(entry for entry in layout.tasks if entry.id == circle[0])
     told = f"{shown} -> {circle[0]}" if len(circle) > 1 else f"{circle[0]} waits for itself"
-    entry.problem(f"tasks wait for each other in a circle: {told}; take one of these parents out")
+    entry.problem(f"tasks wait for each other in a cycle: {told}; take one of these parents out")

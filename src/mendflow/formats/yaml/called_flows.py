@@ -1,4 +1,4 @@
-"""Flow files that call each other: found in the first one's folder or below, each read once, never in a circle."""
+"""Flow files that call each other: found in the first one's folder or below, each read once, never in a cycle."""
 
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -50,7 +50,7 @@ class FlowFileLoader:
         elif target in self._way:
             circle = [*self._way[self._way.index(target) :], target]
             shown = " -> ".join(each.name for each in circle)
-            reading.problem(node, f"these flows call each other in a circle: {shown}")
+            reading.problem(node, f"these flows call each other in a cycle: {shown}")
         elif self._called > CALLED_MAX:
             reading.problem(node, f"more than {CALLED_MAX} calls of flow files; deploy the called flows by themselves")
         else:

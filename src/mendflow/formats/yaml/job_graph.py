@@ -114,7 +114,7 @@ def refuse_cycles(reading: YamlReader, jobs: dict[str, NamedJob]) -> None:
                     if other in way:
                         names = list(way)
                         circle = [*names[names.index(other) :], other]
-                        reading.problem(place, f"these jobs wait for each other in a circle: {cycle_text(circle)}")
+                        reading.problem(place, f"these jobs wait for each other in a cycle: {cycle_text(circle)}")
                         done.add(other)
                     else:
                         pending.append((other, False))

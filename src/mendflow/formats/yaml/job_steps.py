@@ -215,7 +215,7 @@ def publishing_of(reading: YamlReader, node: YamlNode) -> PublicationTemplate | 
     if logical is None:
         return None
     if "${{" not in logical and (flaw := name_flaw(logical.removeprefix(LOGICAL_PREFIX))):
-        reading.problem(node, f"`{logical}` is no logical name: {flaw}")
+        reading.problem(node, f"`{logical}` is not a logical name: {flaw}")
     return PublicationTemplate(logical=logical, element=element or "", data_set=data_set or "")
 
 

@@ -66,7 +66,9 @@ class ForeignEngines:
     async def register(self, name: str, *, who: str = "") -> EngineView:
         """An engine that registers again is the same engine."""
         if not _NAME.fullmatch(name):
-            raise InvalidRequest(f"{name!r:.80} is no name for an engine: use letters, digits, _ and -", field="name")
+            raise InvalidRequest(
+                f"{name!r:.80} is not a valid name for an engine: use letters, digits, _ and -", field="name"
+            )
         if name in self._engines:
             return self._engine(name, who).view()
         if not await self._homes.claim(name, ENGINE_KIND):
