@@ -174,7 +174,7 @@ def test_what_options_say_of_a_job_comes_together() -> None:
     ("runtimes", "sizes", "sentence"),
     [
         (["align"], [], "has no name or no value"),
-        (["align=-3"], [], "not below 0"),
+        (["align=-3"], [], "not negative"),
         (["align=nan"], [], "cannot be read"),
         ([], ["split.parts=3MB"], "did you mean `part`?"),
         ([], ["split.part=much"], "bytes, or a size like"),

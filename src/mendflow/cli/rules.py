@@ -414,7 +414,7 @@ def _say_added(made: RuleAddition, *, passive: bool) -> None:
     where = f", {'an exception to' if made.side == 'true' else 'instead of'} rule {made.under}" if made.side else ""
     trial = " on trial" if passive else ""
     say(_named(made) + (", which was on trial" if made.promoted else where))
-    say(f"it is in force{trial} from now on: version {made.version}")
+    say(f"it applies{trial} from now on: version {made.version}")
 
 
 def _say_applied(applied: ApplyResult) -> None:

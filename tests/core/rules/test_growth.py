@@ -211,7 +211,7 @@ def test_a_cornerstone_is_bounded_and_keeps_what_the_conditions_asked_for() -> N
 
 def test_a_rule_with_exceptions_in_use_is_retired_after_them_or_with_them() -> None:  # EX-7
     rules = grown()
-    with pytest.raises(Conflict, match=r"rule 1 in abort/align has exceptions that would not be evaluated any more \(2\)"):
+    with pytest.raises(Conflict, match=r"rule 1 in abort/align has exceptions .* not be evaluated any more \(2\)"):
         retire(rules, ABORT, "align", 1)
     without = retire(retire(rules, ABORT, "align", 2), ABORT, "align", 1)
     together = retire(rules, ABORT, "align", 1, exceptions=True)

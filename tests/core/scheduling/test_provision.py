@@ -115,7 +115,7 @@ def test_the_plan_says_why() -> None:
 
 
 def test_what_may_not_be_sent_now_is_told_as_waiting_all_the_same() -> None:
-    assert plan(site(), SitePilots(), waiting(2), most=0).reasons == ("2 jobs wait, and no pilot is submitted for them",)
+    assert plan(site(), SitePilots(), waiting(2), most=0).reasons == ("2 jobs wait without a submitted pilot",)
     assert "enough for all" in plan(site(), SitePilots(inactive=2), waiting(2), most=0).reasons[0]
     few = plan(site(least=3, idle=1), SitePilots(busy=1), [], most=0).reasons
     assert few == ("0 pilots are or will be idle; min_idle is 1", "1 pilots exist or are submitted; min_pilots is 3")

@@ -111,7 +111,7 @@ class _Cover:
         if not left:
             return None
         pilots = min(-(-left // self._slots), self.available)
-        waits = f"{_jobs(left)}, and no pilot is submitted for them"
+        waits = f"{_jobs(left)} without a submitted pilot"
         if pilots:
             self._send(pilots, f"{waits}: {pilots} more for them")
         else:

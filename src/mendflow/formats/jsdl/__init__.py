@@ -1,4 +1,4 @@
-"""Job descriptions in JSDL 1.0: read as a flow of one job, and written for whatever of a job JSDL can say."""
+"""JSDL 1.0: reads a job description as a flow of one job, and writes a job as far as JSDL can express it."""
 
 from pathlib import Path
 
@@ -13,11 +13,11 @@ JSDL_ENDING = ".jsdl"
 
 
 def load_jsdl(path: str | Path, shown: str = "") -> Flow:
-    """The flow of a file, which is told of as `shown`. Raises BadFlow with everything in it that cannot be honoured."""
+    """The flow of a file, which errors name as `shown`. Raises BadFlow with everything in it that is not supported."""
     path, shown = Path(path), shown or str(path)
     return read_document(flow_bytes(path, shown), path, shown)
 
 
 def read_jsdl(data: bytes | str, path: str | Path = "job.jsdl") -> Flow:
-    """The flow of a text that stands, or would stand, at this path."""
+    """The flow of a text at this (perhaps hypothetical) path."""
     return read_document(data, Path(path))

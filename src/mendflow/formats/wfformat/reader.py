@@ -1,7 +1,7 @@
-"""A trace from the text of a file: every problem that it has, each with its place and what to do.
+"""Reads a trace from a text, or reports every problem with its place and what to do.
 
-The format lets writers add what they like, so what is not known here is passed over. What is known must be what the
-format says, and must fit together: a trace is taken whole or not at all."""
+The format permits extensions, so unknown keys are ignored. Known ones must be valid and consistent: a trace is accepted
+as a whole or not at all."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Flow files that call each other: found in the first one's folder or below, each read once, never in a cycle."""
+"""Flow files that call each other: in the first one's folder or below, each read once, never in a cycle."""
 
 from pathlib import Path, PurePosixPath
 from typing import Final
