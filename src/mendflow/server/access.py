@@ -179,7 +179,7 @@ class AccessControl:
     def _admit_peer(self, authorization: bytes) -> Principal:
         shown = _sha256_of(authorization)
         if not self._servers_sha256 or not secrets.compare_digest(shown, self._servers_sha256):
-            raise Unauthorized("this way is for the servers on the same store, and for nobody else")
+            raise Unauthorized("this path is for the servers on the same store only")
         return _PEER
 
 

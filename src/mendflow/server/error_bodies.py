@@ -1,7 +1,7 @@
-"""A mistake as bytes: {code, message, fields}, under the mistake's own status. What pilots and other servers ask is
-answered with these alone, so they load without the framework that has the routes.
+"""Error bodies as bytes: {code, message, fields}, with the HTTP status of the error. Requests of pilots and other
+servers need only these, so they load without the web framework.
 
-An exception that nobody foresaw is our bug: the caller gets an id, the log gets the story under the same id."""
+An unexpected exception is a bug of ours: the caller gets an id, and the log has the traceback under the same id."""
 
 from __future__ import annotations
 

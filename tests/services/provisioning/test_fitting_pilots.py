@@ -95,7 +95,7 @@ async def test_nobody_speaks_for_the_server_of_another_machine(site_server: Site
     site_server.membership.others = [ServerDocument(id="zoe", url="", host="near")]
     await site_server.look()
     assert not batch.submitted_at
-    assert "no server is on far" in site_server.monitor.why_unmanaged(await site_server.document())
+    assert "no server runs on far" in site_server.monitor.why_unmanaged(await site_server.document())
     site_server.membership.others = [ServerDocument(id="zoe", url="", host="far")]
     assert not site_server.monitor.why_unmanaged(await site_server.document())
 

@@ -171,7 +171,7 @@ class FlowManager:
         if live.case.flow is None:
             # The document was written, but not the first event.
             if document.id != root_of(document.id):
-                self._ledger.drop(CASE_KIND, document.id)  # whoever ordered it starts it again
+                self._ledger.drop(CASE_KIND, document.id)  # the caller starts it again
                 return None
             return await self._read(document, fenced=fenced) if await self._has_settled(document.id) else None
         if fenced:
@@ -421,7 +421,7 @@ class FlowManager:
 
     async def _execute(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
         executor = self._hub.provider(OrderExecutor)
-        assert executor is not None, "a server has somebody who carries orders out"
+        assert executor is not None, "a server has an order executor"
         await executor.carry_out(live, orders, again=again)
 
     async def _carry_out(self, live: LiveCase, orders: list[Order]) -> None:

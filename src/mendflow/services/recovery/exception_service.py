@@ -433,7 +433,7 @@ class ExceptionService:
 
     def engine(self, decision: Decision) -> Engine:
         found = self.engines.get(decision.engine)
-        assert found is not None, f"nobody has registered the engine {decision.engine!r}"
+        assert found is not None, f"the engine {decision.engine!r} is not registered"
         return found
 
     async def facts(self, event: ExceptionEvent) -> CaseFacts | None:

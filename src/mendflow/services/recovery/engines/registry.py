@@ -102,7 +102,9 @@ class ForeignEngines:
         if who and engine.document.owner and engine.document.owner != who:
             raise Forbidden(f"engine {name} belongs to {engine.document.owner}; register another name")
         if not self._homes.mine(CaseId(name)):
-            raise Unreachable(f"engine {name} speaks to another server of this store; ask that one, or again later")
+            raise Unreachable(
+                f"engine {name} is connected to another server of this store; ask that one, or retry later"
+            )
         return engine
 
 
