@@ -209,7 +209,7 @@ def test_a_rule_is_put_in_force_and_taken_out_of_use(shell: Shell) -> None:  # E
     assert "if false  out of use, was  →  again" in shell.ok("rules", "show", "night")
     assert shell("run", "night.yaml", "--quiet").returncode == 1
     again = shell("rules", "retire", "night", "1")
-    assert (again.returncode, "out of use already" in again.stderr) == (6, True), again.stderr
+    assert (again.returncode, "already out of use" in again.stderr) == (6, True), again.stderr
 
 
 def test_what_is_wrong_in_a_rules_file_is_told_with_its_place(shell: Shell) -> None:
