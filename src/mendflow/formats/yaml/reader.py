@@ -49,6 +49,7 @@ class YamlReader:
         self.inputs: dict[str, str] = {}
         self.areas: tuple[int, ...] = (0,)
         self.on_failure: Literal["finish", "stop"] = "finish"
+        self.check_conditions = True
         self.channels: set[str] = set()
         self.replies: list[tuple[str, SourceSpan]] = []
         self._sets: list[tuple[str, SourceSpan, tuple[int, ...]]] = []
