@@ -47,8 +47,8 @@ class JobTemplate(msgspec.Struct):
 
 
 def each_file(inputs: dict[str, Value]) -> Iterator[tuple[str, Value]]:
-    """The inputs one by one. A path that ends with `/` is a folder for the files of a list, each under its own name,
-    with a number in front if the name is taken."""
+    """The inputs one by one. A path that ends with `/` is a folder for the files of a list, each under the name
+    that `names_in_folder` gives it."""
     for path, given in inputs.items():
         if not path.endswith("/") or given is None:
             yield path, given
