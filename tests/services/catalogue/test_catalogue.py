@@ -167,7 +167,7 @@ async def test_what_can_be_read_nowhere_is_told_with_its_reason(data: Domain) ->
     found = await located(data, "/store/a", "/store/none")
     assert "no longer exists" in found["/store/a"][0]
     assert "does not know it" in found["/store/none"][0]
-    with pytest.raises(NotFound, match="not known any more"):
+    with pytest.raises(NotFound, match="no longer exists"):
         await data.places("/store/a")
 
 
