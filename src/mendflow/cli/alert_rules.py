@@ -9,12 +9,12 @@ from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 from mendflow.wiring import MonitorSettings
 
 
-def alert_rules(said: Sequence[str] = ()) -> MonitorSettings:
+def alert_rules(words: Sequence[str] = ()) -> MonitorSettings:
     """The default limits, with those that were given. A name that ends in `_ms` is a duration, given without that
     suffix."""
     names = {name.removesuffix("_ms").replace("_", "-"): name for name in MonitorSettings.__struct_fields__}
     changed: dict[str, int | float] = {}
-    for text in said:
+    for text in words:
         word, equals, value = text.partition("=")
         name = names.get(word.strip())
         if not equals or name is None:

@@ -25,7 +25,7 @@ LOOK_EVERY_S = 0.5
 
 
 class PilotSupervisor:
-    """`trouble` is called with a message when no pilot can run here. `grace_s` is how long running jobs may continue
+    """`on_failure` is called with a sentence when no pilot can live here. `grace_s` is how long what runs may go on
     when it is stopped."""
 
     def __init__(

@@ -62,7 +62,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a run. `broken` lists the violated invariants, and where."""
+    """What came of a run. `violations` are the laws that were broken, and where."""
 
     seed: int
     violations: list[str]
@@ -180,7 +180,7 @@ class SimWorld:
                 self.observer.report_violation("the client", f"{wanted.key} was answered {status}: {answer.decode()}")
                 return
             await asyncio.sleep(chance.uniform(0.2, 2.0))
-        self.observer.report_violation("liveness", f"no server accepts {wanted.key}")
+        self.observer.report_violation("liveness", f"no server takes {wanted.key}")
 
     async def _settle(self) -> None:
         began_s = self.loop.true_s
@@ -221,7 +221,7 @@ def play(scene: Scene, *, story: bool = False) -> RunVerdict:
         log.setLevel(level)
         log.propagate = passes
     observer = world.observer
-    troubles = [f"an unexpected error: {each}" for each in [*error_log.messages, *world.loop.troubles]]
+    troubles = [f"an error that nobody foresaw: {each}" for each in [*error_log.messages, *world.loop.troubles]]
     return RunVerdict(
         seed=scene.seed,
         violations=observer.violations + troubles,

@@ -111,8 +111,7 @@ class WebFile:
                 if offset and (answer.status != 206 or not _begins_at(answer.headers.get("Content-Range", ""), offset)):
                     raise CannotResume
                 end = offset + int(length) if (length := answer.headers.get("Content-Length") or "").isdigit() else -1
-                # everything that has arrived: a broken connection loses nothing
-                while piece := answer.read1(min(self._chunk_bytes, WEB_BYTES)):
+                while piece := answer.read1(min(self._chunk_bytes, WEB_BYTES)):  # what there is: a cut loses none of it
                     offset = self._write(descriptor, piece, offset)
                     grown(offset)
         except urllib.error.HTTPError as error:
@@ -168,7 +167,7 @@ def _begins_at(content_range: str, offset: int) -> bool:
 
 
 class FsspecFile:
-    """A file of an fsspec file system. `told` converts its exceptions."""
+    """A file of an fsspec file system. `translate` makes a failure of whatever that raises."""
 
     def __init__(
         self, system: Any, path: str, translate: Callable[[Exception], Exception], *, timeout_s: float, chunk_bytes: int

@@ -153,7 +153,3 @@ class CacheSpace:
         """Restore usage of files that may come later."""
         self._ghosts.update(memory)
         self._tick = max([self._tick, *(uses.last[0] for uses in memory.values() if uses.last)])
-
-    def eviction_order(self) -> list[str]:
-        """All files, in the order of eviction."""
-        return [digest for _, _, digest in sorted(self._places.values())]

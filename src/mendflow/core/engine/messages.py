@@ -5,7 +5,7 @@ journal holds only these, and `evolve` recomputes everything that follows, the s
 case wants from outside. Its id follows from the case's state, so issuing it twice is harmless. `now` is part of the
 event, never read from a clock."""
 
-from typing import Literal, Union
+from typing import Final, Literal, Union
 
 import msgspec
 
@@ -178,11 +178,18 @@ class CaseMoved(EngineMessage, frozen=True, tag="moved"):
 Fact = Union[Command, CaseMoved]
 
 
+NOT_CUT: Final = 0
+CUT_WHEN_LONG: Final = -1
+
+
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A fact, usually an accepted command, and its time. The journal is a list of these."""
+    """A fact, mostly a command that was taken, and when. The journal is a list of these. `cut` is the step before which
+    its work was cut, and the rest left to ContinueLater; NOT_CUT: all of it was done. An event that is applied for the
+    first time is cut when it gets long."""
 
     at: Instant
     fact: Fact
+    cut: int = NOT_CUT
 
 
 # Orders. `serial` names the item or the timer; with the case's id it identifies the order.
@@ -351,8 +358,8 @@ class ItemDone(EngineMessage, frozen=True, tag="item-done"):
 
 
 class ItemEnded(EngineMessage, frozen=True, tag="item-ended"):
-    """Information only: an item was ended from outside while its order was outstanding, and counts as this whatever
-    happens to the order. `told`: an ItemFailed counts it already."""
+    """For information, never owed: an item was ended from outside while its order was out, and counts as this whatever
+    becomes of what it had asked for. `is_reported`: an ItemFailed, given before, counts it already."""
 
     serial: int
     item: ItemId

@@ -144,10 +144,10 @@ class Alarm(msgspec.Struct, array_like=True, gc=False):
 
 
 class ScopeInstance(Structure, tag="scope", gc=False):
-    """A scope, or a handler, which is a scope of its own. `inner` is its environment. `records` are completed inner
-    scopes; `targets` are those that a handler may compensate. `given` is put into its environment when it starts,
-    and so is the `message` of an event handler. `doomed`: it was told to end while it handled a fault, which it may
-    finish."""
+    """A scope, or a handler, which is a scope of its own. `inner` is its environment. `records` are scopes that
+    completed inside it; `targets` are those that a handler may compensate. `handler_arguments` are put into its
+    environment when it begins, and so is the `message` of an event handler. `is_terminating`: it was told to end while
+    it handled a fault, which it may finish."""
 
     stage: ScopeStage = ScopeStage.BODY
     inner: int = 0
@@ -207,7 +207,7 @@ class TimedItem(Item, tag="timed", gc=False):
 
 
 class TransformItem(Item, tag="transforming", gc=False):
-    """An assign with style sheets: results so far, by their arguments; `wanted` is in progress."""
+    """An assign with style sheets: what they made so far, by what they were given; `pending` is being made."""
 
     pending: str = ""
     made: dict[str, Value] = {}
@@ -261,20 +261,22 @@ class CaseIndex:
 
 
 class XmlMeter:
-    """The work of one event on XML, in units of about a microsecond: nodes that expressions visited, texts that were
-    parsed and written. It is not part of the state, and must be the same at each replay, in every version, because
-    journals record where events were cut. So the cost of an operation is never changed, however fast it gets. A text is
-    parsed at most once per event; most are cached, so only a part of its length counts."""
+    """The work that one event did on XML, in units of about a microsecond: nodes that expressions looked at, texts
+    that were read and written. A text is read once in an event, if at all: most are known from before, so not all of
+    its length counts. `cut` is the step before which the event was cut, if it was. None of this is part of the state:
+    journals hold where events were cut, so what something counts for may change."""
 
-    __slots__ = ("_read", "work")
+    __slots__ = ("_read", "cut", "work")
 
     def __init__(self) -> None:
         self.work = 0
+        self.cut = 0
         self._read: set[str] = set()
 
     def begin(self) -> None:
         """Start another event."""
         self.work = 0
+        self.cut = 0
 
     def end(self) -> None:
         """Drop the parsed texts; keep the count."""

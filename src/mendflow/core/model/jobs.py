@@ -171,7 +171,7 @@ class JobState(StrEnum):
     FAILED = "failed"
 
 
-class Release(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Requeue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A person has requeued the job. Reports of the current attempt are ignored; the job waits until that attempt has
     certainly ended."""
 
@@ -187,9 +187,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One grant of a job, kept in its history."""
 
     fence: int
-    # the number of the try, from 1; one that was returned before it started has the number of the next. 0: use the
-    # fence
-    number: int = 0
+    number: int = 0  # which try it is, from 1; one that came back unbegun has the number of the next. 0: the fence
     pilot: PilotId
     host: str = ""  # where the pilot runs
     site: str = ""
@@ -198,10 +196,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lease_ms: int = 0  # the longest lease that the pilot may have been promised
     granted_at: Instant
     ended_at: Instant = 0
-    end: str = ""  # completed, failed, lost, cancelled, released
+    end: str = ""  # completed, failed, lost, cancelled; requeued by a person; returned by its pilot unbegun
     fault: Fault | None = None
     measures: Measurements = Measurements()
-    release: Release | None = None  # requeued by a person
+    requeue: Requeue | None = None  # requeued by a person
     because: str = ""  # why this pilot got it, if data locality mattered
 
     @property
@@ -231,7 +229,7 @@ class Job(msgspec.Struct, kw_only=True):
     outcome: Outcome | None = None
     finished_at: Instant = 0
     cache_reason: str = ""  # why its result was, or was not, taken from the cache
-    requeued: Release | None = None  # while its attempt is being stopped because of a requeue
+    requeued: Requeue | None = None  # while its attempt is being stopped because of a requeue
 
     @property
     def tries(self) -> int:

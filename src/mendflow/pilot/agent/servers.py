@@ -22,18 +22,18 @@ BEFORE_MAX: Final = 8
 
 
 class KnownServers(msgspec.Struct, frozen=True):
-    """`told`: the live servers as last named; `before`: earlier ones, the latest first."""
+    """`current`: who lives; `before`: who did earlier, the latest first."""
 
-    told: list[str] = []
+    current: list[str] = []
     before: list[str] = []
 
 
 class ServerAddresses:
-    """`address` is the current server; `mark` identifies the version of the list. `moved` is called with each new
-    address."""
+    """`address` is where the pilot speaks now; `mark` stands for what it was told. `on_move` is called with each
+    address that it goes to by itself."""
 
     def __init__(self, initial_urls: str, token: str, kept: Path) -> None:
-        """`given` has addresses separated by commas. Raises ValueError for one that is invalid."""
+        """`initial_urls` are addresses with commas between them. Raises ValueError for what is none."""
         self._initial = [ServerAddress(url.strip(), token) for url in initial_urls.split(",") if url.strip()]
         if not self._initial:
             raise ValueError("give the address of a server, such as http://127.0.0.1:8765")
@@ -42,7 +42,7 @@ class ServerAddresses:
         self.on_move: Callable[[ServerAddress], None] = _nobody
         self.address = self._initial[0]
         self._remembered = self._read()
-        self.mark = servers_mark(self._remembered.told)
+        self.mark = servers_mark(self._remembered.current)
 
     def _read(self) -> KnownServers:
         try:
@@ -52,7 +52,7 @@ class ServerAddresses:
 
     def set_urls(self, urls: list[str]) -> None:
         """Set the list of servers."""
-        known = dict.fromkeys([*self._remembered.told, *self._remembered.before])
+        known = dict.fromkeys([*self._remembered.current, *self._remembered.before])
         before = [url for url in known if url not in urls]
         self._remembered, self.mark = KnownServers(urls, before[:BEFORE_MAX]), servers_mark(urls)
         try:
@@ -80,7 +80,7 @@ class ServerAddresses:
         """Named servers first: the given addresses may be long outdated."""
         initial_urls = {address.url: address for address in self._initial}
         known: dict[str, ServerAddress] = {}
-        for url in (*self._remembered.told, *initial_urls, *self._remembered.before):
+        for url in (*self._remembered.current, *initial_urls, *self._remembered.before):
             try:
                 known.setdefault(url, initial_urls.get(url) or ServerAddress(url, self._token))
             except ValueError:

@@ -21,8 +21,8 @@ ENDING_S = 8.0
 
 
 class SlotPool:
-    """`hear` is called with each message of a slot; `lose` with a slot that died unexpectedly, after all its processes
-    are dead."""
+    """`on_message` gets what slots say; `on_lost` gets a slot that died unexpectedly, with all its processes dead
+    already."""
 
     def __init__(
         self,

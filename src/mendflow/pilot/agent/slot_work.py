@@ -27,9 +27,9 @@ def build_work(
     staging_measures: Measurements = _NOTHING,
     number: int = 0,
 ) -> SlotWork:
-    """`folder` is the attempt's folder, `code` the folder of a function's module, `devices` the GPUs of the attempt and
-    `variable` the environment variable that names them. `brought` holds measures of the staging. `number` is the number
-    of this try; 0: use the fence."""
+    """`folder` is the attempt's, `code` is where a function's module is to be loaded from; `devices` are the GPUs that
+    the attempt was given, and `variable` tells it so. `staging_measures` is what was measured while its files were
+    fetched. `number` says which try of the job it is; 0: the fence does."""
     number = number or fence
     if devices:
         spec = msgspec.structs.replace(spec, env={**spec.env, variable: devices})

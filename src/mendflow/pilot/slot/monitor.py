@@ -25,7 +25,7 @@ def now_ms() -> int:
 
 
 class AttemptMonitor:
-    """`family` returns the current processes of the attempt."""
+    """`list_pids` tells the processes of the attempt as they are now."""
 
     def __init__(self, work: SlotWork, list_pids: Callable[[], list[int]]) -> None:
         self.work = work
@@ -38,8 +38,7 @@ class AttemptMonitor:
         self.end: StopReason | None = None
         self.reports: ReportReader | None = None  # created once the attempt is old enough to have reports
         self._list_pids = list_pids
-        # CPU time that a warm worker used before; set at the first look
-        self._cpu_before_ms = 0 if work.command else -1
+        self._cpu_before_ms = 0 if work.command else -1  # a warm worker has used some already; known at the first look
         self._interval = FIRST_LOOK_MS
         self._next_look = self.started + FIRST_LOOK_MS
         self._still_since = 0

@@ -43,7 +43,7 @@ class ReadCounts(msgspec.Struct, gc=False):
 
 
 class SimulatedAttempt:
-    """`over` is called when the attempt has ended by itself; `outcome` then has its result."""
+    """`on_end` is called when the attempt has ended by itself; `outcome` then is what it came to."""
 
     __slots__ = (
         "_begun_s",
