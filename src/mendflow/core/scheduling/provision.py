@@ -79,8 +79,8 @@ def plan(
     ready = cover.to_be_idle()
     ready += cover.to_have_enough()
     if room <= 0:
-        cover.reasons.append(f"{standing.submitted} of at most {site.max_pilots} pilots are there: no more are sent")
-    reasons = tuple(cover.reasons) or ("nothing waits that its pilots are not enough for",)
+        cover.reasons.append(f"{standing.submitted} of at most {site.max_pilots} pilots exist: no more are submitted")
+    reasons = tuple(cover.reasons) or ("its pilots are enough for all waiting jobs",)
     return ProvisionPlan(for_jobs=for_jobs, ready=ready, reasons=reasons, uncovered=tuple(uncovered))
 
 
@@ -102,7 +102,7 @@ class _Cover:
         """Cover a group; returns the rest of it."""
         if lacks := missing_for(self._site, group.needs, self._offered):
             if group.needs.site in ("", self._site.name):
-                self.reasons.append(f"{_jobs(group.jobs)} that no pilot of it could take: {lacks}")
+                self.reasons.append(f"{_jobs(group.jobs)} that none of its pilots could take: {lacks}")
             return group
         left = group.jobs
         if group.waited_ms < SETTLE_MS:
@@ -111,7 +111,7 @@ class _Cover:
         if not left:
             return None
         pilots = min(-(-left // self._slots), self.available)
-        waits = f"{_jobs(left)} that no pilot is coming for"
+        waits = f"{_jobs(left)} without a submitted pilot"
         if pilots:
             self._send(pilots, f"{waits}: {pilots} more for them")
         else:
@@ -123,12 +123,12 @@ class _Cover:
     def to_be_idle(self) -> int:
         """Those that are not needed for jobs will be idle."""
         will_be = self._standing.idle + self._coming // self._slots
-        reason = f"{will_be} pilots are or will be idle, and {self._site.min_idle} should"
+        reason = f"{will_be} pilots are or will be idle; min_idle is {self._site.min_idle}"
         return self._send_up_to(self._site.min_idle - will_be, reason)
 
     def to_have_enough(self) -> int:
         there = self._standing.submitted + self.sent
-        reason = f"{there} pilots are there or coming, and {self._site.min_pilots} should"
+        reason = f"{there} pilots exist or are submitted; min_pilots is {self._site.min_pilots}"
         return self._send_up_to(self._site.min_pilots - there, reason)
 
     def _send_up_to(self, wanted: int, reason: str) -> int:
