@@ -141,7 +141,9 @@ JOBS: Final = SearchFields(
         SearchField("created", "time", "when it was submitted", "created_at"),
         SearchField("started", "time", "when its last attempt was given to a pilot", made=_last_attempt("granted_at")),
         SearchField("finished", "time", "when it was over", "finished_at"),
-        SearchField("runtime", "duration", "how long its last attempt ran, once it has ended", "outcome.measures.ran_ms"),
+        SearchField(
+            "runtime", "duration", "how long its last attempt ran, once it has ended", "outcome.measures.ran_ms"
+        ),
         SearchField("cpu", "duration", "the CPU time of that attempt", "outcome.measures.cpu_ms"),
         SearchField("peak", "size", "the peak of its memory", "outcome.measures.peak_bytes"),
         SearchField("expected", "duration", "how long it was expected to run", "spec.expected_ms", default=0),
