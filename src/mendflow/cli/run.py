@@ -181,7 +181,7 @@ def resume(
 
 
 async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bool) -> ExitCode:
-    """On a server that runs already: it only has to hold the case, or the item, no longer."""
+    """Resume a case or item on a running server, which only has to release it."""
     async with connect(target) as client:
         view = await client.case(case) if case != "last" else await _newest_unfinished(client)
         _demand_unfinished(view)
@@ -291,7 +291,7 @@ async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool) ->
 
 
 def _repeat_options(pairs: list[str], file: str, data: str, rules: str, scaled: dict[str, float | None]) -> list[str]:
-    """The options that make the next run a run of the same."""
+    """The options that repeat the same run."""
     words = [word for pair in pairs for word in ("--input", pair)]
     given = {"--inputs": file, "--rules": rules, "--data-dir": data}
     factors = {name: f"{factor:g}" for name, factor in scaled.items() if factor is not None}
@@ -330,7 +330,7 @@ async def _rerun_with_flow(client: Client, case: str, flow: Flow, cache: CachePo
 
 
 async def _run_on_server(target: ServerTarget, begin: Begin, *, json: bool) -> ExitCode:
-    """On a server that runs already: start the new case, and leave it to the server's pilots."""
+    """Start the new case on a running server; its pilots run it."""
     async with connect(target) as client:
         view = await begin(client)
     if json:
