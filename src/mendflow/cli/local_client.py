@@ -79,8 +79,8 @@ class LocalClient(Client):
             return False
         return True
 
-    async def _put(self, ref: FileRef, source: Path) -> FileRef:
-        return await self._domain.keep(ref.name, content_of(source), sha256=ref.sha256)
+    async def _put(self, ref: FileRef, source: Path) -> None:
+        await self._domain.keep(ref.name, content_of(source), sha256=ref.sha256)
 
     async def download(self, ref: FileRef | str, path: str | Path) -> Path:
         known = ref if isinstance(ref, FileRef) else FileRef(sha256=ref, bytes=0, name="")

@@ -6,7 +6,16 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.parameters import AfterPage, Condition, LongLimit, Offset, OneOf
 from mendflow.core.model.repair_views import HistoryEntry, TriggerView
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CachePolicy, CasePage, CaseQuery, CaseView, CountsView, ItemPage, ItemState, ItemView
+from mendflow.core.model.views import (
+    CachePolicy,
+    CasePage,
+    CaseQuery,
+    CaseView,
+    CountsView,
+    ItemPage,
+    ItemState,
+    ItemView,
+)
 from mendflow.operations.arguments import Named, RepeatKey, Spread
 from mendflow.operations.names import CaseName, CountedBy
 from mendflow.operations.operation import Calls, operation
@@ -26,8 +35,8 @@ class CaseCalls(Calls, tag="cases"):
         notify: str = "",
     ) -> CaseView:
         """Start a case. `cache` says which results of other cases are used for jobs made from the same: none unless
-        given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged jobs; the same `key` again is
-        the same case. `notify` is a URL that gets a POST when the case ends."""
+        given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged
+        jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends."""
 
     @operation("GET", "/cases", READERS, id="cases")
     async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:
@@ -85,7 +94,7 @@ class CaseCalls(Calls, tag="cases"):
 
     @operation("POST", "/cases/{case}/rerun", USERS, status=201)
     async def rerun(self, case: CaseName, *, from_failed: bool = False, cache: CachePolicy = "declared") -> CaseView:
-        """A new case of the same flow and inputs; results of unchanged jobs come from the cache. With the `cache` "none"
+        """A new case of the same flow and inputs; results of unchanged jobs come from the cache. With "none" as `cache`
         everything is run again."""
 
     @operation("POST", "/cases/{case}/messages", USERS, repeatable=True)

@@ -91,8 +91,8 @@ def why_failed(job: Job) -> Reason:
     if fault.signal is not None and f"signal {fault.signal}" not in fault.message:
         facts.append(f"it was ended by signal {fault.signal}")
     if (stated := stated_retries(job.spec, fault)) is not None:
-        failures, tries = job.failures + sum(job.spec.spent), stated.rule.times + 1
-        facts.append(f"{min(failures, tries)} of {tries} tries failed, as many as its `retries` allow")
+        failures, allowed = job.failures + sum(job.spec.spent), stated.rule.times + 1
+        facts.append(f"{min(failures, allowed)} of {allowed} tries failed, as many as its `retries` allow")
     if job.losses:
         facts.append(f"{job.losses} attempts were lost to the infrastructure; they do not count as retries")
     facts += _attempts(job)

@@ -213,7 +213,7 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
     node = fields.node_of("inputs")
     found: dict[str, Any] = {}
     for key, place, path, source in _entries(given, node):
-        if isinstance(node, MapNode):
+        if isinstance(node, MapNode) and isinstance(key, ScalarNode):
             reader.template(key)
         if path is None or source is None or not require_inner_path(reader, key, path):
             continue
