@@ -269,8 +269,8 @@ def _handlers(scope: model.Scope) -> list[tuple[str, model.Activity]]:
 def _events(
     messages: tuple[model.OnMessage, ...], alarms: tuple[model.OnAlarm, ...]
 ) -> list[tuple[str, model.Activity]]:
-    told = [(f"on message {message.channel}", message.body) for message in messages]
-    return told + [("on alarm", alarm.body) for alarm in alarms]
+    branches = [(f"on message {message.channel}", message.body) for message in messages]
+    return branches + [("on alarm", alarm.body) for alarm in alarms]
 
 
 def _frame_note(activity: model.Activity) -> str:
@@ -284,7 +284,8 @@ def _frame_note(activity: model.Activity) -> str:
 
 
 def _loop_note(loop: model.ForEach) -> str:
-    return f"for each {loop.variable}" + ("" if loop.parallel else ", one by one")
+    named = ", ".join(loop.axes) or loop.variable
+    return f"for each {named}" + ("" if loop.parallel else ", one by one")
 
 
 def _short(text: str) -> str:

@@ -146,9 +146,9 @@ def _content(description: str, media_type: str, schema: Json) -> Json:
     return {"description": description, "content": {media_type: {"schema": schema}}}
 
 
-def _packed(operation: ApiOperation, asked: type, told: type) -> Json:
+def _packed(operation: ApiOperation, asked: type, answered: type) -> Json:
     """The MessagePack requests of pilots, which the routes do not include."""
-    request, answer = {"$ref": _REF + asked.__name__}, {"$ref": _REF + told.__name__}
+    request, answer = {"$ref": _REF + asked.__name__}, {"$ref": _REF + answered.__name__}
     media_type = "application/vnd.msgpack"
     return {
         "tags": [operation.tag],
@@ -157,7 +157,7 @@ def _packed(operation: ApiOperation, asked: type, told: type) -> Json:
         "operationId": operation.id,
         "requestBody": {"content": {media_type: {"schema": request}}, "required": True},
         "responses": {
-            "200": _content(told.__doc__ or "", media_type, answer),
+            "200": _content(answered.__doc__ or "", media_type, answer),
             "4XX": _refusal("An error of the caller"),
             "5XX": _refusal("The server cannot"),
         },

@@ -20,6 +20,7 @@ from mendflow.formats.yaml.shapes import (
     NumberShape,
     PresenceShape,
     TextShape,
+    ToleranceShape,
 )
 
 BODY: Final = DeferredShape("a command, a list of steps, or a map with a step or with `jobs:`", "body")
@@ -30,27 +31,32 @@ ON_FAILURE: Final = Key(
     "When a job fails: `finish` lets what does not need it go on to its end, `stop` ends all at once.",
 )
 ENVIRONMENT: Final = MapOf(TextShape("a text"), EnvNameShape(), "a map of texts")
-WORDS_OF_DATA: Final = MapOf(TextShape("a text"), wants="a map of texts")
+WORDS_OF_DATA: Final = MapOf(TextShape("a text"), expected="a map of texts")
 VARIABLE: Final = NameShape("the name of a variable", variable=True)
 
 COMMON: Final[Table] = {
     "if": Key(ConditionShape(), "Skip this unless the condition holds when it would start."),
     "for-each": Key(
-        DeferredShape("a list, an expression that gives one, or a map with `items:`", "for-each"),
-        "Do this once for each element of a list; `${{ item }}` is the element, `${{ index }}` its number from 0.",
+        DeferredShape("a list, an expression that gives one, or a map such as `sample: [...]`", "for-each"),
+        "Do this once for each element of a list; `${{ item }}` is the element, or `${{ sample }}` after "
+        "`for-each: {sample: [...]}`, and `${{ index }}` its number from 0.",
     ),
     "compensation": Key(BODY, "How to undo this after it has completed: a command, steps, or `call:` with a worklet."),
 }
 IN_JOBS: Final[Table] = {
     "needs": Key(
         ListOf(
-            TextShape("the name of a job", template=False), single=True, wants="the name of a job, or a list of names"
+            TextShape("the name of a job", template=False),
+            single=True,
+            expected="the name of a job, or a list of names",
         ),
         "Jobs that must have ended well before this one starts. Jobs whose results are used are needed anyway.",
     ),
     "after": Key(
         ListOf(
-            TextShape("the name of a job", template=False), single=True, wants="the name of a job, or a list of names"
+            TextShape("the name of a job", template=False),
+            single=True,
+            expected="the name of a job, or a list of names",
         ),
         "Jobs that must be over before this one starts, however they ended.",
     ),
@@ -122,14 +128,16 @@ PUBLISHING: Final[Table] = {
 JOB_FILES: Final[Table] = {
     "inputs": Key(
         Either(
-            MapOf(TextShape("a path, `lfn:NAME` or ${{ jobs.NAME.files.FILE }},"), wants="a map from paths to files"),
+            MapOf(
+                TextShape("a path, `lfn:NAME` or ${{ jobs.NAME.files.FILE }},"), expected="a map from paths to files"
+            ),
             ListOf(TextShape("a path", template=False)),
         ),
         "Files the job finds in its folder: the path there, and the file given, another job's file, or a logical file. "
         "A list of paths keeps them as they are.",
     ),
     "replicas": Key(
-        MapOf(ListOf(TextShape("a path or URL"), single=True), wants="a map from paths to places"),
+        MapOf(ListOf(TextShape("a path or URL"), single=True), expected="a map from paths to places"),
         "Files that the pilot fetches itself: the path in the job's folder, and the places where it can be had, best "
         "first: URLs, or paths on the pilot's machine.",
     ),
@@ -181,10 +189,21 @@ FOR_EACH: Final[Table] = {
     "min-ended": Key(
         NumberShape(whole=True, expression="expr"), "When this many iterations have ended, well or not, end the others."
     ),
+    "zip": Key(
+        FlagShape(), "Lists with names go side by side: the first of each, the second of each; they have one length."
+    ),
+    "tolerate": Key(
+        ToleranceShape(),
+        "How many iterations may fail, or what part of them (`10 %`). All run; of failed ones the results are null.",
+    ),
     "on-failure": ON_FAILURE,
     "collect": Key(
-        ConditionShape("an expression (such as ${{ jobs.count.files.table }})", anything=True),
-        "What each iteration gives to the list `jobs.NAME.outputs`; the job's outputs unless given.",
+        Either(
+            MapOf(DataShape(), expected="a map of values"),
+            ConditionShape("an expression (such as ${{ jobs.count.outputs.rows }})", anything=True),
+        ),
+        "What each iteration gives to the list `jobs.NAME.outputs`, an expression or a map of values; the job's "
+        "outputs unless given.",
     ),
 }
 DO: Final = Key(BODY, "What to do.")

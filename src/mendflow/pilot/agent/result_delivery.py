@@ -33,8 +33,8 @@ _NOTHING = Measurements()
 
 
 class ResultDelivery:
-    """`told` is called when there is a result to be reported. `holds` says whether the lease does: no published file
-    gets its name when it does not."""
+    """`on_result` is called when there is a result to be reported. `holds` says whether the lease does: no published
+    file gets its name when it does not."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class ResultDelivery:
         background: DetachedTasks,
         *,
         keep: bool,
-        told: Callable[[], None],
+        on_result: Callable[[], None],
         holds: Callable[[], bool],
     ) -> None:
         self._work_folder = work_folder
@@ -52,7 +52,7 @@ class ResultDelivery:
         self._staging = staging
         self._background = background
         self._keep = keep
-        self._told = told
+        self._on_result = on_result
         self._holds = holds
         self._threads = ThreadPoolExecutor(PUBLISHED_MAX, thread_name_prefix="mendflow-publish")
 
@@ -68,7 +68,7 @@ class ResultDelivery:
                 done.outcome if done.staging_measures == _NOTHING else add_measures(done.outcome, done.staging_measures)
             )
             self._attempts.report(held, outcome)
-            self._told()
+            self._on_result()
 
     async def _keep_files(self, held: HeldAttempt) -> None:
         """The result is told only when its files are safe, however long the server is away; and a storage element, as
@@ -97,7 +97,7 @@ class ResultDelivery:
                 held.done, outcome=outcome, files={}, spills=[], publish={}, staging_measures=_NOTHING
             )
             self._attempts.report(held, outcome)
-            self._told()
+            self._on_result()
             return
 
     def clean_up(self, held: HeldAttempt) -> None:

@@ -44,7 +44,7 @@ def unstarted_attempt(work: SlotWork, end: StopReason) -> FinishedAttempt:
 def finished_call(
     work: SlotWork, result: RawCallResult, monitor: AttemptMonitor | None, *, folder: str, cut_bytes: int
 ) -> FinishedAttempt:
-    """A call that came back. Its outcome is only opened if there is something to add or to check. `watch` is what it
+    """A call that came back. Its outcome is only opened if there is something to add or to check. `monitor` is what it
     was watched with, if that was long enough to see anything."""
     outcome, files, spills = result.outcome, work.files, result.spills
     peak_bytes = monitor.peak_bytes if monitor is not None else 0
