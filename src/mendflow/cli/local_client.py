@@ -1,4 +1,4 @@
-"""The client of a server in this very process: the calls of `Client`, answered by the domain itself, without HTTP.
+"""The client of an embedded server: the calls of `Client`, answered by the domain without HTTP.
 
 An operation is asked of the domain's function of the same name, with who asks. What goes in and out is turned into JSON
 and back, and is held to the same bounds, as on the way to another process: so a command sees the same values whichever
@@ -38,7 +38,7 @@ _USER_NAME = re.compile(r"[\w.@+-]{1,64}")
 
 
 class LocalClient(Client):
-    """`url` is where the same server listens, if it does: only messages in SOAP go there."""
+    """`url` is the address of the same server, if it listens: only SOAP messages use it."""
 
     def __init__(self, domain: Domain, url: str = "") -> None:
         super().__init__(url or "http://127.0.0.1")
@@ -120,7 +120,7 @@ class LocalClient(Client):
 
 
 async def _answered(operation: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
-    """What cannot be done just now is asked again, for as long as a request over HTTP would be."""
+    """Retry what is unavailable now for as long as an HTTP client would."""
     give_up_at = time.monotonic() + NOT_NOW_S_MAX
     while True:
         try:

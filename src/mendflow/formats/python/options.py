@@ -1,4 +1,4 @@
-"""What can be said of a job in Python: the words of the flow file, with `_` for `-`."""
+"""The options of a job in Python: the keys of the flow file, with `_` for `-`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
@@ -58,7 +58,7 @@ PUBLISHING = frozenset(PublicationTemplate.__struct_fields__)
 
 
 def check_options(options: Mapping[str, Any]) -> tuple[JobOptions, list[Problem]]:
-    """Those that there are, and what is wrong with the others."""
+    """The valid options, and what is wrong with the others."""
     unknown = [
         bad_flow(f"a job has no option `{name}`", nearest_word(name, KNOWN)) for name in options if name not in KNOWN
     ]
@@ -67,7 +67,7 @@ def check_options(options: Mapping[str, Any]) -> tuple[JobOptions, list[Problem]
 
 
 def job_fields(options: JobOptions, owner: object) -> dict[str, Any]:
-    """The fields of the model's job that the options speak of."""
+    """The options as fields of the model's job."""
 
     def template(name: str, default: Any) -> Any:
         return template_of(options.get(name, default), owner, name)

@@ -1,7 +1,7 @@
-"""What a shell job leaves in its output file: lines `key=value`, or several lines between `key<<END` and `END`.
+"""Parses the output file of a shell job: lines `key=value`, or several lines between `key<<END` and `END`.
 
-A value that reads as JSON is that JSON; anything else is a string. Values too large to travel are spilled to files.
-The job may have put anything in the file's place, so nothing but a plain file is read, and never more than a bound."""
+A value that parses as JSON is that JSON; anything else is a string. Values that are too large are spilled to files. A
+job may leave anything in the file's place, so only a plain file is read, and only up to a limit."""
 
 import errno
 import hashlib
@@ -15,7 +15,7 @@ from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value, check_va
 
 OUTPUT_BYTES_MAX = 64 << 20
 LINES_MAX = 100_000
-"""How many lines may give a value: who writes more has data, not outputs."""
+"""Maximum number of lines with a value: a job with more should leave a data file."""
 
 _OPENING = re.compile(r"\s*([^=<\s]+)<<(\S+)\s*")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -25,7 +25,7 @@ _REFERENCE_BYTES_MAX = len(
 
 
 class BadOutput(ValueError):
-    """The output file does not say what an output file can say; the sentence tells the line."""
+    """The output file is invalid; the message names the line."""
 
 
 def parse_outputs(text: str) -> dict[str, Value]:
@@ -72,7 +72,7 @@ def _value(text: str, line: int) -> Value:
         raise BadOutput(f"line {line}: the value is nested too deep") from None
     why = check_value(value)
     if why and isinstance(value, int):
-        return text  # nothing of a number too large to travel is lost as text
+        return text  # a number too large for JSON is kept as text
     if why:
         raise BadOutput(f"line {line}: {why}")
     return value
@@ -99,7 +99,7 @@ def read_outputs(path: str) -> dict[str, Value] | None:
 
 
 def spill(content: bytes, folder: str, serial: int) -> tuple[dict[str, Value], str]:
-    """Write a value's JSON to a file in the attempt's folder; give the value that stands for it, and the path."""
+    """Write a value's JSON to a file in the attempt's folder; returns its placeholder and the path."""
     path = os.path.join(folder, f".mendflow.value{serial}.json")
     with open(path, "wb") as file:
         file.write(content)
@@ -108,8 +108,8 @@ def spill(content: bytes, folder: str, serial: int) -> tuple[dict[str, Value], s
 
 
 def within_bounds(outputs: dict[str, Value], folder: str) -> tuple[dict[str, Value], list[str]]:
-    """The same outputs with the largest values spilled until the rest may travel, and the paths of the spilled. What is
-    smaller than a reference stays: spilled it would only be more."""
+    """The outputs with the largest values spilled until the rest is within the limit, and the paths of the spilled
+    files. A value smaller than a reference is not spilled."""
     whole = len(msgspec.json.encode(outputs))
     if whole <= VALUE_BYTES_MAX:
         return outputs, []
