@@ -74,7 +74,8 @@ def test_a_job_that_was_cancelled_with_the_case_begins_again_under_a_new_number(
     world.finish(1, failed())
     assert world.status == "failed"
     reopened(world)
-    assert {order.spec.item: serial for serial, order in world.out.items()} == {"a": 1, "b": 3}
+    submitted = {serial: order for serial, order in world.out.items() if isinstance(order, SubmitJob)}
+    assert {order.spec.item: serial for serial, order in submitted.items()} == {"a": 1, "b": 3}
 
 
 @pytest.mark.parametrize("last", [1, 2])

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.data import Publication
 from mendflow.core.model.ids import ItemId
-from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits, Resources, Submission
+from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits, Resources, RetryRule, Submission
 from mendflow.core.model.values import FileRef
 from mendflow.core.results.earlier import summary
 from mendflow.core.results.key import base_of, differences, number_in, numbered, result_key
@@ -36,6 +36,7 @@ HOW_IT_RUNS: list[dict[str, Any]] = [
     {"resources": Resources(cpus=4, memory_bytes=1, gpus=1, wall_ms=5, site="s", avoid_hosts=("h",))},
     {"limits": Limits(open_files=3)},
     {"priority": 7, "owner": "ada", "expected_ms": 1, "retries": 4, "retry_wait_ms": 9},
+    {"retry": (RetryRule(times=3),), "spent": (1,), "unstaged": ("analyse.sh",)},
     {"submission": Submission.POLL, "stage_in": "sequence", "link_inputs": True, "cache": True},
     {"transfer": {"tries": 3}, "replicas": {"in.txt": ("http://one/a",)}},
     {"inputs": {"in.txt": kept("a", name="another name")}},
@@ -43,10 +44,12 @@ HOW_IT_RUNS: list[dict[str, Any]] = [
 ]
 MADE_FROM: list[tuple[dict[str, Any], str]] = [
     ({"command": "sort -u in.txt > out.txt"}, "its command changed"),
+    ({"shell": "sh"}, "its shell changed"),
     ({"env": {"LC_ALL": "C"}}, "its environment changed"),
     ({"inputs": {"in.txt": kept("b")}}, "its input in.txt has other content"),
     ({"inputs": {"in.txt": kept("a"), "b": kept("b")}}, "its inputs changed: b is new"),
     ({"inputs": {}}, "its inputs changed: in.txt is gone"),
+    ({"inputs": {"in.txt": replace(kept("a"), executable=True)}}, "its input in.txt may be executed now"),
     ({"files": {"out": "sorted.txt"}}, "the files that it promises changed"),
     ({"publish": {"out": Publication(logical="/a")}}, "what it publishes changed"),
     ({"resources": Resources(machine="x86_64")}, "the system or machine that it needs changed"),
@@ -89,13 +92,24 @@ def test_where_the_code_of_a_function_lies_does_not_matter() -> None:  # DU-2
     assert result_key(replace(CALL, function=replace(CALL.function, folder="/two"))) == result_key(CALL)
 
 
+OTHER_VALUES: dict[str, object] = {
+    "command": "x",
+    "env": {"A": "1"},
+    "files": {"a": "b"},
+    "args": [1],
+    "kwargs": {"a": 1},
+    "inputs": {"a": kept("a")},
+    "replicas": {"a": ("http://a",)},
+    "function": CALL.function,
+    "publish": {"a": Publication(logical="/a")},
+}
+
+
 def test_a_field_that_says_how_a_job_is_run_has_to_be_listed_as_such() -> None:  # DU-2
     """Whoever adds a field to jobs gets it into the key, unless this list and the module say otherwise."""
     neutral = {name for change in HOW_IT_RUNS for name in change} - {"inputs", "env", "replicas"}
     for name in JobSpec.__struct_fields__:
-        value = {"command": "x", "env": {"A": "1"}, "files": {"a": "b"}, "args": [1], "kwargs": {"a": 1}}.get(name)
-        value = value or {"inputs": {"a": kept("a")}, "replicas": {"a": ("http://a",)}}.get(name)
-        value = value or {"function": CALL.function, "publish": {"a": Publication(logical="/a")}}.get(name, "other")
+        value = OTHER_VALUES.get(name, "other")
         if name not in neutral and name != "resources":
             assert result_key(replace(JobSpec(item=ItemId("i")), **{name: value})) != result_key(
                 JobSpec(item=ItemId("i"))

@@ -99,6 +99,7 @@ def test_a_job_that_is_written_is_the_same_when_it_is_read(job: JobActivity) -> 
     again = read_jsdl(text, "/nowhere/trip.jsdl")
     assert isinstance(again.body, JobActivity)
     assert replace(again.body, shell=job.shell) == job
+    assert job.command is not None
     command = plain_text(job.command)
     assert isinstance(command, str)
     is_program = command == ":" or program_of(command) is not None  # which every shell runs alike
