@@ -32,6 +32,7 @@ from mendflow.pilot.slot.lease import boot_ms
 from mendflow.pilot.slot.memory import machine_bytes
 from mendflow.pilot.slot.process_tags import find_slots
 from mendflow.pilot.slot.processes import become_reaper
+from mendflow.pilot.slot.settings import SlotSettings
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -146,7 +147,18 @@ class _PilotRun:
         )
         cache.serve(address.url)
         staging = FileStager(work_folder, files, cache=cache.disk, catalogue=catalogue)
-        agent = Agent(work_folder, identity.pilot, has, staging, keep=options.keep)
+        agent = Agent(
+            work_folder,
+            identity.pilot,
+            has,
+            staging,
+            settings=SlotSettings(
+                keep_all=options.keep,
+                keep_failed=options.keep_failed.keeps_any,
+                log_bytes_max=options.log_bytes_max,
+            ),
+            keep_limits=options.keep_failed,
+        )
         link = ServerLink(
             agent,
             exchanges,

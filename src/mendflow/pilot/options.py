@@ -16,6 +16,8 @@ from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import SIZE_EXAMPLES, size_bytes
 from mendflow.pilot.agent.site_checks import version
 from mendflow.pilot.cache.shared import CacheOptions
+from mendflow.pilot.files.kept_folders import KEEP_FAILED_BYTES, KEEP_FAILED_MAX, KEEP_FAILED_MS, KeepLimits
+from mendflow.pilot.slot.logs import LOG_BYTES_MAX, LOG_BYTES_MIN
 
 
 class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +28,8 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     may go on when the pilot is told to leave. In `server_file` the server says where it is; it is read when the server
     is away, and the pilot goes where it is. `name` is what it was submitted under to a batch system, `storage` the
     storage element that it reaches best, `checks` what it looks for before it registers, and `cache` how
-    it keeps files for later jobs, and for whom."""
+    it keeps files for later jobs, and for whom. `keep` keeps the folders of all attempts for ever, `keep_failed` those
+    of failed ones within its limits; of a log no more than `log_bytes_max` are kept."""
 
     server: str
     work: Path
@@ -43,6 +46,8 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     away_exit_ms: int = 0
     grace_ms: int = 5_000
     keep: bool = False
+    keep_failed: KeepLimits = KeepLimits()
+    log_bytes_max: int = LOG_BYTES_MAX
     quiet: bool = False
     server_file: Path | None = None
     name: str = ""
@@ -73,6 +78,10 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument("--away-exit-ms", type=int, default=0, help="leave when the server was away for this time")
     parser.add_argument("--grace-ms", type=int, default=5_000, help="how long jobs may go on when told to leave")
     parser.add_argument("--keep", action="store_true", help="keep the folders of finished attempts")
+    parser.add_argument("--keep-failed-ms", type=int, default=KEEP_FAILED_MS, help="keep those of failed ones so long")
+    parser.add_argument("--keep-failed-size", type=_size, default=KEEP_FAILED_BYTES, help="and no more than this")
+    parser.add_argument("--keep-failed-max", type=int, default=KEEP_FAILED_MAX, help="nor more than so many")
+    parser.add_argument("--log-size", type=_size, default=LOG_BYTES_MAX, help="how much is kept of what a job prints")
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--server-file", type=Path, help="where the server says at which address it is now")
     parser.add_argument("--name", default="", help="what it was submitted under to a batch system")
@@ -88,6 +97,12 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     found = vars(parser.parse_args(arguments))
     token_file, checks = found.pop("token_file"), found.pop("checks")
     try:
+        found["log_bytes_max"] = log_bytes(found.pop("log_size"))
+        found["keep_failed"] = KeepLimits(
+            age_ms=found.pop("keep_failed_ms"),
+            bytes=found.pop("keep_failed_size"),
+            number=found.pop("keep_failed_max"),
+        )
         found["cache"] = cache_options(
             space_bytes=found.pop("cache_size"),
             threshold_bytes=found.pop("min_free"),
@@ -108,6 +123,12 @@ def _size(text: str) -> int:
     size = int(text) if text.isdecimal() else size_bytes(text)
     if size is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no size; write bytes, or one like {SIZE_EXAMPLES}")
+    return size
+
+
+def log_bytes(size: int) -> int:
+    if size < LOG_BYTES_MIN:
+        raise InvalidRequest(f"of a log {size} bytes cannot be all that is kept: allow {LOG_BYTES_MIN} or more")
     return size
 
 

@@ -135,8 +135,7 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     peak_bytes: int = 0
     memory_bytes: int = 0
     ran_ms: int = 0
-    stdout_bytes: int = 0
-    stderr_bytes: int = 0
+    printed_bytes: int = 0
     cached_files: int = 0
     cached_bytes: int = 0
     shared_files: int = 0
@@ -148,8 +147,20 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     damaged: tuple[str, ...] = ()
 
 
+class StoredLog(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The whole log of an attempt, compressed by gzip as a stored file: `bytes` were printed; of a log over its bound
+    the `left_out_bytes` that were printed from `left_out_at` on are not in it."""
+
+    file: FileRef
+    bytes: int
+    left_out_at: int = 0
+    left_out_bytes: int = 0
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a job ended: with outputs and files, or with a fault. `values` are the last that it reported of itself."""
+    """How a job ended: with outputs and files, or with a fault. `values` are the last that it reported of itself.
+    `log_tail` is the end of its log, and all of it unless there is a `log`. `folder` is where its pilot has kept its
+    working folder, for people to look into: that of a failed attempt, and for some time."""
 
     fault: Fault | None = None
     outputs: Value = None
@@ -159,6 +170,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     measures: Measurements = Measurements()
     cached_from: str = ""
     values: dict[str, Value] = {}
+    log: StoredLog | None = None
+    folder: str = ""
 
     @property
     def ok(self) -> bool:
@@ -202,6 +215,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     measures: Measurements = Measurements()
     release: Release | None = None  # a person took it from its pilot
     because: str = ""  # why this pilot got it, where its data had a say in that
+    log: StoredLog | None = None  # if it is longer than the end of it, which its fault or the job's outcome has
+    folder: str = ""  # where its pilot keeps its working folder, if it failed
 
     @property
     def shown(self) -> int:

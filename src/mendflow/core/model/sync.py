@@ -90,6 +90,30 @@ class AttemptOrder(msgspec.Struct, frozen=True, array_like=True):
     control: AttemptControl
 
 
+class LogRequest(msgspec.Struct, frozen=True, array_like=True):
+    """Somebody wants to read the log of an attempt that runs, from this byte on."""
+
+    job: JobId
+    fence: int
+    offset: int
+
+
+LOG_PART_BYTES = 512 * 1024
+
+
+class LogPart(msgspec.Struct, frozen=True, array_like=True):
+    """The answer to a `LogRequest` from `asked`: bytes of the log from `offset` on, which is later where what was asked
+    for is left out; at most LOG_PART_BYTES of them. `size` is how many were printed so far, -1 if the pilot does not
+    have the attempt."""
+
+    job: JobId
+    fence: int
+    asked: int
+    offset: int = 0
+    data: bytes = b""
+    size: int = -1
+
+
 class Assignment(msgspec.Struct, frozen=True, array_like=True):
     """A job for a pilot, to be reported under this fence. `number` says which try of it this is: those that came back
     unbegun do not count. A server that knows of no such number leaves it out, and the fence stands for it."""
@@ -149,6 +173,7 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     submission: str = ""  # under which name it was submitted to a batch system, if it was
     unfit: str = ""  # why it cannot work here: it ends after this exchange, and takes no job
     leaves: str = ""  # why it leaves, one of LEAVE_REASONS
+    logs: list[LogPart] = []  # what it was asked for
 
 
 def sync_flaw(request: SyncRequest) -> str:
@@ -168,6 +193,8 @@ def sync_flaw(request: SyncRequest) -> str:
     for name, text in texts.items():
         if len(text) > NAME_CHARS_MAX or not text.isprintable():
             return f"{name} is longer than {NAME_CHARS_MAX} characters, or not printable"
+    if any(len(part.data) > LOG_PART_BYTES or part.size > NUMBER_MAX for part in request.logs):
+        return f"logs has more than {LOG_PART_BYTES} bytes at a time"
     if request.cache is not None and (wrong := _flaw_of_cache(request.cache)):
         return f"cache {wrong}"
     return "" if request.pilot else "pilot is empty"
@@ -193,6 +220,7 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     that live, told when the pilot knows others. `cache_seen` is the version of the pilot's cache that this server has.
     `neighbours` are the pilots whose caches it may use, told when it knows others; None otherwise. `holders` are those
     of its site that have what the jobs read, as far as they have told: a few for each file.
+    `logs` are parts of logs that it is to send with its next request, which it sends at once.
     `idle_exit_ms` is after how long without a job it is to leave from now on; 0: as it was told when it was started."""
 
     serial: int
@@ -209,6 +237,7 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     neighbours_mark: int = 0
     idle_exit_ms: int = 0
     holders: list[Holder] = []
+    logs: list[LogRequest] = []
 
 
 def servers_mark(servers: list[str]) -> int:

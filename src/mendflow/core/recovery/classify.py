@@ -94,10 +94,11 @@ def _specific_reason(fault: Fault) -> tuple[bool, str] | None:
 
 
 def _failed_only_to_store(fault: Fault) -> bool:
-    """Whether what a job made could not be kept or published for a reason that may pass: a place that is full or away,
-    and not one that another file has, or that cannot be written to at all."""
+    """Whether what a job made could not be kept or published for a reason that may pass, or that somebody may see to: a
+    place that is full, away, or may not be written to; and not one that another file has, or that is none at all."""
     if fault.name == "notPublished":
-        return isinstance(fault.data, dict) and fault.data.get("passing") is True
+        said = fault.data if isinstance(fault.data, dict) else {}
+        return said.get("passing") is True or said.get("lasting") is False
     return fault.name in STORING_FAULTS
 
 

@@ -115,6 +115,14 @@ class HeldFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     final: bool = True
 
 
+class MadeResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a job made whose files could not be published, and what it is as a whole: so it is submitted if it is to be
+    run again after all."""
+
+    outcome: Outcome
+    spec: JobSpec
+
+
 class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`reals` are the ids of all submissions, `causes` the events that brought about each but the first. `keys` are
     those of the repairs that were done, so that none is done twice; `told` counts the failures that were held.
@@ -141,6 +149,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     held: HeldFailure | None = None
     over: bool = False  # the flow has heard how it ended, or no longer wants to
     spec: JobSpec | None = None  # of the newest submission, where it is not the one that the flow gave
+    made: MadeResult | None = None  # where the newest submission only publishes what an earlier one made
 
     @property
     def newest(self) -> JobId:
@@ -172,7 +181,16 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         )
 
     def with_resubmission(
-        self, *, key: str, cause: str, spec: JobSpec, domain: str, level: int, not_before: Instant, staged: bool
+        self,
+        *,
+        key: str,
+        cause: str,
+        spec: JobSpec,
+        domain: str,
+        level: int,
+        not_before: Instant,
+        staged: bool,
+        made: MadeResult | None = None,
     ) -> "Conversation":
         """It is submitted again as this, to that domain. `staged`: because its files are to be brought anew."""
         heard = (
@@ -189,6 +207,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             domain=domain,
             level=max(self.level, level),
             not_before=not_before,
+            made=made,
             earlier_attempts=self.attempts,
             earlier_losses=self.losses,
             held=None,

@@ -12,7 +12,17 @@ import msgspec
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
-from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measurements, Outcome, Release, Resources
+from mendflow.core.model.jobs import (
+    Attempt,
+    Job,
+    JobSpec,
+    JobState,
+    Measurements,
+    Outcome,
+    Release,
+    Resources,
+    StoredLog,
+)
 from mendflow.core.model.sync import LEAVE_REASONS
 from mendflow.core.model.values import Value
 
@@ -77,6 +87,8 @@ class AttemptRequeued(msgspec.Struct, frozen=True):
     measures: Measurements = Measurements()
     release: Release | None = None
     begun: bool = True
+    log: StoredLog | None = None
+    folder: str = ""
 
 
 class ResultTakenOver(msgspec.Struct, frozen=True):
@@ -159,7 +171,7 @@ def report(
     if job.failures >= job.spec.retries or fault.category is Category.CANCELLED:
         return ReportVerdict(True, fault.message, (JobFinished(outcome, "failed", now, own=True),))
     wait_ms = _doubled_wait_ms(job.spec.retry_wait_ms, job.failures, policy)
-    again = AttemptRequeued("failed", now, now + wait_ms, own=True, fault=fault, measures=outcome.measures)
+    again = _requeue_failed("failed", fault, outcome, now=now, wait_ms=wait_ms, own=True)
     return ReportVerdict(True, f"failed ({fault.message}); retry {job.failures + 1} of {job.spec.retries}", (again,))
 
 
@@ -255,14 +267,18 @@ def evolve(job: Job, event: JobEvent) -> None:
             _open_attempt(job, event)
         case AttemptRequeued():
             _enter(job, JobState.AVAILABLE)
-            _close_attempt(job, event.end, event.at, event.fault, event.measures, event.release)
+            _close_attempt(
+                job, event.end, event.at, event.fault, event.measures, event.release, log=event.log, folder=event.folder
+            )
             _charge(job, event.end, event.own)
             job.unbegun += not event.begun
             job.available_at = event.available_at
         case JobFinished():
             outcome = event.outcome
             _finish(job, JobState.COMPLETED if outcome.ok else JobState.FAILED, outcome, event.at)
-            _close_attempt(job, event.end, event.at, outcome.fault, outcome.measures)
+            _close_attempt(
+                job, event.end, event.at, outcome.fault, outcome.measures, log=outcome.log, folder=outcome.folder
+            )
             _charge(job, event.end, event.own)
         case ResultTakenOver():
             _finish(job, JobState.COMPLETED if event.outcome.ok else JobState.FAILED, event.outcome, event.at)
@@ -312,13 +328,20 @@ def _requeue_released(release: Release, now: Instant) -> AttemptRequeued:
     return AttemptRequeued("released", now, now, release=release)
 
 
+def _requeue_failed(
+    end: str, fault: Fault, outcome: Outcome, *, now: Instant, wait_ms: int, own: bool = False
+) -> AttemptRequeued:
+    measures, log, folder = outcome.measures, outcome.log, outcome.folder
+    return AttemptRequeued(end, now, now + wait_ms, own=own, fault=fault, measures=measures, log=log, folder=folder)
+
+
 def _lose_or_end(job: Job, fault: Fault, outcome: Outcome, *, now: Instant, policy: RetryPolicy) -> JobEvent:
     """Put the job back at the infrastructure's cost, or end it when that budget is spent."""
     end = "lost" if fault.name == "lost" else "failed"
     losses = job.losses + 1
     if losses <= policy.losses_max:
         wait_ms = _doubled_wait_ms(policy.loss_wait_ms, losses - 2, policy) if losses > 1 else 0
-        return AttemptRequeued(end, now, now + wait_ms, fault=fault, measures=outcome.measures)
+        return _requeue_failed(end, fault, outcome, now=now, wait_ms=wait_ms)
     story = Fault(
         name="lost-too-often",
         category=Category.RESOURCE,
@@ -374,7 +397,15 @@ def _open_attempt(job: Job, grant: AttemptGranted) -> None:
 
 
 def _close_attempt(
-    job: Job, end: str, at: Instant, fault: Fault | None, measures: Measurements, release: Release | None = None
+    job: Job,
+    end: str,
+    at: Instant,
+    fault: Fault | None,
+    measures: Measurements,
+    release: Release | None = None,
+    *,
+    log: StoredLog | None = None,
+    folder: str = "",
 ) -> None:
     history = job.history
     if not history or history[-1].end:
@@ -396,4 +427,6 @@ def _close_attempt(
         measures=measures,
         release=release,
         because=last.because,
+        log=log,
+        folder=folder,
     )

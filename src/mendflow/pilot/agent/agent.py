@@ -18,15 +18,18 @@ from mendflow.pilot.agent.attempts import Attempts, HeldAttempt
 from mendflow.pilot.agent.background import DetachedTasks
 from mendflow.pilot.agent.devices import Devices
 from mendflow.pilot.agent.dispatch import AttemptDispatcher
+from mendflow.pilot.agent.live_logs import LiveLogs
 from mendflow.pilot.agent.preparation import AttemptPreparer
 from mendflow.pilot.agent.result_delivery import ResultDelivery
 from mendflow.pilot.agent.slot_link import SlotLink
 from mendflow.pilot.agent.slot_pool import SlotPool
+from mendflow.pilot.files.kept_folders import KEEP_FAILED, KeepLimits, KeptFolders
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
 from mendflow.pilot.slot.faults import StopReason, stop_fault
 from mendflow.pilot.slot.lease import LeaseClock, boot_ms
 from mendflow.pilot.slot.messages import AttemptKey, FinishedAttempt, FromSlot, Heartbeat
+from mendflow.pilot.slot.settings import SLOT_SETTINGS, SlotSettings
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -46,7 +49,8 @@ class Agent:
         capacity: Capacity,
         staging: FileStager,
         *,
-        keep: bool,
+        settings: SlotSettings = SLOT_SETTINGS,
+        keep_limits: KeepLimits = KEEP_FAILED,
         slot_pool: Callable[..., SlotPool] = SlotPool,
         boot_ms: Callable[[], int] = boot_ms,
     ) -> None:
@@ -72,13 +76,20 @@ class Agent:
             self.attempts,
             staging,
             self._background,
-            keep=keep,
+            keep_all=settings.keep_all,
+            kept_folders=KeptFolders(work_folder, keep_limits) if settings.keep_failed else None,
             told=self.changed.set,
             holds=lambda: not self.lease.is_over(self._boot_ms()),
         )
         self._slot_pool = slot_pool(
-            work_folder, pilot, capacity.slots, keep=keep, on_message=self._on_slot_message, on_lost=self._on_slot_lost
+            work_folder,
+            pilot,
+            capacity.slots,
+            settings=settings,
+            on_message=self._on_slot_message,
+            on_lost=self._on_slot_lost,
         )
+        self.live_logs = LiveLogs(work_folder, self.attempts, self.changed.set)
         self._dispatcher = AttemptDispatcher(self.attempts, self._slot_pool, self._preparer, Devices(capacity.gpus))
         self._idle_event = asyncio.Event()
         self._exchange_ms = 0.0
@@ -100,6 +111,7 @@ class Agent:
         """To be called several times a second: somebody might have killed the guard or stopped a slot, and what was
         fetched ahead may turn out to have been too much."""
         self._slot_pool.maintain()
+        self._delivery.maintain(short=self.is_paused)
         self._give_back()
         if not self._slot_pool.is_complete and not self.is_paused and not self.leaving:
             await self._slot_pool.fill()
@@ -194,6 +206,8 @@ class Agent:
 
     def apply_answer(self, answer: SyncAnswer) -> None:
         self._apply_verdicts(answer)
+        for wanted in answer.logs:
+            self._background.start(self.live_logs.read(wanted))
         for assignment in answer.jobs:
             self._take(assignment)
         for order in answer.orders:

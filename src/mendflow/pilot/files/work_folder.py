@@ -22,9 +22,9 @@ from mendflow.core.model.errors import RequestError
 from mendflow.pilot.files.locks import hold, holder
 from mendflow.pilot.slot.messages import FinishedAttempt
 
-BESIDE = (".out", ".err", ".output", ".report", ".sh")
-"""Files of the pilot beside an attempt's folder: the two logs, the outputs, the reports, and a command too long for an
-argument."""
+BESIDE = (".log", ".log.gz", ".output", ".report", ".sh", ".kept")
+"""Files of the pilot beside an attempt's folder: the log and what it is compressed to, the outputs, the reports, a
+command too long for an argument, and that the folder is kept because the attempt has failed."""
 
 FOLDER_MODE = 0o700
 

@@ -11,7 +11,7 @@ import msgspec
 from mendflow.core.model.data import CacheUpdate, Publication
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Limits, Measurements, Outcome
-from mendflow.core.model.sync import Capacity, ResourcesInUse
+from mendflow.core.model.sync import Capacity, LogPart, ResourcesInUse
 from mendflow.core.model.values import Value
 
 FRAME_BYTES_MAX = 1 << 30
@@ -40,6 +40,17 @@ class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
     attempt_folder: str
     limits: Limits
     number: int
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What tells the function who it is."""
+        return {
+            "MENDFLOW_JOB": self.job,
+            "MENDFLOW_CASE": self.case,
+            "MENDFLOW_ITEM": self.item,
+            "MENDFLOW_ATTEMPT": str(self.number),
+            "MENDFLOW_FENCE": str(self.fence),
+        }
 
 
 class SlotWork(msgspec.Struct, frozen=True, array_like=True):
@@ -75,7 +86,8 @@ class SlotWork(msgspec.Struct, frozen=True, array_like=True):
 class FinishedAttempt(msgspec.Struct, frozen=True, array_like=True):
     """An attempt that ended. `files` and `spills` are still to be stored, from the attempt's folder, before
     anybody is told: an output's name to its path, and paths of spilled values. Those that `publish` names go to storage
-    elements instead."""
+    elements instead. `log`: its log is longer than what the outcome has of it, and is to be stored too. `folder`: there
+    is a folder to be removed when the server has judged the attempt; one that is `kept` stays for a while longer."""
 
     job: JobId
     fence: int
@@ -86,6 +98,8 @@ class FinishedAttempt(msgspec.Struct, frozen=True, array_like=True):
     folder: bool = False
     publish: dict[str, Publication] = {}
     staging_measures: Measurements = Measurements()
+    log: bool = False
+    kept: bool = False
 
     @property
     def key(self) -> AttemptKey:
@@ -141,13 +155,16 @@ class CallBatch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CallResult(msgspec.Struct, frozen=True, array_like=True):
-    """One call is over, and all its processes are gone. As the worker writes it. `report` is what it has reported."""
+    """One call is over, and all its processes are gone. As the worker writes it. `report` is what it has reported. For
+    `log` and `kept` see `FinishedAttempt`."""
 
     number: int
     ran_us: int
     outcome: Outcome | None  # None: the call was not begun, because the slot had taken it back
     spills: list[str] = []
     report: bytes = b""
+    log: bool = False
+    kept: bool = False
 
 
 class RawCallResult(msgspec.Struct, frozen=True, array_like=True):
@@ -158,6 +175,8 @@ class RawCallResult(msgspec.Struct, frozen=True, array_like=True):
     outcome: msgspec.Raw
     spills: list[str] = []
     report: bytes = b""
+    log: bool = False
+    kept: bool = False
 
 
 class RawReport(msgspec.Struct, frozen=True, array_like=True):
@@ -194,6 +213,7 @@ class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
     cache: CacheUpdate | None = None
     cache_version: int = 0
     neighbours: int = 0
+    logs: list[LogPart] = []
 
 
 NIL = msgspec.Raw(b"\xc0")

@@ -1,4 +1,4 @@
-"""One shell command in a folder of its own, its output read through pipes so that it is bounded.
+"""One shell command in a folder of its own, its output read through one pipe: bounded, and in the order written.
 
 The slot runs one attempt at a time and has no threads, so it may step into the attempt's folder to start the command
 there: that allows the quickest way to start a process, with nothing of this interpreter copied."""
@@ -17,6 +17,7 @@ from mendflow.core.model.values import Value
 from mendflow.pilot.files.work_folder import FOLDER_MODE, WorkFolder, reuse_folder
 from mendflow.pilot.slot.declared_outputs import missing_files
 from mendflow.pilot.slot.faults import NO_ROOM, exit_fault, full_disk_fault, leftover_fault, stop_fault
+from mendflow.pilot.slot.kept_attempts import KeptAttempt, is_worth_keeping, mark_kept, readable
 from mendflow.pilot.slot.limits import shell_limits
 from mendflow.pilot.slot.logs import SHIPPED_BYTES, LogFile, LogTail
 from mendflow.pilot.slot.memory import OutOfMemoryKills
@@ -25,6 +26,7 @@ from mendflow.pilot.slot.monitor import AttemptMonitor
 from mendflow.pilot.slot.outputs import BadOutput, read_outputs, within_bounds
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import Reaper
+from mendflow.pilot.slot.settings import SlotSettings
 
 SHELL = "/bin/sh"
 COMMAND_BYTES_MAX = 100_000
@@ -43,37 +45,38 @@ class ShellRun:
         work_folder: WorkFolder,
         environment: dict[str, str],
         parent_death: KillOnParentDeath,
+        settings: SlotSettings,
         *,
         spare: str = "",
     ) -> None:
         """`spare` is the folder of an attempt that is over; this one may have it."""
         self.work = work
+        self._settings = settings
+        self._environment = environment
         self.folder = work_folder.attempt(work.job, work.fence)
         self.report = f"{self.folder}.report"
-        self._logs: dict[int, LogFile] = {}
-        self._files = {name: LogFile(f"{self.folder}.{name}") for name in ("out", "err")}
+        self._log = LogFile(f"{self.folder}.log", bytes_max=settings.log_bytes_max)
+        self._outlet = -1
         self.tail = LogTail(SHIPPED_BYTES)
         self._script = False
         self.took_over = bool(spare) and not work.own_folder and reuse_folder(spare, self.folder)
         if not work.own_folder and not self.took_over:
             os.makedirs(self.folder, FOLDER_MODE, exist_ok=True)
-        self.pid = self._spawn(environment, parent_death)
+        self.pid = self._spawn(parent_death)
         parent_death.hold(self.pid)
 
-    def _spawn(self, environment: dict[str, str], parent_death: KillOnParentDeath) -> int:
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
+    def _spawn(self, parent_death: KillOnParentDeath) -> int:
+        outlet, inlet = os.pipe()
         try:
-            for outlet in (out_read, err_read):
-                os.set_blocking(outlet, False)
+            os.set_blocking(outlet, False)
             pid = os.posix_spawn(
                 SHELL,
                 self._arguments(),
-                environment | self.work.env | self._names(),
+                self._environment | self.work.env | self._names(),
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_DUP2, out_write, 1),
-                    (os.POSIX_SPAWN_DUP2, err_write, 2),
+                    (os.POSIX_SPAWN_DUP2, inlet, 1),
+                    (os.POSIX_SPAWN_DUP2, inlet, 2),
                     *parent_death.file_actions(),
                 ],
                 setsigdef=_DEFAULT_SIGNALS,
@@ -81,13 +84,11 @@ class ShellRun:
                 **own_session(),
             )
         except BaseException:
-            os.close(out_read)
-            os.close(err_read)
+            os.close(outlet)
             raise
         finally:
-            os.close(out_write)
-            os.close(err_write)
-        self._logs = {out_read: self._files["out"], err_read: self._files["err"]}
+            os.close(inlet)
+        self._outlet = outlet
         return pid
 
     def _arguments(self) -> list[str]:
@@ -113,29 +114,29 @@ class ShellRun:
         }
 
     @property
-    def outlets(self) -> list[int]:
-        return list(self._logs)
+    def outlet(self) -> int:
+        """The descriptor to read from; -1 when its other end was closed."""
+        return self._outlet
 
-    def read(self, outlet: int, times: int = 4) -> bool:
+    def read(self, times: int = 4) -> bool:
         """Take what came; False when the stream has ended and its descriptor is closed."""
-        log = self._logs[outlet]
         for _ in range(times):
             try:
-                data = os.read(outlet, PIPE_BYTES)
+                data = os.read(self._outlet, PIPE_BYTES)
             except BlockingIOError:
                 return True
             if not data:
-                self._close(outlet)
+                self._close()
                 return False
-            log.feed(data)
+            self._log.feed(data)
             self.tail.feed(data)
-            if log.seen == len(data) and sys.platform == "linux":
-                _widen(outlet)
+            if self._log.seen == len(data) and sys.platform == "linux":
+                _widen(self._outlet)
         return True
 
     def note(self, text: bytes) -> None:
         """Put a line of our own into the job's log."""
-        self._files["err"].feed(text)
+        self._log.feed(text)
         self.tail.feed(text)
 
     @property
@@ -144,24 +145,22 @@ class ShellRun:
 
     def beside(self) -> list[str]:
         """The ends of the names of what may stand beside its folder; mostly that is very little."""
-        ends = [f".{name}" for name, log in self._files.items() if log.made]
+        ends = [".log"] if self._log.made else []
         if self.reported:
             ends.append(".report")
         if self._script:
             ends.append(".sh")
         return [*ends, ".output"]
 
-    def _close(self, outlet: int) -> None:
-        del self._logs[outlet]
-        os.close(outlet)
+    def _close(self) -> None:
+        os.close(self._outlet)
+        self._outlet = -1
 
     def drain(self) -> None:
-        """All processes of the job are dead: take what is still in the pipes."""
-        for outlet in self.outlets:
-            if self.read(outlet, times=64):
-                self._close(outlet)
-        for log in self._files.values():
-            log.close()
+        """All processes of the job are dead: take what is still in the pipe."""
+        if self._outlet >= 0 and self.read(times=64):
+            self._close()
+        self._log.close()
 
     def done(
         self, monitor: AttemptMonitor, reaper: Reaper, kernel: OutOfMemoryKills, ended_at: int, left: list[int]
@@ -175,8 +174,7 @@ class ShellRun:
             cpu_ms=reaper.cpu_ms(),
             peak_bytes=reaper.peak_of_children(seen_bytes=monitor.peak_bytes),
             ran_ms=ran_us // 1000,
-            stdout_bytes=self._files["out"].seen,
-            stderr_bytes=self._files["err"].seen,
+            printed_bytes=self._log.seen,
         )
         status = reaper.ended.get(self.pid, 0)
         outputs: Value = None
@@ -193,14 +191,49 @@ class ShellRun:
             fault = msgspec.structs.replace(fault, log_tail=tail)
         exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) and monitor.end is None else None
         values = monitor.reports.values if monitor.reports is not None else {}
+        kept = fault is not None and self._keep_folder(fault)
         outcome = Outcome(
-            fault=fault, outputs=outputs, exit_code=exit_code, log_tail=tail, measures=measures, values=values
+            fault=fault,
+            outputs=outputs,
+            exit_code=exit_code,
+            log_tail=tail,
+            measures=measures,
+            values=values,
+            folder=self.folder if kept else "",
         )
         files = self.work.files if fault is None else {}
         encoded = msgspec.Raw(msgspec.msgpack.encode(outcome))
-        kept, work = bool(files or spills), self.work
+        log, work = self._log.made and self._log.seen > SHIPPED_BYTES, self.work
+        folder = bool(files or spills or kept or log)
         return FinishedAttempt(
-            work.job, work.fence, encoded, ran_us, files, spills, kept, work.publish, work.staging_measures
+            work.job,
+            work.fence,
+            encoded,
+            ran_us,
+            files,
+            spills,
+            folder,
+            work.publish,
+            work.staging_measures,
+            log=log,
+            kept=kept,
+        )
+
+    def _keep_folder(self, fault: Fault) -> bool:
+        """Leave the folder of a failed attempt for people to look into, if that is wanted and worth it."""
+        if not self._settings.keep_failed or not is_worth_keeping(fault):
+            return False
+        work, environment = self.work, readable(self._environment | self.work.env | self._names())
+        return mark_kept(
+            KeptAttempt(
+                job=work.job,
+                item=work.item,
+                number=work.number,
+                folder=self.folder,
+                fault=fault.message,
+                command=work.command,
+                env=environment,
+            )
         )
 
     def _ended(

@@ -21,7 +21,7 @@ from mendflow.stores.contract import Delete, FieldCondition, Put, Store, StoredD
 log = logging.getLogger("mendflow.alerts")
 
 ALERT_KIND: Final = "alert"
-CLOSED_BY_ACKNOWLEDGEMENT: Final = frozenset({"pilot-gone", "server-gone", "not-delivered"})
+CLOSED_BY_ACKNOWLEDGEMENT: Final = frozenset({"pilot-gone", "server-gone", "not-delivered", "failure"})
 """Kinds that may last for ever: they are closed when somebody has acknowledged them."""
 CRITICAL: Final = frozenset({"server-gone", "orphan", "site-away"})
 """Kinds where work is stopped, or lost, until somebody does something about it."""
@@ -71,6 +71,12 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AlertDocument).decode
 
 
+class ProblemFound(NamedTuple):
+    """A service has found what somebody should know, without being asked: it is to become an alert."""
+
+    finding: AlertFinding
+
+
 class AlertRaised(NamedTuple):
     """Clients are to be notified of an alert; when that is certain, `AlertStore.mark_told` is to be called."""
 
@@ -96,6 +102,10 @@ class AlertStore:
         old = [each for each in known.values() if not each.alert.open and each.alert.closed_at < now - self._kept_ms]
         if old:
             await self._store.write([Delete(ALERT_KIND, each.alert.id, each.version) for each in old])
+
+    def is_known(self, finding: AlertFinding) -> bool:
+        """Whether it was raised already, as far as this server knows."""
+        return finding.id in self._seen
 
     async def raise_(self, finding: AlertFinding) -> bool:
         """Raise the alert; whether this server was the first to do so."""

@@ -93,6 +93,7 @@ class RecoveryServices:
                 ItemStartTimes(store, manager, meta).of,
             ),
             jobs=proxy,
+            hub=hub,
         )
         self._local = LocalEngine(manager=manager, flows=flows, ledger=ledger, interception_points=interception_points)
         self.exceptions.engines[""] = self._local

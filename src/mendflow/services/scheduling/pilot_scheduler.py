@@ -13,7 +13,7 @@ import msgspec
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Measurements, Outcome, Resources
-from mendflow.core.model.sync import AttemptControl, AttemptOrder
+from mendflow.core.model.sync import AttemptControl, AttemptOrder, LogPart, LogRequest
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling import jobs as job_lifecycle
@@ -30,6 +30,7 @@ from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.scheduling.cache_records import CacheRegistry
 from mendflow.services.scheduling.facts import AttemptEnding, JobMoved, WorkAnnouncer
+from mendflow.services.scheduling.live_logs import LiveLogReader
 from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
 from mendflow.stores.contract import Store
 
@@ -91,6 +92,7 @@ class PilotScheduler:
         self._wait_count = 0
         # by wait: pilots whose exchanges are held until there is work
         self._waiting_pilots: dict[int, PilotRecord] = {}
+        self.live_logs = LiveLogReader()
         self._background = BackgroundTasks(ledger)
         self._wake_scheduled = False
 
@@ -232,6 +234,7 @@ class PilotScheduler:
             if (pilot := self.pilots.get(job.pilot)) is not None:
                 pilot.held.pop(job.id, None)
                 pilot.log_tails.pop(job.id, None)
+            self.live_logs.end(job.id)
 
     def enqueue_loaded(self) -> None:
         """The cases that were being loaded are here: put their jobs into the queue."""
@@ -318,6 +321,22 @@ class PilotScheduler:
         job = self.jobs.get(id)
         pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
         return pilot.log_tails.get(id, "") if pilot is not None else ""
+
+    async def read_log(self, id: JobId, offset: int) -> LogPart | None:
+        """A part of the log of the attempt that runs, asked of its pilot. None if none runs any more, or its pilot does
+        not answer."""
+        job = self.jobs.get(id)
+        pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
+        if job is None or pilot is None:
+            return None
+
+        def ask(wanted: LogRequest) -> None:
+            pilot.log_requests.append(wanted)
+            pilot.wake.set()
+            if pilot.front and self.signals is not None:
+                self.signals.summon(pilot)
+
+        return await self.live_logs.read(LogRequest(id, job.fence, offset), ask)
 
     def running(self, id: JobId) -> RunningAttempt | None:
         """The last report on a running job: measures so far, and values that the job reports of itself."""
