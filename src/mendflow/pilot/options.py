@@ -5,7 +5,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 import msgspec
 
@@ -13,11 +13,20 @@ from mendflow.core.caching.policies import POLICIES, policy_by_name
 from mendflow.core.model.checks import PilotChecks
 from mendflow.core.model.data import Sharing
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.units import SIZE_EXAMPLES, size_bytes
+from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.pilot.agent.site_checks import version
 from mendflow.pilot.cache.shared import CacheOptions
 from mendflow.pilot.files.kept_folders import KEEP_FAILED_BYTES, KEEP_FAILED_MAX, KEEP_FAILED_MS, KeepLimits
 from mendflow.pilot.slot.logs import LOG_BYTES_MAX, LOG_BYTES_MIN
+
+KEPT_VARIABLES: Final = {
+    "age": ("MENDFLOW_KEEP_FAILED", str(KEEP_FAILED_MS)),
+    "size": ("MENDFLOW_KEEP_FAILED_SIZE", str(KEEP_FAILED_BYTES)),
+    "number": ("MENDFLOW_KEEP_FAILED_MAX", str(KEEP_FAILED_MAX)),
+    "log": ("MENDFLOW_LOG_SIZE", str(LOG_BYTES_MAX)),
+}
+"""What bounds logs and kept folders where no option does, and what holds where the variable is not set either: the
+pilots that `mendflow run` and `mendflow serve` start have the environment of these."""
 
 
 class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,10 +87,13 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument("--away-exit-ms", type=int, default=0, help="leave when the server was away for this time")
     parser.add_argument("--grace-ms", type=int, default=5_000, help="how long jobs may go on when told to leave")
     parser.add_argument("--keep", action="store_true", help="keep the folders of finished attempts")
-    parser.add_argument("--keep-failed-ms", type=int, default=KEEP_FAILED_MS, help="keep those of failed ones so long")
-    parser.add_argument("--keep-failed-size", type=_size, default=KEEP_FAILED_BYTES, help="and no more than this")
-    parser.add_argument("--keep-failed-max", type=int, default=KEEP_FAILED_MAX, help="nor more than so many")
-    parser.add_argument("--log-size", type=_size, default=LOG_BYTES_MAX, help="how much is kept of what a job prints")
+    kept = {name: os.environ.get(variable, usual) for name, (variable, usual) in KEPT_VARIABLES.items()}
+    parser.add_argument(
+        "--keep-failed", type=_time_ms, default=kept["age"], help="keep those of failed ones for this time"
+    )
+    parser.add_argument("--keep-failed-size", type=_size, default=kept["size"], help="and no more than this")
+    parser.add_argument("--keep-failed-max", type=int, default=kept["number"], help="nor more than so many")
+    parser.add_argument("--log-size", type=_size, default=kept["log"], help="how much is kept of what a job prints")
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--server-file", type=Path, help="where the server says at which address it is now")
     parser.add_argument("--name", default="", help="what it was submitted under to a batch system")
@@ -99,7 +111,7 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     try:
         found["log_bytes_max"] = log_bytes(found.pop("log_size"))
         found["keep_failed"] = KeepLimits(
-            age_ms=found.pop("keep_failed_ms"),
+            age_ms=found.pop("keep_failed"),
             bytes=found.pop("keep_failed_size"),
             number=found.pop("keep_failed_max"),
         )
@@ -116,6 +128,14 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     except (OSError, ValueError, InvalidRequest) as error:
         parser.error(str(error))
     return PilotOptions(**{**found, "server": ",".join(found["server"])})
+
+
+def _time_ms(text: str) -> int:
+    """In milliseconds, or as people write it."""
+    time_ms = int(text) if text.isdecimal() else duration_ms(text)
+    if time_ms is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; write milliseconds, or one like {DURATION_EXAMPLES}")
+    return time_ms
 
 
 def _size(text: str) -> int:

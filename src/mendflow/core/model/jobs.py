@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from mendflow.core.model.data import Publication
-from mendflow.core.model.faults import Fault
+from mendflow.core.model.faults import AttemptStage, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
 from mendflow.core.model.values import FileRef, Value
 
@@ -176,6 +176,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def ok(self) -> bool:
         return self.fault is None
+
+    @property
+    def has_rescued_files(self) -> bool:
+        """Whether the job has done its work and what it made is stored, and only could not be taken to its place."""
+        return self.fault is not None and self.fault.stage == AttemptStage.STAGE_OUT and bool(self.files)
 
 
 class JobState(StrEnum):

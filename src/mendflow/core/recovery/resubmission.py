@@ -51,11 +51,6 @@ def next_source(spec: JobSpec, path: str) -> str:
     return sources[1] if len(sources) > 1 else ""
 
 
-def has_rescued_files(outcome: Outcome) -> bool:
-    """Whether the job has done its work and what it made is safe, and only could not be taken to where it belongs."""
-    return outcome.fault is not None and outcome.fault.stage == AttemptStage.STAGE_OUT and bool(outcome.files)
-
-
 def publishing_alone(spec: JobSpec, made: Outcome, *, to: Mapping[str, str], on: str) -> JobSpec:
     """What remains of a job whose files could not be published: they are brought from the server and taken to where
     they belong, by whichever pilot comes first. `to` and `on` name other places, as in Change."""

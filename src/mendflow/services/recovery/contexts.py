@@ -9,7 +9,8 @@
     job       id, command, cpus, memory_bytes, disk_bytes, gpus, wall_ms, site_asked, hosts_asked, system_asked,
               machine_asked, expected_ms, priority, owner, exit_code, signal, stage, log_tail, peak_bytes,
               memory_now_bytes, cpu_ms, ran_ms, waiting_ms, site, pilot, host, failures, losses, attempts, retries,
-              level, generation, final, files_rescued, sources_left, hosts (all that have failed it), avoid_hosts, domain
+              level, generation, final, files_rescued, sources_left, hosts (all that have failed it), avoid_hosts,
+              domain
     fault     name (also `type`), category, family, recoverable, reason, infrastructure, message, file, stage,
               exit_code, signal, data
     outcome   ok, outputs, exit_code

@@ -19,7 +19,6 @@ from mendflow.core.model.jobs import Submission
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.decision_subject import event_of_decision, subject_of_decision
-from mendflow.core.recovery.resubmission import has_rescued_files
 from mendflow.services.base.alerts import AlertFinding, ProblemFound
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import Clock, Failure, MendableJobs
@@ -188,7 +187,7 @@ class ExceptionService:
         known = self.decisions.open.get(event.id)
         if known is not None and await self._pending(known) is not None:
             return True
-        is_futile = failure.fault.category in RETRY_IS_FUTILE or has_rescued_files(failure.outcome)
+        is_futile = failure.fault.category in RETRY_IS_FUTILE or failure.outcome.has_rescued_files
         own_only = not failure.final and not failure.fault.infrastructure and not is_futile
         return await self._decide(event, own_only=own_only, goes_on=not failure.final) is not None
 
@@ -280,8 +279,8 @@ class ExceptionService:
             kind="failure",
             subject=f"{decision.flow}/{decision.task}" if decision.task else decision.flow,
             episode=f"{group_id(decision.type, decision.signature)}-{decision.at // DAY_MS}",
-            sentence=f"{at} failed, and no rule took it up: {decision.fault.message:.300}. See `mendflow why {at}`; when"
-            " the reason is put right, run the case again, and `mendflow rules add` makes a rule of what to do about it",
+            sentence=f"{at} failed, and no rule took it up: {decision.fault.message:.300}. See `mendflow why {at}`;"
+            " when the reason is put right, run the case again; `mendflow rules add` makes a rule for the next time",
             case=decision.case,
             item=decision.item,
         )

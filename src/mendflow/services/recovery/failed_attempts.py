@@ -5,7 +5,6 @@ from mendflow.core.model.jobs import Outcome, sources_of
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import serial_of
-from mendflow.core.recovery.resubmission import has_rescued_files
 from mendflow.services.base.contracts import Failure
 from mendflow.services.cases.interception_rules import job_facts_of, outcome_facts
 from mendflow.services.cases.live_case import CaseDocument, name_of
@@ -65,7 +64,7 @@ def _job(failure: Failure) -> dict[str, Value]:
         "final": failure.final,
         "domain": failure.domain,
         "hosts": list(failure.hosts),
-        "files_rescued": has_rescued_files(outcome),
+        "files_rescued": outcome.has_rescued_files,
         "sources_left": max(left, 0),
         "sources": list(sources_of(spec, fault.file)) if fault.file else [],
     }

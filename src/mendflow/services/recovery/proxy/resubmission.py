@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import JobId
-from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.recovery.conversation import Conversation, ConversationMessage, HeldFailure, MadeResult, begin
 from mendflow.core.recovery.decision_subject import DecisionSubject
 from mendflow.core.recovery.patterns import Patterns, match_pattern
-from mendflow.core.recovery.resubmission import has_rescued_files, published_result, publishing_alone, with_changes
+from mendflow.core.recovery.resubmission import published_result, publishing_alone, with_changes
 from mendflow.services.base.contracts import (
     Change,
     Clock,
@@ -286,7 +286,7 @@ class Recovery:
         """What the job has made, if all that is to be repeated is the publishing of it. Who submits it again outright
         wants it to be run again; but where only the publishing was submitted the last time, that is submitted again."""
         held = talk.held
-        if held is not None and has_rescued_files(held.outcome) and (change.restage or change.level or talk.made):
+        if held is not None and held.outcome.has_rescued_files and (change.restage or change.level or talk.made):
             return MadeResult(outcome=held.outcome, spec=spec)
         return MadeResult(outcome=talk.made.outcome, spec=spec) if talk.made is not None else None
 
