@@ -47,6 +47,7 @@ from mendflow.core.model.views import (
     JobPage,
     JobQuery,
     JobView,
+    LogView,
     PilotView,
     ServerView,
     UserTaskView,
@@ -244,8 +245,10 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         """Take it from its pilot; it is given again when the attempt is certain to have ended."""
         return await self._transport.ask("POST", f"/jobs/{_job_path(job)}/requeue", JobView, body={"reason": reason})
 
-    async def log(self, job: str) -> str:
-        return await self._transport.ask("GET", f"/jobs/{_job_path(job)}/log", str)
+    async def log(self, job: str, *, attempt: int = 0, offset: int = 0) -> LogView:
+        """A part of what an attempt printed, from a byte on; of the last attempt unless one is given."""
+        query = {"attempt": attempt, "offset": offset}
+        return await self._transport.ask("GET", f"/jobs/{_job_path(job)}/log", LogView, query=query)
 
     async def pilots(self) -> list[PilotView]:
         return await self._transport.ask("GET", "/pilots", list[PilotView])

@@ -210,8 +210,9 @@ ChangeKind = Literal["case", "item", "user-task", "alert", "message", "repair"]
 class LogView(View, frozen=True):
     """A part of what an attempt printed: the bytes from `offset` to `next`, as text. Where `offset` is later than what
     was asked for, the bytes between were left out, because the log is longer than its bound. `size` were printed so
-    far, and it is `over` when no more will be. `silent`: its pilot does not answer, and `text` is the end of the log as
-    it told that last. `folder` is where the pilot on `host` keeps the folder of an attempt that failed."""
+    far, and it is `over` when no more will be, `job_over` when the job will not be tried again either. `silent`: its
+    pilot does not answer, and `text` is the end of the log as it told that last. `folder` is where the pilot on `host`
+    keeps the folder of an attempt that failed."""
 
     job: JobId
     attempt: int
@@ -220,6 +221,7 @@ class LogView(View, frozen=True):
     next: int
     size: int
     over: bool
+    job_over: bool = False
     silent: bool = False
     host: str = ""
     folder: str = ""

@@ -48,9 +48,9 @@ class LiveLogs:
             try:
                 offset, data, size = read_log(path, wanted.offset, LOG_PART_BYTES)
             except OSError:
-                continue  # it has printed nothing yet
+                continue  # it has printed nothing yet, or is over
             return LogPart(wanted.job, wanted.fence, wanted.offset, offset, data, size)
-        return LogPart(wanted.job, wanted.fence, wanted.offset, 0, b"", 0)
+        return LogPart(wanted.job, wanted.fence, wanted.offset, wanted.offset, b"", wanted.offset)
 
     def _paths(self, held: HeldAttempt) -> list[str]:
         """Where its log may be. A call prints to its slot's file while it runs."""

@@ -159,9 +159,8 @@ def read_log(path: str, offset: int, bytes_max: int) -> tuple[int, bytes, int]:
         extent = extent_of(descriptor)
         if extent.gap_start <= offset < extent.gap_end:
             offset = extent.gap_end
-        offset = min(offset, extent.size)
-        end = extent.gap_start if offset < extent.gap_start else extent.size
-        return offset, os.pread(descriptor, min(bytes_max, end - offset), offset), extent.size
+        end = extent.gap_start if offset < extent.gap_start else max(extent.size, offset)
+        return offset, os.pread(descriptor, min(bytes_max, end - offset), offset), max(extent.size, offset)
     finally:
         os.close(descriptor)
 

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from litestar import MediaType, Response, Router, get
+from litestar import Response, Router, get
 from litestar.params import PathParameter, QueryParameter
 
 from mendflow.core.model.jobs import JobState
-from mendflow.core.model.views import CountsView, JobQuery, JobView, PilotView, ServerView
+from mendflow.core.model.views import CountsView, JobQuery, JobView, LogView, PilotView, ServerView
 from mendflow.server.routes.parameters import (
     After,
     CaseName,
@@ -95,9 +95,15 @@ async def job(domain: TheDomain, case: CaseName, serial: JobSerial) -> JobView:
     return await domain.job(f"{case}/{serial}")
 
 
-@get("/jobs/{case:str}/{serial:str}/log", summary="The end of a job's output", tags=["jobs"], media_type=MediaType.TEXT)
-async def log(domain: TheDomain, case: CaseName, serial: JobSerial) -> str:
-    return await domain.log(f"{case}/{serial}")
+@get("/jobs/{case:str}/{serial:str}/log", summary="A part of what an attempt printed", tags=["jobs"])
+async def log(
+    domain: TheDomain,
+    case: CaseName,
+    serial: JobSerial,
+    attempt: Annotated[int, QueryParameter(ge=0, le=2**53)] = 0,
+    offset: Annotated[int, QueryParameter(ge=0, le=2**53)] = 0,
+) -> LogView:
+    return await domain.log(f"{case}/{serial}", attempt=attempt, offset=offset)
 
 
 @get("/pilots", summary="Pilots that are known", tags=["pilots"])

@@ -89,6 +89,10 @@ class JobLogs:
 
     async def read(self, submissions: Sequence[Job], *, attempt: int = 0, offset: int = 0) -> LogView:
         """A part of the log of an attempt, of the last one unless it is given. `submissions` are those of one job."""
+        view = await self._read(submissions, attempt=attempt, offset=offset)
+        return msgspec.structs.replace(view, job=submissions[0].id, job_over=submissions[-1].finished)
+
+    async def _read(self, submissions: Sequence[Job], *, attempt: int, offset: int) -> LogView:
         job = submissions[-1]
         chosen = _choose(submissions, attempt)
         if chosen is None:

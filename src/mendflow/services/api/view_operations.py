@@ -160,12 +160,6 @@ class ViewOperations(DomainReader):
         later = [await self._job(found.id) async for found in (await self._read()).scan("job", f"{base}~")]
         return sorted([known, *later], key=lambda each: item_views.generation_of(each.id)[1])
 
-    async def read_log(self, job: str, *, attempt: int = 0, offset: int = 0) -> LogView:
+    async def log(self, job: str, *, attempt: int = 0, offset: int = 0) -> LogView:
         """A part of what an attempt of the job printed, from a byte on; of the last attempt unless one is given."""
         return await self._logs.read(await self._submissions(job), attempt=attempt, offset=offset)
-
-    async def log(self, job: str) -> str:
-        found = await self.newest_submission(job)
-        if found.outcome is not None:
-            return found.outcome.log_tail or (found.outcome.fault.log_tail if found.outcome.fault else "")
-        return self._server.runtime.meta.log_tail(found.id)
