@@ -1,5 +1,6 @@
 """What a job prints, whole and in order; and the folder of one that failed."""
 
+import asyncio
 import json
 import os
 import time
@@ -94,7 +95,7 @@ async def test_the_folder_of_a_failed_command_stays_with_what_it_was_run_with(  
     kept = json.loads(folder.with_name(f"{folder.name}.kept").read_text())
     assert kept["env"]["COLOUR"] == "blue" and kept["env"]["MENDFLOW_JOB"] == "case-1/1" and kept["number"] == 1
     assert "exit code 3" in kept["fault"] and os.stat(f"{folder}.kept").st_mode & 0o077 == 0
-    assert pilot.end() == 0 and (folder / "part.txt").exists()
+    assert await asyncio.to_thread(pilot.end) == 0 and (folder / "part.txt").exists()
     pilot.restart()
     well = await server.outcome(await server.shell("echo done > part.txt"))
     assert well.ok and not well.folder and (folder / "part.txt").exists()
@@ -132,11 +133,12 @@ async def test_nothing_is_kept_of_what_was_cancelled_or_where_it_is_not_wanted( 
 async def test_a_pilot_that_keeps_no_folders_removes_those_that_another_has_left(server: Server, hire: Hire) -> None:
     pilot = hire()
     failed = await server.outcome(await server.shell("exit 3"))
-    assert pilot.end() == 0 and os.listdir(failed.folder) == []
+    assert await asyncio.to_thread(pilot.end) == 0 and os.listdir(failed.folder) == []
     other = hire("--keep-failed-max", "0", work=pilot.work)
     again = await server.outcome(await server.shell("exit 3"))
     assert not again.folder
     await server.until(lambda: not list((other.work / "attempts").iterdir()), "all folders to be removed")
+    assert await asyncio.to_thread(other.end) == 0
 
 
 def test_kept_folders_are_swept_by_age_number_and_size(tmp_path: Path) -> None:  # DU-4
