@@ -1,6 +1,8 @@
 """A job that did its work, and whose files could not be taken to their place: only that is repeated."""
 
-from typing import Any
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,13 @@ from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.values import FileRef, Value
+from mendflow.core.model.views import CaseView
 from mendflow.services.api.domain import Domain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.stores.files import FolderFileStore
+from mendflow.stores.memory import MemoryStore
+from mendflow.wiring import default_rules
 from tests.services.conftest import HandPilot
 
 MADE = FileRef(sha256="a" * 64, bytes=3, name="out.txt")
@@ -42,6 +50,33 @@ def refused(reason: str = "read-only", *, lasting: bool = False, kept: bool = Tr
     )
     files = {"out": MADE} if kept else {}
     return Outcome(fault=fault, files=files, outputs={"answer": 42}, exit_code=0, log_tail="made it\n")
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    """With the default rules, and short waits in their levels."""
+    file_store = FolderFileStore(tmp_path / "files")
+    file_store.open()
+    server = Server(
+        store=MemoryStore(),
+        file_store=file_store,
+        clock=SystemClock(),
+        settings=ServerSettings(files_roots=None, levels_ms=(100, 100, 100)),
+        version="test",
+        shipped=default_rules(),
+    )
+    await server.open()
+    yield server
+    await server.close()
+
+
+async def ended(domain: Domain, pilot: HandPilot, case: str, play: Callable[[JobSpec], Outcome]) -> CaseView:
+    """Run what there is until the case is over."""
+    async with asyncio.timeout(30):
+        while (view := await domain.case(case)).status == "running":
+            await pilot.sync(want=4, wait_ms=50)
+            await pilot.exchange({each.spec.item: play(each.spec) for each in pilot.held})
+    return view
 
 
 class Site:
@@ -82,8 +117,7 @@ async def test_a_rule_names_another_target_and_the_job_is_run_once(
     await domain.deploy(flow(retries=3))
     await domain.put_rules(rules(publish_to=to), who="me")
     case = (await domain.start("f", {}, who="me")).id
-    await pilot.run_all(site.play)
-    view = await domain.case(case)
+    view = await ended(domain, pilot, case, site.play)
     assert (view.status, view.outputs) == ("completed", {"answer": 42})
     (ran,), (published,) = site.ran, site.published
     assert ran.publish["out"].url == PLACE and published.publish["out"] == Publication(url=place)
@@ -94,20 +128,33 @@ async def test_a_rule_names_another_target_and_the_job_is_run_once(
 
 
 async def test_by_default_it_is_published_again_later_and_not_run_again(
-    domain: Domain, pilot: HandPilot, server: Any
+    domain: Domain, pilot: HandPilot
 ) -> None:  # FM-8a DU-4
+    site = Site()
+
+    def play(spec: JobSpec) -> Outcome:
+        outcome = site.play(spec)
+        if len(site.published) == 1:
+            site.writable.add(PLACE)  # somebody has made it writable
+        return outcome
+
+    await domain.deploy(flow(retries=3))
+    case = (await domain.start("f", {}, who="me")).id
+    view = await ended(domain, pilot, case, play)
+    assert (view.status, view.outputs) == ("completed", {"answer": 42})
+    assert len(site.ran) == 1 and len(site.published) == 2
+
+
+async def test_what_can_never_be_published_is_given_up_with_its_files_after_all_levels(
+    domain: Domain, pilot: HandPilot
+) -> None:  # DU-4
     site = Site()
     await domain.deploy(flow(retries=3))
     case = (await domain.start("f", {}, who="me")).id
-    await pilot.run_all(site.play)
-    assert len(site.ran) == 1 and not site.published
-    site.writable.add(PLACE)
-    assert sum(server.runtime.levels.counts().values()) == 1
-    await domain.drain("1", who="me")
-    await pilot.run_all(site.play)
-    view = await domain.case(case)
-    assert (view.status, view.outputs) == ("completed", {"answer": 42})
-    assert len(site.ran) == len(site.published) == 1
+    view = await ended(domain, pilot, case, site.play)
+    assert view.status == "failed" and len(site.ran) == 1 and len(site.published) == 3
+    item = await domain.item(case, "make")
+    assert item.files == {"out": MADE.as_value()}
 
 
 async def test_a_job_whose_files_are_not_safe_is_run_again_as_before(domain: Domain, pilot: HandPilot) -> None:
@@ -119,8 +166,8 @@ async def test_a_job_whose_files_are_not_safe_is_run_again_as_before(domain: Dom
 
     await domain.deploy(flow(retries=1))
     case = (await domain.start("f", {}, who="me")).id
-    await pilot.run_all(play)
-    assert (await domain.case(case)).status == "completed" and all(spec.command for spec in ran) and len(ran) == 2
+    view = await ended(domain, pilot, case, play)
+    assert view.status == "completed" and all(spec.command for spec in ran) and len(ran) == 2
 
 
 async def test_what_only_another_place_would_help_fails_at_once_with_its_files_and_an_alert(
@@ -128,8 +175,8 @@ async def test_what_only_another_place_would_help_fails_at_once_with_its_files_a
 ) -> None:  # DU-4
     await domain.deploy(flow())
     case = (await domain.start("f", {}, who="me")).id
-    await pilot.run_all(lambda spec: refused("another file lies there", lasting=True))
-    assert (await domain.case(case)).status == "failed"
+    view = await ended(domain, pilot, case, lambda spec: refused("another file lies there", lasting=True))
+    assert view.status == "failed"
     item = await domain.item(case, "make")
     assert item.files == {"out": MADE.as_value()}
     facts = (await domain.why(f"{case}:make")).facts
@@ -142,8 +189,8 @@ async def test_a_failure_that_no_rule_takes_up_is_told_once_for_each_cause(domai
     fault = Fault(name="exitCode", category=Category.JOB, message="it ended with exit code 1", exit_code=1)
     await domain.deploy(flow())
     for _ in range(3):
-        await domain.start("f", {}, who="me")
-    await pilot.run_all(lambda spec: Outcome(fault=fault, exit_code=1))
+        case = (await domain.start("f", {}, who="me")).id
+        await ended(domain, pilot, case, lambda spec: Outcome(fault=fault, exit_code=1))
     (alert,) = await domain.alerts()
     assert alert.subject == "f/make" and "exit code 1" in alert.sentence and alert.severity == "warning"
     await domain.acknowledge(alert.id, who="me")
