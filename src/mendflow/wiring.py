@@ -10,7 +10,6 @@ import os
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,6 +56,7 @@ from mendflow.stores.files import FolderFileStore
 from mendflow.stores.shared_files import SharedFileStore
 from mendflow.stores.urls import STORE_FILE, StoreLocation, has_password, store_at
 from mendflow.transfer.errors import BadFileUrl, TransferFailed
+from mendflow.version import VERSION
 
 if TYPE_CHECKING:
     from mendflow.core import xml
@@ -148,7 +148,7 @@ def read_job(description: str, folder: Path | None) -> Flow:
 def default_rules() -> RuleSet:
     """The rules that ship with the product."""
     source = files("mendflow").joinpath("defaults", "rules.yaml")
-    return read_rules(source.read_text(encoding="utf-8"), "defaults/rules.yaml")
+    return read_rules(source.read_text(encoding="utf-8"), "defaults/rules.yaml", check_conditions=False)
 
 
 @asynccontextmanager
@@ -223,7 +223,7 @@ async def _span_export(
         raise InvalidRequest(f"traces need what is not installed ({error}): pip install 'mendflow[traces]'") from error
     attributes = {
         "service.name": os.environ.get("OTEL_SERVICE_NAME", "mendflow"),
-        "service.version": version("mendflow"),
+        "service.version": VERSION,
         "service.instance.id": peers.document.id if peers is not None else socket.gethostname(),
     }
     exporter = otlp.OtlpExporter(options.otlp, attributes=attributes, counts=counts.spans)
@@ -288,7 +288,7 @@ def _build_server(
             sites_look_ms=options.sites_look_ms,
             data_wait_ms=options.data_wait_ms,
         ),
-        version=version("mendflow"),
+        version=VERSION,
         shipped=default_rules(),
         patterns=default_patterns(),
         domains=domains,

@@ -86,7 +86,7 @@ jobs:
         ("jobs:\n  a: {run: x, files: {f: /etc/passwd}}\n", "`/etc/passwd` must be a path inside the job's folder"),
         ("jobs:\n  a: {stage: {f: nope.csv}}\n", "2:18: there is no file `nope.csv`"),
         ("jobs:\n  a: {for-each: 3, run: x}\n", "2:17: a list is expected here"),
-        ("jobs:\n  a: {for-each: {items: [1], from: 2}, run: x}\n", "`for-each` goes over `items`, or counts"),
+        ("jobs:\n  a: {for-each: {items: [1], from: 2}, run: x}\n", "`for-each` goes over lists with names"),
         ("jobs:\n  a: {for-each: {from: 2}, run: x}\n", "`from` and `to` go together"),
         ("jobs:\n  a: {for-each: {items: [], as: list}, run: x}\n", "`list` means something in expressions already"),
         ("steps:\n  - choose: [{when: true}]\n", "2:14: a branch has `when` and `do`, or `otherwise`"),

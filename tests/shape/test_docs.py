@@ -26,9 +26,10 @@ PLAYED = [
 
 
 def environ(home: Path) -> dict[str, str]:
-    """What a reader's shell has: mendflow on the path, a home of its own, and no colours."""
+    """What a reader's shell has: this mendflow on the path, a home of its own, and no colours."""
     return {
         "HOME": str(home),
+        "PYTHONPATH": str(ROOT / "src"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "100",
         "NO_COLOR": "1",

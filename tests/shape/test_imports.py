@@ -10,7 +10,7 @@ import pytest
 from tests.shape.source import PACKAGE, Place, listed, python_files
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
-    "core": frozenset({"mendflow.core", "msgspec", "cel_expr_python", "lxml", "re2"}),
+    "core": frozenset({"mendflow.lazy", "mendflow.core", "msgspec", "cel_expr_python", "lxml", "re2"}),
     "formats": frozenset({"mendflow.formats", "mendflow.lazy", "mendflow.core", "msgspec", "yaml", "lxml"}),
     "stores": frozenset({"mendflow.stores", "mendflow.core", "msgspec", "aiohttp", "psycopg"}),
     "batch": frozenset({"mendflow.batch", "mendflow.core", "msgspec", "psij"}),
@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.core",
             "mendflow.formats.xes",
             "mendflow.lazy",
+            "mendflow.version",
             "msgspec",
             "aiohttp",
             "litestar",
@@ -57,6 +58,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.server.access",
             "mendflow.services.api.domain",
             "mendflow.sim",
+            "mendflow.version",
             "mendflow.wiring",
             "msgspec",
             "click",
@@ -84,7 +86,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     ),
     "wiring": frozenset({"mendflow", "msgspec", "aiohttp", "uvicorn"}),
     "__init__": frozenset({"mendflow.client", "mendflow.core", "mendflow.formats", "mendflow.reporting"}),
-    "__main__": frozenset({"mendflow.cli"}),
+    "__main__": frozenset({"mendflow.cli", "mendflow.pilot.standby", "mendflow.version"}),
+    "version": frozenset(),
 }
 
 

@@ -5,7 +5,6 @@ and completion of command names are answered from the table."""
 
 import importlib
 import sys
-from importlib.metadata import version as installed_version
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -15,6 +14,7 @@ from mendflow.cli.command_table import COMMANDS, ELSEWHERE, GROUPS, CommandEntry
 from mendflow.cli.exit_codes import is_debugging, report_error
 from mendflow.cli.plain_values import take_plain_values
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.version import VERSION
 
 COMPLETE_VARIABLE = "_MENDFLOW_COMPLETE"
 
@@ -71,13 +71,9 @@ root = typer.Typer(
 )
 
 
-def own_version() -> str:
-    return installed_version("mendflow")
-
-
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"mendflow {own_version()}")
+        typer.echo(f"mendflow {VERSION}")
         raise typer.Exit
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,8 +13,15 @@ from mendflow.core.model.errors import BadFlow, BadRules, InvalidRequest, NotFou
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.rules import demand_named
-from mendflow.formats.rules import load_rules, load_xrs, write_rules, write_xrs
+from mendflow.formats.rules import load_rules, write_rules
 from mendflow.formats.yaml.exlets import load_exlet, read_exlet
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from mendflow.formats.rules import xrs_reader, xrs_writer
+else:
+    xrs_reader = LazyModule("mendflow.formats.rules.xrs_reader")
+    xrs_writer = LazyModule("mendflow.formats.rules.xrs_writer")
 
 XRS = ".xrs"
 ENDINGS = (".yaml", ".yml", XRS)
@@ -25,7 +33,7 @@ def load(path: Path, name: str = "") -> tuple[RuleSet, list[Problem]]:
     """The rules of a file, and what of a foreign one has no counterpart here. The ending says in which format it is;
     `name` is for another flow than the file says."""
     check_ending(path)
-    rules, left = load_xrs(path) if path.suffix == XRS else (load_rules(path), list[Problem]())
+    rules, left = xrs_reader.load_xrs(path) if path.suffix == XRS else (load_rules(path), list[Problem]())
     named = msgspec.structs.replace(rules, name=name) if name else rules
     demand_named(named.name)
     return named, left
@@ -34,7 +42,7 @@ def load(path: Path, name: str = "") -> tuple[RuleSet, list[Problem]]:
 def dump(rules: RuleSet, path: Path) -> tuple[str, list[Problem]]:
     """The text of a rules file, and what a foreign format cannot say."""
     check_ending(path)
-    return write_xrs(rules) if path.suffix == XRS else (write_rules(rules, path.parent), list[Problem]())
+    return xrs_writer.write_xrs(rules) if path.suffix == XRS else (write_rules(rules, path.parent), list[Problem]())
 
 
 class RulesToApply(msgspec.Struct, frozen=True):

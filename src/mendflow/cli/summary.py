@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -15,6 +14,7 @@ from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView, NameCount
 from mendflow.pages.formatting import count_text, duration_text, one_line, plain_text, size_text
 from mendflow.pages.page import render
+from mendflow.version import VERSION
 
 COUNT_WORDS = ("done", "failed", "cancelled", "mended", "cached", "skipped")
 FAILURES_SHOWN = 5
@@ -34,7 +34,7 @@ async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
         called_items=ending.called_items,
         decisions=ending.decisions,
         steps=ending.steps,
-        version=version("mendflow"),
+        version=VERSION,
     )
     await asyncio.to_thread(_write_page, path, page)
     return path

@@ -133,9 +133,16 @@ def one_or_many(schema: Schema) -> Schema:
 
 
 def for_each() -> Schema:
-    full = {**schema_of(flow_keys.FOR_EACH), "oneOf": [required("items"), required("from", "to")]}
     expression = {"type": "string", "pattern": r"\$\{\{"}
-    return {"anyOf": [{"type": "array"}, expression, full]}
+    elements = {"anyOf": [{"type": "array"}, expression]}
+    full = {**schema_of(flow_keys.FOR_EACH), "oneOf": [required("items"), required("from", "to")]}
+    unnamed = ("items", "from", "to", "as")
+    named = {
+        **schema_of({name: key for name, key in flow_keys.FOR_EACH.items() if name not in unnamed}),
+        "propertyNames": {"not": {"enum": list(unnamed)}},
+        "additionalProperties": {**elements, "description": "The list that this name goes over."},
+    }
+    return {"anyOf": [*elements["anyOf"], full, named]}
 
 
 def step(also: Table, kinds: Kinds) -> Schema:

@@ -284,7 +284,8 @@ def _frame_note(activity: model.Activity) -> str:
 
 
 def _loop_note(loop: model.ForEach) -> str:
-    return f"for each {loop.variable}" + ("" if loop.parallel else ", one by one")
+    named = ", ".join(loop.axes) or loop.variable
+    return f"for each {named}" + ("" if loop.parallel else ", one by one")
 
 
 def _short(text: str) -> str:

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from mendflow.pilot.standby import STANDBY
+
 STOP_PILOT_S = 15
 
 
@@ -29,11 +31,10 @@ class LocalPilot:
     async def stop(self, patience_s: float) -> None:
         """Ask it to end its jobs and leave; kill it if it does not."""
         self.ask_to_leave()
-        try:
-            await asyncio.to_thread(self.process.wait, patience_s)
-        except subprocess.TimeoutExpired:
+        ended = asyncio.ensure_future(asyncio.to_thread(self.process.wait))  # with a timeout it would poll
+        if not (await asyncio.wait([ended], timeout=patience_s))[0]:
             self.process.kill()
-            await asyncio.to_thread(self.process.wait)
+        await ended
 
 
 def start_pilot(
@@ -50,12 +51,19 @@ def start_pilot(
     `server_file` the pilot finds the next server, if this one is killed."""
     work.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = work / "pilot.log"
-    command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--jobs", str(slots)]
-    command += [*(["--site", site] if site else []), *extra]
-    command += ["--server-file", str(server_file.absolute())] if server_file is not None else []
-    environment = {**os.environ, **({"MENDFLOW_TOKEN": token} if token else {})}
-    with log.open("ab") as out:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment, start_new_session=True
-        )
+    options = ["--server", url, "--work", str(work), "--jobs", str(slots)]
+    options += [*(["--site", site] if site else []), *extra]
+    options += ["--server-file", str(server_file.absolute())] if server_file is not None else []
+    more = {"MENDFLOW_TOKEN": token} if token else {}
+    process = STANDBY.take(options, more, log)
+    if process is None:
+        with log.open("ab") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "mendflow.pilot", *options],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env={**os.environ, **more},
+                start_new_session=True,
+            )
     return LocalPilot(process, log)

@@ -15,6 +15,7 @@ import msgspec
 from mendflow import event_loop
 from mendflow.core.model.errors import InvalidRequest, RequestError
 from mendflow.core.model.sync import LEAVE_REASONS
+from mendflow.pilot import standby
 from mendflow.pilot.agent.agent import Agent
 from mendflow.pilot.agent.http import ExchangeClient, FileClient, ServerAddress
 from mendflow.pilot.agent.server_link import SYNC_PATH, PilotRefused, ServerLink
@@ -288,4 +289,8 @@ class _PilotRun:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    return run_pilot(parse(sys.argv[1:] if arguments is None else arguments))
+    given = sys.argv[1:] if arguments is None else arguments
+    if list(given) == [standby.OPTION]:
+        options = standby.wait_for_options()
+        return LEFT if options is None else run_pilot(parse(options))
+    return run_pilot(parse(given))

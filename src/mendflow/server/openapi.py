@@ -2,7 +2,6 @@
 types that are decoded and encoded, so the description always matches the server."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import version
 from typing import Any, get_args
 
 import msgspec
@@ -16,6 +15,7 @@ from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import ChangeEvent
 from mendflow.server.access import API
+from mendflow.version import VERSION
 
 Json = dict[str, Any]
 
@@ -49,7 +49,7 @@ def describe(routes: Sequence[Router], dependencies: Mapping[str, Provide]) -> J
     own pages."""
     config = OpenAPIConfig(
         title="mendflow",
-        version=version("mendflow"),
+        version=VERSION,
         use_handler_docstrings=True,
         operation_id_creator=lambda handler, _method, _path: handler.handler_name,
     )

@@ -1,5 +1,7 @@
 """An input whose path ends with `/` takes a list of files: merge jobs do not know before how many there are."""  # PJ-9
 
+import pytest
+
 from mendflow.core.engine.messages import StageFiles, SubmitJob
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.jobs import JobSpec, Outcome
@@ -26,9 +28,32 @@ def test_each_file_of_a_list_stands_in_the_folder_under_its_own_name() -> None: 
     assert spec.inputs == {"parts/a.dat": kept("a.dat"), "parts/b.dat": kept("b.dat", "1")}
 
 
-def test_files_of_one_name_and_names_that_are_none_get_a_number() -> None:
-    spec = submitted(merging([kept(name).as_value() for name in ("a", "a", "..", "x/../../y")]))
-    assert list(spec.inputs) == ["parts/a", "parts/2-a", "parts/3-..", "parts/y"]
+@pytest.mark.parametrize(
+    ("names", "stand"),
+    [
+        (["a", "a", "..", "x/../../y"], ["0-a", "1-a", "2-..", "3-y"]),
+        (["out"] * 12, [f"{number:02}-out" for number in range(12)]),
+        (["a", None, "a"], ["0-a", "2-a"]),
+        (["a", None, "b"], ["a", "b"]),
+        (["1-a", "a", "a"], ["0-1-a", "1-a", "2-a"]),
+    ],
+)
+def test_files_of_one_name_get_numbers_that_sort_as_the_list(names: list[str | None], stand: list[str]) -> None:  # DU-3
+    spec = submitted(merging([kept(name).as_value() if name else None for name in names]))
+    assert list(spec.inputs) == sorted(spec.inputs) == [f"parts/{name}" for name in stand]
+
+
+def test_one_file_in_a_folder_stands_there_under_its_name() -> None:
+    job = JobActivity(name="merge", command="cat parts/*", inputs={"parts/": kept("a.dat").as_value()})
+    assert submitted(started(job)).inputs == {"parts/a.dat": kept("a.dat")}
+
+
+def test_two_inputs_at_one_place_are_refused() -> None:
+    job = JobActivity(
+        name="merge", command="x", inputs={"p/": [kept("a").as_value()], "p/a": kept("a", "1").as_value()}
+    )
+    fault = started(job).ended.fault
+    assert fault is not None and "two of its inputs are to stand at p/a" in fault.message
 
 
 def test_files_of_a_list_may_have_to_be_brought_first() -> None:  # FM-6
@@ -46,4 +71,12 @@ def test_an_empty_list_is_no_file() -> None:
 
 def test_a_list_where_one_file_is_wanted_is_refused() -> None:
     fault = started(JobActivity(name="merge", command="true", inputs={"parts": [kept("a").as_value()]})).ended.fault
-    assert fault is not None and "give a stored file or the path of one" in fault.message
+    assert fault is not None
+    assert fault.message.endswith(
+        "parts is a list of 1 files, and one file stands there; write `parts/` to have a folder of them"
+    )
+
+
+def test_a_folder_that_is_given_nothing_is_told_in_words() -> None:
+    fault = started(JobActivity(name="merge", command="true", inputs={"parts/": "${{ null }}"})).ended.fault
+    assert fault is not None and "nothing is given for the folder parts/ of its inputs" in fault.message

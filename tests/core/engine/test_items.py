@@ -79,7 +79,7 @@ def test_outputs_files_and_exit_code_of_a_job_are_known_afterwards() -> None:
     after = JobActivity(
         name="b", command="${{ jobs.a.outputs.n }} ${{ jobs.a.exit_code }}", inputs={"t": "${{ jobs.a.files.table }}"}
     )
-    play = started(sequence("s", JobActivity(name="a", command="x"), after))
+    play = started(sequence("s", JobActivity(name="a", command="x", files={"table": "t.csv"}), after))
     outcome = Outcome(outputs={"n": 7}, files={"table": file("t.csv")}, exit_code=0)
     play.finish(play.serial("a"), outcome)
     spec = spec_of(play, "b")
@@ -101,7 +101,7 @@ def test_a_job_is_submitted_only_when_all_its_data_is_there() -> None:  # FM-6
 
 def test_data_of_a_producing_job_needs_no_staging() -> None:  # FM-6
     second = JobActivity(name="b", command="x", inputs={"kept": "${{ jobs.a.files.f }}", "given": "path"})
-    play = started(sequence("s", JobActivity(name="a", command="x"), second))
+    play = started(sequence("s", JobActivity(name="a", command="x", files={"f": "f"}), second))
     play.finish(play.serial("a"), Outcome(files={"f": file("f")}))
     [stage] = play.out.values()
     assert isinstance(stage, StageFiles) and stage.files == {"given": "path"}

@@ -95,7 +95,7 @@ def deep() -> Value:
         (Receive(name="r", channel=""), "channel"),
         (UserTask(name="t", role=" "), "role"),
         (UserTask(name="t", role="r", deadline_ms=-5), "deadline_ms"),
-        (ForEach(name="f", body=job()), "`items`, or `first` and `last`"),
+        (ForEach(name="f", body=job()), "`items`, or `axes`, or `first` and `last`"),
         (ForEach(name="f", body=job(), first=-1, last=3), "first is -1"),
         (ForEach(name="f", body=job(), items=[1], max_parallel=-1), "max_parallel"),
         (ForEach(name="f", body=job(), items=[1], min_success=-1), "min_success"),

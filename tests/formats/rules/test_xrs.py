@@ -12,7 +12,9 @@ from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules import Draft, add_rule, compile_rules, context_lookup, problems_of, replace_exlet, triggers
-from mendflow.formats.rules import load_xrs, read_rules, read_xrs, write_rules, write_xrs
+from mendflow.formats.rules import read_rules, write_rules
+from mendflow.formats.rules.xrs_reader import load_xrs, read_xrs
+from mendflow.formats.rules.xrs_writer import write_xrs
 from tests.formats.rules.rule_sets import rule_sets
 
 CONFORMANCE = Path(__file__).parents[4] / "shared" / "conformance" / "rules"

@@ -174,8 +174,12 @@ def _alarm(alarm: Wait | OnAlarm) -> Iterator[str]:
 
 
 def _for_each(loop: ForEach) -> Iterator[str]:
-    if loop.items is None and (loop.first is None or loop.last is None):
-        yield "a for-each needs `items`, or `first` and `last`"
+    if loop.items is None and not loop.axes and (loop.first is None or loop.last is None):
+        yield "a for-each needs `items`, or `axes`, or `first` and `last`"
+    if loop.axes and (loop.items is not None or loop.first is not None or loop.last is not None):
+        yield "a for-each goes over `items`, or `axes`, or numbers, and not over two of these"
+    if loop.collect is not None and loop.collect_map:
+        yield "a for-each has `collect` or `collect_map`, not both"
     yield from _number("first", loop.first, SIZE_MAX)
     yield from _number("last", loop.last, SIZE_MAX)
     if loop.min_success is not None and loop.min_ended is not None:
@@ -183,8 +187,22 @@ def _for_each(loop: ForEach) -> Iterator[str]:
     yield from _number("min_success", loop.min_success, COUNT_MAX)
     yield from _number("min_ended", loop.min_ended, COUNT_MAX)
     yield from _number("max_parallel", loop.max_parallel, COUNT_MAX)
+    yield from _tolerance(loop)
+    for name in loop.axes:
+        yield from _variable(name)
     yield from _variable(loop.variable, xml=isinstance(loop.first, Expr) and loop.first.language == XPATH)
-    yield from _data(loop.items)
+    yield from _data(loop.items, loop.axes, loop.collect_map)
+
+
+def _tolerance(loop: ForEach) -> Iterator[str]:
+    if loop.tolerate is None and loop.tolerate_percent is None:
+        return
+    yield from _number("tolerate", loop.tolerate, COUNT_MAX)
+    yield from _number("tolerate_percent", loop.tolerate_percent, 100)
+    if loop.tolerate is not None and loop.tolerate_percent is not None:
+        yield "a for-each tolerates a number of failed iterations or a percentage of them, not both"
+    if loop.min_success is not None or loop.min_ended is not None:
+        yield "a for-each has `tolerate`, or one of `min_success` and `min_ended`: all run, or some are ended"
 
 
 def _task(task: UserTask) -> Iterator[str]:

@@ -54,7 +54,10 @@ FIELDS: Final[dict[type, tuple[str, ...]]] = {
     LinkSource: ("when",),
     While: ("condition",),
     Until: ("condition",),
-    ForEach: ("items", "first", "last", "min_success", "min_ended", "collect"),
+    ForEach: (
+        *("items", "axes", "first", "last", "min_success", "min_ended", "tolerate"),
+        *("collect", "collect_map", "collect_files"),
+    ),
     Scope: ("variables",),
     OnMessage: ("correlation",),
     OnAlarm: ("duration", "until", "every"),
@@ -95,6 +98,9 @@ def _flaws(activity: Any) -> Iterator[tuple[str, str]]:
         value = getattr(activity, field)
         if field == "publish":
             value = tuple(value.values())
+        if field == "collect_files":
+            yield from ((each.text, reason) for each in value.values() if (reason := _problem(each)))
+            continue
         if not value or value is True or type(value) in (int, float):
             continue
         if isinstance(value, Expr):

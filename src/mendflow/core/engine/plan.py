@@ -11,6 +11,7 @@ import msgspec
 from mendflow.core.engine.activity_checks import activity_problems
 from mendflow.core.engine.activity_parts import HandlerBody, declarations_of, kind_of, parts_of
 from mendflow.core.engine.expression_checks import expression_problems
+from mendflow.core.engine.result_checks import result_problems
 from mendflow.core.engine.xml.checks import XmlScope, misplaced_values, speaks_xml, undeclared_names
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.expr import Expr
@@ -147,6 +148,7 @@ class _Compiler:
         self.leave()
         if judging:
             self.demand_what_is_declared()
+            self.demand_results()
         if not self.problems:
             self.demand_an_order()
 
@@ -201,6 +203,12 @@ class _Compiler:
                 self.problems.extend(f"{node.name or node.kind}: {problem}" for problem in found)
             elif any(speaks_xml(each) for each in said):
                 self.problems.append(f"{node.name or node.kind}: it speaks XML, and the flow knows no WSDL files")
+
+    def demand_results(self) -> None:
+        """Refuse what asks a job for something that it does not leave."""
+        if self.flow.xml is None:
+            activities = {node.name: node.activity for node in self.nodes if isinstance(node.activity, ActivityNode)}
+            self.problems.extend(result_problems(activities, (node.activity for node in self.nodes)))
 
     def add(self, kind: str, activity: Any, parent: int) -> int:
         name = getattr(activity, "name", "") or ""

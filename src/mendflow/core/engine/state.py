@@ -120,7 +120,8 @@ class Graph(Structure, tag="graph", gc=False):
 
 
 class ForEachInstance(Structure, tag="turns", gc=False):
-    """A for-each. `elements` is None when it counts from `first`."""
+    """A for-each. `elements` is None when it counts from `first`, or goes over the lists of `axes`. `files`
+    are those of the iterations, by name, as far as they have ended; of its `failed` ones so many are `tolerated`."""
 
     elements: list[Value] | None = None
     first: int = 0
@@ -131,6 +132,10 @@ class ForEachInstance(Structure, tag="turns", gc=False):
     collected: list[Value] = []
     fault: Fault | None = None
     over: bool = False  # enough turns have ended; the others are being stopped
+    axes: dict[str, list[Value]] = {}
+    files: dict[str, list[Value]] = {}
+    failed: int = 0
+    tolerated: int = -1
 
 
 class Alarm(msgspec.Struct, array_like=True, gc=False):

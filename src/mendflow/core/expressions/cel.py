@@ -12,17 +12,23 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from functools import lru_cache
-from typing import Any, Final
-
-from cel_expr_python import cel
-from cel_expr_python.ext import ext_math, ext_strings
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.scanner import REWRITE, Reference, plain_reference, scan
 from mendflow.core.expressions.text_values import SEAL, as_json, find_spilled, seal, shell_quote, too_large
 from mendflow.core.expressions.work_budget import WORK, bounded_replace
 from mendflow.core.model.values import Value, is_spilled
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from cel_expr_python import cel
+    from cel_expr_python.ext import ext_math, ext_strings
+else:
+    cel = LazyModule("cel_expr_python.cel")
+    ext_math = LazyModule("cel_expr_python.ext.ext_math")
+    ext_strings = LazyModule("cel_expr_python.ext.ext_strings")
 
 TEXT_CHARS_MAX: Final = 10_000
 COMPILED_MAX: Final = 4096
@@ -109,9 +115,14 @@ def _extension() -> Any:
     return cel.CelExtension("mendflow", declared)
 
 
-_EXTENSIONS: Final = [ext_strings.ExtStrings(), ext_math.ExtMath(), _extension()]
-_ENVIRONMENT: Final = cel.NewEnv(extensions=_EXTENSIONS)
-_IS_ERROR: Final = cel.Type.ERROR
+@cache
+def _extensions() -> list[Any]:
+    return [ext_strings.ExtStrings(), ext_math.ExtMath(), _extension()]
+
+
+@cache
+def _environment() -> Any:
+    return cel.NewEnv(extensions=_extensions())
 
 
 class CompiledExpression:
@@ -133,7 +144,7 @@ class CompiledExpression:
         self.names = frozenset(reference.name for reference in scanned.references)
         self.path = plain_path(scanned.text, scanned.references)
         try:
-            self.program = None if self.path else _ENVIRONMENT.compile(scanned.text, disable_check=True)
+            self.program = None if self.path else _environment().compile(scanned.text, disable_check=True)
         except RuntimeError as error:
             raise syntax_error(scanned.original_offset, scanned.text, str(error)) from None
 
@@ -150,7 +161,7 @@ class CompiledExpression:
             if closed is not None:
                 raise too_large(f"a value in `{self.text}`", closed) from None
             raise ExpressionError(f"`{self.text}`: {explain(str(error))}") from None
-        if result.type() == _IS_ERROR:
+        if result.type() == cel.Type.ERROR:
             if closed is not None:
                 raise too_large(f"a value in `{self.text}`", closed)
             if missing:
@@ -315,7 +326,7 @@ def shorten(sentence: str) -> str:
 @lru_cache(maxsize=CHECKERS_MAX)
 def checker(roots: frozenset[str]) -> Any:
     """An environment in which just these names are declared. Making one is slow, and few sets of names are in use."""
-    return cel.NewEnv(variables=dict.fromkeys(roots, cel.Type.DYN), extensions=_EXTENSIONS)
+    return cel.NewEnv(variables=dict.fromkeys(roots, cel.Type.DYN), extensions=_extensions())
 
 
 @lru_cache(maxsize=COMPILED_MAX)

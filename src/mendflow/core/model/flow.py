@@ -146,16 +146,25 @@ class Until(ActivityNode, frozen=True, tag="until"):
 
 
 class ForEach(ActivityNode, frozen=True, tag="for-each"):
-    """Once per element of `items` (a list known only when it starts), or per number from `first` to `last`.
+    """Once per element of `items` (a list known only when it starts), or per number from `first` to `last`, or over
+    the lists of `axes`, which have names: every combination of their elements, the first list's changing slowest, or
+    with `zip` the first of each, the second of each, and so on.
 
-    Each iteration has a scope of its own in which `variable` holds the element (or the number) and `index` its place.
-    `min_success` and `min_ended` are completion conditions, of which a loop has one at most: when that many iterations
-    succeeded, or ended in any way, the others are terminated; if that can no longer happen,
-    `completionConditionFailure` is thrown. `collect` is evaluated at the end of each iteration; the results, in the
-    order of iterations, become `jobs.NAME.outputs`. `max_parallel` bounds how many run at a time (0: no bound)."""
+    Each iteration has a scope of its own in which `variable` holds the element (or the number), or each name of `axes`
+    its own, and `index` its place. `min_success` and `min_ended` are completion conditions, of which a loop has one at
+    most: when that many iterations succeeded, or ended in any way, the others are terminated; if that can no longer
+    happen, `completionConditionFailure` is thrown. With `tolerate` (a number of iterations) or `tolerate_percent`
+    failed iterations do not end the others, and the loop ends well unless more than that have failed.
+
+    `collect` (an expression) or `collect_map` is evaluated at the end of each iteration; the results, in the order of
+    iterations, become `jobs.NAME.outputs`. `collect_files` gives the files of an iteration, by name:
+    `jobs.NAME.files.F` is the list of them. Of an iteration that gave nothing both have null. `max_parallel` bounds how
+    many run at a time (0: no bound)."""
 
     body: "Activity"
     items: Template = None
+    axes: dict[str, Template] = {}
+    zip: bool = False
     first: Expr | int | None = None
     last: Expr | int | None = None
     variable: str = "item"
@@ -163,7 +172,11 @@ class ForEach(ActivityNode, frozen=True, tag="for-each"):
     max_parallel: int = 0
     min_success: Expr | int | None = None
     min_ended: Expr | int | None = None
+    tolerate: Expr | int | None = None
+    tolerate_percent: float | None = None
     collect: Expr | None = None
+    collect_map: dict[str, Template] = {}
+    collect_files: dict[str, Expr] = {}
     on_fault: Literal["stop", "finish"] = "stop"
 
 

@@ -13,6 +13,7 @@ from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, Call, Flow, ForEach, JobActivity
 from mendflow.core.model.values import Value
 from mendflow.formats.links import JobNeeds
+from mendflow.formats.loops import iteration_files, iteration_outputs
 from mendflow.formats.names import NAME
 from mendflow.formats.python.handles import Handle, condition_of, template_of
 from mendflow.formats.python.options import JobOptions, job_fields, whole_number
@@ -57,7 +58,8 @@ class FlowBuilder:
             when=self.when(options),
             max_parallel=whole_number(options, "max_parallel"),
             on_fault=options.get("on_failure", self.on_failure),
-            collect=Expr(f"jobs.`{turn.name}`.outputs"),
+            collect=iteration_outputs(turn),
+            collect_files=iteration_files(turn),
         )
         return self.add(loop, options, turn, loop.items, loop.when)
 

@@ -1,33 +1,29 @@
 """Rule sets in files: the native YAML, and YAWL's XML. The ending of a file says which."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mendflow.core.model.rules import RuleSet
-from mendflow.formats.rules.xrs_reader import XrsTranslation, load_xrs, read_xrs
-from mendflow.formats.rules.xrs_writer import XrsFile, write_xrs
 from mendflow.formats.rules.yaml_reader import load_yaml, read_rules
 from mendflow.formats.rules.yaml_writer import write_rules
+from mendflow.lazy import LazyModule
 
-__all__ = [
-    "XrsFile",
-    "XrsTranslation",
-    "load_rules",
-    "load_xrs",
-    "read_rules",
-    "read_xrs",
-    "rules_text",
-    "write_rules",
-    "write_xrs",
-]
+if TYPE_CHECKING:
+    from mendflow.formats.rules import xrs_reader, xrs_writer
+else:
+    xrs_reader = LazyModule("mendflow.formats.rules.xrs_reader")
+    xrs_writer = LazyModule("mendflow.formats.rules.xrs_writer")
+
+__all__ = ["load_rules", "read_rules", "rules_text", "write_rules"]
 
 
 def load_rules(path: str | Path) -> RuleSet:
     """The rules in a file, of either kind. Raises BadRules with every problem and its place. What an .xrs says that has
     no counterpart here, `load_xrs` tells."""
-    return load_xrs(path).rule_set if Path(path).suffix == ".xrs" else load_yaml(path)
+    return xrs_reader.load_xrs(path).rule_set if Path(path).suffix == ".xrs" else load_yaml(path)
 
 
 def rules_text(rule_set: RuleSet, path: str | Path) -> str:
     """A rule set as the text of a file at this path, of either kind."""
     path = Path(path)
-    return write_xrs(rule_set).text if path.suffix == ".xrs" else write_rules(rule_set, path.parent)
+    return xrs_writer.write_xrs(rule_set).text if path.suffix == ".xrs" else write_rules(rule_set, path.parent)

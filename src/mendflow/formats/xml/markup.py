@@ -5,7 +5,6 @@ It is for documents that are written again as they were read. What comes in come
 import re
 from collections.abc import Iterator
 from typing import Final, Union
-from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 from lxml import etree
@@ -48,6 +47,18 @@ class MarkupElement(msgspec.Struct):
     @property
     def text(self) -> str:
         return "".join(child for child in self.children if isinstance(child, str))
+
+
+def escape(text: str) -> str:
+    """A text between tags. A carriage return would else be read as a line's end."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+
+
+def quoteattr(value: str) -> str:
+    """An attribute's value in quotes. Other white space than blanks would else be read as blanks."""
+    white = escape(value).replace("\n", "&#10;").replace("\t", "&#9;")
+    quoted = white.replace('"', "&quot;")
+    return f'"{quoted}"'
 
 
 def parse_xml(data: bytes | str, file: str) -> MarkupElement:
@@ -131,7 +142,7 @@ def serialize(element: MarkupElement, indent: int | None = None) -> str:
 def _serialize_child(child: MarkupElement | MarkupComment | MarkupInstruction | str, indent: int | None) -> str:
     match child:
         case str():
-            return escape(child, {"\r": "&#13;"})
+            return escape(child)
         case MarkupComment(text):
             return f"<!--{text}-->"
         case MarkupInstruction(target, text):

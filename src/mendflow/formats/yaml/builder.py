@@ -9,6 +9,7 @@ import msgspec
 
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, Empty, Flow, Scope, Sequence
+from mendflow.formats.loops import UNDOABLE_SUFFIX
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.document import ListNode, MapEntry, MapNode, ScalarNode, SourceSpan, YamlNode, describe
@@ -19,8 +20,6 @@ from mendflow.formats.yaml.shapes import NameShape
 
 LOOPS_WITH_BODY: Final = ("while", "until")
 NAME: Final = NameShape()
-UNDOABLE_SUFFIX: Final = ".kept"
-"""How the scope around a step is called that says how it is undone."""
 
 
 class StepHeader(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from mendflow.formats.yaml.shapes import (
     NumberShape,
     PresenceShape,
     TextShape,
+    ToleranceShape,
 )
 
 BODY: Final = DeferredShape("a command, a list of steps, or a map with a step or with `jobs:`", "body")
@@ -36,8 +37,9 @@ VARIABLE: Final = NameShape("the name of a variable", variable=True)
 COMMON: Final[Table] = {
     "if": Key(ConditionShape(), "Skip this unless the condition holds when it would start."),
     "for-each": Key(
-        DeferredShape("a list, an expression that gives one, or a map with `items:`", "for-each"),
-        "Do this once for each element of a list; `${{ item }}` is the element, `${{ index }}` its number from 0.",
+        DeferredShape("a list, an expression that gives one, or a map such as `sample: [...]`", "for-each"),
+        "Do this once for each element of a list; `${{ item }}` is the element, or `${{ sample }}` after "
+        "`for-each: {sample: [...]}`, and `${{ index }}` its number from 0.",
     ),
     "compensation": Key(BODY, "How to undo this after it has completed: a command, steps, or `call:` with a worklet."),
 }
@@ -181,10 +183,21 @@ FOR_EACH: Final[Table] = {
     "min-ended": Key(
         NumberShape(whole=True, expression="expr"), "When this many iterations have ended, well or not, end the others."
     ),
+    "zip": Key(
+        FlagShape(), "Lists with names go side by side: the first of each, the second of each; they have one length."
+    ),
+    "tolerate": Key(
+        ToleranceShape(),
+        "How many iterations may fail, or what part of them (`10 %`). All run; of failed ones the results are null.",
+    ),
     "on-failure": ON_FAILURE,
     "collect": Key(
-        ConditionShape("an expression (such as ${{ jobs.count.files.table }})", anything=True),
-        "What each iteration gives to the list `jobs.NAME.outputs`; the job's outputs unless given.",
+        Either(
+            MapOf(DataShape(), wants="a map of values"),
+            ConditionShape("an expression (such as ${{ jobs.count.outputs.rows }})", anything=True),
+        ),
+        "What each iteration gives to the list `jobs.NAME.outputs`, an expression or a map of values; the job's "
+        "outputs unless given.",
     ),
 }
 DO: Final = Key(BODY, "What to do.")

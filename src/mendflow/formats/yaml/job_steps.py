@@ -157,6 +157,7 @@ def inputs_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
         for path, entry in node.entries.items():
             require_inner_path(reading, entry.key, path)
             require_source(reading, entry.value, given.get(path))
+            reading.inputs_of_jobs.append((path, given.get(path), entry.key.place))
     return {path: source for path, source in given.items() if source is not None}
 
 

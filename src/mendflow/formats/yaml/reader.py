@@ -13,21 +13,17 @@ from typing import Final, Literal
 
 import msgspec
 
+from mendflow.core.engine.result_checks import input_flaw, result_flaw
 from mendflow.core.expressions import ExpressionError, flaw, template_parts
 from mendflow.core.expressions.scanner import Reference, scan
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Activity, JobActivity, Stage
+from mendflow.core.model.flow import Activity
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml.document import ScalarNode, SourceSpan, YamlNode
 
 PROBLEMS_MAX: Final = 200
 ALWAYS_KNOWN: Final = frozenset({"inputs"})
-RESULT_FIELDS: Final = ("outputs", "files", "exit_code")
-"""What an activity leaves, under `jobs.NAME`."""
-
-FAULT_FIELDS: Final = ("failed", "fault")
-"""What it leaves if it was made to fail and the flow went on: ask `has(jobs.NAME.failed)`."""
 
 
 class NameUse(msgspec.Struct, frozen=True):
@@ -49,7 +45,9 @@ class YamlReader:
         self.inputs: dict[str, str] = {}
         self.areas: tuple[int, ...] = (0,)
         self.on_failure: Literal["finish", "stop"] = "finish"
+        self.check_conditions = True
         self.channels: set[str] = set()
+        self.inputs_of_jobs: list[tuple[str, str, SourceSpan]] = []
         self.replies: list[tuple[str, SourceSpan]] = []
         self._sets: list[tuple[str, SourceSpan, tuple[int, ...]]] = []
         self._last_area = 0
@@ -180,6 +178,9 @@ class YamlReader:
             if channel not in self.channels:
                 known = nearest_word(channel, self.channels)
                 self.problem(place, f"nothing receives from the channel `{channel}`, so nobody can be answered", known)
+        for path, source, key in self.inputs_of_jobs:
+            if (flaw := input_flaw(path, source, activities)) is not None:
+                self.problem(key, flaw.message, flaw.instead)
         for use in self.uses:
             self._judge_left(use, activities)
             name = use.reference.name
@@ -203,21 +204,12 @@ class YamlReader:
     def _judge_left(self, use: NameUse, activities: Mapping[str, Activity]) -> None:
         """What a job leaves is known as far as the file says it."""
         family, _, name = use.reference.name.partition(".")
-        activity = activities.get(f"{name}.iteration" if name in use.aliases else name)
-        if family != "jobs" or activity is None or not use.reference.members:
+        if family != "jobs":
             return
-        member, *further = use.reference.members
-        if member not in RESULT_FIELDS and member not in FAULT_FIELDS:
-            likely = nearest_word(member, RESULT_FIELDS) or f"`jobs.{name}.outputs.{member}`"
-            self.problem(use.place, f"`jobs.{name}` has no `{member}`; it has {', '.join(RESULT_FIELDS)}", likely)
-        elif (
-            member == "files"
-            and further
-            and isinstance(activity, (JobActivity, Stage))
-            and further[0] not in activity.files
-        ):
-            known = nearest_word(further[0], activity.files)
-            self.problem(use.place, f"`{name}` leaves no file `{further[0]}`; name it under its `files:`", known)
+        meant = f"{name}.iteration" if name in use.aliases else name
+        flaw = result_flaw(name, use.reference.members, activities, meant)
+        if flaw is not None:
+            self.problem(use.place, flaw.message, nearest_word(flaw.word, flaw.known) or flaw.instead)
 
     def _judge_job(self, use: NameUse, name: str) -> None:
         if name in use.aliases:

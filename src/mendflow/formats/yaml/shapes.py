@@ -2,7 +2,7 @@
 else, and describes itself as JSON Schema: the parser and the editors' schema cannot disagree."""
 
 import re
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from mendflow.core.expressions import RESERVED, ExpressionError, template_parts
 from mendflow.core.model.expr import Expr
@@ -206,6 +206,35 @@ class InstantShape:
             if found := self.pattern.fullmatch(value):
                 whole = value if found.group(1) else re.sub(r"(T\d\d:\d\d)", r"\1:00", value)
                 return reading.expression(f"timestamp('{whole}')", node.place)
+        return refuse(self, reading, node)
+
+
+class Percent(NamedTuple):
+    percent: float
+
+
+class ToleranceShape:
+    """A whole number, a part such as `10 %`, or an expression that gives a number."""
+
+    wants = "a number of iterations, a part such as `10 %`, or ${{ an expression }},"
+    pattern: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
+
+    def schema(self) -> Schema:
+        text: Schema = {"type": "string", "pattern": rf"^\s*[0-9.]+\s*%\s*$|{TEMPLATE_PATTERN}", "examples": ["10 %"]}
+        return {"anyOf": [{"type": "integer", "minimum": 0}, text]}
+
+    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+        value = node.value if isinstance(node, ScalarNode) else None
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        if isinstance(node, ScalarNode) and isinstance(value, str):
+            if "${{" in value:
+                return expression_in(reading, node, value, "expr")
+            if (found := self.pattern.fullmatch(value)) and float(found.group(1)) <= 100:
+                return Percent(float(found.group(1)))
+        if isinstance(value, float) and 0 < value < 1:
+            reading.problem(node, f"{self.wants} is expected here, not {value}", f"`{value * 100:g} %`")
+            return None
         return refuse(self, reading, node)
 
 

@@ -1,17 +1,16 @@
 """Steps that hold others: sequences, parallel jobs, choices, loops, scopes and picks."""
 
-from typing import Any, Literal
+from difflib import get_close_matches
+from typing import Any, Final, Literal
 
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
     Branch,
-    Call,
     Catch,
     Choose,
     Empty,
     ForEach,
-    JobActivity,
     OnAlarm,
     OnMessage,
     Parallel,
@@ -19,18 +18,21 @@ from mendflow.core.model.flow import (
     Scope,
     Sequence,
     Until,
-    UserTask,
     While,
 )
+from mendflow.formats.loops import iteration_files, iteration_outputs
+from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import flow_keys
-from mendflow.formats.yaml.builder import UNDOABLE_SUFFIX, StepBuilder, StepHeader
+from mendflow.formats.yaml.builder import StepBuilder, StepHeader
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
-from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.fields import Fields, Key, fields_of
 from mendflow.formats.yaml.job_graph import parallel_jobs
-from mendflow.formats.yaml.references import rename_job
-from mendflow.formats.yaml.shapes import DataShape
+from mendflow.formats.yaml.references import rename_job_in
+from mendflow.formats.yaml.shapes import DataShape, NameShape, Percent, sole_expression
 
 DATA = DataShape()
+NAMED: Final = NameShape("the name of an element, or a key of `for-each`,", variable=True)
+ELEMENTS: Final = Key(DATA, "A list, or an expression that gives one.")
 
 
 def steps(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
@@ -135,30 +137,52 @@ def for_each(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
     spec = loop_fields(build, node)
     options = loop_options(build, spec, node)
     turn = StepHeader(name=f"{seat.name}.iteration", label=seat.label or seat.name, prefix=seat.prefix)
-    with build.reading.area(options["variable"], "index"):
+    with build.reading.area(*(options.get("axes") or [options["variable"]]), "index"):
         body = build.make(kind, fields, turn)
         with build.reading.alias(seat.name):
             collect = spec.get("collect") if spec else None
     if collect is not None:
-        collect = rename_job(collect, seat.name, turn.name)
-    return ForEach(body=body, collect=collect or result_of(body), **options, **seat.node())
+        collect = rename_job_in(collect, seat.name, turn.name)
+    if isinstance(collect, dict):
+        options["collect_map"] = collect
+    else:
+        options["collect"] = collect or iteration_outputs(body)
+    return ForEach(body=body, collect_files=iteration_files(body), **options, **seat.node())
 
 
 def loop_fields(build: StepBuilder, node: YamlNode) -> Fields | None:
-    return fields_of(build.reading, node, flow_keys.FOR_EACH, "`for-each`") if isinstance(node, MapNode) else None
+    """The keys of a loop. Those that are none of ours name the elements of lists, unless the list is under `items`."""
+    if not isinstance(node, MapNode):
+        return None
+    names = [name for name in node.entries if name not in flow_keys.FOR_EACH]
+    if not names or any(key in node.entries for key in ("items", "from", "to")):
+        return fields_of(build.reading, node, flow_keys.FOR_EACH, "`for-each`")
+    good = {name: entry for name, entry in node.entries.items() if name not in names or is_name(build, entry.key)}
+    table = {**flow_keys.FOR_EACH, **{name: ELEMENTS for name in names}}
+    return Fields(build.reading, MapNode(node.place, good), table)
+
+
+def is_name(build: StepBuilder, key: ScalarNode) -> bool:
+    """Whether a key of a loop names an element; else it says what is wrong with it."""
+    if likely := mistyped(str(key.value)):
+        build.reading.problem(key, f"`for-each` has no key `{key.value}`", likely)
+        return False
+    return NAMED.read(build.reading, key) is not None
+
+
+def mistyped(name: str) -> str:
+    """The key that was probably meant; `item` is a good name for an element."""
+    close = get_close_matches(name.lower(), flow_keys.FOR_EACH, 1, 0.85) if name != "item" else []
+    return f"`{close[0]}`" if close else suggestion_for(name, flow_keys.FOR_EACH) if "-" in name else ""
 
 
 def loop_options(build: StepBuilder, spec: Fields | None, node: YamlNode) -> dict[str, Any]:
     if spec is None:
         return {"items": items_of(build, node), "variable": "item", "on_fault": build.reading.on_failure}
-    if ("items" in spec) == ("from" in spec or "to" in spec):
-        build.reading.problem(node, "`for-each` goes over `items`, or counts `from` one number `to` another")
-    elif "items" not in spec and not ("from" in spec and "to" in spec):
-        build.reading.problem(node, "`from` and `to` go together")
-    if "min-success" in spec and "min-ended" in spec:
-        build.reading.problem(node, "`for-each` has `min-success` or `min-ended`, not both")
+    names = [name for name in spec.node.entries if name not in flow_keys.FOR_EACH]
+    demand_one_way(build, spec, node, names)
     items = spec.node_of("items")
-    return {
+    found: dict[str, Any] = {
         "items": items_of(build, items) if items is not None else None,
         "first": spec.get("from"),
         "last": spec.get("to"),
@@ -168,25 +192,58 @@ def loop_options(build: StepBuilder, spec: Fields | None, node: YamlNode) -> dic
         "min_success": spec.get("min-success"),
         "min_ended": spec.get("min-ended"),
         "on_fault": spec.get("on-failure", build.reading.on_failure),
+        **tolerance(spec),
     }
+    lists = {name: items_of(build, element) for name in names if (element := spec.node_of(name)) is not None}
+    if len(lists) == 1:
+        found["variable"], found["items"] = next(iter(lists.items()))
+    elif lists:
+        found["axes"], found["zip"] = lists, spec.get("zip", False)
+        sizes = {len(each) for each in lists.values() if isinstance(each, list)}
+        if found["zip"] and len(sizes) > 1:
+            build.reading.problem(node, "lists that are zipped must be of one length")
+    return found
+
+
+def demand_one_way(build: StepBuilder, spec: Fields, node: YamlNode, names: list[str]) -> None:
+    """A loop goes over one list, several named ones, or numbers."""
+    problem = build.reading.problem
+    if names and "as" in spec:
+        problem(spec.node.entries["as"].key, f"`as` goes with `items`; the element is called `{names[0]}` already")
+    if "zip" in spec and len(names) < 2:
+        problem(spec.node.entries["zip"].key, "`zip` is for two or more lists with names")
+    if isinstance(node, MapNode) and len(node.entries) > len(spec.node.entries):
+        return  # it was told what is wrong with a name
+    if not names and ("items" in spec) == ("from" in spec or "to" in spec):
+        problem(
+            node,
+            "`for-each` goes over lists with names (`sample: [...]`), over `items`, or `from` a number `to` another",
+        )
+    elif not names and "items" not in spec and not ("from" in spec and "to" in spec):
+        problem(node, "`from` and `to` go together")
+    if "min-success" in spec and "min-ended" in spec:
+        problem(node, "`for-each` has `min-success` or `min-ended`, not both")
+    if "tolerate" in spec and ("min-success" in spec or "min-ended" in spec):
+        told = "`tolerate` lets all iterations run; `min-success` and `min-ended` end some. Take one"
+        problem(spec.node.entries["tolerate"].key, told)
+
+
+def tolerance(spec: Fields) -> dict[str, Any]:
+    given = spec.get("tolerate")
+    return {"tolerate_percent": given.percent} if isinstance(given, Percent) else {"tolerate": given}
 
 
 def items_of(build: StepBuilder, node: YamlNode) -> Any:
-    if isinstance(node, ScalarNode) and not (isinstance(node.value, str) and "${{" in node.value):
+    if isinstance(node, (ScalarNode, MapNode)) and not is_sole_expression(node):
         build.reading.problem(
             node, f"a list is expected here, or ${{{{ an expression }}}} that gives one, not {describe(node)}"
         )
+        return []
     return DATA.read(build.reading, node)
 
 
-def result_of(body: Activity) -> Expr | None:
-    """What a turn gives: the outputs of its job, or of the last of its steps, if that leaves any."""
-    body = body.body if isinstance(body, Scope) and body.name.endswith(UNDOABLE_SUFFIX) else body
-    last = body.body[-1] if isinstance(body, Sequence) and body.body else body
-    if not isinstance(last, (JobActivity, UserTask, Call, ForEach)):
-        return None
-    left = f"jobs.`{last.name}`"
-    return Expr(f"{left}.outputs" if last is body else f"has({left}) ? {left}.outputs : null")
+def is_sole_expression(node: YamlNode) -> bool:
+    return isinstance(node, ScalarNode) and isinstance(node.value, str) and sole_expression(node.value) is not None
 
 
 def scope(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:

@@ -3,23 +3,28 @@
 Turns are counted, never searched: an end of a turn costs the same with a hundred turns as with a hundred thousand. Each
 turn has an environment of its own, which goes when the turn ends."""
 
+import math
 from typing import Final
+
+from msgspec.structs import replace
 
 from mendflow.core.engine import data
 from mendflow.core.engine.faults import (
     COMPLETION_CONDITION_FAILURE,
     INVALID_BRANCH_CONDITION,
     INVALID_EXPRESSION_VALUE,
+    FlowFault,
     flow_fault,
 )
 from mendflow.core.engine.run import STEP, ActivityKind, Run, path_of
 from mendflow.core.engine.state import ForEachInstance, Instance, InstanceEnd, ScopeInstance
 from mendflow.core.engine.xml.xpath_lookup import COUNTER_MAX
+from mendflow.core.expressions.cel import kind_of
 from mendflow.core.expressions.text_values import too_large
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import ForEach
-from mendflow.core.model.values import is_spilled
+from mendflow.core.model.flow import ForEach, Template
+from mendflow.core.model.values import Value, is_spilled
 
 ITERATIONS_MAX: Final = 100
 """How many turns one step begins."""
@@ -33,28 +38,46 @@ class ForEachKind(ActivityKind[ForEachInstance]):
 
     def start(self, run: Run, instance: ForEachInstance) -> None:
         activity: ForEach = run.nodes[instance.node].activity
-        case, env = run.case, instance.env
-        if activity.items is not None:
-            elements = data.value_of(case, env, activity.items)
-            if is_spilled(elements):
-                raise flow_fault(INVALID_EXPRESSION_VALUE, too_large(f"{activity.name}: `items`", elements).message)
-            if not isinstance(elements, list):
-                kind = type(elements).__name__
-                raise flow_fault(
-                    INVALID_EXPRESSION_VALUE, f"{activity.name}: `items` gives {kind}; it must give a list"
-                )
-            instance.elements, instance.total = elements, len(elements)
+        if activity.axes:
+            self.take_axes(run, instance, activity)
+        elif activity.items is not None:
+            instance.elements = elements_of(run, instance, activity.items, f"{activity.name}: `items`")
+            instance.total = len(instance.elements)
         else:
-            most = COUNTER_MAX if run.plan.flow.xml is not None else data.COUNT_VALUE_MAX
-            instance.first = data.number_of(case, env, _bound_of(activity.first), f"{activity.name}: `first`", most)
-            last = data.number_of(case, env, _bound_of(activity.last), f"{activity.name}: `last`", most)
-            instance.total = max(0, last - instance.first + 1)
-            if instance.total > COUNTED_MAX:
-                raise flow_fault(
-                    INVALID_EXPRESSION_VALUE,
-                    f"{activity.name}: from {instance.first} to {last} are {instance.total:,} iterations; "
-                    f"at most {COUNTED_MAX:,} are taken. Give each iteration more to do",
-                )
+            self.count(run, instance, activity)
+        self.bound_ends(run, instance, activity)
+        self.step(run, instance)
+
+    def take_axes(self, run: Run, instance: ForEachInstance, activity: ForEach) -> None:
+        """Lists with names: all combinations, or each list's elements side by side."""
+        axes = {
+            name: elements_of(run, instance, given, f"{activity.name}: `{name}`")
+            for name, given in activity.axes.items()
+        }
+        sizes = {name: len(elements) for name, elements in axes.items()}
+        if activity.zip and len(set(sizes.values())) > 1:
+            told = ", ".join(f"`{name}` has {size}" for name, size in sizes.items())
+            raise flow_fault(
+                INVALID_EXPRESSION_VALUE,
+                f"{activity.name}: lists that are zipped must be of one length; {told} elements",
+            )
+        instance.axes = axes
+        instance.total = min(sizes.values()) if activity.zip else math.prod(sizes.values())
+        if instance.total > COUNTED_MAX:
+            raise too_many(activity, " x ".join(str(size) for size in sizes.values()), instance.total)
+
+    def count(self, run: Run, instance: ForEachInstance, activity: ForEach) -> None:
+        case, env = run.case, instance.env
+        most = COUNTER_MAX if run.plan.flow.xml is not None else data.COUNT_VALUE_MAX
+        instance.first = data.number_of(case, env, _bound_of(activity.first), f"{activity.name}: `first`", most)
+        last = data.number_of(case, env, _bound_of(activity.last), f"{activity.name}: `last`", most)
+        instance.total = max(0, last - instance.first + 1)
+        if instance.total > COUNTED_MAX:
+            raise too_many(activity, f"from {instance.first} to {last}", instance.total)
+
+    def bound_ends(self, run: Run, instance: ForEachInstance, activity: ForEach) -> None:
+        """How many turns must end, or may fail."""
+        case, env = run.case, instance.env
         key = "min-success" if activity.min_success is not None else "min-ended"
         wanted = activity.min_success if activity.min_success is not None else activity.min_ended
         if wanted is not None:
@@ -64,7 +87,10 @@ class ForEachKind(ActivityKind[ForEachInstance]):
                     INVALID_BRANCH_CONDITION,
                     f"{activity.name}: `{key}` is {instance.enough}, but there are only {instance.total} iterations",
                 )
-        self.step(run, instance)
+        if activity.tolerate is not None:
+            instance.tolerated = data.number_of(case, env, activity.tolerate, f"{activity.name}: `tolerate`")
+        elif activity.tolerate_percent is not None:
+            instance.tolerated = int(instance.total * activity.tolerate_percent / 100)
 
     def step(self, run: Run, instance: ForEachInstance) -> None:
         """Begin as many turns as may run now, a bounded number at a time."""
@@ -93,8 +119,7 @@ class ForEachKind(ActivityKind[ForEachInstance]):
     def begin_iteration(self, run: Run, instance: ForEachInstance, activity: ForEach) -> None:
         place = instance.next
         instance.next += 1
-        element = instance.first + place if instance.elements is None else instance.elements[place]
-        variables = {activity.variable: element}
+        variables = variables_at(instance, activity, place)
         if run.plan.flow.xml is None:
             variables["index"] = place
         env = data.open_env(run.case, instance.env, variables, instance.node, home=activity.parallel)
@@ -105,11 +130,8 @@ class ForEachKind(ActivityKind[ForEachInstance]):
         activity: ForEach = run.nodes[instance.node].activity
         well = child.end in (InstanceEnd.COMPLETED, InstanceEnd.SKIPPED) and not _handled_a_fault(run, child)
         try:
-            if activity.collect is not None and child.end is InstanceEnd.COMPLETED and not instance.over:
-                collected = data.result_of(run.case, child.env, activity.collect)
-                # The list grows with the turns: most of a very long loop may never run.
-                instance.collected.extend([None] * (place + 1 - len(instance.collected)))
-                instance.collected[place] = collected
+            if child.end is InstanceEnd.COMPLETED and not instance.over:
+                self.collect(run, instance, activity, child.env, place)
         finally:
             data.release(run.case, child.env)
         if instance.over:
@@ -126,6 +148,15 @@ class ForEachKind(ActivityKind[ForEachInstance]):
                 self.step(run, instance)
         elif not instance.children:
             self.complete(run, instance, activity)
+
+    def collect(self, run: Run, instance: ForEachInstance, activity: ForEach, env: int, place: int) -> None:
+        """Keep what the turn gives. Lists grow with the turns: most of a very long loop may never run."""
+        if activity.collect is not None:
+            put(instance.collected, place, data.result_of(run.case, env, activity.collect))
+        elif activity.collect_map:
+            put(instance.collected, place, data.value_of(run.case, env, activity.collect_map))
+        for name, file in activity.collect_files.items():
+            put(instance.files.setdefault(name, []), place, data.result_of(run.case, env, file))
 
     def child_removed(self, run: Run, instance: ForEachInstance, child: Instance, place: int) -> None:
         """Turns that run in parallel are paths of their own; in sequence, the later ones follow the removed one."""
@@ -156,7 +187,9 @@ class ForEachKind(ActivityKind[ForEachInstance]):
         if instance.over:
             run.stop(child)
             return True
-        if run.nodes[instance.node].activity.on_fault != "finish":
+        instance.failed += 1
+        stops = run.nodes[instance.node].activity.on_fault != "finish"
+        if stops and instance.failed > instance.tolerated:
             return False
         instance.fault = instance.fault or fault
         run.stop(child)
@@ -166,14 +199,62 @@ class ForEachKind(ActivityKind[ForEachInstance]):
         data.release(run.case, child.env)
 
     def complete(self, run: Run, instance: ForEachInstance, activity: ForEach) -> None:
-        outputs = None
-        if activity.collect is not None:
-            outputs = instance.collected + [None] * (instance.total - len(instance.collected))
-        run.case.envs[instance.env].results[activity.name] = {"outputs": outputs, "files": {}, "exit_code": None}
-        if instance.fault is None or instance.over:
-            run.end(instance, InstanceEnd.COMPLETED)
-        else:
-            run.fail(instance, instance.fault)
+        if instance.fault is not None and not instance.over and instance.failed > instance.tolerated:
+            run.fail(instance, self.fault_of_all(instance, activity))
+            return
+        outputs = filled(instance.collected, instance.total) if activity.collect or activity.collect_map else None
+        files = {name: filled(instance.files.get(name, []), instance.total) for name in activity.collect_files}
+        result = {"outputs": outputs, "files": files, "exit_code": None}
+        run.case.envs[instance.env].results[activity.name] = result
+        run.end(instance, InstanceEnd.COMPLETED)
+
+    def fault_of_all(self, instance: ForEachInstance, activity: ForEach) -> Fault:
+        """The fault of the first turn that failed; of a loop that tolerates some, with how many have failed."""
+        assert instance.fault is not None
+        if instance.tolerated < 0:
+            return instance.fault
+        told = f"{instance.failed} of {instance.total} iterations failed, {instance.tolerated} may"
+        return replace(instance.fault, message=f"{activity.name}: {told}; the first: {instance.fault.message}")
+
+
+def elements_of(run: Run, instance: ForEachInstance, given: Template, what: str) -> list[Value]:
+    elements = data.value_of(run.case, instance.env, given)
+    if is_spilled(elements):
+        raise flow_fault(INVALID_EXPRESSION_VALUE, too_large(what, elements).message)
+    if not isinstance(elements, list):
+        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{what} gives {kind_of(elements)}; it must give a list")
+    return elements
+
+
+def variables_at(instance: ForEachInstance, activity: ForEach, place: int) -> dict[str, Value]:
+    """What the names of the loop are in a turn."""
+    if not instance.axes:
+        element = instance.first + place if instance.elements is None else instance.elements[place]
+        return {activity.variable: element}
+    if activity.zip:
+        return {name: elements[place] for name, elements in instance.axes.items()}
+    found: dict[str, Value] = {}
+    for name, elements in reversed(instance.axes.items()):
+        place, at = divmod(place, len(elements))
+        found[name] = elements[at]
+    return found
+
+
+def put(values: list[Value], place: int, value: Value) -> None:
+    values.extend([None] * (place + 1 - len(values)))
+    values[place] = value
+
+
+def filled(values: list[Value], size: int) -> list[Value]:
+    return values + [None] * (size - len(values))
+
+
+def too_many(activity: ForEach, told: str, total: int) -> FlowFault:
+    return flow_fault(
+        INVALID_EXPRESSION_VALUE,
+        f"{activity.name}: {told} are {total:,} iterations; at most {COUNTED_MAX:,} are taken. "
+        "Give each iteration more to do",
+    )
 
 
 def _handled_a_fault(run: Run, turn: Instance) -> bool:

@@ -47,20 +47,26 @@ class JobTemplate(msgspec.Struct):
 
 
 def each_file(inputs: dict[str, Value]) -> Iterator[tuple[str, Value]]:
-    """The inputs one by one. A path that ends with `/` is a folder: the files of its list stand there, each under its
-    own name, and with a number before it where another has that name."""
+    """The inputs one by one. A path that ends with `/` is a folder: its file stands there, or the files of its list."""
     for path, given in inputs.items():
-        if not path.endswith("/") or not isinstance(given, list):
+        if not path.endswith("/") or given is None:
             yield path, given
             continue
-        taken: set[str] = set()
-        for number, each in enumerate(given, 1):
-            kept = file_of(each)
-            name = (kept.name if kept is not None else str(each)).rpartition("/")[2]
-            if name in ("", ".", "..") or name in taken:
-                name = f"{number}-{name}"
-            taken.add(name)
-            yield path + name, each
+        files = given if isinstance(given, list) else [given]
+        for name, each in zip(names_in_folder(files), files, strict=True):
+            if each is not None:  # an iteration that left no file
+                yield path + name, each
+
+
+def names_in_folder(files: list[Value]) -> list[str]:
+    """What files are called in a folder: their own names if these differ, so that they can be told apart by them; else
+    each has its number in the list before its name, with as many digits as the last, so that they sort as the list."""
+    names = [(kept.name if (kept := file_of(each)) else str(each)).rpartition("/")[2] for each in files]
+    given = [name for name, each in zip(names, files, strict=True) if each is not None]
+    if len(set(given)) == len(given) and not {"", ".", ".."} & set(given):
+        return names
+    digits = len(str(len(files) - 1))
+    return [f"{number:0{digits}}-{name}" for number, name in enumerate(names)]
 
 
 class JobKind(ItemKind[JobItem]):
@@ -78,6 +84,8 @@ class JobKind(ItemKind[JobItem]):
         inputs: dict[str, FileRef] = {}
         wanted = {path: data.value_of(run.case, instance.env, source) for path, source in activity.inputs.items()}
         for path, given in each_file(wanted):
+            if path in inputs or path in instance.sources:
+                raise flow_fault(INVALID_EXPRESSION_VALUE, f"{activity.name}: two of its inputs are to stand at {path}")
             kept = file_of(given) or spilled_file(given)
             if kept is not None:
                 inputs[path] = kept
@@ -87,10 +95,7 @@ class JobKind(ItemKind[JobItem]):
             elif isinstance(given, str) and given:
                 instance.sources[path] = given
             else:
-                raise flow_fault(
-                    INVALID_EXPRESSION_VALUE,
-                    f"{activity.name}: input {path} is {given!r}; give a stored file or the path of one",
-                )
+                raise flow_fault(INVALID_EXPRESSION_VALUE, f"{activity.name}: {input_flaw(path, given)}")
         instance.order = SubmitJob(serial=0, spec=JobSpec(item=instance.item, inputs=inputs, **fields))
 
     def ask(self, run: Run, instance: JobItem) -> None:
@@ -160,6 +165,20 @@ class JobKind(ItemKind[JobItem]):
 
     def phase(self, instance: JobItem) -> str:
         return "staging" if instance.staging else "submitted"
+
+
+def input_flaw(path: str, given: Value) -> str:
+    """Why this cannot be an input."""
+    if given is None and path.endswith("/"):
+        return (
+            f"nothing is given for the folder {path} of its inputs; give a file or a list of files, which may be empty"
+        )
+    if given is None:
+        return f"nothing is given for its input {path}; give a stored file or the path of one"
+    if isinstance(given, list) and not path.endswith("/"):
+        many = f"a list of {len(given)} files" if all(map(file_of, given)) else "a list"
+        return f"its input {path} is {many}, and one file stands there; write `{path}/` to have a folder of them"
+    return f"its input {path} is {given!r:.200}; give a stored file or the path of one"
 
 
 def job_template(activity: JobActivity) -> JobTemplate:

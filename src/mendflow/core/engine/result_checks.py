@@ -1,0 +1,154 @@
+"""Whether what an expression asks of a job is something that the job leaves, as far as the flow says it.
+
+`jobs.NAME.files.FILE` must be declared, of a loop it is a list, and a list does not stand where one file does. Whoever
+reads a flow file asks this with the place at hand; a flow that comes from elsewhere is asked when it is compiled."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from mendflow.core.engine.expression_checks import FIELDS, OF_EACH
+from mendflow.core.expressions import ExpressionError, expressions_of
+from mendflow.core.expressions.cel import closest_name
+from mendflow.core.expressions.scanner import Reference, plain_reference, scan
+from mendflow.core.model.expr import CEL, Expr
+from mendflow.core.model.flow import Activity, ActivityNode, Call, ForEach, JobActivity, Stage
+
+RESULT_FIELDS: Final = ("outputs", "files", "exit_code")
+"""What an activity leaves, under `jobs.NAME`."""
+
+FAULT_FIELDS: Final = ("failed", "fault")
+"""What it leaves if it was made to fail and the flow went on."""
+
+
+class ResultFlaw(NamedTuple):
+    """Why there is no such result; `word` is the name that is wrong, and `known` are those that there are."""
+
+    message: str
+    word: str = ""
+    known: tuple[str, ...] = ()
+    instead: str = ""
+
+
+def files_left_by(activity: Activity) -> tuple[str, ...] | None:
+    """The names of the files that an activity leaves; None if only the run will tell."""
+    if isinstance(activity, ForEach):
+        return tuple(activity.collect_files)
+    if not isinstance(activity, (JobActivity, Stage)):
+        return ()
+    return None if any("${{" in name for name in activity.files) else tuple(activity.files)
+
+
+def result_flaw(
+    name: str, members: tuple[str, ...], activities: Mapping[str, Activity], meant: str = ""
+) -> ResultFlaw | None:
+    """What is wrong with `jobs.NAME` and these members; None if nothing is, or if there is no such activity. `meant` is
+    the activity's real name, where people call it otherwise."""
+    activity = activities.get(meant or name)
+    if activity is None or not members:
+        return None
+    member, *further = members
+    if member not in RESULT_FIELDS and member not in FAULT_FIELDS:
+        told = f"`jobs.{name}` has no `{member}`; it has {', '.join(RESULT_FIELDS)}"
+        return ResultFlaw(told, member, RESULT_FIELDS, f"`jobs.{name}.outputs.{member}`")
+    if member == "files" and further:
+        return _file_flaw(name, further, activity, files_left_by(activity))
+    if member == "outputs" and further and isinstance(activity, ForEach):
+        if activity.collect is None and not activity.collect_map:
+            return ResultFlaw(f"`jobs.{name}` is a loop that collects nothing; say what with `collect:`")
+        told = f"`jobs.{name}.outputs` is a list, one for each iteration, and has no `{further[0]}`"
+        return ResultFlaw(told, instead=f"`jobs.{name}.outputs.map(o, o.{further[0]})`")
+    return None
+
+
+def _file_flaw(name: str, members: list[str], activity: Activity, known: tuple[str, ...] | None) -> ResultFlaw | None:
+    file, *further = members
+    if known is None:
+        return None
+    if file not in known:
+        if known or isinstance(activity, (JobActivity, Stage)):
+            return ResultFlaw(f"`{name}` leaves no file `{file}`; name it under its `files:`", file, known)
+        if isinstance(activity, ForEach):
+            what = "no files: the last of its steps is no job with `files:`"
+        else:
+            what = (
+                "no files; a called flow hands them on among its outputs" if isinstance(activity, Call) else "no files"
+            )
+        return ResultFlaw(f"`{name}` leaves {what}")
+    if further and isinstance(activity, ForEach):
+        told = f"`jobs.{name}.files.{file}` is a list, one for each iteration, and has no `{further[0]}`"
+        return ResultFlaw(told, instead=f"`jobs.{name}.files.{file}.map(f, f.{further[0]})`")
+    return None
+
+
+def input_flaw(path: str, source: Any, activities: Mapping[str, Activity]) -> ResultFlaw | None:
+    """Whether a list of files is given where one file stands."""
+    if path.endswith("/") or not isinstance(source, str) or "${{" not in source:
+        return None
+    found = list(references_in(source))
+    if len(found) != 1 or not found[0].name.startswith("jobs."):
+        return None
+    name = found[0].name.removeprefix("jobs.")
+    whole = ".".join((found[0].name, *found[0].members))
+    if source.replace("`", "").strip().removeprefix("${{").removesuffix("}}").strip() != whole:
+        return None
+    if not isinstance(activities.get(name), ForEach) or found[0].members[:1] != ("files",):
+        return None
+    told = f"`{whole}` is a list of files, one for each iteration, and `{path}` is one file"
+    return ResultFlaw(told, instead=f"`{path}/`, a folder of them")
+
+
+def references_in(template: Any) -> Iterator[Reference]:
+    """What the expressions of a template, or an expression, ask for; one that cannot be read asks for nothing here."""
+    try:
+        if isinstance(template, Expr):
+            texts = [template.text] if template.language == CEL else []
+        else:
+            texts = [piece.text for piece in expressions_of(template)]
+        for text in texts:
+            plain = plain_reference(text)
+            yield from (plain,) if plain is not None else scan(text).references
+    except ExpressionError:
+        return
+
+
+def result_problems(activities: Mapping[str, Activity], parts: Iterator[Any]) -> Iterator[str]:
+    """What is wrong with what the parts of a flow ask of its activities."""
+    for part in parts:
+        shown = getattr(part, "name", "") or "the flow"
+        for value in _templates(part):
+            for reference in references_in(value):
+                family, _, name = reference.name.partition(".")
+                flaw = result_flaw(name, reference.members, activities) if family == "jobs" else None
+                if flaw is not None:
+                    yield f"{shown:.100}: {flaw.message}{_hint(flaw)}"
+        if isinstance(part, JobActivity):
+            for path, source in part.inputs.items():
+                if (flaw := input_flaw(path, source, activities)) is not None:
+                    yield f"{shown:.100}: {flaw.message}{_hint(flaw)}"
+
+
+def _hint(flaw: ResultFlaw) -> str:
+    return closest_name(flaw.word, flaw.known) or (f"; did you mean {flaw.instead}?" if flaw.instead else "")
+
+
+def _templates(part: Any) -> Iterator[Any]:
+    """The templates and expressions of a part of a flow that may ask for a job."""
+    fields = FIELDS.get(type(part), ())
+    for field in (*OF_EACH, *fields) if isinstance(part, ActivityNode) else fields:
+        value = getattr(part, field)
+        if isinstance(value, Expr):
+            yield value
+        elif field == "collect_files":
+            yield from value.values()
+        elif isinstance(value, msgspec.Struct):
+            yield from _templates(value)
+        elif isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct):
+            for each in value:
+                yield from _templates(each)
+        elif field == "publish":
+            for each in value.values():
+                yield from _templates(each)
+        elif value and not isinstance(value, (int, float)):
+            yield value
