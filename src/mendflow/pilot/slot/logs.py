@@ -183,9 +183,9 @@ def pack_log(path: str, target: str) -> PackedLog:
                 out.write(chunk)
     finally:
         os.close(source)
-    with open(target, "rb") as packed:
-        digest = hashlib.file_digest(packed, "sha256").hexdigest()
-        return PackedLog(digest, packed.tell(), extent)
+    with open(target, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return PackedLog(digest, file.tell(), extent)
 
 
 def _chunks(descriptor: int, extent: LogExtent) -> Iterator[bytes]:
