@@ -22,6 +22,10 @@ def content(folder: str, name: str) -> str:
     return Path(folder, name).read_text()
 
 
+def command_of(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
 async def test_the_whole_log_is_stored_in_the_order_written(server: Server, hire: Hire) -> None:  # DU-4
     pilot = hire()
     outcome = await server.outcome(
@@ -164,3 +168,16 @@ def test_kept_folders_are_swept_by_age_number_and_size(tmp_path: Path) -> None: 
     assert [folder.exists() for folder in (*ages, large)] == [True, True, False, False, False, False]
     KeptFolders(work, KeepLimits()).sweep(short=True)
     assert not list(work.attempts.iterdir())
+
+
+async def test_what_was_printed_before_the_slot_was_killed_is_not_lost(server: Server, hire: Hire) -> None:  # DU-4
+    pilot = hire()
+    job = await server.shell("seq 1 9000; touch printed; while :; do sleep 0.1; done")
+    await server.running(job)
+    await server.until(lambda: any((pilot.work / "attempts").glob("*/printed")), "all to be printed")
+    (slot,) = [pid for pid in pilot.pids() if b"mendflow.pilot.slot.process" in command_of(pid)]
+    os.kill(slot, 9)
+    outcome = await server.outcome(job)
+    assert outcome.fault is not None and outcome.fault.name == "slotDied"
+    assert server.log(outcome).decode() == "".join(f"{number}\n" for number in range(1, 9001))
+    assert outcome.log_tail.endswith("8999\n9000\n")

@@ -176,14 +176,22 @@ def report(
 
 
 def lose(
-    job: Job, *, now: Instant, policy: RetryPolicy, why: str = "its lease ended", data: Value = None
+    job: Job,
+    *,
+    now: Instant,
+    policy: RetryPolicy,
+    why: str = "its lease ended",
+    data: Value = None,
+    log_tail: str = "",
 ) -> list[JobEvent]:
-    """The holder is gone, or cannot be heard: the job is given back, and the loss is the infrastructure's."""
+    """The holder is gone, or cannot be heard: the job is given back, and the loss is the infrastructure's. `log_tail`
+    is what the holder had told of its log."""
     if job.state is not JobState.RUNNING:
         return []
     if job.requeued is not None:
         return [_requeue_released(job.requeued, now)]
-    fault = Fault(name="lost", category=Category.RESOURCE, message=f"{why} on pilot {job.pilot}", data=data)
+    message = f"{why} on pilot {job.pilot}"
+    fault = Fault(name="lost", category=Category.RESOURCE, message=message, data=data, log_tail=log_tail)
     return [_lose_or_end(job, fault, Outcome(fault=fault), now=now, policy=policy)]
 
 
@@ -235,13 +243,14 @@ def release_attempt(job: Job, *, by: str, reason: str, now: Instant) -> list[Job
     return [AttemptReleased(Release(by=by, at=now, reason=reason))]
 
 
-def cancel(job: Job, *, now: Instant, reason: str = "") -> list[JobEvent]:
-    """End the job for good, whoever holds it. Its holder's report will be refused."""
+def cancel(job: Job, *, now: Instant, reason: str = "", log_tail: str = "") -> list[JobEvent]:
+    """End the job for good, whoever holds it. Its holder's report will be refused; `log_tail` is what it has told of its
+    log."""
     if job.finished:
         return []
     message = f"cancelled: {reason}" if reason else "cancelled"
-    fault = Fault(name="cancelled", category=Category.CANCELLED, message=message)
-    return [JobFinished(Outcome(fault=fault), "cancelled", now)]
+    fault = Fault(name="cancelled", category=Category.CANCELLED, message=message, log_tail=log_tail)
+    return [JobFinished(Outcome(fault=fault, log_tail=log_tail), "cancelled", now)]
 
 
 def take_over(job: Job, outcome: Outcome, *, why: str, now: Instant) -> list[JobEvent]:

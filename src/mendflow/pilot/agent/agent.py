@@ -28,6 +28,7 @@ from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
 from mendflow.pilot.slot.faults import StopReason, stop_fault
 from mendflow.pilot.slot.lease import LeaseClock, boot_ms
+from mendflow.pilot.slot.logs import log_end
 from mendflow.pilot.slot.messages import AttemptKey, FinishedAttempt, FromSlot, Heartbeat
 from mendflow.pilot.slot.settings import SLOT_SETTINGS, SlotSettings
 
@@ -375,8 +376,10 @@ class Agent:
         """The attempt ends here, before or outside a slot."""
         if held in self.attempts.ready:
             self.attempts.ready.remove(held)
-        outcome = msgspec.Raw(_ENCODER.encode(Outcome(fault=fault)))
-        self._on_finished(None, FinishedAttempt(held.job, held.fence, outcome, 1, folder=True))
+        tail, is_long = log_end(f"{self._work_folder.attempt(*held.key)}.log")
+        outcome = Outcome(fault=msgspec.structs.replace(fault, log_tail=tail), log_tail=tail)
+        encoded = msgspec.Raw(_ENCODER.encode(outcome))
+        self._on_finished(None, FinishedAttempt(held.job, held.fence, encoded, 1, folder=True, log=is_long))
 
     def _on_slot_lost(self, link: SlotLink) -> None:
         """A slot process has died, which only happens when somebody kills it. What it had finished may be on disk."""

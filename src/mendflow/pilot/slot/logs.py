@@ -165,6 +165,20 @@ def read_log(path: str, offset: int, bytes_max: int) -> tuple[int, bytes, int]:
         os.close(descriptor)
 
 
+def log_end(path: str) -> tuple[str, bool]:
+    """The end of a log as it travels with a result, and whether there is more of it; nothing if there is none."""
+    try:
+        with open(path, "rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            tail = LogTail(SHIPPED_BYTES)
+            tail.seen = max(0, size - SHIPPED_BYTES)
+            log.seek(tail.seen)
+            tail.feed(log.read(SHIPPED_BYTES))
+    except OSError:
+        return "", False
+    return tail.text(), size > SHIPPED_BYTES
+
+
 class PackedLog(NamedTuple):
     """A log that was compressed into a file: what that is, and what it is of."""
 

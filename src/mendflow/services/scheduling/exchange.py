@@ -398,7 +398,9 @@ class Exchange:
         why = "it was silent for a whole lease"
         if job.requeued is None:
             self._notices.post(f"job {job.id}: {why} on pilot {attempt.pilot}", case=job.case, item=job.spec.item)
-        await self._end_attempt(job, job_lifecycle.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why))
+        tail = self._meta.log_tail(job.id)
+        events = job_lifecycle.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why, log_tail=tail)
+        await self._end_attempt(job, events)
 
 
 def _clean(outcome: Outcome) -> Outcome:

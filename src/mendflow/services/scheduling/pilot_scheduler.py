@@ -171,8 +171,9 @@ class PilotScheduler:
         self._callbacks.pop(id, None)
         self._control(job, AttemptControl.CANCEL)
         self.queue.remove(id)
+        tail = self.log_tail(id)
         self.detach(job)
-        self.apply(job, job_lifecycle.cancel(job, now=self._clock.now(), reason=reason))
+        self.apply(job, job_lifecycle.cancel(job, now=self._clock.now(), reason=reason, log_tail=tail))
         self.close(job)
 
     def release(self, id: JobId, *, by: str, reason: str) -> Job | None:
