@@ -244,8 +244,8 @@ def release_attempt(job: Job, *, by: str, reason: str, now: Instant) -> list[Job
 
 
 def cancel(job: Job, *, now: Instant, reason: str = "", log_tail: str = "") -> list[JobEvent]:
-    """End the job for good, whoever holds it. Its holder's report will be refused; `log_tail` is what it has told of its
-    log."""
+    """End the job for good, whoever holds it. Its holder's report will be refused; `log_tail` is what it has told of
+    its log."""
     if job.finished:
         return []
     message = f"cancelled: {reason}" if reason else "cancelled"
