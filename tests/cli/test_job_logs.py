@@ -26,8 +26,6 @@ def mendflow(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
 
 
 @pytest.mark.full
