@@ -64,7 +64,7 @@ async def test_an_output_file_that_cannot_be_read_is_a_fault_with_the_line(serve
 async def test_whatever_stands_for_the_output_file_is_the_jobs_own_fault_and_the_slot_lives(
     server: Server, hire: Hire
 ) -> None:
-    pilot = hire()
+    pilot = hire("--keep-failed-max", "0")
     commands = [
         "mkfifo $MENDFLOW_OUTPUT",
         "ln -s /dev/zero $MENDFLOW_OUTPUT",

@@ -120,7 +120,7 @@ async def test_a_job_that_prints_without_end_costs_little(server: Server, hire: 
     assert next((pilot.work / "attempts").glob("*.log")).stat().st_blocks * 512 < 11 * MB
     log = server.log(outcome)
     assert len(log) < 11 * MB and log.startswith(b"first\n") and log.endswith(b"last\n")
-    assert outcome.log is not None and outcome.log.left_out_bytes > 189 * MB
+    assert outcome.log is not None and outcome.log.left_out_bytes > 189_000_000
     peaks = [peak_of(pid) for pid in [pilot.process.pid, *pilot.pids()]]
     assert len(peaks) >= 2 and max(peaks) < 100 * MB
 

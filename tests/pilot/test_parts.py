@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import BinaryIO
 
 import msgspec
 import pytest
@@ -315,6 +316,9 @@ class Shelf(FileClient):
         if sha256 not in self.files:
             raise ServerRefused(404, "no such file")
         yield self.files[sha256]
+
+    def put(self, sha256: str, name: str, content: BinaryIO, size: int) -> None:
+        self.files[sha256] = content.read()
 
 
 def kept(content: bytes) -> FileRef:
