@@ -86,14 +86,14 @@ async def test_each_attempt_has_its_own_log_and_says_where_its_folder_is(
 ) -> None:  # DU-4
     job = await started(domain, pilot)
     first = b"first attempt\n" * 5_000
-    await pilot.sync(a=failed("first attempt\n", await stored(server, first), "/work/attempts/x.1"))
+    await pilot.sync(a=failed("first attempt\n", await stored(server, first), "/pilot/attempts/x.1"))
     await pilot.sync(want=1, wait_ms=50)
     await pilot.sync(a=failed("second attempt\n"))
     assert (await whole(domain, job, 1))[0].encode() == first
     assert (await whole(domain, job))[0] == (await whole(domain, job, 2))[0] == "second attempt\n"
     one = await domain.log(job, attempt=1)
-    assert (one.folder, one.host, one.over) == ("/work/attempts/x.1", "here", True)
-    assert "/work/attempts/x.1 on here" in " ".join((await domain.why(job)).facts)
+    assert (one.folder, one.host, one.over) == ("/pilot/attempts/x.1", "here", True)
+    assert "/pilot/attempts/x.1 on here" in " ".join((await domain.why(job)).facts)
     with pytest.raises(NotFound, match="has no attempt 3; there are 1, 2"):
         await domain.log(job, attempt=3)
 

@@ -25,6 +25,8 @@ CLOSED_BY_ACKNOWLEDGEMENT: Final = frozenset({"pilot-gone", "server-gone", "not-
 """Kinds that may last for ever: they are closed when somebody has acknowledged them."""
 CRITICAL: Final = frozenset({"server-gone", "orphan", "site-away"})
 """Kinds where work is stopped, or lost, until somebody does something about it."""
+LOG_LEVELS: Final = {"failure": logging.INFO}
+"""How loud an alert is in the server's own log: of a failed job whoever runs the case hears anyway."""
 
 
 class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +126,7 @@ class AlertStore:
         )
         if not await self._put(alert, 0):
             return False
-        log.warning("%s: %s", alert.kind, alert.sentence)
+        log.log(LOG_LEVELS.get(alert.kind, logging.WARNING), "%s: %s", alert.kind, alert.sentence)
         self._hub.publish(AlertRaised(alert))
         return True
 

@@ -12,14 +12,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mendflow.core.model.errors import RequestError, StoreUnavailable
-from mendflow.core.model.faults import Category
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.decision_subject import event_of_decision, subject_of_decision
-from mendflow.services.base.alerts import AlertFinding, ProblemFound
+from mendflow.services.base.alerts import ProblemFound
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import Clock, Failure, MendableJobs
 from mendflow.services.base.engine_interfaces import CaseFacts, Engine
@@ -34,8 +33,8 @@ from mendflow.services.cases.suspensions import sentence
 from mendflow.services.recovery.contexts import ContextBuilder, bounded_context
 from mendflow.services.recovery.decisions import RETRYING, DecisionStore, EngineCaseId, signature_of
 from mendflow.services.recovery.exlets import ExletLauncher, exlet_depth
-from mendflow.services.recovery.failed_attempts import failure_event
-from mendflow.services.recovery.failures import group_id
+from mendflow.services.recovery.failed_attempts import failure_event, is_left_to_queue
+from mendflow.services.recovery.failures import unhandled_finding
 from mendflow.services.recovery.removals import RemovalHandler
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.recovery.statistics import ExceptionHistory
@@ -63,10 +62,6 @@ NOTHING_TO_MEND: Final = (
 )
 
 REPORTED_MAX: Final = 50_000
-DAY_MS: Final = 86_400_000
-
-RETRY_IS_FUTILE = frozenset({Category.MEMORY, Category.TIME})
-"""Categories where a retry without changes would fail in the same way."""
 
 
 class ExceptionService:
@@ -187,9 +182,7 @@ class ExceptionService:
         known = self.decisions.open.get(event.id)
         if known is not None and await self._pending(known) is not None:
             return True
-        is_futile = failure.fault.category in RETRY_IS_FUTILE or failure.outcome.has_rescued_files
-        own_only = not failure.final and not failure.fault.infrastructure and not is_futile
-        return await self._decide(event, own_only=own_only, goes_on=not failure.final) is not None
+        return await self._decide(event, own_only=is_left_to_queue(failure), goes_on=not failure.final) is not None
 
     async def _case_of_failure(self, failure: Failure) -> CaseDocument | None:
         """The case of a failed job. A job that nobody waits for may outlive its case."""
@@ -229,8 +222,8 @@ class ExceptionService:
             decision.state = "passive" if verdict.trials else "ignored"
             decision.result = "retried" if goes_on else ""
             self._record(decision, context)
-            if not goes_on:
-                self._tell_unhandled(decision)
+            if not goes_on and (finding := unhandled_finding(decision)) is not None:
+                self._hub.publish(ProblemFound(finding))
             return None
         if decision.item is not None and await self._exlets.repair_count(decision) >= REPAIRS_MAX:
             decision.result = "retried" if goes_on else ""
@@ -267,24 +260,6 @@ class ExceptionService:
         decision.trials = [*verdict.trials, *([replace(said, passive=True)] if said is not None else [])]
         decision.state, decision.note = "passive" if decision.trials else "ignored", NOTHING_TO_MEND
         self._record(decision, context)
-
-    def _tell_unhandled(self, decision: Decision) -> None:
-        """No rule took up a failure: an alert tells of it, once a day for a task of a flow that fails of one cause."""
-        if decision.type is not ExceptionType.ABORT or decision.fault is None:
-            return
-        if decision.fault.category is Category.CANCELLED or exlet_depth(decision.case):
-            return
-        at = f"{decision.case}:{decision.item}" if decision.item is not None else decision.case
-        finding = AlertFinding(
-            kind="failure",
-            subject=f"{decision.flow}/{decision.task}" if decision.task else decision.flow,
-            episode=f"{group_id(decision.type, decision.signature)}-{decision.at // DAY_MS}",
-            sentence=f"{at} failed, and no rule took it up: {decision.fault.message:.300}. See `mendflow why {at}`;"
-            " when the reason is put right, run the case again; `mendflow rules add` makes a rule for the next time",
-            case=decision.case,
-            item=decision.item,
-        )
-        self._hub.publish(ProblemFound(finding))
 
     async def _refuse_more_repairs(self, decision: Decision, context: dict[str, Value]) -> None:
         """The item was repaired too often: what was about to happen happens, and the administrator is told once."""

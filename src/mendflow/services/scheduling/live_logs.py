@@ -3,25 +3,30 @@
 Parts are never gathered: each goes to those who wait for it, and is forgotten."""
 
 import asyncio
-from collections.abc import Callable
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.sync import LogPart, LogRequest
+from mendflow.services.scheduling.facts import WorkAnnouncer
+from mendflow.services.scheduling.pilot_records import PilotRecord
 
 PATIENCE_S = 10.0
 """How long a pilot may take to answer; one that is away is not waited for by people."""
 
 
 class LiveLogReader:
-    def __init__(self) -> None:
+    def __init__(self, signals: WorkAnnouncer | None) -> None:
+        self._signals = signals
         self._waiting: dict[LogRequest, asyncio.Future[LogPart]] = {}
 
-    async def read(self, wanted: LogRequest, ask: Callable[[LogRequest], None]) -> LogPart | None:
+    async def read(self, wanted: LogRequest, pilot: PilotRecord) -> LogPart | None:
         """The part, or None if it did not come. Those who want the same share an answer."""
         waiting = self._waiting.get(wanted)
         if waiting is None:
             waiting = self._waiting[wanted] = asyncio.get_running_loop().create_future()
-            ask(wanted)
+            pilot.log_requests.append(wanted)
+            pilot.wake.set()
+            if pilot.front and self._signals is not None:
+                self._signals.summon(pilot)
         try:
             part = await asyncio.wait_for(asyncio.shield(waiting), PATIENCE_S)
         except TimeoutError:

@@ -92,7 +92,7 @@ class PilotScheduler:
         self._wait_count = 0
         # by wait: pilots whose exchanges are held until there is work
         self._waiting_pilots: dict[int, PilotRecord] = {}
-        self.live_logs = LiveLogReader()
+        self.live_logs = LiveLogReader(signals)
         self._background = BackgroundTasks(ledger)
         self._wake_scheduled = False
 
@@ -330,14 +330,7 @@ class PilotScheduler:
         pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
         if job is None or pilot is None:
             return None
-
-        def ask(wanted: LogRequest) -> None:
-            pilot.log_requests.append(wanted)
-            pilot.wake.set()
-            if pilot.front and self.signals is not None:
-                self.signals.summon(pilot)
-
-        return await self.live_logs.read(LogRequest(id, job.fence, offset), ask)
+        return await self.live_logs.read(LogRequest(id, job.fence, offset), pilot)
 
     def running(self, id: JobId) -> RunningAttempt | None:
         """The last report on a running job: measures so far, and values that the job reports of itself."""
