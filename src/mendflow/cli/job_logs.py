@@ -14,7 +14,7 @@ from mendflow.cli.connection import connect, run_async
 from mendflow.cli.options import Data, Json, Server, ServerTarget, TokenFile, complete_from_server
 from mendflow.cli.printing import print_json, say
 from mendflow.client import Client
-from mendflow.core.model.errors import NotFound
+from mendflow.core.model.errors import NotFound, Unreachable
 from mendflow.core.model.views import LogView
 from mendflow.pages.formatting import plain_text
 from mendflow.pilot.slot.kept_attempts import read_kept
@@ -50,23 +50,23 @@ def logs(
 ) -> None:
     """Show what a job printed."""
 
+    reading = LogReading(ServerTarget(server, token_file, data), subject, attempt, follow=follow)
+
     async def read() -> None:
-        async with connect(ServerTarget(server, token_file, data)) as client:
-            job = await _job_id(client, subject)
-            if json:
-                text = "".join([part.text async for part in _parts(client, job, attempt, follow=follow)])
-                print_json({"job": job, "log": text})
-                return
-            last, ends = None, True
-            async for part in _parts(client, job, attempt, follow=follow):
-                last = part
-                if part.text:
-                    sys.stdout.write(part.text if raw else plain_text(part.text))
-                    ends = part.text.endswith("\n")
-                sys.stdout.flush()
-            if not ends:
-                sys.stdout.write("\n")
-            _tell_more(last)
+        if json:
+            text = "".join([part.text async for part in reading.parts()])
+            print_json({"job": reading.job, "log": text})
+            return
+        last, ends = None, True
+        async for part in reading.parts():
+            last = part
+            if part.text:
+                sys.stdout.write(part.text if raw else plain_text(part.text))
+                ends = part.text.endswith("\n")
+            sys.stdout.flush()
+        if not ends:
+            sys.stdout.write("\n")
+        _tell_more(last)
 
     run_async(read())
 
@@ -125,21 +125,42 @@ async def _job_id(client: Client, subject: str) -> str:
     return str(view.job)
 
 
-async def _parts(client: Client, job: str, attempt: int, *, follow: bool) -> AsyncIterator[LogView]:
-    """The log from its beginning, part by part; while the job is followed, from attempt to attempt up to its end."""
-    at, number = 0, attempt
-    while True:
-        part = await client.log(job, attempt=number, offset=at)
-        yield _with_gap(part, part.offset - at) if part.offset > at and not part.silent else part
-        at, number = part.next, part.attempt
-        if at < part.size and not part.silent:
-            continue
-        if not follow or (part.over and (attempt or part.job_over)):
-            return
-        if part.over:  # perhaps it is tried again
-            newest = await client.log(job)
-            at, number = (0, newest.attempt) if newest.attempt != number else (at, number)
-        await asyncio.sleep(FOLLOW_EVERY_S)
+class LogReading:
+    """A log from its beginning, part by part; while the job is followed, from attempt to attempt up to its end. The
+    server that runs a single case ends with it: the rest is then read from the folder."""
+
+    def __init__(self, target: ServerTarget, subject: str, attempt: int, *, follow: bool) -> None:
+        self._target, self._subject, self._attempt, self._follow = target, subject, attempt, follow
+        self._at, self._number = 0, attempt
+        self.job = ""
+
+    async def parts(self) -> AsyncIterator[LogView]:
+        for last_try in (False, True):
+            try:
+                async with connect(self._target) as client:
+                    self.job = self.job or await _job_id(client, self._subject)
+                    async for part in self._read(client):
+                        yield part
+                return
+            except Unreachable:
+                if self._target.server or last_try:
+                    raise
+
+    async def _read(self, client: Client) -> AsyncIterator[LogView]:
+        while True:
+            part = await client.log(self.job, attempt=self._number, offset=self._at)
+            left_out = part.offset - self._at
+            self._at, self._number = part.next, part.attempt
+            yield _with_gap(part, left_out) if left_out > 0 and not part.silent else part
+            if self._at < part.size and not part.silent:
+                continue
+            if not self._follow or (part.over and (self._attempt or part.job_over)):
+                return
+            if part.over:  # perhaps it is tried again
+                newest = await client.log(self.job)
+                if newest.attempt != self._number:
+                    self._at, self._number = 0, newest.attempt
+            await asyncio.sleep(FOLLOW_EVERY_S)
 
 
 def _with_gap(part: LogView, left_out: int) -> LogView:

@@ -98,7 +98,7 @@ class LogRequest(msgspec.Struct, frozen=True, array_like=True):
     offset: int
 
 
-LOG_PART_BYTES = 512 * 1024
+LOG_PART_BYTES = 1 << 20
 
 
 class LogPart(msgspec.Struct, frozen=True, array_like=True):

@@ -17,7 +17,7 @@ from mendflow.services.base.contracts import FileStore
 from mendflow.services.cases.item_views import numbered_attempts
 from mendflow.services.runtime.server import Server
 
-PART_BYTES: Final = 512 * 1024
+PART_BYTES: Final = 1 << 20
 OPEN_MAX: Final = 16
 GZIP: Final = 16 + zlib.MAX_WBITS
 

@@ -81,8 +81,8 @@ def group_id(type: ExceptionType, signature: str) -> str:
 
 
 def unhandled_finding(decision: Decision) -> AlertFinding | None:
-    """A failure that no rule took up, as an alert: one a day for a task of a flow that fails of one cause. None for what
-    somebody wanted, and for what happens in an exlet, whose own decision tells of it."""
+    """A failure that no rule took up, as an alert: one a day for a task of a flow that fails of one cause. None for
+    what somebody wanted, and for what happens in an exlet, whose own decision tells of it."""
     fault = decision.fault
     if decision.type is not ExceptionType.ABORT or fault is None or fault.category is Category.CANCELLED:
         return None
@@ -93,8 +93,8 @@ def unhandled_finding(decision: Decision) -> AlertFinding | None:
         kind="failure",
         subject=f"{decision.flow}/{decision.task}" if decision.task else decision.flow,
         episode=f"{group_id(decision.type, decision.signature)}-{decision.at // DAY_MS}",
-        sentence=f"{at} failed, and no rule took it up: {fault.message:.300}. See `mendflow why {at}`; when the reason is"
-        " put right, run the case again; `mendflow rules add` makes a rule for the next time",
+        sentence=f"{at} failed, and no rule took it up: {fault.message:.300}. See `mendflow why {at}`; when the reason"
+        " is put right, run the case again; `mendflow rules add` makes a rule for the next time",
         case=decision.case,
         item=decision.item,
     )
