@@ -48,3 +48,15 @@ def test_convert_writes_a_job_in_jsdl_and_nothing_else(shell: Shell) -> None:
     shell.ok("flows", "convert", "f.yaml", "-o", "f.jsdl")
     assert "1 flow, no problems" in shell.ok("check", "f.jsdl")
     assert shell("flows", "convert", "f.yaml", "-o", "g.yaml").returncode == 2
+
+
+def test_deploy_without_a_server_says_to_start_one_and_under_which_path_the_flow_will_be(shell: Shell) -> None:
+    written(shell.folder)
+    shell.write("one.yaml", "name: one\nsteps: [echo hello]\n")
+    shell.ok("run", "one.yaml", "--quiet")
+    deployed = shell.ok("flows", "deploy", "loan.bpel", "one.yaml")
+    assert "http://" not in deployed
+    assert "start `mendflow serve`, and it takes messages for this flow at /soap/flows/loan\n" in deployed
+    assert deployed.count("mendflow serve") == 1  # a flow in YAML takes no messages in SOAP
+    elsewhere = shell.ok("flows", "deploy", "loan.bpel", "--data-dir", ".mendflow")
+    assert "start `mendflow serve --data-dir .mendflow`" in elsewhere

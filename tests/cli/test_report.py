@@ -238,7 +238,7 @@ def test_attempts_are_visible_and_mended_items_marked() -> None:
 
 
 def test_an_attempt_that_was_given_back_unstarted_was_never_made() -> None:
-    given_back = an_attempt(1, 0, 500, end="released")
+    given_back = an_attempt(1, 0, 500, end="returned")
     text = render(a_case("completed"), a_flow(), [an_item("split", 1, [given_back, an_attempt(2, 600, 500)])])
     assert "split ✚" not in text
     assert "attempt 1" not in text

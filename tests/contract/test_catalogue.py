@@ -11,7 +11,7 @@ from mendflow.core.model.errors import Conflict
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.data.catalogue.catalogue import Catalogue
+from mendflow.services.data.catalogue.catalogue import Catalogue, NewFiles
 from mendflow.stores.contract import Store
 
 NEAR = StorageElement(name="near", url="file:///near")
@@ -35,11 +35,17 @@ def file(name: str, sha256: str = "a" * 64, data_set: str = "") -> LogicalFile:
     return LogicalFile(name=name, sha256=sha256, bytes=3, replicas=(Replica(element="near"),), data_set=data_set)
 
 
+class NoDataSets:
+    async def added(self, file: LogicalFile) -> None: ...
+
+
 @pytest.fixture
 async def catalogue(store: Store) -> AsyncIterator[Catalogue]:
     broken: list[str] = []
     ledger = Ledger(store, broken.append)
-    made = Catalogue(store, ledger, SystemClock(), Hub())
+    hub = Hub()
+    hub.provide(NewFiles, NoDataSets())
+    made = Catalogue(store, ledger, SystemClock(), hub)
     await made.elements.put(NEAR, replace=False)
     yield made
     assert not broken

@@ -10,8 +10,8 @@ from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobSpec
 from mendflow.core.query.search import Search
-from mendflow.core.query.vocabulary import JOBS
-from mendflow.services.base import paging as searching
+from mendflow.core.query.search_fields import JOBS
+from mendflow.services.base import paging
 from mendflow.services.base.paging import Paging, SearchPage, SearchQuery, find, wanted
 from mendflow.stores.contract import Delete, Put, Store, WriteDone
 from tests.contract.searches import NOW, conditions, data_of, jobs
@@ -79,7 +79,7 @@ async def test_pages_by_a_cursor_give_everything_once_and_in_order(store: Store,
 async def test_a_search_that_looks_at_too_much_says_so_and_goes_on(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "EXAMINED_MAX", 10)
+    monkeypatch.setattr(paging, "EXAMINED_MAX", 10)
     await written(store, MADE)
     found, place, looks = list[str](), "", 0
     while True:
@@ -93,11 +93,11 @@ async def test_a_search_that_looks_at_too_much_says_so_and_goes_on(
 
 async def test_counts_go_by_what_a_name_means(store: Store) -> None:
     await written(store, MADE)
-    counts, place, _ = await searching.count(store, asking("attempts < 2"), "owner", lambda each: each.body)
+    counts, place, _ = await paging.count(store, asking("attempts < 2"), "owner", lambda each: each.body)
     assert not place
     low = [job for job in MADE if job.fence < 2]
     assert counts == {"ann": sum(j.spec.owner == "ann" for j in low), "bob": sum(j.spec.owner == "bob" for j in low)}
-    assert (await searching.count(store, asking("attempts > 99"), "", lambda each: each.body))[0] == {"": 0}
+    assert (await paging.count(store, asking("attempts > 99"), "", lambda each: each.body))[0] == {"": 0}
 
 
 @pytest.mark.parametrize("after", ["x", "!!", "W10", "WyJjcmVhdGVkIiwxLCJhIl0"])

@@ -30,7 +30,7 @@ from tests.core.engine.xml.conversations import (
     sequence,
     step,
 )
-from tests.services.partners.test_mailroom import Dying, DyingBetween, Post, opened
+from tests.services.messaging.test_message_router import Dying, DyingBetween, Post, opened
 
 initiates: st.SearchStrategy[Initiate] = st.sampled_from(["yes", "join", "no"])
 OWN = ScopeDeclarations(

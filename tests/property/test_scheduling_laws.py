@@ -12,6 +12,7 @@ from mendflow.core.scheduling.jobs import AttemptGranted, JobEvent, JobFinished,
 from mendflow.core.scheduling.leases import Leases
 from mendflow.core.scheduling.offer import Offer
 from mendflow.core.scheduling.queue import JobQueue
+from tests.core.scheduling.holding import is_holder
 
 PILOTS = [PilotId("p-0"), PilotId("p-1"), PilotId("p-2")]
 POLICY = RetryPolicy(losses_max=4, loss_wait_ms=10, wait_max_ms=100)
@@ -71,7 +72,7 @@ class LifeOfAJob(RuleBasedStateMachine):  # JS-1 JS-2 JS-7
     def report(self, pilot: PilotId, back: int, outcome: Outcome) -> None:
         """Any pilot reports any attempt: its own, an older one, one that never was."""
         fence = self.job.fence - back
-        holds = self.leases.is_holder(pilot, JOB, fence)
+        holds = is_holder(self.leases, pilot, JOB, fence)
         failures, losses = self.job.failures, self.job.losses
         verdict = jobs.report(self.job, pilot, fence, outcome, now=self.now, policy=POLICY)
         assert bool(verdict.events) == holds, "only the present holder may change anything"
@@ -90,20 +91,20 @@ class LifeOfAJob(RuleBasedStateMachine):  # JS-1 JS-2 JS-7
             assert again == verdict, "a repeated report gets the same verdict"
 
     @rule(pilot=pilots, back=st.integers(0, 2))
-    def release(self, pilot: PilotId, back: int) -> None:
+    def give_back(self, pilot: PilotId, back: int) -> None:
         fence = self.job.fence - back
-        if self.leases.is_holder(pilot, JOB, fence):
+        if is_holder(self.leases, pilot, JOB, fence):
             charged = self.job.failures, self.job.losses
-            self.happen(jobs.release(self.job, fence, now=self.now))
+            self.happen(jobs.give_back(self.job, fence, now=self.now))
             self.leases.drop(pilot, JOB)
             assert (self.job.failures, self.job.losses) == charged
         elif back:
-            assert jobs.release(self.job, fence, now=self.now) == []
+            assert jobs.give_back(self.job, fence, now=self.now) == []
 
     @rule(pilot=pilots, back=st.integers(0, 2))
     def heartbeat(self, pilot: PilotId, back: int) -> None:
         beat = AttemptStatus(JOB, self.job.fence - back, "running", Measurements())
-        held = self.leases.is_holder(pilot, JOB, beat.fence)
+        held = is_holder(self.leases, pilot, JOB, beat.fence)
         lost = self.leases.renew(pilot, [beat], now=self.now)
         assert bool(lost) != held
 
@@ -135,7 +136,7 @@ class LifeOfAJob(RuleBasedStateMachine):  # JS-1 JS-2 JS-7
 
     @invariant()
     def at_most_one_holds_it_and_the_document_names_it(self) -> None:
-        holders = [pilot for pilot in PILOTS if self.leases.is_holder(pilot, JOB, self.job.fence)]
+        holders = [pilot for pilot in PILOTS if is_holder(self.leases, pilot, JOB, self.job.fence)]
         assert holders == ([self.job.pilot] if self.job.state is JobState.RUNNING else [])
 
     @invariant()

@@ -99,7 +99,7 @@ async def test_a_job_that_was_mended_before_a_crash_is_followed_after_it() -> No
         await world.sync(align=Outcome(outputs=1))
         assert [outcome.outputs for _, outcome in world.told] == [1]
         assert len([found async for found in world.store.scan(JOB_KIND)]) == 2
-        talk = await world.proxy.last_conversation(JOB)
+        talk = await world.proxy._conversations.look_up(JOB)
         assert talk is not None and talk.over and talk.newest == "c-1/1~2"
         await world.crash()
         await world.submit(new(), again=True)

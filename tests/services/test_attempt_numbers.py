@@ -10,12 +10,12 @@ POLICY = RetryPolicy(loss_wait_ms=0)
 
 
 def story(id: str, ends: str) -> Job:
-    """A job with these attempts: r is released unbegun, l is lost, and . is still with its pilot."""
+    """A job with these attempts: r is returned unbegun, l is lost, and . is still with its pilot."""
     job = life.create(JobId(id), CaseId("c"), JobSpec(item=ItemId("a"), command="true"), now=1)
     for end in ends:
         for event in life.grant(job, PilotId("p"), now=5):
             life.evolve(job, event)
-        ended = {"r": life.release(job, job.fence, now=5), "l": life.lose(job, now=5, policy=POLICY), ".": []}[end]
+        ended = {"r": life.give_back(job, job.fence, now=5), "l": life.lose(job, now=5, policy=POLICY), ".": []}[end]
         for event in ended:
             life.evolve(job, event)
         life.validate(job)

@@ -18,7 +18,7 @@ from mendflow.services.api.item_list import WINDOW
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.contract import FieldCondition, StoredDocument
 from mendflow.stores.memory import MemoryStore
-from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
+from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
 
 A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
 

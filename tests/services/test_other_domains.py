@@ -9,7 +9,7 @@ from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.memory import MemoryStore
 from tests.proxy.far_domain import FarDomain
-from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
+from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
 
 
 async def test_a_failed_job_goes_to_a_domain_that_the_house_was_given(tmp_path: Path) -> None:

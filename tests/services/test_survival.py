@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.engine import evolve as real
+from mendflow.core.engine import evolve_new as real
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.flow import Call, JobActivity
 from mendflow.core.model.ids import CaseId
@@ -86,12 +86,12 @@ async def test_a_case_that_cannot_go_on_fails_and_no_other_does(
     bad = await start(domain, named(JobActivity(name="a", command="x")))
     good = await start(domain, named(JobActivity(name="a", command="x")))
 
-    def evolve(case: Any, event: Any) -> Any:
+    def evolve_new(case: Any, event: Any) -> Any:
         if case.id == bad:
             raise MemoryError("too large")
         return real(case, event)
 
-    monkeypatch.setattr("mendflow.services.cases.flow_manager.evolve", evolve)
+    monkeypatch.setattr("mendflow.services.cases.flow_manager.evolve_new", evolve_new)
     await pilot.run_all(lambda spec: Outcome())
     assert (await domain.case(good)).status == "completed"
     failed = await domain.case(bad)

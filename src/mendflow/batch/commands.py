@@ -116,13 +116,13 @@ async def run_command(site: Site, words: Sequence[str], *, given: bytes = b"", t
 async def output_of(site: Site, words: Sequence[str], *, well: Mapping[int, str] | None = None) -> str:
     """What a command that only asks has said. Raises BatchSystemUnavailable unless it ended well: with 0, or with
     another number that means so if a certain text is said."""
-    said = await run_command(site, words)
-    if said.code is None:
+    result = await run_command(site, words)
+    if result.code is None:
         raise BatchSystemUnavailable(f"{words[0]} did not answer within {site.batch.timeout_ms} ms, or said too much")
-    expected = (well or {}).get(said.code)
-    if said.code != 0 and (expected is None or expected not in said.out + said.err):
-        raise BatchSystemUnavailable(f"{words[0]} ended with {said.code}: {said.last_line}")
-    return said.out
+    expected = (well or {}).get(result.code)
+    if result.code != 0 and (expected is None or expected not in result.out + result.err):
+        raise BatchSystemUnavailable(f"{words[0]} ended with {result.code}: {result.last_line}")
+    return result.out
 
 
 class _BoundedOutput:

@@ -51,14 +51,16 @@ class CondorBatchSystem:
 
     async def _submit(self, site: Site, launch: Launch) -> SubmitResult:
         try:
-            said = await run_command(site, ["condor_submit", "-terse", "-"], given=description(site, launch).encode())
+            result = await run_command(site, ["condor_submit", "-terse", "-"], given=description(site, launch).encode())
         except BatchSystemUnavailable as error:
             return SubmitRejected(str(error))
-        if said.code is None:
+        if result.code is None:
             return SubmitUncertain("condor_submit did not answer in time")
-        if said.code != 0:
-            return SubmitUncertain(said.last_line) if UNCERTAIN.search(said.err) else SubmitRejected(said.last_line)
-        return SubmitAccepted(said.out.partition(".")[0].strip() or "?")
+        if result.code != 0:
+            return (
+                SubmitUncertain(result.last_line) if UNCERTAIN.search(result.err) else SubmitRejected(result.last_line)
+            )
+        return SubmitAccepted(result.out.partition(".")[0].strip() or "?")
 
     async def find(self, site: Site) -> dict[str, BatchJobStatus]:
         ours = f'regexp("^{names_of(site)}", {NAME})'

@@ -52,17 +52,17 @@ class PsijBatchSystem:
         words = [sys.executable, "-m", "mendflow.batch.psij_submission"]
         timeout_ms = START_MS + site.batch.timeout_ms
         try:
-            said = await run_command(site, words, given=msgspec.json.encode(wish), timeout_ms=timeout_ms)
+            result = await run_command(site, words, given=msgspec.json.encode(wish), timeout_ms=timeout_ms)
         except BatchSystemUnavailable as error:
             return {
                 each.name: SubmitSkipped() if place else SubmitRejected(str(error))
                 for place, each in enumerate(launches)
             }
-        told = {each.name: each for each in _told(said.out)}
-        why = "it did not answer in time" if said.code is None else said.last_line
+        results = {each.name: each for each in _results(result.out)}
+        why = "it did not answer in time" if result.code is None else result.last_line
         if "No module named 'psij" in why:
             why = NO_PSIJ
-        return _answers([each.name for each in launches], told, why, ended=said.code is not None)
+        return _answers([each.name for each in launches], results, why, ended=result.code is not None)
 
     async def find(self, site: Site) -> dict[str, BatchJobStatus]:
         return await QUEUES[site.batch.kind].list_jobs(site)
@@ -71,7 +71,7 @@ class PsijBatchSystem:
         await QUEUES[site.batch.kind].cancel_jobs(site, list(names))
 
 
-def _told(text: str) -> list[SubmissionResult]:
+def _results(text: str) -> list[SubmissionResult]:
     found = []
     for line in text.splitlines():
         try:
@@ -82,13 +82,13 @@ def _told(text: str) -> list[SubmissionResult]:
 
 
 def _answers(
-    names: Sequence[str], told: Mapping[str, SubmissionResult], why: str, *, ended: bool
+    names: Sequence[str], results: Mapping[str, SubmissionResult], why: str, *, ended: bool
 ) -> dict[str, SubmitResult]:
     """The first that nothing was said of may have been given in; those behind it were not."""
     answers: dict[str, SubmitResult] = {}
     stopped = False
     for name in names:
-        each = told.get(name)
+        each = results.get(name)
         if each is not None and each.native:
             answers[name] = SubmitAccepted(each.native)
         elif stopped:
@@ -96,6 +96,6 @@ def _answers(
         elif each is not None:
             answers[name] = SubmitUncertain(each.why) if UNCERTAIN.search(each.why) else SubmitRejected(each.why)
         else:
-            answers[name] = SubmitRejected(why) if ended and not told else SubmitUncertain(why)
+            answers[name] = SubmitRejected(why) if ended and not results else SubmitUncertain(why)
         stopped = stopped or not isinstance(answers[name], SubmitAccepted)
     return answers

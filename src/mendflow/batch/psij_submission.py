@@ -43,8 +43,8 @@ def main() -> None:
     os._exit(0)  # without waiting for the threads that PSI/J has
 
 
-def say(told: SubmissionResult) -> None:
-    print(msgspec.json.encode(told).decode(), flush=True)
+def say(result: SubmissionResult) -> None:
+    print(msgspec.json.encode(result).decode(), flush=True)
 
 
 def specification(site: Site, name: str, script: str) -> JobSpec:

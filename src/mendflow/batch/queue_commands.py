@@ -73,8 +73,8 @@ class Slurm:
         return select_own(site, [(name, self._found(state, native, why)) for name, native, state, why, *_ in rows])
 
     def _found(self, state: str, native: str, why: str) -> BatchJobStatus:
-        told = state.lower().replace("_", " ")
-        return _state(state, self.STATES, native, f"{told} ({why})" if why not in ("None", "") else told)
+        text = state.lower().replace("_", " ")
+        return _state(state, self.STATES, native, f"{text} ({why})" if why not in ("None", "") else text)
 
     async def cancel_jobs(self, site: Site, names: Sequence[str]) -> None:
         for name in names:
@@ -89,7 +89,8 @@ class Lsf:
         text = await output_of(site, words, well={255: "No job found", 1: "No job found"})
         rows = _cells("" if "No job found" in text else text, 4, "bjobs")
         return select_own(
-            site, [(name, _state(state, self.STATES, native, _said(why))) for name, native, state, why, *_ in rows]
+            site,
+            [(name, _state(state, self.STATES, native, _reason_text(why))) for name, native, state, why, *_ in rows],
         )
 
     async def cancel_jobs(self, site: Site, names: Sequence[str]) -> None:
@@ -97,7 +98,7 @@ class Lsf:
             await output_of(site, ["bkill", "-J", name], well={255: "No match", 1: "No match"})
 
 
-def _said(why: str) -> str:
+def _reason_text(why: str) -> str:
     return "" if why.strip() == "-" else why.strip()
 
 

@@ -73,8 +73,8 @@ class BatchSystemRouter:
         for name, each in found.items():
             if each.state == "ended":
                 words = await asyncio.to_thread(self._site_folders.last_words, site, name)
-                told = "; ".join(part for part in (each.why, words) if part)
-                found[name] = msgspec.structs.replace(each, why=told)
+                text = "; ".join(part for part in (each.why, words) if part)
+                found[name] = msgspec.structs.replace(each, why=text)
         return found
 
     async def cancel(self, site: Site, names: Collection[str]) -> None:

@@ -9,11 +9,11 @@ from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 from mendflow.wiring import MonitorSettings
 
 
-def alert_rules(said: Sequence[str] = ()) -> MonitorSettings:
+def alert_rules(words: Sequence[str] = ()) -> MonitorSettings:
     """The usual rules, with what was said instead. A name that ends in `_ms` is a length of time, said without that."""
     names = {name.removesuffix("_ms").replace("_", "-"): name for name in MonitorSettings.__struct_fields__}
     changed: dict[str, int | float] = {}
-    for text in said:
+    for text in words:
         word, equals, value = text.partition("=")
         name = names.get(word.strip())
         if not equals or name is None:

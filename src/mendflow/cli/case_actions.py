@@ -1,15 +1,18 @@
 """Commands that change something: deploy, start, suspend, cancel, send."""
 
+import shlex
 from collections.abc import Awaitable, Callable
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
 from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.connection import has_server
 from mendflow.cli.deployment import deploy as give_flow
 from mendflow.cli.flow_files import is_flow_file, load_one
 from mendflow.cli.inputs import json_or_text, read_inputs, upload_inputs
-from mendflow.cli.options import CaseArgument, Inputs, InputsFile, complete_from_server
+from mendflow.cli.options import CaseArgument, Inputs, InputsFile, ServerTarget, complete_from_server, store_url
 from mendflow.cli.printing import print_answer, print_json, say
 from mendflow.client import Client
 from mendflow.core.model.errors import NotFound
@@ -42,7 +45,13 @@ def deploy(
     for each, (view, endpoint) in zip(loaded, given, strict=True):
         say(f"{view.name} version {view.version} ({view.digest[:12]})")
         if each.xml is not None:
-            say(endpoint)
+            say(endpoint if has_server(context.target) else _without_server(urlsplit(endpoint).path, context.target))
+
+
+def _without_server(path: str, target: ServerTarget) -> str:
+    """What to do so that somebody takes the flow's messages, and under which path."""
+    folder = f" --data-dir {shlex.quote(target.data)}" if target.data and not store_url() else ""
+    return f"no server runs here; start `mendflow serve{folder}`, and it takes messages for this flow at {path}"
 
 
 @app.command("start")

@@ -59,19 +59,19 @@ async def collect_ending(client: Client, case: CaseView) -> CaseEnding:
 
 async def wait_for_leftovers(client: Client, case: CaseView, stop: asyncio.Event, *, quiet: bool) -> CaseView:
     """The case when the jobs that it left behind are over, or when `stop` was set."""
-    told = False
+    is_announced = False
     while left := await _unfinished(client, case):
-        if not told and not quiet:
+        if not is_announced and not quiet:
             names = left[0] if len(left) == 1 else count_text(len(left), "job")
             say(f"The case has {case.status}; waiting for {names}, left behind by it. Ctrl-C ends.", err=True)
-        told = True
+        is_announced = True
         try:
             async with asyncio.timeout(LOOK_EVERY_S):
                 await stop.wait()
             break
         except TimeoutError:
             continue
-    return await client.case(case.id) if told else case
+    return await client.case(case.id) if is_announced else case
 
 
 async def _unfinished(client: Client, case: CaseView) -> list[str]:

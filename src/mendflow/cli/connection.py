@@ -25,6 +25,11 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
+def has_server(target: ServerTarget) -> bool:
+    """Whether a command asks a server that runs without it, and does not bring one of its own."""
+    return bool(target.server) or find_server(target.folder) is not None
+
+
 @asynccontextmanager
 async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator[Client]:
     """A client of the right server. `begin`: where there is nothing yet, the data folder is begun."""

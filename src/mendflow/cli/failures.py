@@ -161,8 +161,8 @@ def _show_values(view: FailureView) -> None:
         return
     say(f"telling values, in how many of {count_text(len(view.samples), 'sample')}:")
     for path, values in list(view.values.items())[:VALUES_SHOWN]:
-        told = ", ".join(f"{one_line(value, 60)} ({number})" for value, number in list(values.items())[:4])
-        say(f"  {path}: {told}")
+        text = ", ".join(f"{one_line(value, 60)} ({number})" for value, number in list(values.items())[:4])
+        say(f"  {path}: {text}")
 
 
 def _show_candidates(view: FailureView) -> None:

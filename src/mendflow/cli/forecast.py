@@ -185,8 +185,8 @@ def what_if_rows(made: Prediction) -> list[tuple[str, ...]]:
         (name, "-" if took is None else _time(took), saved, f"{failed:,} of {made.runs:,}")
         for name, took, saved, failed in worlds
     ]
-    told = 4 if any(failed for *_, failed in worlds) else 3
-    return [row[:told] for row in (("what if", "turnaround", "saved", "runs that fail"), *rows)]
+    columns = 4 if any(failed for *_, failed in worlds) else 3
+    return [row[:columns] for row in (("what if", "turnaround", "saved", "runs that fail"), *rows)]
 
 
 def _savings_text(each: WhatIf) -> str:

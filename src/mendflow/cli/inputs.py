@@ -30,8 +30,8 @@ def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow
             if not equals or not name:
                 raise InvalidRequest(f"--input {pair!r} has no value; write --input NAME=VALUE")
             values[name] = _value(name, text, declared.get(name, Input()))
-        except (InvalidRequest, NotFound) as mistake:
-            wrong.append(mistake)
+        except (InvalidRequest, NotFound) as error:
+            wrong.append(error)
     unknown = sorted(name for name in values if name not in declared)
     if unknown:
         known = ", ".join(declared) or "none"
@@ -42,7 +42,7 @@ def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow
         wrong.append(InvalidRequest(f"the flow {flow} needs {', '.join(missing)}; give {wanted}"))
     if len(wrong) > 1:
         raise InvalidRequest(
-            "\n  ".join([f"the inputs are wrong in {len(wrong)} ways:", *(mistake.message for mistake in wrong)])
+            "\n  ".join([f"the inputs are wrong in {len(wrong)} ways:", *(error.message for error in wrong)])
         )
     if wrong:
         raise wrong[0]

@@ -11,9 +11,9 @@ from mendflow.wiring import DEFAULT_WAITS_MS
 VARIABLE: Final = "MENDFLOW_LEVELS"
 
 
-def level_waits(said: Sequence[str] = ()) -> tuple[int, ...]:
+def level_waits(words: Sequence[str] = ()) -> tuple[int, ...]:
     """The waits that were said, else those of the variable, else the usual ones."""
-    texts = [*said] or [part for part in os.environ.get(VARIABLE, "").split(",") if part.strip()]
+    texts = [*words] or [part for part in os.environ.get(VARIABLE, "").split(",") if part.strip()]
     return tuple(_wait(text.strip()) for text in texts) or DEFAULT_WAITS_MS
 
 

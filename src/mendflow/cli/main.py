@@ -10,9 +10,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from mendflow.cli.coercion import skip_needless_coercion
 from mendflow.cli.command_table import COMMANDS, ELSEWHERE, GROUPS, CommandEntry
 from mendflow.cli.exit_codes import is_debugging, report_error
-from mendflow.cli.plain_values import take_plain_values
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.version import VERSION
 
@@ -30,8 +30,8 @@ class LazyGroup(TyperGroup):
             self.commands[name] = TyperCommand(name=name, help=entry.help, rich_help_panel=entry.panel or None)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        told = super().get_command(ctx, cmd_name)
-        return told if told is None or self._is_listing else load(cmd_name, self._entries)
+        entry = super().get_command(ctx, cmd_name)
+        return entry if entry is None or self._is_listing else load(cmd_name, self._entries)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """A word of another tool is answered with ours."""
@@ -60,7 +60,7 @@ def load(name: str, entries: dict[str, CommandEntry] = COMMANDS) -> Any:
     if entries is COMMANDS and name in GROUPS:
         return LazyGroup(name=name, help=COMMANDS[name].help, no_args_is_help=True, entries=GROUPS[name])
     module = importlib.import_module(entries[name].module)
-    return take_plain_values(typer.main.get_group(module.app).commands[name])
+    return skip_needless_coercion(typer.main.get_group(module.app).commands[name])
 
 
 root = typer.Typer(
@@ -89,7 +89,7 @@ def mendflow(
 
 def command() -> Any:
     """The whole command line. Completion is installed by `mendflow admin completion`, not by options of the root."""
-    made = take_plain_values(typer.main.get_command(root))
+    made = skip_needless_coercion(typer.main.get_command(root))
     made.params = [param for param in made.params if param.name not in ("install_completion", "show_completion")]
     return made
 

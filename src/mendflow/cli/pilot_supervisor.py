@@ -25,8 +25,8 @@ LOOK_EVERY_S = 0.5
 
 
 class PilotSupervisor:
-    """`trouble` is called with a sentence when no pilot can live here. `grace_s` is how long what runs may go on when
-    it is stopped."""
+    """`on_failure` is called with a sentence when no pilot can live here. `grace_s` is how long what runs may go on
+    when it is stopped."""
 
     def __init__(
         self,

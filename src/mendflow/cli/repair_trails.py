@@ -40,10 +40,10 @@ def _show(decision: DecisionView) -> None:
     if decision.rules:
         tree = decision.tree or "the case"
         say(f"    rules {decision.rules} version {decision.version}, tree of {'all tasks' if tree == '*' else tree}:")
-    told = decision.trail[-STEPS_SHOWN:]
-    if len(told) < len(decision.trail):
-        say(f"      {count_text(len(decision.trail) - len(told), 'rule')} before, which did not decide")
-    for step in told:
+    steps = decision.trail[-STEPS_SHOWN:]
+    if len(steps) < len(decision.trail):
+        say(f"      {count_text(len(decision.trail) - len(steps), 'rule')} before, which did not decide")
+    for step in steps:
         say(_step(step, decides=step.rule == decision.rule and step.held))
     if decision.others:
         where = f"mendflow rules show {shlex.quote(decision.rules)}"
@@ -72,8 +72,8 @@ def _step(step: TrailStep, *, decides: bool) -> Text:
 
 def _outcome(decision: DecisionView) -> Text:
     if not decision.exlet:
-        said = "waits for a person: mendflow mend" if decision.state == "waiting" else "no rule took it up"
-        return Text(f"    {said}")
+        text = "waits for a person: mendflow mend" if decision.state == "waiting" else "no rule took it up"
+        return Text(f"    {text}")
     took = f" in {duration_text(decision.ended_at - decision.at)}" if decision.ended_at > decision.at else ""
     word = decision.result or decision.state
     line = Text(f"    did {decision.exlet}")

@@ -50,7 +50,7 @@ def show_set(view: RuleSetView) -> None:
 
 def steps_text(exlet: Flow) -> str:
     """suspend case, call HireSupportAct, continue case."""
-    told, pending = list[str](), [exlet.body]
+    lines, pending = list[str](), [exlet.body]
     while pending:
         step = pending.pop()
         below = list(inner_activities(step))
@@ -60,12 +60,12 @@ def steps_text(exlet: Flow) -> str:
             settings = (
                 f" {one_line(msgspec.json.encode(step.settings).decode(), SETTINGS_CHARS)}" if step.settings else ""
             )
-            told.append(f"{step.do.value}{about}{settings}")
+            lines.append(f"{step.do.value}{about}{settings}")
         elif isinstance(step, Call):
-            told.append(f"call {step.flow or 'what the rules choose'}")
+            lines.append(f"call {step.flow or 'what the rules choose'}")
         elif not below:
-            told.append(f"{type(step).__struct_config__.tag} {step.name}")
-    return ", ".join(told) or "nothing"
+            lines.append(f"{type(step).__struct_config__.tag} {step.name}")
+    return ", ".join(lines) or "nothing"
 
 
 def shown_name(name: str) -> str:
@@ -110,15 +110,15 @@ def draw_tree(
 
 def _rule_note(rule: Rule, decided: int, tried: int) -> Iterator[Text]:
     """What a rule concludes, how often it did, and what its author says of it."""
-    told = Text(f"  →  {rule.exlet or 'nothing'}", style="" if rule.exlet else "dim")
+    note = Text(f"  →  {rule.exlet or 'nothing'}", style="" if rule.exlet else "dim")
     if rule.passive:
-        told.append("  on trial", style="yellow")
+        note.append("  on trial", style="yellow")
     if tried:
-        told.append(f"  would have decided {tried:,}", style="yellow")
+        note.append(f"  would have decided {tried:,}", style="yellow")
     if decided:
-        told.append(f"  decided {decided:,}", style="green")
+        note.append(f"  decided {decided:,}", style="green")
     if rule.author:
-        told.append(f"  by {rule.author}", style="dim")
-    yield told
+        note.append(f"  by {rule.author}", style="dim")
+    yield note
     if rule.note:
         yield Text(f"  # {one_line(rule.note, NOTE_CHARS)}", style="dim")

@@ -1,24 +1,35 @@
 """Rules: look at them, add one for a failure at hand, try it against the past, go back to an earlier version."""
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mendflow.cli import repairs
+from mendflow.cli import repairs, rule_transfer
 from mendflow.cli.command_context import CommandContext, with_context
-from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.failures import is_group
 from mendflow.cli.groups import take
-from mendflow.cli.options import complete_from_server, complete_words, one_of
 from mendflow.cli.printing import print_answer, print_json, print_table, say
-from mendflow.cli.problems import show_problems
-from mendflow.cli.rule_files import check_ending, dump, exlet_of, load, problems_of
+from mendflow.cli.rule_files import exlet_of
+from mendflow.cli.rule_options import (
+    Do,
+    From,
+    If,
+    InSet,
+    Note,
+    OfTask,
+    OfType,
+    Passive,
+    RuleArgument,
+    SetArgument,
+    Task,
+    Type,
+    Version,
+)
+from mendflow.cli.rule_transfer import warn_of_missing_flows
 from mendflow.cli.rule_trees import show_set, shown_name
 from mendflow.cli.rule_trials import TRIED_SHOWN, say_trial
 from mendflow.client import Client
-from mendflow.core.model.errors import InvalidRequest, Problem
+from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import (
     ApplyResult,
@@ -28,93 +39,12 @@ from mendflow.core.model.repair_views import (
     RuleSetView,
     RuleSpec,
 )
-from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.pages.formatting import count_text, short_time_text
 
 app = typer.Typer()
 rules_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
 app.add_typer(rules_app, name="rules", help="List the rules; add, try, export, import or restore them.")
 take(rules_app, [(repairs.app, ("reject", "patterns", "compensations", "levels"))])
-
-TYPES = tuple(type.value for type in ExceptionType)
-
-SetArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="SET", help="A flow's name; `*`: the default rules.", autocompletion=complete_from_server("rule_sets")
-    ),
-]
-From = Annotated[
-    str,
-    typer.Option(
-        "--from",
-        metavar="ID",
-        help="The failure that the rule is for: a group of failures, or a decision.",
-        show_default=False,
-        autocompletion=complete_from_server("groups"),
-    ),
-]
-If = Annotated[
-    str, typer.Option("--if", metavar="CONDITION", help="The condition of the rule, in CEL.", show_default=False)
-]
-Do = Annotated[
-    str,
-    typer.Option(
-        "--exlet", metavar="EXLET", help="An exlet's name, a file with one, or its steps.", show_default=False
-    ),
-]
-InSet = Annotated[
-    str,
-    typer.Option(
-        "--rules", metavar="SET", help="The rule set; default: that of the failure's flow.", show_default=False
-    ),
-]
-Type = Annotated[
-    str,
-    typer.Option(
-        "--type",
-        metavar="TYPE",
-        help="The type of exception, if --from is not given.",
-        show_default=False,
-        callback=one_of("--type", TYPES),
-        autocompletion=complete_words(TYPES),
-    ),
-]
-Task = Annotated[
-    str,
-    typer.Option("--task", metavar="TASK", help="The task, if --from is not given; `*` for all.", show_default=False),
-]
-OfType = Annotated[
-    str,
-    typer.Option(
-        "--type",
-        metavar="TYPE",
-        help="The type of exception, if several trees have a rule of this number.",
-        show_default=False,
-        callback=one_of("--type", TYPES),
-        autocompletion=complete_words(TYPES),
-    ),
-]
-OfTask = Annotated[
-    str,
-    typer.Option(
-        "--task",
-        metavar="TASK",
-        help="The task, if several trees have a rule of this number; `*` for all.",
-        show_default=False,
-    ),
-]
-RuleArgument = Annotated[
-    int, typer.Argument(metavar="RULE", min=0, help="The rule's number, as `rules show` prints it.")
-]
-Passive = Annotated[bool, typer.Option("--passive", help="On trial: what it would do is recorded, but not done.")]
-Note = Annotated[
-    str, typer.Option("--note", "-m", metavar="TEXT", help="The reason, stored with it.", show_default=False)
-]
-Version = Annotated[
-    int | None,
-    typer.Option("--version", min=0, metavar="N", help="This version; default: the newest.", show_default=False),
-]
 
 
 @rules_app.callback()
@@ -189,7 +119,7 @@ def add(
         return
     _say_added(made, passive=passive)
     if not at_hand:
-        _tell_missing(context, [made.rules])
+        warn_of_missing_flows(context, [made.rules])
     if applied is not None:
         _say_applied(applied)
 
@@ -281,93 +211,6 @@ def _named(rule: RuleAddition | RuleChange) -> str:
     return f"rule {rule.rule} of {shown_name(rule.rules)} ({tree})"
 
 
-@rules_app.command("import")
-@with_context
-def import_(
-    context: CommandContext,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A rules file: .yaml, or .xrs of YAWL.")],
-    name: Annotated[
-        str,
-        typer.Option("--name", metavar="SET", help="Import under this name instead of the file's.", show_default=False),
-    ] = "",
-    note: Note = "",
-) -> None:
-    """Import a rules file; it is in force immediately."""
-    rules, left = load(Path(file), name=name)
-    view = context.run(lambda client: client.put_rules(rules, note=note or f"from {Path(file).name}"))
-    _tell_left(left, "has no counterpart here and will not hold")
-    if context.json:
-        print_json(view)
-    else:
-        say(f"{shown_name(view.name)} version {view.version}: {count_text(view.rule_count, 'rule')}")
-        _tell_missing(context, [view.name, *_selected(rules)])
-
-
-@rules_app.command("export")
-@with_context
-def export(
-    context: CommandContext,
-    name: SetArgument,
-    file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="The file to write, .xrs for YAWL; default: print YAML.")
-    ] = "",
-    version: Version = None,
-) -> None:
-    """Write a rule set to a file."""
-    path = Path(file or "rules.yaml")
-    check_ending(path)
-    view = context.run(lambda client: client.rule_set(name, version))
-    assert view.rules is not None, "a set that is asked for comes whole"
-    if context.json:
-        print_json(view.rules)
-        return
-    text, left = dump(view.rules, path)
-    _tell_left(left, "will not be understood by YAWL")
-    if file:
-        Path(file).write_text(text, encoding="utf-8")
-        say(f"{shown_name(view.name)} version {view.version} is in {file}")
-    else:
-        sys.stdout.write(text)
-
-
-@rules_app.command("check")
-@with_context
-def check(
-    context: CommandContext, file: Annotated[list[str], typer.Argument(metavar="FILE...", help="Rules files.")]
-) -> None:
-    """Report every problem of rules files."""
-    problems = [problem for path in file for problem in problems_of(Path(path))]
-    if context.json:
-        print_json(problems)
-    elif problems:
-        show_problems(problems)
-        say(f"{count_text(len(problems), 'problem')} in {count_text(len(file), 'file')}", err=True)
-    else:
-        say(f"{count_text(len(file), 'file')}, no problems")
-    raise typer.Exit(ExitCode.BAD_INPUT if problems else ExitCode.OK)
-
-
-def _selected(rules: RuleSet) -> list[str]:
-    """The flows that the set's rules select and that do not come with it."""
-    trees = rules.trees.get(ExceptionType.SELECTION, {}).values()
-    return [rule.exlet for tree in trees for rule in tree.rules.values() if rule.exlet not in ("", *rules.exlets)]
-
-
-def _tell_missing(context: CommandContext, names: list[str]) -> None:
-    """To standard error, which of these flows nobody has deployed: perhaps a name is misspelt."""
-    known = {DEFAULT_RULES, *(str(view.name) for view in context.run(lambda client: client.flows()))}
-    if missing := [name for name in dict.fromkeys(names) if name not in known]:
-        flows = f"flow {missing[0]} is" if len(missing) == 1 else f"flows {', '.join(missing)} are"
-        say(f"no {flows} deployed here yet; the rules wait for that", err=True)
-
-
-def _tell_left(problems: list[Problem], what: str) -> None:
-    """What another format could not say, to standard error."""
-    if problems:
-        show_problems(problems)
-        say(f"{count_text(len(problems), 'thing')} {what}; it is told above", err=True)
-
-
 def _wish(
     at_hand: str,
     condition: str,
@@ -431,3 +274,6 @@ def _when(view: RuleSetView) -> str:
 
 def _about(view: RuleSetView) -> str:
     return ", ".join(view.types)
+
+
+take(rules_app, [(rule_transfer.app, ("import", "export", "check"))])

@@ -61,8 +61,8 @@ def print_summary(ending: CaseEnding, fetched: dict[str, Path], *, source: str =
     peak = max((attempt.peak_bytes for attempt in attempts), default=0)
     took = duration_text(max(case.ended_at - case.started_at, 0))
     say(Text.assemble((str(case.id), "bold"), " ", (case.status, STYLES.get(case.status, "")), f" in {took}"))
-    for name, told in totals_by_kind(ending):
-        say(f"  {name:<12} {told}")
+    for name, totals in totals_by_kind(ending):
+        say(f"  {name:<12} {totals}")
     say(f"  cpu          {duration_text(sum(attempt.cpu_ms for attempt in attempts))}")
     say(f"  peak memory  {size_text(peak) if peak else '-'}")
     _print_called(ending)
@@ -84,9 +84,9 @@ def totals_by_kind(ending: CaseEnding) -> list[tuple[str, str]]:
         if not any(counts) and (kind != "job" or ending.case.counts):
             continue
         totals = {word: sum(getattr(count, word) for case in counts for count in case) for word in COUNT_WORDS}
-        told = ", ".join(f"{number:,} {word}" for word, number in totals.items() if number or word == "done")
+        text = ", ".join(f"{number:,} {word}" for word, number in totals.items() if number or word == "done")
         cases = sum(1 for case in counts if case)
-        lines.append((f"{kind.replace('-', ' ')}s", told + (f" in {cases:,} cases" if cases > 1 else "")))
+        lines.append((f"{kind.replace('-', ' ')}s", text + (f" in {cases:,} cases" if cases > 1 else "")))
     return lines
 
 
@@ -102,10 +102,10 @@ def _print_called(ending: CaseEnding) -> None:
     if called:
         say("called:")
     for case in called[:CALLED_SHOWN]:
-        told = counts_line(case.counts)
+        counts = counts_line(case.counts)
         say(
             Text.assemble(
-                f"  {case.id} ({one_line(case.flow, 40)}) ", (case.status, STYLES.get(case.status, "")), f": {told}"
+                f"  {case.id} ({one_line(case.flow, 40)}) ", (case.status, STYLES.get(case.status, "")), f": {counts}"
             )
         )
     if len(called) > CALLED_SHOWN:
@@ -123,8 +123,8 @@ def _print_repairs(ending: CaseEnding) -> None:
     if repairs:
         say("repairs:")
     for (exlet, by), results in sorted(repairs.items(), key=lambda each: -each[1].total())[:FAILURES_SHOWN]:
-        told = ", ".join(f"{number:,} {result}" for result, number in results.most_common())
-        say(f"  {one_line(exlet, 60)} ({one_line(by, 60)}): {told}")
+        text = ", ".join(f"{number:,} {result}" for result, number in results.most_common())
+        say(f"  {one_line(exlet, 60)} ({one_line(by, 60)}): {text}")
     if len(repairs) > FAILURES_SHOWN:
         say(f"  and {len(repairs) - FAILURES_SHOWN:,} more kinds: mendflow history {ending.case.id}")
     waiting = [decision for decision in ending.decisions if decision.state == "waiting"]

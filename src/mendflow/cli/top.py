@@ -91,10 +91,10 @@ async def _look(client: Client, looks: Looks, running: int, height: int) -> Rend
         looks.append((at, now))
     except (Unreachable, StoreUnavailable) as error:
         trouble = error.message
-    except RequestError as mistake:
+    except RequestError as error:
         if not looks:
             raise
-        trouble = mistake.message
+        trouble = error.message
     if not looks:
         return Text(trouble, style="red")
     newest, oldest = looks[-1][1], looks[0][1] if len(looks) > 1 else ()

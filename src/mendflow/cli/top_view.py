@@ -13,7 +13,7 @@ from mendflow.core.model.stats import RunningJob, StatsView
 from mendflow.pages.formatting import duration_text, one_line
 
 STATES = ("waiting", "delayed", "held", "running", "suspended")
-RATES = ("submitted", "granted", "completed", "failed", "lost", "released", "cancelled", "repairs")
+RATES = ("submitted", "granted", "completed", "failed", "lost", "requeued", "cancelled", "repairs")
 WORDS = {
     "queued": "could run → with a pilot",
     "started": "could run → started",

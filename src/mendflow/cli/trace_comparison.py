@@ -76,9 +76,7 @@ async def _follow_to_end(client: Client, case: CaseView, alarm: asyncio.Event, *
 
 
 def print_comparison(made: TraceComparison) -> None:
-    say(
-        f"{made.trace}: {count_text(made.jobs, 'job')} in {count_text(made.slots, 'slot')}, times x {made.scale.time:g}"
-    )
+    say(f"{made.trace}: {count_text(made.jobs, 'job')}, {made.slots} at a time, times x {made.scale.time:g}")
     say(f"  real       {duration_text(round(made.real_s * 1000))}")
     say(f"  simulated  {duration_text(round(made.simulated_s * 1000))} ({made.deviation:+.1%})")
     cost = duration_text(round(made.cost_s * 1000))

@@ -126,12 +126,13 @@ async def _follow(client: Client, after: int | None, *, json: bool) -> None:
     if after is None:
         newest = await client.notifications(limit=1)
         after = newest[-1].serial if newest else 0
-    async for told in client.follow_notifications(after):
-        say(msgspec.json.encode(told).decode() if json else _line(told))
+    async for notification in client.follow_notifications(after):
+        say(msgspec.json.encode(notification).decode() if json else _line(notification))
 
 
-def _line(told: Notification) -> str:
-    return f"{told.serial} {short_time_text(told.at)} {told.kind} {told.case or told.alert}: {told.message}"
+def _line(notification: Notification) -> str:
+    at, about = short_time_text(notification.at), notification.case or notification.alert
+    return f"{notification.serial} {at} {notification.kind} {about}: {notification.message}"
 
 
 def _kinds(text: str) -> tuple[NotificationKind, ...]:

@@ -50,23 +50,23 @@ def load_data_set_file(path: Path) -> DataSetFile:
 
 
 def read_data_set_file(text: str, source: str = "sets") -> DataSetFile:
-    reading = YamlReader(source, text, Path())
+    reader = YamlReader(source, text, Path())
     try:
         root, problems = parse(text, source, _EXPECTED)
-        reading.include(problems)
-        found = _DataSetFileParser(reading).read(root)
+        reader.include(problems)
+        found = _DataSetFileParser(reader).read(root)
     except BadFlow as error:
         raise BadFile(problems=error.problems) from None
-    if reading.problems:
-        raise BadFile(problems=in_order(reading.problems, source))
+    if reader.problems:
+        raise BadFile(problems=in_order(reader.problems, source))
     return found
 
 
 class _DataSetFileParser:
     """One reading of a file. What is wrong is noted with its place, and the rest is read."""
 
-    def __init__(self, reading: YamlReader) -> None:
-        self.reading = reading
+    def __init__(self, reader: YamlReader) -> None:
+        self.reader = reader
 
     def read(self, root: YamlNode) -> DataSetFile:
         whole = self._map(root, "the file", _PARTS)
@@ -76,7 +76,7 @@ class _DataSetFileParser:
         after = {wish.name: wish.after for wish in wishes}
         for wish in wishes:
             if wish.name not in wish.after and (flaw := cycle_flaw(wish.name, after)):
-                self.reading.problem(sets[wish.name].key, flaw)
+                self.reader.problem(sets[wish.name].key, flaw)
         made = [self._made(FolderWatch, name, entry, f"watch {name}") for name, entry in watches.items()]
         return DataSetFile(wishes, [watch for watch in made if watch is not None])
 
@@ -90,7 +90,7 @@ class _DataSetFileParser:
             after=self._names(found["after"].value) if "after" in found else (),
         )
         for flaw in set_flaws(wish):
-            self.reading.problem(entry.key, flaw)
+            self.reader.problem(entry.key, flaw)
         return wish
 
     def _rule(self, data_set: str, name: str, entry: MapEntry) -> Gathering | None:
@@ -99,39 +99,39 @@ class _DataSetFileParser:
             return None
         assert isinstance(rule, Gathering)
         for flaw in rule_flaws(data_set, rule):
-            self.reading.problem(entry.key, flaw)
+            self.reader.problem(entry.key, flaw)
         return rule
 
     def _names(self, node: YamlNode) -> tuple[str, ...]:
         parts = node.parts if isinstance(node, ListNode) else [node]
         for part in parts:
             if not isinstance(part, ScalarNode) or part.value is None:
-                self.reading.problem(part, f"`after` has the names of data sets, not {describe(part)}")
+                self.reader.problem(part, f"`after` has the names of data sets, not {describe(part)}")
         return tuple(part.written or str(part.value) for part in parts if isinstance(part, ScalarNode))
 
     def _made(self, kind: Any, name: str, entry: MapEntry, where: str) -> Any:
         """The kind of thing that an entry describes, or nothing if it does not."""
-        before, given = len(self.reading.problems), {"name": name}
+        before, given = len(self.reader.problems), {"name": name}
         for word, each in self._map(entry.value, where).items():
             try:
                 made = parse_setting(word, plain_data(each.value), kind)
             except InvalidRequest as invalid:
-                self.reading.problem(each.key, f"{where}: {invalid.message}")
+                self.reader.problem(each.key, f"{where}: {invalid.message}")
             else:
                 given.update([made])
-        if len(self.reading.problems) == before:
+        if len(self.reader.problems) == before:
             for missing in missing_settings(kind, given):
-                self.reading.problem(entry.key, f"{where} needs `{missing}`")
-        return kind(**{**given, "name": name}) if len(self.reading.problems) == before else None
+                self.reader.problem(entry.key, f"{where} needs `{missing}`")
+        return kind(**{**given, "name": name}) if len(self.reader.problems) == before else None
 
     def _map(self, node: YamlNode, where: str, known: tuple[str, ...] = ()) -> dict[str, MapEntry]:
         if isinstance(node, ScalarNode) and node.value is None:
             return {}
         if not isinstance(node, MapNode):
-            self.reading.problem(node, f"{where} has names and values, not {describe(node)}")
+            self.reader.problem(node, f"{where} has names and values, not {describe(node)}")
             return {}
         for word, entry in node.entries.items() if known else ():
             if word not in known:
                 message = f"{where} has no {word!r}; known here: {', '.join(known)}"
-                self.reading.problem(entry.key, message, nearest_word(word, known))
+                self.reader.problem(entry.key, message, nearest_word(word, known))
         return node.entries

@@ -10,31 +10,31 @@ from mendflow.formats.spelling import nearest_word
 TEXT_BYTES_MAX: Final = 10 * 1024 * 1024
 
 
-def flow_text(path: Path, shown: str, bytes_most: int = TEXT_BYTES_MAX) -> str:
+def flow_text(path: Path, file_name: str, bytes_most: int = TEXT_BYTES_MAX) -> str:
     """The text of a flow file."""
-    return decode_text(flow_bytes(path, shown, bytes_most), shown, bytes_most)
+    return decode_text(flow_bytes(path, file_name, bytes_most), file_name, bytes_most)
 
 
-def flow_bytes(path: Path, shown: str, bytes_most: int = TEXT_BYTES_MAX) -> bytes:
+def flow_bytes(path: Path, file_name: str, bytes_most: int = TEXT_BYTES_MAX) -> bytes:
     """What stands in a flow file. Its size is looked at before anything is read."""
     try:
         size = path.stat().st_size
         if size > bytes_most:
-            raise too_large_error(size, shown, bytes_most)
+            raise too_large_error(size, file_name, bytes_most)
         with path.open("rb") as file:
             # One byte more than is taken, so that a pipe or a growing file is found out as well.
             return file.read(bytes_most + 1)
     except OSError as error:
         if isinstance(error, IsADirectoryError):
-            said = "this is a folder; give the flow file in it"
+            reason = "this is a folder; give the flow file in it"
         elif isinstance(error, FileNotFoundError):
-            said = "there is no such file"
+            reason = "there is no such file"
         else:
-            said = f"it cannot be read: {error.strerror}"
+            reason = f"it cannot be read: {error.strerror}"
         suggestion = ""
         if isinstance(error, FileNotFoundError) and path.parent.is_dir():
             suggestion = nearest_word(path.name, (each.name for each in path.parent.iterdir()))
-        raise BadFlow(problems=[Problem(file=shown, message=said, suggestion=suggestion)]) from None
+        raise BadFlow(problems=[Problem(file=file_name, message=reason, suggestion=suggestion)]) from None
 
 
 def decode_text(data: bytes, file: str, bytes_most: int = TEXT_BYTES_MAX) -> str:
@@ -58,7 +58,7 @@ def too_large_error(size: int, file: str, bytes_most: int = TEXT_BYTES_MAX) -> B
     return BadFlow(problems=[Problem(file=file, message=message)])
 
 
-def select_flow(flows: dict[str, Flow], name: str, shown: str) -> Flow:
+def select_flow(flows: dict[str, Flow], name: str, file_name: str) -> Flow:
     """The flow of that name, or the only one."""
     if name in flows:
         return flows[name]
@@ -69,9 +69,9 @@ def select_flow(flows: dict[str, Flow], name: str, shown: str) -> Flow:
     elif name:
         message, suggestion = f"there is no flow `{name}` in this file", nearest_word(name, flows)
     else:
-        message = f"this file has several flows; choose one, as {shown}:{next(iter(flows))}"
+        message = f"this file has several flows; choose one, as {file_name}:{next(iter(flows))}"
         suggestion = ""
-    raise BadFlow(problems=[Problem(file=shown, message=message, suggestion=suggestion)])
+    raise BadFlow(problems=[Problem(file=file_name, message=message, suggestion=suggestion)])
 
 
 def settings_text(path: Path) -> str:

@@ -20,41 +20,41 @@ def load_site(path: Path) -> Site:
 
 
 def read_site(text: str, source: str = "site") -> Site:
-    reading = YamlReader(source, text, Path())
+    reader = YamlReader(source, text, Path())
     try:
         root, problems = parse(text, source, _EXPECTED)
-        reading.include(problems)
-        site = _build(reading, root, Site, "a site")
+        reader.include(problems)
+        site = _build(reader, root, Site, "a site")
         if site is not None and (wrong := site_flaw(site)):
-            reading.problem(root, wrong)
+            reader.problem(root, wrong)
     except BadFlow as error:
         raise BadFile(problems=error.problems) from None
-    if site is None or reading.problems:
-        raise BadFile(problems=in_order(reading.problems, source))
+    if site is None or reader.problems:
+        raise BadFile(problems=in_order(reader.problems, source))
     assert isinstance(site, Site)
     return site
 
 
-def _build(reading: YamlReader, node: YamlNode, kind: Any, where: str) -> Any:
+def _build(reader: YamlReader, node: YamlNode, kind: Any, where: str) -> Any:
     """The kind of thing that a node describes, or None if something in it is wrong: that is noted with its place."""
-    before, given = len(reading.problems), {}
-    for word, entry in _entries(reading, node, where).items():
+    before, given = len(reader.problems), {}
+    for word, entry in _entries(reader, node, where).items():
         if (part := nested_kind(kind, word)) is not None:
-            given[word] = _build(reading, entry.value, part, f"`{word}` of {where}")
+            given[word] = _build(reader, entry.value, part, f"`{word}` of {where}")
             continue
         try:
             given.update([parse_setting(word, plain_data(entry.value), kind)])
         except InvalidRequest as invalid:
-            reading.problem(entry.key, f"{where}: {invalid.message}")
-    if len(reading.problems) == before:
+            reader.problem(entry.key, f"{where}: {invalid.message}")
+    if len(reader.problems) == before:
         for missing in missing_settings(kind, given):
-            reading.problem(node, f"{where} needs `{missing}`")
-    return kind(**given) if len(reading.problems) == before else None
+            reader.problem(node, f"{where} needs `{missing}`")
+    return kind(**given) if len(reader.problems) == before else None
 
 
-def _entries(reading: YamlReader, node: YamlNode, where: str) -> dict[str, Any]:
+def _entries(reader: YamlReader, node: YamlNode, where: str) -> dict[str, Any]:
     if isinstance(node, MapNode):
         return node.entries
     if not isinstance(node, ScalarNode) or node.value is not None:
-        reading.problem(node, f"{where} has names and values, such as `name: cluster`, not {describe(node)}")
+        reader.problem(node, f"{where} has names and values, such as `name: cluster`, not {describe(node)}")
     return {}

@@ -55,8 +55,8 @@ def trace(case: CaseView, entries: Sequence[HistoryEntry]) -> str:
         "mendflow:status": case.status,
         "mendflow:owner": case.owner,
     }
-    told = "".join(_string(key, value, 4) for key, value in about.items() if value)
-    return f"  <trace>\n{told}{''.join(map(_event, entries))}  </trace>\n"
+    text = "".join(_string(key, value, 4) for key, value in about.items() if value)
+    return f"  <trace>\n{text}{''.join(map(_event, entries))}  </trace>\n"
 
 
 def _event(entry: HistoryEntry) -> str:

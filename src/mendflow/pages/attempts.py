@@ -1,4 +1,4 @@
-"""What an item's attempts come to. One that a pilot gave back unstarted was never made, and counts for nothing."""
+"""What an item's attempts come to. One that a pilot returned unstarted was never made, and counts for nothing."""
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.views import AttemptView, ItemView
@@ -6,7 +6,7 @@ from mendflow.core.model.views import AttemptView, ItemView
 
 def started_attempts(item: ItemView) -> list[AttemptView]:
     """The attempts that were made, or are being made."""
-    return [attempt for attempt in item.attempts if attempt.end != "released"]
+    return [attempt for attempt in item.attempts if attempt.end != "returned"]
 
 
 def is_mended(item: ItemView) -> bool:

@@ -269,8 +269,8 @@ def _handlers(scope: model.Scope) -> list[tuple[str, model.Activity]]:
 def _events(
     messages: tuple[model.OnMessage, ...], alarms: tuple[model.OnAlarm, ...]
 ) -> list[tuple[str, model.Activity]]:
-    told = [(f"on message {message.channel}", message.body) for message in messages]
-    return told + [("on alarm", alarm.body) for alarm in alarms]
+    branches = [(f"on message {message.channel}", message.body) for message in messages]
+    return branches + [("on alarm", alarm.body) for alarm in alarms]
 
 
 def _frame_note(activity: model.Activity) -> str:

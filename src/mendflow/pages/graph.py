@@ -83,14 +83,14 @@ def state_of(count: NameCount | None) -> str:
 
 def counts_text(count: NameCount) -> str:
     """98 done · 2 failed · 3 mended."""
-    told = [("done", count.done), ("cached", count.cached), ("running", count.running), ("waiting", count.waiting)]
-    told += [
+    counts = [("done", count.done), ("cached", count.cached), ("running", count.running), ("waiting", count.waiting)]
+    counts += [
         ("failed", count.failed),
         ("cancelled", count.cancelled),
         ("skipped", count.skipped),
         ("mended", count.mended),
     ]
-    return " · ".join(f"{number:,} {word}" for word, number in told if number) or "not begun"
+    return " · ".join(f"{number:,} {word}" for word, number in counts if number) or "not begun"
 
 
 def fit_text(text: str, width: float, char_width: float) -> str:
@@ -144,19 +144,19 @@ def _distance(one: Point, other: Point) -> float:
 
 
 def _node(shape: FlowBox, count: NameCount | None, *, reached: bool) -> str:
-    told = counts_text(count) if count else shape.note or shape.kind
+    note = counts_text(count) if count else shape.note or shape.kind
     title = fit_text(shape.title, shape.width - (36 if count and count.mended else 22), NAME_CHAR_WIDTH)
     box = f'width="{shape.width:.0f}" height="{shape.height:.0f}" rx="8"'
     pile = "".join(f'<rect class="node pile" x="{shape.x + off:.1f}" y="{shape.y + off:.1f}" {box}/>' for off in (6, 3))
     state = "step" if count is None and not shape.counted and reached else state_of(count)
     parts = [
-        f'<g class="s-{state}"><title>{escape_html(f"{shape.title} ({shape.kind}): {told}")}</title>',
+        f'<g class="s-{state}"><title>{escape_html(f"{shape.title} ({shape.kind}): {note}")}</title>',
         pile if shape.pile else "",
         f'<rect class="node" x="{shape.x:.1f}" y="{shape.y:.1f}" {box}/>',
         f'<text class="name" x="{shape.x + 12:.1f}" y="{shape.y + 21:.1f}">{escape_html(title)}</text>',
     ]
     if shape.height > 40:
-        fits = escape_html(fit_text(told, shape.width - 22, SMALL_CHAR_WIDTH))
+        fits = escape_html(fit_text(note, shape.width - 22, SMALL_CHAR_WIDTH))
         parts.append(f'<text class="small" x="{shape.x + 12:.1f}" y="{shape.y + 38:.1f}">{fits}</text>')
         parts.append(_bar(shape, count))
     if count and count.mended:

@@ -129,5 +129,5 @@ def _figures(whole: _CaseTree, now: Instant) -> list[tuple[str, str, str]]:
         (f"{len(attempts):,}{more}", "attempts", ""),
         (duration_text(sum(attempt.cpu_ms for attempt in attempts)) + more, "CPU time", ""),
         (size_text(peak) if peak else "-", "peak memory", ""),
-        *([(f"{told.share:.0%}", "cache hits", "")] if (told := staging_totals(attempts)).files else []),
+        *([(f"{staged.share:.0%}", "cache hits", "")] if (staged := staging_totals(attempts)).files else []),
     ]

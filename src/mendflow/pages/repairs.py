@@ -65,10 +65,10 @@ def _summary(decisions: Sequence[DecisionView], spent: dict[str, Cost]) -> str:
     repaired = sum(decision.result in GOOD for decision in decisions)
     ignored = sum(not decision.exlet for decision in decisions)
     attempts, took = sum(cost.attempts for cost in spent.values()), sum(cost.took_ms for cost in spent.values())
-    told = [count_text(len(decisions), "exception"), f"{repaired:,} repaired"]
-    told += [f"{ignored:,} that no rule took up"] if ignored else []
-    told += [count_text(attempts, "more attempt"), f"{duration_text(took)} in repairs"]
-    return f'<p class="quiet">{escape_html(" · ".join(told))}</p>'
+    parts = [count_text(len(decisions), "exception"), f"{repaired:,} repaired"]
+    parts += [f"{ignored:,} that no rule took up"] if ignored else []
+    parts += [count_text(attempts, "more attempt"), f"{duration_text(took)} in repairs"]
+    return f'<p class="quiet">{escape_html(" · ".join(parts))}</p>'
 
 
 def _repair(decision: DecisionView, cost: Cost, steps: Sequence[HistoryEntry], *, opened: bool) -> str:

@@ -38,12 +38,12 @@ class StagingTotals(msgspec.Struct):
 
 
 def staging_totals(attempts: Iterable[AttemptView]) -> StagingTotals:
-    told = StagingTotals()
+    totals = StagingTotals()
     for attempt in attempts:
-        told.attempts += 1
+        totals.attempts += 1
         for word in StagingTotals.__struct_fields__[1:]:
-            setattr(told, word, getattr(told, word) + getattr(attempt, word))
-    return told
+            setattr(totals, word, getattr(totals, word) + getattr(attempt, word))
+    return totals
 
 
 def staging_table(items: Iterable[ItemView]) -> str:
@@ -51,11 +51,11 @@ def staging_table(items: Iterable[ItemView]) -> str:
     by_name: dict[str, list[AttemptView]] = defaultdict(list)
     for item in items:
         by_name[item.name].extend(started_attempts(item))
-    told = {name: each for name, attempts in by_name.items() if (each := staging_totals(attempts)).files}
-    if not told:
+    totals = {name: each for name, attempts in by_name.items() if (each := staging_totals(attempts)).files}
+    if not totals:
         return ""
-    rows = [_row(one_line(name, 60), each) for name, each in list(told.items())[:ROWS_MAX]]
-    if len(told) > 1:
+    rows = [_row(one_line(name, 60), each) for name, each in list(totals.items())[:ROWS_MAX]]
+    if len(totals) > 1:
         rows.append(_row("all", staging_totals(attempt for attempts in by_name.values() for attempt in attempts)))
     heads = (
         "job",
@@ -68,21 +68,23 @@ def staging_table(items: Iterable[ItemView]) -> str:
         "keeping",
     )
     head = "".join(f"<th>{word}</th>" for word in heads)
-    left = f'<p class="quiet">and {count_text(len(told) - ROWS_MAX, "more job")}.</p>' if len(told) > ROWS_MAX else ""
+    left = (
+        f'<p class="quiet">and {count_text(len(totals) - ROWS_MAX, "more job")}.</p>' if len(totals) > ROWS_MAX else ""
+    )
     return (
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>{left}'
     )
 
 
-def _row(name: str, told: StagingTotals) -> str:
+def _row(name: str, totals: StagingTotals) -> str:
     cells = [
-        f"{told.attempts:,}",
-        _amount(told.cached_files, told.cached_bytes),
-        f"{told.shared_files:,}" if told.shared_files else "-",
-        _amount(told.fetched_files, told.fetched_bytes),
-        f'<meter min="0" max="1" value="{told.share:.3f}"></meter> {told.share:.0%}',
-        duration_text(told.stage_in_ms),
-        duration_text(told.stage_out_ms) if told.stage_out_ms else "-",
+        f"{totals.attempts:,}",
+        _amount(totals.cached_files, totals.cached_bytes),
+        f"{totals.shared_files:,}" if totals.shared_files else "-",
+        _amount(totals.fetched_files, totals.fetched_bytes),
+        f'<meter min="0" max="1" value="{totals.share:.3f}"></meter> {totals.share:.0%}',
+        duration_text(totals.stage_in_ms),
+        duration_text(totals.stage_out_ms) if totals.stage_out_ms else "-",
     ]
     return f"<tr><th>{escape_html(name)}</th>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 

@@ -100,13 +100,13 @@ def _row(item: ItemView, top: float, row: float, span: TimeRange, now: Instant) 
     ]
     if not started_attempts(item):
         x, width = span.x(began), max(span.x(ended) - span.x(began), 2)
-        told = escape_html(f"{item.item}: {item.state}, {duration_text(ended - began)}")
-        parts.append(_rect(f"a-{item.state}", x, middle, width, thick / 2, told))
+        tooltip = escape_html(f"{item.item}: {item.state}, {duration_text(ended - began)}")
+        parts.append(_rect(f"a-{item.state}", x, middle, width, thick / 2, tooltip))
     for attempt in started_attempts(item):
         started, over = times_of(attempt, now)
         x, width = span.x(started), max(span.x(over) - span.x(started), 2)
-        told = escape_html(_attempt_text(item, attempt, over - started))
-        parts.append(_rect(f"a-{attempt.end or item.state}", x, middle, width, thick, told))
+        tooltip = escape_html(_attempt_text(item, attempt, over - started))
+        parts.append(_rect(f"a-{attempt.end or item.state}", x, middle, width, thick, tooltip))
     return "".join(parts) + "</g>"
 
 

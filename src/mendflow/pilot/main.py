@@ -101,8 +101,8 @@ def _check_environment(
 
 def _end_unfit(options: PilotOptions, servers: ServerAddresses, why: str) -> int:
     log.error("this pilot cannot run here: %s", why)
-    said = {"host": options.host, "site": options.site, "submission": options.name}
-    event_loop.run(report_unfit(servers, SYNC_PATH, why=why, **said))
+    identity = {"host": options.host, "site": options.site, "submission": options.name}
+    event_loop.run(report_unfit(servers, SYNC_PATH, why=why, **identity))
     return CANNOT_WORK
 
 
@@ -243,8 +243,10 @@ class _PilotRun:
             agent.changed.set()
 
     async def _say_goodbye(self, agent: Agent, link: ServerLink, code: int) -> None:
-        told = code == LEFT and await link.deregister(GOODBYE_MS if not link.away_since else 200, self._leaves)
-        if not told:
+        has_deregistered = code == LEFT and await link.deregister(
+            GOODBYE_MS if not link.away_since else 200, self._leaves
+        )
+        if not has_deregistered:
             agent.store_unjudged_results()
             log.warning(
                 "stopped without reaching the server; %d results wait in %s",

@@ -102,8 +102,8 @@ class Api(Litestar):
             scope["path"] = METRICS_PATH
         try:
             caller = self.access.admit(scope["method"], scope["path"], scope["headers"])
-        except RequestError as mistake:
-            await self._refuse(scope, send, mistake)
+        except RequestError as error:
+            await self._refuse(scope, send, error)
             return
         if scope["path"] == SYNC_PATH and scope["method"] == "POST":
             await self.exchange(scope, receive, send, caller.name)
@@ -119,13 +119,13 @@ class Api(Litestar):
             if not self.stopping:
                 raise
             if not drain.is_answering:
-                await error_bodies.send_mistake(send, Unreachable(STOPPING))
+                await error_bodies.send_error(send, Unreachable(STOPPING))
 
-    async def _refuse(self, scope: HTTPScope, send: Send, mistake: RequestError) -> None:
+    async def _refuse(self, scope: HTTPScope, send: Send, error: RequestError) -> None:
         if self.soap_handler is not None and scope["path"].startswith(soap.SOAP):
-            await soap.send_response(send, soap.refusal_response(mistake))
+            await soap.send_response(send, soap.refusal_response(error))
         else:
-            await error_bodies.send_mistake(send, mistake)
+            await error_bodies.send_error(send, error)
 
     async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         if scope["path"].startswith(PEERS):
@@ -150,8 +150,8 @@ class Api(Litestar):
             return await self.case_forwarder(scope, receive, send, again=again)
         except error_bodies.ClientDisconnected:
             return None
-        except RequestError as mistake:
-            await self._refuse(scope, send, mistake)
+        except RequestError as error:
+            await self._refuse(scope, send, error)
         except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the caller gets an answer and we a log
             await self._refuse(scope, send, error_bodies.log_unforeseen(error, scope["method"], scope["path"]))
         return None

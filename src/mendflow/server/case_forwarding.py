@@ -182,18 +182,18 @@ async def relay_until_disconnect(
     receive: Receive, relay: Coroutine[Any, Any, None], open_requests: OpenRequests
 ) -> None:
     """Relay until the caller disconnects or this server begins to stop."""
-    told = asyncio.ensure_future(relay)
+    relaying = asyncio.ensure_future(relay)
     gone = asyncio.ensure_future(_wait_for_disconnect(receive))
     try:
-        with open_requests.hold(told.cancel):
-            await asyncio.wait((told, gone), return_when=asyncio.FIRST_COMPLETED)
-        if told.cancelled() or gone.done():
+        with open_requests.hold(relaying.cancel):
+            await asyncio.wait((relaying, gone), return_when=asyncio.FIRST_COMPLETED)
+        if relaying.cancelled() or gone.done():
             raise ClientDisconnected("nobody listens any more")
-        told.result()
+        relaying.result()
     finally:
-        told.cancel()
+        relaying.cancel()
         gone.cancel()
-        await asyncio.gather(told, gone, return_exceptions=True)
+        await asyncio.gather(relaying, gone, return_exceptions=True)
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:
@@ -230,10 +230,10 @@ def _write_case_name(scope: HTTPScope, case: str) -> None:
 def _subject_in_field(name: str, body: bytes) -> str:
     """The case that the body names. A body that cannot be read is left to the handler here, which refuses it."""
     try:
-        said = msgspec.json.decode(body, type=dict[str, Any]).get(name, "")
+        subject = msgspec.json.decode(body, type=dict[str, Any]).get(name, "")
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return ""
-    return said if isinstance(said, str) else ""
+    return subject if isinstance(subject, str) else ""
 
 
 def _subject_in_soap(body: bytes) -> str:

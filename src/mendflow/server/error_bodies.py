@@ -1,4 +1,4 @@
-"""A mistake as bytes: {code, message, fields}, under the mistake's own status. What pilots and other servers ask is
+"""An error as bytes: {code, message, fields}, under the error's own status. What pilots and other servers ask is
 answered with these alone, so they load without the framework that has the routes.
 
 An exception that nobody foresaw is our bug: the caller gets an id, the log gets the story under the same id."""
@@ -38,22 +38,22 @@ def _as_json(value: object) -> object:
 _encoder = msgspec.json.Encoder(enc_hook=_as_json)
 
 
-def body_of(mistake: RequestError) -> bytes:
-    return _encoder.encode({"code": mistake.code, "message": mistake.message, "fields": mistake.fields})
+def body_of(error: RequestError) -> bytes:
+    return _encoder.encode({"code": error.code, "message": error.message, "fields": error.fields})
 
 
-def headers_of(mistake: RequestError) -> dict[str, str]:
-    if isinstance(mistake, Unauthorized):
+def headers_of(error: RequestError) -> dict[str, str]:
+    if isinstance(error, Unauthorized):
         return {"WWW-Authenticate": "Bearer"}
-    return {"Retry-After": "1"} if isinstance(mistake, TemporarilyUnavailable) else {}
+    return {"Retry-After": "1"} if isinstance(error, TemporarilyUnavailable) else {}
 
 
-async def send_mistake(send: Send, mistake: RequestError) -> None:
+async def send_error(send: Send, error: RequestError) -> None:
     """Answer a raw ASGI request with an error."""
-    body = body_of(mistake)
+    body = body_of(error)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(name.lower().encode(), value.encode()) for name, value in headers_of(mistake).items()]
-    await send({"type": "http.response.start", "status": mistake.status, "headers": headers})
+    headers += [(name.lower().encode(), value.encode()) for name, value in headers_of(error).items()]
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 

@@ -53,9 +53,9 @@ def _first_bad_field(error: ValidationException) -> InvalidRequest:
     found = error.extra if isinstance(error.extra, list) else []
     first: Mapping[str, Any] = found[0] if found and isinstance(found[0], dict) else {}
     place = _EXTRA_KEY.sub("", str(first.get("key", ""))) or "body"
-    told = str(first.get("message", "")) or _sentence(error.detail)
+    text = str(first.get("message", "")) or _sentence(error.detail)
     fields = [{"field": str(one.get("key", "")), "message": str(one.get("message", ""))} for one in found]
-    return InvalidRequest(f"{place}: {told}", field=place, problems=fields)
+    return InvalidRequest(f"{place}: {text}", field=place, problems=fields)
 
 
 def _sentence(detail: str) -> str:
@@ -63,34 +63,32 @@ def _sentence(detail: str) -> str:
     return detail.removeprefix("Failed to decode JSON: ") or "the request is malformed"
 
 
-def on_mistake(_: AnyRequest, mistake: RequestError) -> Response[bytes]:
-    return Response(
-        body_of(mistake), status_code=mistake.status, media_type=MediaType.JSON, headers=headers_of(mistake)
-    )
+def on_error(_: AnyRequest, error: RequestError) -> Response[bytes]:
+    return Response(body_of(error), status_code=error.status, media_type=MediaType.JSON, headers=headers_of(error))
 
 
 def on_refusal(request: AnyRequest, error: HTTPException) -> Response[bytes]:
-    told = _from_litestar(error)
-    return on_mistake(request, told or log_unforeseen(error, request.method, request.scope["path"]))
+    refusal = _from_litestar(error)
+    return on_error(request, refusal or log_unforeseen(error, request.method, request.scope["path"]))
 
 
 def on_deep_nesting(request: AnyRequest, error: RecursionError) -> Response[bytes]:
     """The error for an oversized body, if one was being read; otherwise a bug of ours."""
     reading = any(frame.f_code.co_name in _BODY_READERS for frame, _ in traceback.walk_tb(error.__traceback__))
-    told = (
+    refusal = (
         InvalidRequest(_TOO_DEEP, field="body")
         if reading
         else log_unforeseen(error, request.method, request.scope["path"])
     )
-    return on_mistake(request, told)
+    return on_error(request, refusal)
 
 
 def on_unforeseen(request: AnyRequest, error: Exception) -> Response[bytes]:
-    return on_mistake(request, log_unforeseen(error, request.method, request.scope["path"]))
+    return on_error(request, log_unforeseen(error, request.method, request.scope["path"]))
 
 
 HANDLERS: dict[int | type[Exception], Any] = {
-    RequestError: on_mistake,
+    RequestError: on_error,
     HTTPException: on_refusal,
     RecursionError: on_deep_nesting,
     Exception: on_unforeseen,

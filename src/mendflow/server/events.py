@@ -64,8 +64,8 @@ class EventFrames:
                     await self._has_room.wait()
             if await self._check_case_over():
                 self._frames.append(b"event: end\ndata: {}\n\n")
-        except RequestError as mistake:
-            log.info("an event stream was cut: %s", mistake.message)
+        except RequestError as error:
+            log.info("an event stream was cut: %s", error.message)
         except Exception:  # the top of a background task: nobody else would ever see the exception
             log.exception("an event stream failed")
         self.end()

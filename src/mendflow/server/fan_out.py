@@ -35,20 +35,20 @@ Inner = Callable[[Scope, Receive, Send], Any]
 _encode = msgspec.json.Encoder().encode
 
 
-def _read(told: PeerAnswers, type: type[T]) -> dict[str, T]:
-    return {server: msgspec.json.decode(body, type=type) for server, body in told.items()}
+def _read(answers: PeerAnswers, type: type[T]) -> dict[str, T]:
+    return {server: msgspec.json.decode(body, type=type) for server, body in answers.items()}
 
 
-def merge_cases(told: PeerAnswers) -> bytes:
+def merge_cases(answers: PeerAnswers) -> bytes:
     """The page as this server found it, with each case as its home reports it."""
-    pages = _read(told, list[CaseView])
+    pages = _read(answers, list[CaseView])
     at_home = {view.id: view for server, views in pages.items() for view in views if view.server == server}
     return _encode([at_home.get(view.id, view) for view in next(iter(pages.values()))])
 
 
-def merge_levels(told: PeerAnswers) -> bytes:
+def merge_levels(answers: PeerAnswers) -> bytes:
     found: dict[int, list[LevelView]] = {}
-    for views in _read(told, list[LevelView]).values():
+    for views in _read(answers, list[LevelView]).values():
         for view in views:
             found.setdefault(view.level, []).append(view)
     return _encode([_sum_levels(found[level]) for level in sorted(found)])
@@ -64,14 +64,14 @@ def _sum_levels(views: Sequence[LevelView]) -> LevelView:
     )
 
 
-def merge_drained(told: PeerAnswers) -> bytes:
-    answers = list(_read(told, DrainResult).values())
+def merge_drained(by_server: PeerAnswers) -> bytes:
+    answers = list(_read(by_server, DrainResult).values())
     return _encode(msgspec.structs.replace(answers[0], let_go=sum(each.let_go for each in answers)))
 
 
-def merge_applied(told: PeerAnswers) -> bytes:
+def merge_applied(by_server: PeerAnswers) -> bytes:
     """A decision that any server has applied is not counted as left."""
-    answers = list(_read(told, ApplyResult).values())
+    answers = list(_read(by_server, ApplyResult).values())
     taken_up = list(dict.fromkeys(id for each in answers for id in each.taken_up))
     left = [id for id in dict.fromkeys(id for each in answers for id in each.left) if id not in set(taken_up)]
     return _encode(msgspec.structs.replace(answers[0], taken_up=taken_up, left=left))
@@ -108,17 +108,17 @@ class FanOut:
     async def _ask_all(self, scope: HTTPScope, receive: Receive, send: Send, inner: Inner, merge: Merge) -> None:
         body, others = await read_body(receive, self._bytes_max), self._homes.living()
         asked = asyncio.gather(*(self._ask_peer(server, scope, body) for server in others))
-        status, headers, told = await _answer_of_this_server(inner, scope, body)
+        status, headers, answer = await _answer_of_this_server(inner, scope, body)
         answers = await asked
         if status < 300:
             heard = {server.id: each for server, each in zip(others, answers, strict=True) if each is not None}
             unheard = [server.id for server in others if server.id not in heard]
-            told = merge({self._homes.id: told, **heard})
+            answer = merge({self._homes.id: answer, **heard})
             headers = [each for each in headers if each[0] != b"content-length"]
             headers += [(UNHEARD_HEADER, ", ".join(unheard).encode("ascii", "replace"))] if unheard else []
-            headers.append((b"content-length", str(len(told)).encode()))
+            headers.append((b"content-length", str(len(answer)).encode()))
         await send(cast(Message, {"type": "http.response.start", "status": status, "headers": headers}))
-        await send(cast(Message, {"type": "http.response.body", "body": told, "more_body": False}))
+        await send(cast(Message, {"type": "http.response.body", "body": answer, "more_body": False}))
 
     async def _ask_peer(self, server: ServerDocument, scope: HTTPScope, body: bytes) -> bytes | None:
         try:

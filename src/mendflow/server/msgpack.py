@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from mendflow.core.model.errors import InvalidRequest, RequestError
-from mendflow.server.error_bodies import ClientDisconnected, log_unforeseen, send_mistake
+from mendflow.server.error_bodies import ClientDisconnected, log_unforeseen, send_error
 
 if TYPE_CHECKING:
     from litestar.types import Scope, Send
@@ -26,10 +26,10 @@ async def send_packed(answering: Awaitable[bytes], scope: Scope, send: Send) -> 
         answer = await answering
     except ClientDisconnected:
         return
-    except RequestError as mistake:
-        await send_mistake(send, mistake)
+    except RequestError as error:
+        await send_error(send, error)
     except Exception as error:  # noqa: BLE001 - outermost handler: answer the caller, log the traceback
-        await send_mistake(send, log_unforeseen(error, "POST", scope["path"]))
+        await send_error(send, log_unforeseen(error, "POST", scope["path"]))
     else:
         headers = [_MSGPACK, (b"content-length", b"%d" % len(answer))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})

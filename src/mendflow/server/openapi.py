@@ -142,13 +142,16 @@ def _content(description: str, media_type: str, schema: Json) -> Json:
 
 
 def _sync() -> Json:
-    told = _packed("sync", "A pilot's exchange", SyncRequest, SyncAnswer)
-    return {**told, "description": "Both bodies are MessagePack. The answer is held until there is something to say."}
+    operation = _packed("sync", "A pilot's exchange", SyncRequest, SyncAnswer)
+    return {
+        **operation,
+        "description": "Both bodies are MessagePack. The answer is held until there is something to say.",
+    }
 
 
-def _packed(name: str, summary: str, asked: type, told: type) -> Json:
+def _packed(name: str, summary: str, asked: type, answered: type) -> Json:
     """The MessagePack requests of pilots, which the routes do not include."""
-    request, answer = {"$ref": _REF + asked.__name__}, {"$ref": _REF + told.__name__}
+    request, answer = {"$ref": _REF + asked.__name__}, {"$ref": _REF + answered.__name__}
     media_type = "application/vnd.msgpack"
     return {
         "tags": ["pilots"],
@@ -157,7 +160,7 @@ def _packed(name: str, summary: str, asked: type, told: type) -> Json:
         "operationId": name,
         "requestBody": {"content": {media_type: {"schema": request}}, "required": True},
         "responses": {
-            "200": _content(told.__doc__ or "", media_type, answer),
+            "200": _content(answered.__doc__ or "", media_type, answer),
             "4XX": _refusal("An error of the caller"),
             "5XX": _refusal("The server cannot"),
         },

@@ -19,7 +19,7 @@ from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
 from mendflow.lazy import LazyModule
 from mendflow.server.access import PEERS
-from mendflow.server.error_bodies import ClientDisconnected, log_unforeseen, send_mistake
+from mendflow.server.error_bodies import ClientDisconnected, log_unforeseen, send_error
 from mendflow.server.request_body import read_body
 from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
 
@@ -81,10 +81,10 @@ class PeerEndpoint:
             answer = await self._answer(what, body)
         except ClientDisconnected:
             return
-        except RequestError as mistake:
-            await send_mistake(send, mistake)
+        except RequestError as error:
+            await send_error(send, error)
         except Exception as error:  # noqa: BLE001 - outermost handler: answer the caller, log the traceback
-            await send_mistake(send, log_unforeseen(error, "POST", scope["path"]))
+            await send_error(send, log_unforeseen(error, "POST", scope["path"]))
         else:
             headers = [(b"content-type", b"application/vnd.msgpack"), (b"content-length", b"%d" % len(answer))]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -155,22 +155,22 @@ class HttpPeers:
             raise PeerUnavailable(f"no answer from server {server.id}: {error!r}") from error
 
     def _post(
-        self, server: ServerDocument, what: str, said: object, timeout: aiohttp.ClientTimeout
+        self, server: ServerDocument, what: str, message: object, timeout: aiohttp.ClientTimeout
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         if self._session is None:
             self._session = aiohttp.ClientSession(trust_env=False)
         return self._session.post(
             f"{server.url.rstrip('/')}{PEERS}{what}",
-            data=_encode(said),
+            data=_encode(message),
             headers=self._headers,
             timeout=timeout,
             allow_redirects=False,
         )
 
-    async def _ask(self, server: ServerDocument, what: str, said: object, type: type[T], patience_s: float) -> T:
+    async def _ask(self, server: ServerDocument, what: str, message: object, type: type[T], patience_s: float) -> T:
         timeout = aiohttp.ClientTimeout(total=patience_s, sock_connect=CONNECT_S)
         try:
-            async with self._post(server, what, said, timeout) as response:
+            async with self._post(server, what, message, timeout) as response:
                 body = await response.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise PeerUnavailable(f"no answer from server {server.id}: {error!r}") from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from mendflow.core.model.errors import RequestError
 from mendflow.server.access import API, AccessControl
-from mendflow.server.error_bodies import send_mistake
+from mendflow.server.error_bodies import send_error
 from mendflow.server.pilot_exchange import PilotExchangeHandler, ReleaseExchanges
 from mendflow.server.pilot_lookups import LOOKUP_PATHS, PilotLookups
 from mendflow.services.api.domain import Domain
@@ -45,8 +45,8 @@ class PilotApi:
     async def _answer_pilot(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         try:
             caller = self.access.admit(scope["method"], scope["path"], scope["headers"])
-        except RequestError as mistake:
-            await send_mistake(send, mistake)
+        except RequestError as error:
+            await send_error(send, error)
             return
         handler = self._exchange if scope["path"] == SYNC_PATH else self._lookups
         await handler(scope, receive, send, caller.name)

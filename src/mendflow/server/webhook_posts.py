@@ -46,8 +46,8 @@ class HttpPoster:
             check_url(url, private=self.private)
             async with self._open_http().post(url, data=body, headers=headers, allow_redirects=False) as response:
                 status, to = response.status, urlsplit(url).hostname
-        except InvalidRequest as mistake:
-            return mistake.message
+        except InvalidRequest as error:
+            return error.message
         except TimeoutError:
             return f"no answer within {TOTAL_S:g} s"
         except (aiohttp.ClientError, OSError, ValueError) as error:

@@ -90,13 +90,13 @@ def probe_of(trace: Trace, scale: Scale, slots: int) -> Trace:
         before: TraceTask | None = None
         for place in range(CHAIN_TASKS):
             name = f"{chain}-{place}"
-            brought = {file: before.id for file in before.makes[:reads]} if before is not None else {}
+            made_by = {file: before.id for file in before.makes[:reads]} if before is not None else {}
             found[name] = before = TraceTask(
                 id=name,
                 needs=(before.id,) if before is not None else (),
-                reads=(*brought, *(f"given.{number}" for number in range(reads - len(brought)))),
+                reads=(*made_by, *(f"given.{number}" for number in range(reads - len(made_by)))),
                 makes=tuple(f"{name}.{number}" for number in range(makes)),
-                brought=brought,
+                made_by=made_by,
                 runtime_s=runtime_s * chance.uniform(0.5, 1.5),
             )
     size = round(fmean(trace.sizes.values())) if trace.sizes else 0

@@ -58,8 +58,8 @@ class Machine:
 
 
 class VirtualProcess(VirtualHost):
-    """`lost` are told when it dies, in the order in which they asked to be. A `snare` catches it at the most awkward
-    moment: when it has made up its mind and is about to write, to add to a journal, or to answer."""
+    """`on_death` are called when it dies, in the order in which they asked to be. A `trap` catches it at the most
+    awkward moment: when it has made up its mind and is about to write, to add to a journal, or to answer."""
 
     __slots__ = ("context", "machine", "name", "on_death", "trap")
 

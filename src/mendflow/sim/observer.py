@@ -121,6 +121,6 @@ class Observer:
         """What a job ended with must be what its last attempt, and no other, really came to."""
         outcome, run = job.outcome, self.runs.get(job.id, {}).get(job.fence)
         assert outcome is not None
-        told = outcome.outputs
-        if outcome.ok and (run is None or run.how != "well" or told != {"fence": job.fence}):
-            self.report_violation("law 2", f"{job.id}: it ended under fence {job.fence} with {told}, of {run}")
+        outputs = outcome.outputs
+        if outcome.ok and (run is None or run.how != "well" or outputs != {"fence": job.fence}):
+            self.report_violation("law 2", f"{job.id}: it ended under fence {job.fence} with {outputs}, of {run}")

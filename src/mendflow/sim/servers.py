@@ -138,8 +138,8 @@ class VirtualPeers(HttpPeers):
         self._network = network
         self._process = process
 
-    async def _ask(self, server: ServerDocument, what: str, said: object, type: type[T], patience_s: float) -> T:
-        body, path = msgspec.msgpack.encode(said), f"{PEERS}{what}"
+    async def _ask(self, server: ServerDocument, what: str, message: object, type: type[T], patience_s: float) -> T:
+        body, path = msgspec.msgpack.encode(message), f"{PEERS}{what}"
         try:
             status, answer = await self._network.call(self._process, server.url, path, body, patience_s)
         except NoAnswer as error:
@@ -165,8 +165,8 @@ class RequestRouter:
         assert path == START_PATH
         try:
             return 200, (await self._start(msgspec.json.decode(body, type=SimStartRequest))).encode()
-        except RequestError as mistake:
-            return mistake.status, mistake.message.encode()
+        except RequestError as error:
+            return error.status, error.message.encode()
 
     async def _pilots(self, scope: Any, receive: Any, send: Any) -> None:
         await self._exchange(scope, receive, send, "local")

@@ -62,7 +62,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a run. `broken` are the laws that were broken, and where."""
+    """What came of a run. `violations` are the laws that were broken, and where."""
 
     seed: int
     violations: list[str]

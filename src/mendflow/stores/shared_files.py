@@ -14,7 +14,7 @@ from mendflow.core.model.values import FileRef
 from mendflow.stores.contract import Append, Put, Store, WriteConflict
 from mendflow.stores.files import FolderFileStore
 
-FILE_KIND = "file"
+FILE_KIND = "stored-file"
 PIECE_BYTES = 512 * 1024
 """Part of the format: the stream's name has it, so that another size one day begins another stream."""
 

@@ -23,7 +23,6 @@ from mendflow.stores.url_parts import UrlParts, split
 
 STORE_FILE = "store.db"
 SCHEMES = ("sqlite", "postgresql", "elasticsearch", "elasticsearch+https", "memory")
-_LOCAL = ("", "localhost", "127.0.0.1", "::1")
 
 
 class StoreLocation(msgspec.Struct, frozen=True, kw_only=True):

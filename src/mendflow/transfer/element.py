@@ -60,9 +60,9 @@ class StorageClient:
 
     def _opened(self, options: dict[str, Any]) -> Any:
         try:
-            said = options_from_url(self.root.protocol, self.root.url)
-            self._secrets |= {str(said[name]) for name in ("password",) if said.get(name)}
-            return file_system(self.root.protocol, {**said, **options}, self.storage.timeout_ms)
+            in_url = options_from_url(self.root.protocol, self.root.url)
+            self._secrets |= {str(in_url[name]) for name in ("password",) if in_url.get(name)}
+            return file_system(self.root.protocol, {**in_url, **options}, self.storage.timeout_ms)
         except BadFileUrl as error:
             raise BadFileUrl(redacted(str(error), self._secrets)) from None
         except TransferFailed as error:
@@ -170,9 +170,9 @@ class StorageClient:
         if place.protocol in LOCAL:
             return LocalFile(place.path).digest()
         if place.protocol in ("s3", "s3a"):
-            told = self._ask(lambda: self._system.metadata(place.path)).get("sha256")
-            if isinstance(told, str) and len(told) == len(NOTHING):
-                return told
+            digest = self._ask(lambda: self._system.metadata(place.path)).get("sha256")
+            if isinstance(digest, str) and len(digest) == len(NOTHING):
+                return digest
         return self.digest(place.url) if there.bytes else NOTHING
 
     def _identity(self, place: FileAddress) -> str:

@@ -69,12 +69,12 @@ def options_from_url(protocol: str, url: str) -> dict[str, Any]:
     parts = urllib.parse.urlsplit(url)
     kind = _kind(protocol)
     known = inspect.signature(kind.__init__).parameters
-    said = {"host": parts.hostname, "port": parts.port, "hostid": parts.netloc}
+    options = {"host": parts.hostname, "port": parts.port, "hostid": parts.netloc}
     for name, given in (("username", parts.username), ("user", parts.username), ("password", parts.password)):
-        said[name] = urllib.parse.unquote(given) if given else None
+        options[name] = urllib.parse.unquote(given) if given else None
     if protocol in ("sftp", "ssh"):  # which pass on whatever they are told
-        return {name: said[name] for name in ("host", "port", "username", "password") if said[name]}
-    return {name: value for name, value in said.items() if value and name in known}
+        return {name: options[name] for name in ("host", "port", "username", "password") if options[name]}
+    return {name: value for name, value in options.items() if value and name in known}
 
 
 def _kind(protocol: str) -> Any:

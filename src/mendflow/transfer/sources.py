@@ -167,7 +167,7 @@ def _begins_at(content_range: str, offset: int) -> bool:
 
 
 class FsspecFile:
-    """A file of an fsspec file system. `told` makes a failure of whatever that raises."""
+    """A file of an fsspec file system. `translate` makes a failure of whatever that raises."""
 
     def __init__(
         self, system: Any, path: str, translate: Callable[[Exception], Exception], *, timeout_s: float, chunk_bytes: int

@@ -120,7 +120,7 @@ class DiskWriter:
 
 
 class ObjectWriter:
-    """`told` makes a failure of whatever the file system raises."""
+    """`translate` makes a failure of whatever the file system raises."""
 
     def __init__(self, system: Any, path: str, translate: Callable[[Exception], Exception], timeout_s: float) -> None:
         self._system, self._path, self._translate = system, path, translate

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from mendflow.core.engine import Case, decide, evolve, owed, restore, run, snapshot, validate
+from mendflow.core.engine import Case, decide, evolve, evolve_new, owed, restore, run, snapshot, validate
 from mendflow.core.engine.activities import foreach
 from mendflow.core.engine.messages import (
     CallPartner,
@@ -91,8 +91,9 @@ class World:
         assert snapshot(self.case) == before, "decide changed the case"
         orders: list[Order] = []
         for event in events:
-            self.journal.append(event)
-            orders += evolve(self.case, event)
+            entry, given = evolve_new(self.case, event)
+            self.journal.append(entry)
+            orders += given
         validate(self.case)
         for order in orders:
             self.take(order)

@@ -5,7 +5,7 @@ import pytest
 from mendflow.core.model.errors import RequestError
 from mendflow.core.query.literals import InvalidSearch
 from mendflow.core.query.search import Requirement, Search
-from mendflow.core.query.vocabulary import CASES, ITEMS, JOBS
+from mendflow.core.query.search_fields import CASES, ITEMS, JOBS
 
 NOW = 1_700_000_000_000
 JOB = {

@@ -8,9 +8,9 @@ from mendflow.core.model import repair
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
-from mendflow.core.rules import compile_rules, context_lookup, rules_asked, triggers
+from mendflow.core.rules import compile_rules, context_lookup, triggers
 from mendflow.core.rules.chains import LINES_MAX
-from tests.core.rules.trees import ABORT, CONTEXTS, as_the_paper_says, exlet, one_tree, row, trees
+from tests.core.rules.trees import ABORT, CONTEXTS, as_the_paper_says, exlet, one_tree, row, rules_asked, trees
 
 # The rules for the item DoShow of the paper's figure 4.
 SHOW = RuleTree(

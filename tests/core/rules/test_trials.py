@@ -1,10 +1,9 @@
-"""Rules tried on the past, and versions told apart."""
+"""Rules tried on the past, and earlier versions brought back."""
 
-import msgspec
 import pytest
 
 from mendflow.core.model.errors import BadRules, InvalidRequest
-from mendflow.core.model.repair import Conclusion, ExceptionType
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
 from mendflow.core.rules import (
@@ -12,9 +11,7 @@ from mendflow.core.rules import (
     add_rule,
     compile_rules,
     demand_valid,
-    diff,
     problems_of,
-    replay_decisions,
     restore,
     try_in_place,
     try_rule,
@@ -72,44 +69,6 @@ def test_what_cannot_be_a_rule_cannot_be_tried() -> None:
 def test_a_rule_that_stands_is_tried_as_well() -> None:
     tried = try_in_place(compile_rules(RULES), ABORT, DEFAULT_RULES, 1, PAST)
     assert (len(tried.same), len(tried.otherwise), tried.caught) == (5, 0, ())
-
-
-def test_a_rule_set_played_on_the_past_tells_what_would_be_other() -> None:
-    grown = add_rule(RULES, ABORT, DEFAULT_RULES, failed("net", 40), WISH).rule_set
-    found = replay_decisions(grown, PAST)
-    assert {each.decision for each in found if each.was == "other"} == {"other-0", "other-1", "other-2", "bad"}
-    assert {each.now for each in found} == {"later"}
-    assert {each.decision for each in replay_decisions(RULES, PAST)} == {
-        each.id for each in PAST if each.exlet in ("other", "later")
-    }
-
-
-def test_what_the_house_decided_is_not_counted_as_lost_by_a_flow_without_such_a_rule() -> None:
-    by_house = Conclusion(rules=DEFAULT_RULES, version=0, type=ABORT, task=DEFAULT_RULES, rule=1, exlet="other")
-    kept = msgspec.structs.replace(PAST[0], exlet="other", conclusion=by_house)
-    assert replay_decisions(RULES, [kept]) == []
-    own = msgspec.structs.replace(by_house, rules="flow")
-    assert len(replay_decisions(RULES, [msgspec.structs.replace(kept, conclusion=own)])) == 1
-
-
-def test_two_versions_differ_by_what_was_changed() -> None:  # EX-7
-    grown = add_rule(RULES, ABORT, DEFAULT_RULES, failed("net", 40), WISH).rule_set
-    [added] = diff(RULES, grown)
-    assert (added.kind, added.what, added.type, added.tree, added.rule) == ("added", "rule", ABORT, DEFAULT_RULES, 2)
-    assert added.now["condition"] == WISH.condition
-    changed = RuleSet(
-        name="flow", trees={ABORT: {DEFAULT_RULES: row(("true", "later"))}}, exlets={"later": exlet("new")}
-    )
-    told = [(each.kind, each.what, each.rule or each.exlet) for each in diff(grown, changed)]
-    assert told == [
-        ("changed", "rule", 1),
-        ("removed", "rule", 2),
-        ("removed", "exlet", "more"),
-        ("changed", "exlet", "later"),
-    ]
-    first = diff(grown, changed)[0]
-    assert (first.was["condition"], first.now["condition"]) == ('fault.type == "oom"', "true")
-    assert diff(grown, grown) == []
 
 
 def test_an_earlier_version_comes_back_as_the_newest() -> None:

@@ -8,7 +8,7 @@ from mendflow.core.expressions import ExpressionError, evaluate
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Empty, Flow
 from mendflow.core.model.ids import CaseId, FlowName, Instant
-from mendflow.core.model.repair import Decision, DecisionState, ExceptionType
+from mendflow.core.model.repair import Conclusion, Decision, DecisionState, ExceptionType
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
 
@@ -130,3 +130,15 @@ def decision(id: str, context: dict[str, Value], exlet: str = "", state: Decisio
         exlet=exlet,
         context=context,
     )
+
+
+def rules_asked(tree: RuleTree, conclusion: Conclusion) -> list[int]:
+    """Every rule that was asked on the way to a conclusion, in order, those without a line in the trail among them."""
+    held = {tested.rule for tested in conclusion.trail if tested.held}
+    found: list[int] = []
+    each: int | None = tree.root if tree.rules else None
+    while each is not None:
+        rule = tree.rules[each]
+        found.append(each)
+        each = rule.on_true if each in held else rule.on_false
+    return found

@@ -164,7 +164,7 @@ def test_only_a_failed_attempt_would_be_followed_by_another() -> None:
     mine = job(Resources())
     for event in jobs.grant(mine, PilotId("p"), now=NOW):
         jobs.evolve(mine, event)
-    assert jobs.pending_retry(jobs.release(mine, 1, now=NOW)) is None
+    assert jobs.pending_retry(jobs.give_back(mine, 1, now=NOW)) is None
     assert jobs.pending_retry(jobs.report(mine, PilotId("p"), 1, FAILED, now=NOW, policy=RetryPolicy()).events) is None
     assert jobs.pending_retry([]) is None
     assert jobs.pending_retry(jobs.lose(mine, now=NOW, policy=RetryPolicy())) is not None

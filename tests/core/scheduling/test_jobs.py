@@ -53,7 +53,7 @@ def test_deciding_changes_nothing() -> None:
     before = str(job)
     told(job, FAILED)
     jobs.lose(job, now=9, policy=POLICY)
-    jobs.release(job, 1, now=9)
+    jobs.give_back(job, 1, now=9)
     jobs.cancel(job, now=9)
     jobs.suspend(job)
     assert str(job) == before
@@ -176,18 +176,18 @@ def test_a_job_that_is_lost_too_often_fails_and_tells_its_story() -> None:
 
 def test_an_attempt_that_was_never_begun_is_given_back_free_of_charge() -> None:
     job = granted(new())
-    happen(job, jobs.release(job, 1, now=2000))
+    happen(job, jobs.give_back(job, 1, now=2000))
     assert (job.state, job.failures, job.losses, job.available_at) == (JobState.AVAILABLE, 0, 0, 2000)
-    assert job.history[0].end == "released"
-    assert jobs.release(job, 1, now=3000) == []
+    assert job.history[0].end == "returned"
+    assert jobs.give_back(job, 1, now=3000) == []
     granted(job)
-    assert jobs.release(job, 1, now=3000) == [], "an old fence releases nothing"
+    assert jobs.give_back(job, 1, now=3000) == [], "an old fence gives nothing back"
 
 
 def test_what_came_back_unbegun_was_no_try_and_the_fence_goes_on_all_the_same() -> None:
     job = granted(new())
     assert (job.fence, job.tries) == (1, 1)
-    happen(job, jobs.release(job, 1, now=2000))
+    happen(job, jobs.give_back(job, 1, now=2000))
     assert (job.fence, job.tries) == (1, 0)
     granted(job)
     assert (job.fence, job.tries) == (2, 1)
@@ -204,9 +204,9 @@ def test_an_attempt_of_a_document_that_has_no_numbers_is_known_by_its_fence() ->
 
 def test_one_that_was_taken_from_its_pilot_before_it_began_was_no_try() -> None:
     job = granted(new())
-    happen(job, jobs.release_attempt(job, by="ada", reason="", now=1500))
-    happen(job, jobs.release(job, 1, now=2000))
-    assert job.tries == 0 and job.history[0].release is not None
+    happen(job, jobs.requeue_attempt(job, by="ada", reason="", now=1500))
+    happen(job, jobs.give_back(job, 1, now=2000))
+    assert job.tries == 0 and job.history[0].requeue is not None
 
 
 @pytest.mark.parametrize("running", [False, True])
@@ -248,7 +248,7 @@ def test_the_history_keeps_the_first_and_the_latest_attempts() -> None:
     job = new()
     for _ in range(100):
         granted(job)
-        happen(job, jobs.release(job, job.fence, now=2000))
+        happen(job, jobs.give_back(job, job.fence, now=2000))
     fences = [attempt.fence for attempt in job.history]
     assert fences == [1, 2, 3, *range(81, 101)]
 

@@ -5,6 +5,7 @@ from mendflow.core.model.jobs import JobSpec, Measurements
 from mendflow.core.model.sync import AttemptRef, AttemptStatus
 from mendflow.core.scheduling import jobs
 from mendflow.core.scheduling.leases import ExpiredLease, Leases
+from tests.core.scheduling.holding import is_holder
 
 P, Q = PilotId("p"), PilotId("q")
 A, B = JobId("c/1"), JobId("c/2")
@@ -17,9 +18,9 @@ def beat(job: JobId, fence: int = 1) -> AttemptStatus:
 def test_an_attempt_that_is_not_renewed_runs_out() -> None:  # JS-7
     leases = Leases(1000)
     leases.grant(P, A, 1, now=0)
-    assert leases.expired_attempts(now=999) == [] and leases.is_holder(P, A, 1)
+    assert leases.expired_attempts(now=999) == [] and is_holder(leases, P, A, 1)
     assert leases.expired_attempts(now=1000) == [ExpiredLease(P, A, 1)]
-    assert leases.expired_attempts(now=1000) == [] and not leases.is_holder(P, A, 1)
+    assert leases.expired_attempts(now=1000) == [] and not is_holder(leases, P, A, 1)
 
 
 def test_a_pilot_renews_all_that_it_names_at_once() -> None:  # JS-7
@@ -44,7 +45,7 @@ def test_what_a_pilot_names_and_does_not_hold_is_lost_to_it() -> None:  # JS-7
     leases.grant(P, A, 2, now=0)
     leases.grant(Q, B, 1, now=0)
     assert leases.renew(P, [beat(A, 1), beat(A, 2), beat(B, 1)], now=1) == [AttemptRef(A, 1), AttemptRef(B, 1)]
-    assert leases.is_holder(P, A, 2) and leases.is_holder(Q, B, 1) and not leases.is_holder(P, B, 1)
+    assert is_holder(leases, P, A, 2) and is_holder(leases, Q, B, 1) and not is_holder(leases, P, B, 1)
 
 
 def test_an_attempt_that_ran_out_cannot_be_renewed() -> None:  # JS-7
@@ -69,7 +70,7 @@ def test_after_a_start_every_running_attempt_gets_a_full_term() -> None:
         jobs.evolve(running, event)
     leases = Leases(1000)
     leases.restore([running, waiting], now=50_000)
-    assert leases.is_holder(P, A, 1) and not leases.is_holder(P, B, 1)
+    assert is_holder(leases, P, A, 1) and not is_holder(leases, P, B, 1)
     assert leases.expired_attempts(now=50_999) == []
     assert leases.expired_attempts(now=51_000) == [ExpiredLease(P, A, 1)]
 

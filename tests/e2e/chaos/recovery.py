@@ -91,7 +91,7 @@ class Recoveries:
         later = (
             each.at_us for each in self._troubles if each.at_us >= self._granted_us(attempt) and each.whom in whose
         )
-        return None if attempt.end == "released" else next(later, None)
+        return None if attempt.end == "returned" else next(later, None)
 
     def _home_lost(self, job: Job, since: int, again: int) -> list[int]:
         return [

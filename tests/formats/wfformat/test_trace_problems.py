@@ -1,6 +1,7 @@
 """What is wrong with a trace is told with its place, what it is, and what to do; and nothing else happens."""
 
 import copy
+import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.core.model.errors import BadFlow
-from mendflow.formats import wfformat
 from mendflow.formats.wfformat import load_trace, read_trace
 from tests.formats.wfformat.traces import OURS, OURS_1_4, document
 
@@ -177,6 +177,7 @@ def test_of_very_many_problems_the_first_are_told_and_the_rest_counted() -> None
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wfformat = importlib.import_module("mendflow.formats.wfformat")  # `formats` itself has it lazily
     monkeypatch.setattr(wfformat, "TRACE_BYTES_MAX", 1024 * 1024)
     path = tmp_path / "large.json"
     path.write_text(" " * (1024 * 1024 + 1))

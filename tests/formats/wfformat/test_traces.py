@@ -87,7 +87,7 @@ def test_the_older_layout_says_the_same() -> None:
 def test_a_need_may_be_told_from_either_side_or_only_by_a_file() -> None:
     trace = made_up({"b": [], "a": []}, reads={"b": ["x"]}, makes={"a": ["x"]})
     assert trace.tasks["b"].needs == ("a",)
-    assert trace.tasks["b"].brought == {"x": "a"}
+    assert trace.tasks["b"].made_by == {"x": "a"}
 
 
 def test_a_file_that_is_written_again_later_comes_from_whom_the_task_needs() -> None:
@@ -96,9 +96,9 @@ def test_a_file_that_is_written_again_later_comes_from_whom_the_task_needs() -> 
         reads={"a": ["x"], "b": ["x"], "c": ["x"]},
         makes={"a": ["x"], "b": ["x"]},
     )
-    assert trace.tasks["a"].brought == {}, "what only the future makes was there before"
-    assert trace.tasks["b"].brought == {"x": "a"}
-    assert trace.tasks["c"].brought == {"x": "b"}
+    assert trace.tasks["a"].made_by == {}, "what only the future makes was there before"
+    assert trace.tasks["b"].made_by == {"x": "a"}
+    assert trace.tasks["c"].made_by == {"x": "b"}
     assert trace.given == ["x"]
 
 

@@ -19,9 +19,9 @@ from mendflow.stores.contract import Write
 from mendflow.stores.memory import MemoryStore
 from tests.services.cluster.kit import LEASE_MS, Cluster, ServerProcess, completed, pilot_of, run
 from tests.services.conftest import HandPilot
-from tests.services.exceptions.kit import FAILED, flow
-from tests.services.exceptions.test_crashes import RULES, STORY, WORKLET, check
-from tests.services.exceptions.test_crashes import journal as commands
+from tests.services.recovery.kit import FAILED, flow
+from tests.services.recovery.test_crashes import RULES, STORY, WORKLET, check
+from tests.services.recovery.test_crashes import journal as commands
 
 STORY_WRITES = 110
 """About so many writes has the whole story on several servers, beats not counted."""

@@ -19,7 +19,7 @@ from mendflow.sim.virtual_store import run_synchronously
 from mendflow.stores.contract import Append, Write
 from tests.services.cluster.kit import LEASE_MS, TRAVEL_S, Cluster, ServerProcess, completed, pilot_of, run
 from tests.services.conftest import HandPilot
-from tests.services.exceptions.kit import flow
+from tests.services.recovery.kit import flow
 
 FIVE = flow(Sequence(name="s", body=tuple(JobActivity(name=name, command="true") for name in "abcde")))
 TERMS = cluster_terms(LEASE_MS)

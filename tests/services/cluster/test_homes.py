@@ -14,7 +14,7 @@ from mendflow.services.base.homes import LAYOUT_KIND
 from mendflow.stores.contract import Delete, StoredDocument
 from mendflow.stores.memory import MemoryStore
 from tests.services.conftest import HandPilot, server_on
-from tests.services.exceptions.kit import flow
+from tests.services.recovery.kit import flow
 
 ONE = flow(JobActivity(name="a", command="true"))
 

@@ -22,7 +22,7 @@ from mendflow.stores.files import FolderFileStore
 from mendflow.stores.postgresql.store import PostgresqlStore
 from tests.servers.postgresql import PostgresqlServer, postgresql_server
 from tests.services.conftest import HandPilot
-from tests.services.exceptions.kit import flow
+from tests.services.recovery.kit import flow
 
 LEASE_MS = 6_000
 TWO = flow(Sequence(name="s", body=(JobActivity(name="a", command="true"), JobActivity(name="b", command="true"))))

@@ -18,7 +18,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef
 from mendflow.services.base.cluster_terms import cluster_terms
 from tests.services.cluster.kit import LEASE_MS, Cluster, ServerProcess, pilot_of, run
-from tests.services.exceptions.kit import flow
+from tests.services.recovery.kit import flow
 
 TERMS = cluster_terms(LEASE_MS)
 A = "a" * 64

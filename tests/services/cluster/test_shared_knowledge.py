@@ -13,7 +13,7 @@ from mendflow.core.model.repair import ExceptionEvent, ExceptionType, Primitive
 from mendflow.services.base.cluster_terms import cluster_terms
 from mendflow.services.cluster.progress import INTERVAL_MS
 from tests.services.cluster.kit import LEASE_MS, Cluster, ServerProcess, pilot_of, run
-from tests.services.exceptions.kit import FAILED, exlet, flow, mend, rule_set
+from tests.services.recovery.kit import FAILED, exlet, flow, mend, rule_set
 
 TERMS = cluster_terms(LEASE_MS)
 TWO = flow(Sequence(name="s", body=(JobActivity(name="a", command="true"), JobActivity(name="b", command="true"))))

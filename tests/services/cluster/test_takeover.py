@@ -9,7 +9,7 @@ from mendflow.core.model.jobs import JobState, Outcome
 from mendflow.services.base.cluster import SERVER_KIND
 from mendflow.services.base.cluster_terms import cluster_terms
 from tests.services.cluster.kit import LEASE_MS, Cluster, completed, keep_running, pilot_of, run
-from tests.services.exceptions.kit import flow
+from tests.services.recovery.kit import flow
 
 TWO = flow(Sequence(name="s", body=(JobActivity(name="a", command="true"), JobActivity(name="b", command="true"))))
 TERMS = cluster_terms(LEASE_MS)

@@ -6,7 +6,7 @@ import pytest
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.memory import MemoryStore
 from mendflow.stores.sqlite.store import SqliteStore
-from tests.services.exceptions.kit import World
+from tests.services.recovery.kit import World
 
 
 @pytest.fixture(params=["memory", "sqlite"])

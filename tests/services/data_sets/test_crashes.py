@@ -20,8 +20,8 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.runtime.server import Server, ServerSettings
 from tests.services.data_sets.kit import EACH, MERGE, cases_of, catalogued, logical, names_in, wish
-from tests.services.exceptions.kit import World
-from tests.services.exceptions.test_crashes import FailingStore, HastyClock
+from tests.services.recovery.kit import World
+from tests.services.recovery.test_crashes import FailingStore, HastyClock
 
 T = TypeVar("T")
 FILES = ("a", "b", "c")

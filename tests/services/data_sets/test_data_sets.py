@@ -12,7 +12,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef
 from mendflow.services.cases.live_case import CaseDocument
 from tests.services.data_sets.kit import EACH, MERGE, cases_of, catalogued, logical, names_in, wish
-from tests.services.exceptions.kit import FAILED, World
+from tests.services.recovery.kit import FAILED, World
 
 FOR_EACH = Gathering(name="each", flow="each", count=1)
 BY_TWO = Gathering(name="merge", flow="merge", count=2)

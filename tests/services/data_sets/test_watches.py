@@ -18,7 +18,7 @@ from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import WatchedElements
 from tests.servers import s3
 from tests.services.data_sets.kit import EACH, cases_of, names_in, wish
-from tests.services.exceptions.kit import World
+from tests.services.recovery.kit import World
 
 FOR_EACH = Gathering(name="each", flow="each", count=1)
 

@@ -154,7 +154,3 @@ class CacheSpace:
         """Know of files that are not here yet what an earlier shelf has known of them."""
         self._ghosts.update(memory)
         self._tick = max([self._tick, *(uses.last[0] for uses in memory.values() if uses.last)])
-
-    def eviction_order(self) -> list[str]:
-        """All files, the one that would go first before the others."""
-        return [digest for _, _, digest in sorted(self._places.values())]

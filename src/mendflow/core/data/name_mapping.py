@@ -168,8 +168,8 @@ def rule_flaws(rule: NameRule, protocols: set[str]) -> Iterator[str]:
 
 
 def _reason(error: Exception) -> str:
-    said = error.args[0] if error.args else ""
-    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    reason = error.args[0] if error.args else ""
+    text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
     return f"{text} (patterns are RE2's, which have neither references back nor looks ahead)"
 
 

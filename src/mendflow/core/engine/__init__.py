@@ -4,8 +4,9 @@
     evolve(case, event)         -> orders      never refuses; the only place where state changes
     owed(case)                  -> orders      what the world still owes, from state alone
 
-A command is applied by writing its events down and only then evolving them; after a crash, evolve what was written and
-ask what is owed. Orders have the same serial numbers each time, so giving one twice is harmless.
+A command is applied by evolving its events (`evolve_new`) and writing them down, before any order is carried out; an
+entry of the journal says where a long event was cut. After a crash, evolve what was written and ask what is owed.
+Orders have the same serial numbers each time, so giving one twice is harmless.
 
 Some orders are *posted*: a job that the flow does not wait for, a partner's operation without an answer, a reply. They
 stay owed until FinishItem acknowledges that they were taken, even after the case has ended; nothing else follows.
@@ -16,7 +17,7 @@ last: data may have been written into it. `item_data`, `case_data` and `compensa
 from mendflow.core.engine.compensations import CompensationStep, compensations, undoable
 from mendflow.core.engine.data import case_data
 from mendflow.core.engine.decide import StaleAnswer, check_inputs, decide
-from mendflow.core.engine.evolve import evolve
+from mendflow.core.engine.evolve import evolve, evolve_new
 from mendflow.core.engine.owed import LiveItem, find_item, item_data, item_order, live_items, owed
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.state import Case, restore, snapshot
@@ -33,6 +34,7 @@ __all__ = [
     "compile_flow",
     "decide",
     "evolve",
+    "evolve_new",
     "find_item",
     "item_data",
     "item_order",

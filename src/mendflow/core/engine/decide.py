@@ -19,6 +19,7 @@ from mendflow.core.engine.admission import (
 from mendflow.core.engine.control import PERSON, command_key, holders_of
 from mendflow.core.engine.data_updates import updated_case_data, write_item
 from mendflow.core.engine.messages import (
+    CUT_WHEN_LONG,
     Cancel,
     Command,
     Deliver,
@@ -62,7 +63,7 @@ def decide(case: Case, command: Command, now: Instant) -> list[Event]:
         command = replace(command, outcome=cleaned)
     elif isinstance(command, RemoveItem):
         command = replace(command, path=True)
-    return [Event(now, command)]
+    return [Event(now, command, CUT_WHEN_LONG)]
 
 
 def _start(case: Case, command: StartCase) -> bool:
@@ -197,8 +198,8 @@ def _demand_writable(case: Case, values: dict[str, Value], item: Item) -> None:
         demand_value(value, path)
     try:
         demand_request(case.plan, write_item(item, values, dry=True))
-    except RequestError as mistake:
-        raise RequestError(f"item {item.item}: {mistake.message}", item=item.item) from None
+    except RequestError as error:
+        raise RequestError(f"item {item.item}: {error.message}", item=item.item) from None
 
 
 def _mark(case: Case, _command: MarkCompensated) -> bool:

@@ -32,14 +32,17 @@ MESSAGE_IDS_MAX: Final = 10_000
 
 
 def evolve(case: Case, event: Event) -> list[Order]:
-    """Apply the event, and give the orders that follow from it."""
+    """Apply the event, and give the orders that follow from it. One from the journal is cut where it was cut when it
+    was new; a new one when it gets long."""
     case.position += 1
-    fact = event.fact
+    fact, cut = event.fact, event.cut
+    if cut:
+        event = Event(event.at, fact)  # the cut is this event's, and not that of those which apply what is kept of it
     if isinstance(fact, CaseMoved):
         return []
     if isinstance(fact, StartCase):
         _begin(case, fact, event)
-    run = Run(case, KINDS, event.at)
+    run = Run(case, KINDS, event.at, cut)
     if isinstance(fact, FinishItem) and case.posted.pop(fact.serial, None) is not None:
         return run.orders
     if case.over:
@@ -59,6 +62,13 @@ def evolve(case: Case, event: Event) -> list[Order]:
     run.work()
     run.yield_work()
     return run.orders
+
+
+def evolve_new(case: Case, event: Event) -> tuple[Event, list[Order]]:
+    """Apply an event for the first time: the event as it has to stand in the journal, which says where it was cut, and
+    the orders that follow from it."""
+    orders = evolve(case, event)
+    return Event(event.at, event.fact, case.meter.cut), orders
 
 
 def _begin(case: Case, fact: StartCase, event: Event) -> None:
@@ -140,7 +150,7 @@ def _catch_up(run: Run) -> None:
     facts, done = case.facts, 0
     case.facts = []
     for event in facts:
-        if case.status != "running" or run.is_over_budget:
+        if case.status != "running" or run.is_cut_here():
             break
         done += 1
         run.starts += 1

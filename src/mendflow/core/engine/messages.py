@@ -5,7 +5,7 @@ happened, and is all that the journal holds: everything that follows from it, `e
 each time. An order is what the case wants of the world. Its id is made of the case's own state, so giving the same
 order twice is harmless. `now` is in the event, never read from a clock."""
 
-from typing import Literal, Union
+from typing import Final, Literal, Union
 
 import msgspec
 
@@ -181,11 +181,18 @@ class CaseMoved(EngineMessage, frozen=True, tag="moved"):
 Fact = Union[Command, CaseMoved]
 
 
+NOT_CUT: Final = 0
+CUT_WHEN_LONG: Final = -1
+
+
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A fact, mostly a command that was taken, and when. The journal is a list of these."""
+    """A fact, mostly a command that was taken, and when. The journal is a list of these. `cut` is the step before which
+    its work was cut, and the rest left to ContinueLater; NOT_CUT: all of it was done. An event that is applied for the
+    first time is cut when it gets long."""
 
     at: Instant
     fact: Fact
+    cut: int = NOT_CUT
 
 
 # Orders. `serial` names the item or the timer; together with the case's id it is the order's identity.
@@ -356,7 +363,7 @@ class ItemDone(EngineMessage, frozen=True, tag="item-done"):
 
 class ItemEnded(EngineMessage, frozen=True, tag="item-ended"):
     """For information, never owed: an item was ended from outside while its order was out, and counts as this whatever
-    becomes of what it had asked for. `told`: an ItemFailed, given before, counts it already."""
+    becomes of what it had asked for. `is_reported`: an ItemFailed, given before, counts it already."""
 
     serial: int
     item: ItemId

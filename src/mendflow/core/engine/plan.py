@@ -50,7 +50,8 @@ HANDLERS: Final = frozenset({CATCH, COMPENSATION, TERMINATION})
 
 
 class PlanLink(msgspec.Struct):
-    """`keeper` is the isolated scope that keeps the link's state back until it has ended; -1 if there is none."""
+    """`isolating_scope` is the number of the isolated scope that keeps the link's state back until it has ended; -1 if
+    there is none."""
 
     index: int
     name: str
@@ -61,8 +62,8 @@ class PlanLink(msgspec.Struct):
 
 
 class PlanNode(msgspec.Struct):
-    """An activity or a handler. `children` are its parts; a handler's or a turn's body is its one child. `plain` means
-    that nothing stands between being wanted and being started; `quiet`, that no link hears of its end."""
+    """An activity or a handler. `children` are its parts; a handler's or a turn's body is its one child. `is_plain`
+    means that nothing stands between being wanted and being started; `is_quiet`, that no link hears of its end."""
 
     index: int
     kind: str
@@ -180,9 +181,9 @@ class _Compiler:
         """The operation whose messages are heard at a node, in a flow with XML."""
         if self.flow.xml is None or heard.xml is None:
             return None
-        return self.around(node).operation(heard.xml, mine=True)
+        return self.xml_scope(node).operation(heard.xml, mine=True)
 
-    def around(self, node: PlanNode) -> XmlScope:
+    def xml_scope(self, node: PlanNode) -> XmlScope:
         assert self.flow.xml is not None, "only flows with XML declare"
         nodes = (node, *self.ancestors(node))
         return XmlScope(
@@ -197,11 +198,11 @@ class _Compiler:
             process = self.nodes[self.nodes[0].children[0]]
             self.problems.extend(misplaced_values(self.flow, process.declared or ScopeDeclarations()))
         for node in self.nodes:
-            said = [node.activity, *(node.activity.messages if isinstance(node.activity, Pick) else ())]
+            activities = [node.activity, *(node.activity.messages if isinstance(node.activity, Pick) else ())]
             if self.flow.xml is not None:
-                found = [problem for each in said for problem in undeclared_names(each, self.around(node))]
+                found = [problem for each in activities for problem in undeclared_names(each, self.xml_scope(node))]
                 self.problems.extend(f"{node.name or node.kind}: {problem}" for problem in found)
-            elif any(speaks_xml(each) for each in said):
+            elif any(speaks_xml(each) for each in activities):
                 self.problems.append(f"{node.name or node.kind}: it speaks XML, and the flow knows no WSDL files")
 
     def demand_results(self) -> None:

@@ -13,7 +13,7 @@ from mendflow.core.expressions import ExpressionError, expressions_of
 from mendflow.core.expressions.cel import closest_name
 from mendflow.core.expressions.scanner import Reference, plain_reference, scan
 from mendflow.core.model.expr import CEL, Expr
-from mendflow.core.model.flow import Activity, ActivityNode, Call, ForEach, JobActivity, Stage
+from mendflow.core.model.flow import ActivityNode, Call, ForEach, JobActivity, Stage
 
 RESULT_FIELDS: Final = ("outputs", "files", "exit_code")
 """What an activity leaves, under `jobs.NAME`."""
@@ -31,7 +31,7 @@ class ResultFlaw(NamedTuple):
     instead: str = ""
 
 
-def files_left_by(activity: Activity) -> tuple[str, ...] | None:
+def files_left_by(activity: ActivityNode) -> tuple[str, ...] | None:
     """The names of the files that an activity leaves; None if only the run will tell."""
     if isinstance(activity, ForEach):
         return tuple(activity.collect_files)
@@ -41,7 +41,7 @@ def files_left_by(activity: Activity) -> tuple[str, ...] | None:
 
 
 def result_flaw(
-    name: str, members: tuple[str, ...], activities: Mapping[str, Activity], meant: str = ""
+    name: str, members: tuple[str, ...], activities: Mapping[str, ActivityNode], meant: str = ""
 ) -> ResultFlaw | None:
     """What is wrong with `jobs.NAME` and these members; None if nothing is, or if there is no such activity. `meant` is
     the activity's real name, where people call it otherwise."""
@@ -62,7 +62,9 @@ def result_flaw(
     return None
 
 
-def _file_flaw(name: str, members: list[str], activity: Activity, known: tuple[str, ...] | None) -> ResultFlaw | None:
+def _file_flaw(
+    name: str, members: list[str], activity: ActivityNode, known: tuple[str, ...] | None
+) -> ResultFlaw | None:
     file, *further = members
     if known is None:
         return None
@@ -82,7 +84,7 @@ def _file_flaw(name: str, members: list[str], activity: Activity, known: tuple[s
     return None
 
 
-def input_flaw(path: str, source: Any, activities: Mapping[str, Activity]) -> ResultFlaw | None:
+def input_flaw(path: str, source: Any, activities: Mapping[str, ActivityNode]) -> ResultFlaw | None:
     """Whether a list of files is given where one file stands."""
     if path.endswith("/") or not isinstance(source, str) or "${{" not in source:
         return None
@@ -113,7 +115,7 @@ def references_in(template: Any) -> Iterator[Reference]:
         return
 
 
-def result_problems(activities: Mapping[str, Activity], parts: Iterator[Any]) -> Iterator[str]:
+def result_problems(activities: Mapping[str, ActivityNode], parts: Iterator[Any]) -> Iterator[str]:
     """What is wrong with what the parts of a flow ask of its activities."""
     for part in parts:
         shown = getattr(part, "name", "") or "the flow"

@@ -16,6 +16,8 @@ from msgspec.structs import replace
 from mendflow.core.engine import data, links
 from mendflow.core.engine.faults import JOIN_FAILURE, FlowFault, flow_fault
 from mendflow.core.engine.messages import (
+    CUT_WHEN_LONG,
+    NOT_CUT,
     CancelCalledCase,
     CancelJob,
     ContinueLater,
@@ -124,9 +126,25 @@ class ActivityKind(Generic[Live]):
 class Run:
     """One event's work on one case."""
 
-    __slots__ = ("agenda", "case", "index", "instances", "kinds", "meter", "nodes", "now", "orders", "plan", "starts")
+    __slots__ = (
+        "_cut",
+        "_steps",
+        "agenda",
+        "case",
+        "index",
+        "instances",
+        "kinds",
+        "meter",
+        "nodes",
+        "now",
+        "orders",
+        "plan",
+        "starts",
+    )
 
-    def __init__(self, case: Case, kinds: Mapping[str, ActivityKind[Any]], now: Instant) -> None:
+    def __init__(self, case: Case, kinds: Mapping[str, ActivityKind[Any]], now: Instant, cut: int = NOT_CUT) -> None:
+        self._cut = cut
+        self._steps = 0
         self.case = case
         self.kinds = kinds
         self.now = now
@@ -144,10 +162,20 @@ class Run:
         self.case.last_serial += 1
         return self.case.last_serial
 
-    @property
-    def is_over_budget(self) -> bool:
-        """Whether this event has done enough."""
-        return self.starts >= STARTS_MAX or self.meter.work >= WORK_MAX
+    def is_cut_here(self) -> bool:
+        """Whether the rest is left for later: asked before each step. An event that was applied before is cut where it
+        was cut then, whatever its work counts for by now."""
+        meter = self.meter
+        if meter.cut:
+            return True
+        self._steps += 1
+        if self._cut == CUT_WHEN_LONG:
+            is_here = self.starts >= STARTS_MAX or meter.work >= WORK_MAX
+        else:
+            is_here = self._steps == self._cut
+        if is_here:
+            meter.cut = self._steps
+        return is_here
 
     def answered(self, serial: int) -> bool:
         """Whether a kept fact answers this order, which is about to be forgotten: there is nothing to take back."""
@@ -171,7 +199,7 @@ class Run:
         """Do what is on the agenda, up to the bound; the rest stays in the case."""
         agenda, instances = self.agenda, self.instances
         while agenda:
-            if self.starts >= STARTS_MAX or self.meter.work >= WORK_MAX:
+            if self.is_cut_here():
                 self.case.backlog.extend(agenda)
                 agenda.clear()
                 return
@@ -276,8 +304,8 @@ class Run:
         given = len(self.orders)
         self.end(instance, InstanceEnd.REMOVED)
         if len(self.orders) == given:
-            told = f"it was removed: {reason}" if reason else "it was removed"
-            self.tell_skipped(instance.node, instance.path, told, cancelled=True)
+            message = f"it was removed: {reason}" if reason else "it was removed"
+            self.tell_skipped(instance.node, instance.path, message, cancelled=True)
         for place in range(given, len(self.orders)) if reason else ():
             order = self.orders[place]
             if isinstance(order, CancelJob | WithdrawTask | CancelCalledCase):
@@ -295,8 +323,8 @@ class Run:
     def tell_skipped(self, node: int, path: str, reason: str, *, cancelled: bool = False) -> None:
         for each in work_below(self.plan, node):
             item = item_id(each.shown, path)
-            told = ItemSkipped(item=item, name=each.shown, kind=each.kind, reason=reason, cancelled=cancelled)
-            self.orders.append(told)
+            skipped = ItemSkipped(item=item, name=each.shown, kind=each.kind, reason=reason, cancelled=cancelled)
+            self.orders.append(skipped)
 
     def tell_failed(self, instance: Item, fault: Fault) -> Fault:
         """An item that failed before the world was asked for it is known to nobody: tell of it, and name it in the

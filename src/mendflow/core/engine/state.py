@@ -146,9 +146,9 @@ class Alarm(msgspec.Struct, array_like=True, gc=False):
 
 class ScopeInstance(Structure, tag="scope", gc=False):
     """A scope, or a handler, which is a scope of its own. `inner` is its environment. `records` are scopes that
-    completed inside it; `targets` are those that a handler may compensate. `given` is put into its environment when it
-    begins, and so is the `message` of an event handler. `doomed`: it was told to end while it handled a fault, which it
-    may finish."""
+    completed inside it; `targets` are those that a handler may compensate. `handler_arguments` are put into its
+    environment when it begins, and so is the `message` of an event handler. `is_terminating`: it was told to end while
+    it handled a fault, which it may finish."""
 
     stage: ScopeStage = ScopeStage.BODY
     inner: int = 0
@@ -208,7 +208,7 @@ class TimedItem(Item, tag="timed", gc=False):
 
 
 class TransformItem(Item, tag="transforming", gc=False):
-    """An assign with style sheets: what they made so far, by what they were given; `wanted` is being made."""
+    """An assign with style sheets: what they made so far, by what they were given; `pending` is being made."""
 
     pending: str = ""
     made: dict[str, Value] = {}
@@ -263,19 +263,21 @@ class CaseIndex:
 
 class XmlMeter:
     """The work that one event did on XML, in units of about a microsecond: nodes that expressions looked at, texts
-    that were read and written. It is no part of the state, and the same each time that the event is replayed, in every
-    version: journals hold where events were cut. So what something counts for stays, however fast it gets. A text is
-    read once in an event, if at all: most are known from before, so not all of its length counts."""
+    that were read and written. A text is read once in an event, if at all: most are known from before, so not all of
+    its length counts. `cut` is the step before which the event was cut, if it was. None of this is part of the state:
+    journals hold where events were cut, so what something counts for may change."""
 
-    __slots__ = ("_read", "work")
+    __slots__ = ("_read", "cut", "work")
 
     def __init__(self) -> None:
         self.work = 0
+        self.cut = 0
         self._read: set[str] = set()
 
     def begin(self) -> None:
         """Another event."""
         self.work = 0
+        self.cut = 0
 
     def end(self) -> None:
         """Let go of what was read; what was done stays known."""

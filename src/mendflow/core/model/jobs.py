@@ -190,7 +190,7 @@ class JobState(StrEnum):
     FAILED = "failed"
 
 
-class Release(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Requeue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A person has taken the present attempt from its pilot. Whatever that reports counts for nothing; the job waits
     until it is certain that the attempt has ended."""
 
@@ -215,10 +215,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lease_ms: int = 0  # the longest term that the pilot may have been promised at a time
     granted_at: Instant
     ended_at: Instant = 0
-    end: str = ""  # completed, failed, lost, cancelled, released
+    end: str = ""  # completed, failed, lost, cancelled; requeued by a person; returned by its pilot unbegun
     fault: Fault | None = None
     measures: Measurements = Measurements()
-    release: Release | None = None  # a person took it from its pilot
+    requeue: Requeue | None = None  # a person took it from its pilot
     because: str = ""  # why this pilot got it, where its data had a say in that
     log: StoredLog | None = None  # if it is longer than the end of it, which its fault or the job's outcome has
     folder: str = ""  # where its pilot keeps its working folder, if it failed
@@ -249,7 +249,7 @@ class Job(msgspec.Struct, kw_only=True):
     outcome: Outcome | None = None
     finished_at: Instant = 0
     cache_reason: str = ""  # why its result was, or was not, taken from an earlier case
-    requeued: Release | None = None  # while its attempt is being stopped because somebody requeued it
+    requeued: Requeue | None = None  # while its attempt is being stopped because somebody requeued it
 
     @property
     def tries(self) -> int:

@@ -62,7 +62,7 @@ class JobsCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndCount(msgspec.Struct, frozen=True, kw_only=True):
-    """Attempts that have ended: completed, failed, lost, released or cancelled."""
+    """Attempts that have ended: completed, failed, lost, requeued, returned or cancelled."""
 
     end: str
     site: str

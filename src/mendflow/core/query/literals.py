@@ -12,7 +12,7 @@ from mendflow.core.expressions.scanner import CelToken, tokenize
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.units import duration_ms, size_bytes
-from mendflow.core.query.vocabulary import KIND_WORDS, Kind, SearchName, Vocabulary
+from mendflow.core.query.search_fields import KIND_WORDS, Kind, SearchField, SearchFields
 
 _RELATION = ("<", ">", "=", "!")
 _UNITS = ("duration", "size", "time")
@@ -40,7 +40,7 @@ class RewrittenSearch(NamedTuple):
         return max(0, offset - sum(by for place, by in self.longer if place <= offset))
 
 
-def replace_amounts(words: Vocabulary, text: str, now: Instant) -> RewrittenSearch:
+def replace_amounts(words: SearchFields, text: str, now: Instant) -> RewrittenSearch:
     """The text with its amounts as numbers. `now` is what `ago` counts from."""
     tokens = [each for each in tokenize(text) if each.kind != "space"]
     if (open_at := next((each.start for each in tokens if each.text in ("'", '"')), None)) is not None:
@@ -96,7 +96,7 @@ def _unquoted(token: CelToken) -> str:
     return token.text.strip("\"'")
 
 
-def _value(name: SearchName, token: CelToken) -> str | None:
+def _value(name: SearchField, token: CelToken) -> str | None:
     """Another word for a value; None: it stays as it is."""
     text = _unquoted(token)
     if text in name.synonyms:
@@ -113,7 +113,7 @@ def one_of(words: list[str]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _compared_name(words: Vocabulary, tokens: list[CelToken], place: int) -> SearchName | None:
+def _compared_name(words: SearchFields, tokens: list[CelToken], place: int) -> SearchField | None:
     """The name that a text is compared with."""
     return (
         _compared_before(words, tokens, place)
@@ -122,21 +122,21 @@ def _compared_name(words: Vocabulary, tokens: list[CelToken], place: int) -> Sea
     )
 
 
-def _compared_before(words: Vocabulary, tokens: list[CelToken], place: int) -> SearchName | None:
+def _compared_before(words: SearchFields, tokens: list[CelToken], place: int) -> SearchField | None:
     at = place - 1
     while at >= 0 and tokens[at].text in _RELATION:
         at -= 1
     return _name_ending(words, tokens, at) if at < place - 1 else None
 
 
-def _compared_after(words: Vocabulary, tokens: list[CelToken], place: int) -> SearchName | None:
+def _compared_after(words: SearchFields, tokens: list[CelToken], place: int) -> SearchField | None:
     at = place + 1
     while at < len(tokens) and tokens[at].text in _RELATION:
         at += 1
     return _name(words, tokens, at, at + 3) or _name(words, tokens, at, at + 1) if at > place + 1 else None
 
 
-def _of_list(words: Vocabulary, tokens: list[CelToken], place: int) -> SearchName | None:
+def _of_list(words: SearchFields, tokens: list[CelToken], place: int) -> SearchField | None:
     at = place - 1
     while at >= 0 and (tokens[at].kind == "string" or tokens[at].text == ","):
         at -= 1
@@ -145,9 +145,9 @@ def _of_list(words: Vocabulary, tokens: list[CelToken], place: int) -> SearchNam
     return None
 
 
-def _name_ending(words: Vocabulary, tokens: list[CelToken], at: int) -> SearchName | None:
+def _name_ending(words: SearchFields, tokens: list[CelToken], at: int) -> SearchField | None:
     return _name(words, tokens, at - 2, at + 1) or _name(words, tokens, at, at + 1)
 
 
-def _name(words: Vocabulary, tokens: list[CelToken], first: int, end: int) -> SearchName | None:
+def _name(words: SearchFields, tokens: list[CelToken], first: int, end: int) -> SearchField | None:
     return words.names.get("".join(each.text for each in tokens[first:end])) if first >= 0 else None

@@ -14,7 +14,7 @@ from mendflow.core.expressions.scanner import Reference, scan
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value
 from mendflow.core.query.literals import refuse, replace_amounts
-from mendflow.core.query.vocabulary import KIND_WORDS, Kind, SearchName, Vocabulary
+from mendflow.core.query.search_fields import KIND_WORDS, Kind, SearchField, SearchFields
 
 OPS: Final = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 REVERSED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -36,7 +36,7 @@ class Requirement(NamedTuple):
 class Search:
     """`text` may be empty, and then finds everything. `now` is what `ago` counts from."""
 
-    def __init__(self, words: Vocabulary, text: str, now: Instant) -> None:
+    def __init__(self, words: SearchFields, text: str, now: Instant) -> None:
         self.words = words
         self.text = text
         self.needs: tuple[Requirement, ...] = ()
@@ -62,7 +62,7 @@ class Search:
 class _Reader:
     """Reads the text of a search: refuses what cannot be meant."""
 
-    def __init__(self, words: Vocabulary, text: str, now: Instant) -> None:
+    def __init__(self, words: SearchFields, text: str, now: Instant) -> None:
         self._words = words
         self._text = text
         self._now = now
@@ -129,7 +129,7 @@ class _Reader:
                 wanted = KIND_WORDS[name.kind]
                 refuse(f"`{name.name}` is {wanted}, and cannot be compared with {shown}", self._place(name.name))
 
-    def _name(self, tree: Tree) -> SearchName | None:
+    def _name(self, tree: Tree) -> SearchField | None:
         if isinstance(tree, Operator) and tree.do == "()":
             return self._name(tree.parts[0])
         return self._words.names.get(tree.name) if isinstance(tree, MemberPath) else None
@@ -149,7 +149,7 @@ def _fits(kind: Kind, value: Value) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _requirements(words: Vocabulary, tree: Tree) -> list[Requirement]:
+def _requirements(words: SearchFields, tree: Tree) -> list[Requirement]:
     found: list[Requirement] = []
     for each in conjuncts(tree):
         match each:
@@ -166,7 +166,7 @@ def _requirements(words: Vocabulary, tree: Tree) -> list[Requirement]:
     return found
 
 
-def _requirements_of_test(words: Vocabulary, path: MemberPath, do: str, constants: list[Value]) -> list[Requirement]:
+def _requirements_of_test(words: SearchFields, path: MemberPath, do: str, constants: list[Value]) -> list[Requirement]:
     name = words.names.get(path.name)
     if name is None or not all(map(compares_exactly, constants)):
         return []
@@ -185,7 +185,7 @@ def _requirements_of_test(words: Vocabulary, path: MemberPath, do: str, constant
     return _order_requirements(name, do, constants[0])
 
 
-def _equality_requirement(name: SearchName, constants: list[Value]) -> Requirement:
+def _equality_requirement(name: SearchField, constants: list[Value]) -> Requirement:
     """What is left out of a document, or is 0 there and means that there is none, is looked for as well."""
     wanted = [
         *constants,
@@ -197,7 +197,7 @@ def _equality_requirement(name: SearchName, constants: list[Value]) -> Requireme
     return Requirement(name.field, "eq", unique[0]) if len(unique) == 1 else Requirement(name.field, "in", unique)
 
 
-def _order_requirements(name: SearchName, do: str, value: Value) -> list[Requirement]:
+def _order_requirements(name: SearchField, do: str, value: Value) -> list[Requirement]:
     """Only numbers: texts that are long are ordered by their beginning in some stores. What documents leave out has to
     be found too, which an order of stored values does not."""
     if isinstance(value, str) or value is None:

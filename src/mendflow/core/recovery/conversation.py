@@ -124,9 +124,9 @@ class MadeResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`reals` are the ids of all submissions, `causes` the events that brought about each but the first. `keys` are
-    those of the repairs that were done, so that none is done twice; `told` counts the failures that were held.
-    `attempts` and `losses` are over all submissions, `earlier_*` those before the newest."""
+    """`submission_ids` are those of all submissions, `causes` the events that brought about each but the first. `keys`
+    are those of the repairs that were done, so that none is done twice; `reports_sent` counts the failures that were
+    held. `attempts` and `losses` are over all submissions, `earlier_*` those before the newest."""
 
     job: JobId
     case: CaseId
@@ -161,12 +161,12 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     def with_message(self, message: ConversationMessage) -> "Conversation":
         """The conversation after this message. One that is repeated at once, as polls are, is noted once."""
-        said = (
+        messages = (
             self.messages
             if self.messages and self.messages[-1] is message
             else _bounded_messages((*self.messages, message))
         )
-        return replace(self, messages=said, phase=TRANSITIONS[self.phase].get(message, self.phase))
+        return replace(self, messages=messages, phase=TRANSITIONS[self.phase].get(message, self.phase))
 
     def with_failure(self, held: HeldFailure, *, attempts: int, losses: int) -> "Conversation":
         """The newest submission has failed; `attempts` and `losses` are its own."""
@@ -222,13 +222,17 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return replace(self.with_message(message), keys=(*self.keys, key), held=None)
 
 
-def begin(job: JobId, case: CaseId, said: tuple[ConversationMessage, ...]) -> Conversation:
+def begin(job: JobId, case: CaseId, messages: tuple[ConversationMessage, ...]) -> Conversation:
     """The conversation of a job from what was said of it so far."""
     conversation = Conversation(job=job, case=case, submission_ids=(job,))
-    for message in said:
+    for message in messages:
         conversation = conversation.with_message(message)
     return conversation
 
 
-def _bounded_messages(said: tuple[ConversationMessage, ...]) -> tuple[ConversationMessage, ...]:
-    return said if len(said) <= MESSAGES_FIRST + MESSAGES_LAST else said[:MESSAGES_FIRST] + said[-MESSAGES_LAST:]
+def _bounded_messages(messages: tuple[ConversationMessage, ...]) -> tuple[ConversationMessage, ...]:
+    return (
+        messages
+        if len(messages) <= MESSAGES_FIRST + MESSAGES_LAST
+        else messages[:MESSAGES_FIRST] + messages[-MESSAGES_LAST:]
+    )

@@ -74,10 +74,10 @@ def exlet_of(pattern: FaultPattern) -> Flow:
     )
 
 
-def match_pattern(patterns: Patterns, said: Sequence[ConversationMessage]) -> str:
+def match_pattern(patterns: Patterns, messages: Sequence[ConversationMessage]) -> str:
     """The name of the pattern that a conversation follows: the first that it fulfils, else the only one that it may
     still become; empty if there is none, or more than one."""
-    heard = tuple(message.value for message in said if message not in REPAIR_MESSAGES)
+    heard = tuple(message.value for message in messages if message not in REPAIR_MESSAGES)
     possible = []
     for pattern in patterns.conversations:
         places, machine = _follow(pattern.messages, heard)

@@ -7,10 +7,9 @@ from mendflow.core.rules.evaluation import (
     RuleVerdict,
     compile_rules,
     context_lookup,
-    rules_asked,
     tree_for,
 )
-from mendflow.core.rules.history import Difference, diff, restore
+from mendflow.core.rules.history import restore
 from mendflow.core.rules.insertion import (
     CornerstoneConflict,
     Draft,
@@ -31,7 +30,7 @@ from mendflow.core.rules.revision import (
     set_passive,
     with_exlet,
 )
-from mendflow.core.rules.trials import ReplayDifference, TrialResult, replay_decisions, try_in_place, try_rule
+from mendflow.core.rules.trials import TrialResult, try_in_place, try_rule
 from mendflow.core.rules.triggers import Trigger, triggers
 from mendflow.core.rules.validation import demand_named, demand_valid, problems_of
 
@@ -40,11 +39,9 @@ __all__ = [
     "Candidate",
     "CompiledRules",
     "CornerstoneConflict",
-    "Difference",
     "Draft",
     "InsertedRule",
     "InsertionPoint",
-    "ReplayDifference",
     "RuleLocation",
     "RuleVerdict",
     "TrialResult",
@@ -55,7 +52,6 @@ __all__ = [
     "context_lookup",
     "demand_named",
     "demand_valid",
-    "diff",
     "find_passive_rule",
     "is_out_of_use",
     "locate_rule",
@@ -64,10 +60,8 @@ __all__ = [
     "problems_of",
     "promote",
     "replace_exlet",
-    "replay_decisions",
     "restore",
     "retire",
-    "rules_asked",
     "set_passive",
     "tree_for",
     "triggers",

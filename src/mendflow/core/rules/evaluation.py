@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from mendflow.core.expressions import Lookup
 from mendflow.core.expressions.conditions import KnownValues
 from mendflow.core.model.repair import CASE_LEVEL, Conclusion, ExceptionType
-from mendflow.core.model.rules import DEFAULT_RULES, RuleSet, RuleTree
+from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules.chains import TRIALS_MAX, Chain, RuleNode, WalkResult, chain_of, walk
 
@@ -138,16 +138,4 @@ def data_of(context: Mapping[str, Value]) -> dict[str, Value]:
         data = holder.get("data") if isinstance(holder, dict) else None
         if isinstance(data, dict):
             found.update(data)
-    return found
-
-
-def rules_asked(tree: RuleTree, conclusion: Conclusion) -> list[int]:
-    """Every rule that was asked on the way to a conclusion, in order, those without a line in the trail among them."""
-    held = {tested.rule for tested in conclusion.trail if tested.held}
-    found: list[int] = []
-    each: int | None = tree.root if tree.rules else None
-    while each is not None:
-        rule = tree.rules[each]
-        found.append(each)
-        each = rule.on_true if each in held else rule.on_false
     return found

@@ -1,75 +1,9 @@
-"""Versions of a rule set: what changed from one to another, and an earlier one brought back as the newest."""
-
-from typing import Literal
+"""Versions of a rule set: an earlier one brought back as the newest."""
 
 import msgspec
 
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.repair import ExceptionType
-from mendflow.core.model.rules import Rule, RuleSet, RuleTree
-
-
-class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that is other in the newer version. `was` and `now` name what changed of a rule, as far as it did."""
-
-    kind: Literal["added", "removed", "changed"]
-    what: Literal["rule", "exlet"]
-    type: ExceptionType | None = None
-    tree: str = ""
-    rule: int | None = None
-    exlet: str = ""
-    was: dict[str, object] = {}
-    now: dict[str, object] = {}
-
-
-COMPARED_FIELDS = ("condition", "exlet", "on_true", "on_false", "author", "at", "note", "passive")
-
-
-def diff(old: RuleSet, new: RuleSet) -> list[Difference]:
-    """What changed, tree by tree, then exlet by exlet. A rule whose links alone changed is not told: the rule that came
-    in between is."""
-    found: list[Difference] = []
-    for type in [*old.trees, *(each for each in new.trees if each not in old.trees)]:
-        before, after = old.trees.get(type, {}), new.trees.get(type, {})
-        for tree in [*before, *(each for each in after if each not in before)]:
-            found += tree_diff(type, tree, before.get(tree, RuleTree({})), after.get(tree, RuleTree({})))
-    for name in [*old.exlets, *(each for each in new.exlets if each not in old.exlets)]:
-        if name not in new.exlets:
-            found.append(Difference(kind="removed", what="exlet", exlet=name))
-        elif name not in old.exlets:
-            found.append(Difference(kind="added", what="exlet", exlet=name))
-        elif old.exlets[name] != new.exlets[name]:
-            found.append(Difference(kind="changed", what="exlet", exlet=name))
-    return found
-
-
-def tree_diff(type: ExceptionType, tree: str, before: RuleTree, after: RuleTree) -> list[Difference]:
-    found: list[Difference] = []
-    for id in [*before.rules, *(each for each in after.rules if each not in before.rules)]:
-        was, now = before.rules.get(id), after.rules.get(id)
-        kind: Literal["added", "removed", "changed"] = (
-            "added" if was is None else "removed" if now is None else "changed"
-        )
-        shown = [compared_fields(each) for each in (was, now)]
-        names = [name for name in COMPARED_FIELDS if shown[0].get(name) != shown[1].get(name)]
-        if kind == "changed" and not set(names) - {"on_true", "on_false"}:
-            continue
-        found.append(
-            Difference(
-                kind=kind,
-                what="rule",
-                type=type,
-                tree=tree,
-                rule=id,
-                was={name: shown[0][name] for name in names if name in shown[0]},
-                now={name: shown[1][name] for name in names if name in shown[1]},
-            )
-        )
-    return found
-
-
-def compared_fields(rule: Rule | None) -> dict[str, object]:
-    return {name: getattr(rule, name) for name in COMPARED_FIELDS} if rule is not None else {}
+from mendflow.core.model.rules import RuleSet
 
 
 def restore(current: RuleSet, earlier: RuleSet, *, author: str = "", at: Instant = 0) -> RuleSet:

@@ -35,19 +35,10 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return len(self.caught) + len(self.missed)
 
     def sentence(self) -> str:
-        said = f"would have caught {len(self.caught)} of {self.open}"
+        sentence = f"would have caught {len(self.caught)} of {self.open}"
         if self.otherwise:
-            said += f", and {len(self.otherwise)} that were handled otherwise"
-        return said
-
-
-class ReplayDifference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A past decision that a rule set would have decided in another way; empty is nothing."""
-
-    decision: str
-    was: str = ""
-    now: str = ""
-    rule: int | None = None
+            sentence += f", and {len(self.otherwise)} that were handled otherwise"
+        return sentence
 
 
 def try_rule(
@@ -93,18 +84,3 @@ def try_in_place(
         otherwise=tuple(otherwise),
         erred=erred,
     )
-
-
-def replay_decisions(rule_set: RuleSet, decisions: Iterable[Decision]) -> list[ReplayDifference]:
-    """Which past decisions a rule set would have decided in another way, and how. What another set decided, and this
-    one has no rule for, stays that other's."""
-    rules = CompiledRules(rule_set)
-    found = []
-    for decision in decisions:
-        conclusion = rules.conclude(decision.type, decision.task, context_lookup(decision.context))
-        now = conclusion.exlet if conclusion is not None else ""
-        others = not now and decision.conclusion is not None and decision.conclusion.rules != rule_set.name
-        if now != decision.exlet and not others:
-            rule = conclusion.rule if conclusion is not None else None
-            found.append(ReplayDifference(decision=decision.id, was=decision.exlet, now=now, rule=rule))
-    return found

@@ -105,13 +105,13 @@ def _why_later(job: Job, now: Instant) -> Reason:
     wait = duration(job.available_at - now)
     if last is None:
         return _why(job, "waiting", f"it waits for its time, {clock(job.available_at)}, {wait} from now")
-    said = f": {last.fault.message}" if last.fault is not None else ""
+    text = f": {last.fault.message}" if last.fault is not None else ""
     ended = "failed" if last.end == "failed" else f"was {last.end}"
     if job.failures and last.end == "failed":
         nth = f"retry {job.failures} of {job.spec.retries}"
     else:
         nth = "the next attempt, which does not spend a retry"
-    sentence = f"it waits until {clock(job.available_at)}, {wait} from now, for {nth}; its last attempt {ended}{said}"
+    sentence = f"it waits until {clock(job.available_at)}, {wait} from now, for {nth}; its last attempt {ended}{text}"
     return _why(job, "waiting", sentence, _attempts(job))
 
 
@@ -257,9 +257,9 @@ def _attempts(job: Job) -> list[str]:
 
 
 def _attempt(attempt: Attempt) -> str:
-    said = f": {attempt.fault.message}" if attempt.fault is not None else ""
+    text = f": {attempt.fault.message}" if attempt.fault is not None else ""
     took = duration(attempt.ended_at - attempt.granted_at)
-    return f"attempt {attempt.fence} on {attempt.pilot} ended as {attempt.end} after {took}{said}"
+    return f"attempt {attempt.fence} on {attempt.pilot} ended as {attempt.end} after {took}{text}"
 
 
 def _why(job: Job, state: str, sentence: str, facts: Sequence[str] = ()) -> Reason:

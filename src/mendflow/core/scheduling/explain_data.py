@@ -48,16 +48,20 @@ def facts(spec: JobSpec, caches: CacheIndex, overtaken: int) -> list[str]:
     """Where the input of a waiting job is, and whether others went past it because of theirs."""
     if not spec.inputs:
         return []
-    files, told = files_of(spec), []
+    files, sentences = files_of(spec), []
     best = max(_holders(files, caches), key=lambda shelf: (shelf.bytes_of(files), shelf.pilot), default=None)
     if best is None:
-        told.append(f"no pilot has any of its {size(input_bytes(spec))} of input")
+        sentences.append(f"no pilot has any of its {size(input_bytes(spec))} of input")
     else:
-        told.append(f"pilot {best.pilot} has {size(best.bytes_of(files))} of {size(input_bytes(spec))} of its input")
+        sentences.append(
+            f"pilot {best.pilot} has {size(best.bytes_of(files))} of {size(input_bytes(spec))} of its input"
+        )
     if overtaken:
         times = "once" if overtaken == 1 else f"{overtaken} times"
-        told.append(f"others with more of their input at hand went first {times}; after {OVERTAKES_MAX} it is its turn")
-    return told
+        sentences.append(
+            f"others with more of their input at hand went first {times}; after {OVERTAKES_MAX} it is its turn"
+        )
+    return sentences
 
 
 def _holders(files: Files, caches: CacheIndex) -> Iterable[PilotCache]:

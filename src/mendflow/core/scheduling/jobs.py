@@ -19,7 +19,7 @@ from mendflow.core.model.jobs import (
     JobState,
     Measurements,
     Outcome,
-    Release,
+    Requeue,
     Resources,
     StoredLog,
 )
@@ -76,8 +76,8 @@ class JobFinished(msgspec.Struct, frozen=True):
 
 
 class AttemptRequeued(msgspec.Struct, frozen=True):
-    """The attempt is over and the job waits again, not before `available_at`. `end` is failed, lost or released. One
-    that is not `begun` was no try of the job."""
+    """The attempt is over and the job waits again, not before `available_at`. `end` is failed, lost, requeued or
+    returned. One that is not `begun` was no try of the job."""
 
     end: str
     at: Instant
@@ -85,7 +85,7 @@ class AttemptRequeued(msgspec.Struct, frozen=True):
     own: bool = False
     fault: Fault | None = None
     measures: Measurements = Measurements()
-    release: Release | None = None
+    requeue: Requeue | None = None
     begun: bool = True
     log: StoredLog | None = None
     folder: str = ""
@@ -107,14 +107,14 @@ class JobResumed(msgspec.Struct, frozen=True):
     pass
 
 
-class AttemptReleased(msgspec.Struct, frozen=True):
+class RequeueOrdered(msgspec.Struct, frozen=True):
     """A person took the attempt from its pilot. It is worth nothing from now on, and may still run."""
 
-    release: Release
+    requeue: Requeue
 
 
 JobEvent = Union[
-    AttemptGranted, JobFinished, AttemptRequeued, ResultTakenOver, JobSuspended, JobResumed, AttemptReleased
+    AttemptGranted, JobFinished, AttemptRequeued, ResultTakenOver, JobSuspended, JobResumed, RequeueOrdered
 ]
 
 
@@ -162,7 +162,7 @@ def report(
         return _refuse_report(job, pilot, fence)
     if job.requeued is not None:
         reason = f"job {job.id}: lease {fence} is over ({job.requeued.sentence()})"
-        return ReportVerdict(False, reason, (_requeue_released(job.requeued, now),))
+        return ReportVerdict(False, reason, (_end_requeued(job.requeued, now),))
     fault = outcome.fault
     if fault is None:
         return ReportVerdict(True, "completed", (JobFinished(outcome, "completed", now),))
@@ -189,7 +189,7 @@ def lose(
     if job.state is not JobState.RUNNING:
         return []
     if job.requeued is not None:
-        return [_requeue_released(job.requeued, now)]
+        return [_end_requeued(job.requeued, now)]
     message = f"{why} on pilot {job.pilot}"
     fault = Fault(name="lost", category=Category.RESOURCE, message=message, data=data, log_tail=log_tail)
     return [_lose_or_end(job, fault, Outcome(fault=fault), now=now, policy=policy)]
@@ -227,20 +227,19 @@ def give_up(failed: AttemptRequeued, outcome: Outcome) -> JobEvent:
     return JobFinished(outcome, failed.end, failed.at, own=failed.own)
 
 
-def release(job: Job, fence: int, *, now: Instant) -> list[JobEvent]:
+def give_back(job: Job, fence: int, *, now: Instant) -> list[JobEvent]:
     """A pilot gives back an attempt that it never started. Nobody is charged, and it was no try."""
     if job.state is not JobState.RUNNING or job.fence != fence:
         return []
-    back = _requeue_released(job.requeued, now) if job.requeued is not None else AttemptRequeued("released", now, now)
-    return [msgspec.structs.replace(back, begun=False)]
+    return [AttemptRequeued("returned", now, now, requeue=job.requeued, begun=False)]
 
 
-def release_attempt(job: Job, *, by: str, reason: str, now: Instant) -> list[JobEvent]:
+def requeue_attempt(job: Job, *, by: str, reason: str, now: Instant) -> list[JobEvent]:
     """Take the attempt from its pilot. The job waits for the end of the attempt, which a report, the pilot's silence
     about it, or the end of its lease proves: until then nobody else gets the job."""
     if job.state is not JobState.RUNNING or job.requeued is not None:
         return []
-    return [AttemptReleased(Release(by=by, at=now, reason=reason))]
+    return [RequeueOrdered(Requeue(by=by, at=now, reason=reason))]
 
 
 def cancel(job: Job, *, now: Instant, reason: str = "", log_tail: str = "") -> list[JobEvent]:
@@ -277,7 +276,7 @@ def evolve(job: Job, event: JobEvent) -> None:
         case AttemptRequeued():
             _enter(job, JobState.AVAILABLE)
             _close_attempt(
-                job, event.end, event.at, event.fault, event.measures, event.release, log=event.log, folder=event.folder
+                job, event.end, event.at, event.fault, event.measures, event.requeue, log=event.log, folder=event.folder
             )
             _charge(job, event.end, event.own)
             job.unbegun += not event.begun
@@ -296,9 +295,9 @@ def evolve(job: Job, event: JobEvent) -> None:
             job.suspended = True
         case JobResumed():
             job.suspended = False
-        case AttemptReleased():
+        case RequeueOrdered():
             assert job.state is JobState.RUNNING, f"job {job.id}: nobody has it"
-            job.requeued = event.release
+            job.requeued = event.requeue
 
 
 def validate(job: Job) -> None:
@@ -313,7 +312,7 @@ def validate(job: Job) -> None:
     assert len(fences) <= HISTORY_FIRST + HISTORY_LAST
     assert not fences or fences[-1] == job.fence
     assert job.tries >= running, f"job {job.id}: {job.unbegun} of {job.fence} grants unbegun"
-    assert running or job.requeued is None, f"job {job.id}: released, and nobody has it"
+    assert running or job.requeued is None, f"job {job.id}: requeued, and nobody has it"
     assert job.failures <= job.spec.retries + 1, f"job {job.id}: more failures than tries"
 
 
@@ -332,9 +331,9 @@ def _refuse_report(job: Job, pilot: PilotId, fence: int) -> ReportVerdict:
     return ReportVerdict(False, f"job {job.id}: lease {fence} is over ({end})")
 
 
-def _requeue_released(release: Release, now: Instant) -> AttemptRequeued:
-    """The attempt that was released has ended. Nobody is charged."""
-    return AttemptRequeued("released", now, now, release=release)
+def _end_requeued(requeue: Requeue, now: Instant) -> AttemptRequeued:
+    """The attempt that a person took from its pilot has ended. Nobody is charged."""
+    return AttemptRequeued("requeued", now, now, requeue=requeue)
 
 
 def _requeue_failed(
@@ -411,7 +410,7 @@ def _close_attempt(
     at: Instant,
     fault: Fault | None,
     measures: Measurements,
-    release: Release | None = None,
+    requeue: Requeue | None = None,
     *,
     log: StoredLog | None = None,
     folder: str = "",
@@ -434,7 +433,7 @@ def _close_attempt(
         end=end,
         fault=fault,
         measures=measures,
-        release=release,
+        requeue=requeue,
         because=last.because,
         log=log,
         folder=folder,

@@ -93,7 +93,7 @@ class Leases:
         return lost
 
     def drop(self, pilot: PilotId, job: JobId) -> None:
-        """The attempt is over: reported, released or cancelled."""
+        """The attempt is over: reported, requeued or cancelled."""
         lease = self._pilots.get(pilot)
         if lease is not None:
             lease.attempts.pop(job, None)
@@ -146,9 +146,3 @@ class Leases:
 
     def lease_of(self, pilot: PilotId) -> PilotLease | None:
         return self._pilots.get(pilot)
-
-    def is_holder(self, pilot: PilotId, job: JobId, fence: int) -> bool:
-        """Whether this pilot holds this very attempt."""
-        lease = self._pilots.get(pilot)
-        holding = lease.attempts.get(job) if lease is not None else None
-        return holding is not None and holding.fence == fence

@@ -123,20 +123,20 @@ class _Cover:
     def to_be_idle(self) -> int:
         """Those that are not needed for jobs will be idle."""
         will_be = self._standing.idle + self._coming // self._slots
-        told = f"{will_be} pilots are or will be idle, and {self._site.min_idle} should"
-        return self._send_up_to(self._site.min_idle - will_be, told)
+        reason = f"{will_be} pilots are or will be idle, and {self._site.min_idle} should"
+        return self._send_up_to(self._site.min_idle - will_be, reason)
 
     def to_have_enough(self) -> int:
         there = self._standing.submitted + self.sent
-        told = f"{there} pilots are there or coming, and {self._site.min_pilots} should"
-        return self._send_up_to(self._site.min_pilots - there, told)
+        reason = f"{there} pilots are there or coming, and {self._site.min_pilots} should"
+        return self._send_up_to(self._site.min_pilots - there, reason)
 
-    def _send_up_to(self, wanted: int, told: str) -> int:
+    def _send_up_to(self, wanted: int, reason: str) -> int:
         sent = max(0, min(wanted, self.available))
         if sent:
-            self._send(sent, f"{told}: {sent} more")
+            self._send(sent, f"{reason}: {sent} more")
         elif wanted > 0:
-            self.reasons.append(told)
+            self.reasons.append(reason)
         return sent
 
     def _send(self, pilots: int, why: str) -> None:

@@ -46,8 +46,8 @@ DelayedEntry = tuple[Instant, int, JobId, Resources, Files]
 
 
 class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Jobs of like needs that wait, by the first of them in order. `able`: some pilot could take it, were it empty;
-    otherwise none can since `unable_since`."""
+    """Jobs of like needs that wait, by the first of them in order. `has_pilot`: some pilot could take it, were it
+    empty; otherwise none can since `unable_since`."""
 
     needs: Resources
     first: JobId

@@ -28,10 +28,10 @@ def missing_for(site: Site, needs: Resources, offered: Sequence[PilotOffer] = ()
     if needs.site not in ("", site.name):
         return f"it is bound to site {needs.site}"
     amounts = _amounts(needs)
-    said = [each for each in amounts if each.asked > each.settings(site) + CPU_GRAIN]
-    if said:
+    lacking = [each for each in amounts if each.asked > each.settings(site) + CPU_GRAIN]
+    if lacking:
         return "; ".join(
-            f"it asks for {each.tell(each.asked)}, and its pilots get {_amount_given(each, site)}" for each in said
+            f"it asks for {each.tell(each.asked)}, and its pilots get {_amount_given(each, site)}" for each in lacking
         )
     if not offered or any(_site_resources(site, each).fits(needs) for each in offered):
         return ""

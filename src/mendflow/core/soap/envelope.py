@@ -64,8 +64,8 @@ class Envelope(NamedTuple):
         """The fault that the body tells of, if it does."""
         if not self.body or self.body[0].tag != qualified_name(ENVELOPE, "Fault"):
             return None
-        said = {local_of(each): each for each in elements_of(self.body[0])}
-        code, string, detail = said.get("faultcode"), said.get("faultstring"), said.get("detail")
+        children = {local_of(each): each for each in elements_of(self.body[0])}
+        code, string, detail = children.get("faultcode"), children.get("faultstring"), children.get("detail")
         return SoapFault(
             _qname(code) if code is not None else "",
             (string.text or "").strip() if string is not None else "",
@@ -115,9 +115,9 @@ def write_envelope(body: Sequence[str], headers: Sequence[str] = ()) -> bytes:
 
 def write_fault(string: str, detail: Sequence[str] = (), *, code: str = "Server") -> bytes:
     """An envelope with a fault. `code` is one of SOAP's own."""
-    told = f"<detail>{''.join(detail)}</detail>" if detail else ""
-    said = f"<faultcode>soap:{code}</faultcode><faultstring>{xml_text(string)}</faultstring>{told}"
-    return write_envelope([f"<soap:Fault>{said}</soap:Fault>"])
+    details = f"<detail>{''.join(detail)}</detail>" if detail else ""
+    content = f"<faultcode>soap:{code}</faultcode><faultstring>{xml_text(string)}</faultstring>{details}"
+    return write_envelope([f"<soap:Fault>{content}</soap:Fault>"])
 
 
 def header(namespace: str, name: str, content: str) -> str:

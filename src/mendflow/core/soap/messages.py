@@ -27,11 +27,11 @@ class BoundOperation(NamedTuple):
 
 def bind_operation(world: XmlDefinitions, port_type: str, operation: str, *, address: str = "") -> BoundOperation:
     """As the port at the address speaks it, else any port of the type; without one, as its parts allow."""
-    said = world.port_types[port_type][operation]
+    found = world.port_types[port_type][operation]
     ports = [each for each in world.ports if each.port_type == port_type and operation in each.operations]
     ports.sort(key=lambda each: each.address != address)
     return BoundOperation(
-        port_type, said, ports[0].operations[operation] if ports else _unbound(world, port_type, said)
+        port_type, found, ports[0].operations[operation] if ports else _unbound(world, port_type, found)
     )
 
 
@@ -46,21 +46,21 @@ def _unbound(world: XmlDefinitions, port_type: str, operation: Operation) -> Soa
 # Writing
 
 
-def request_body(world: XmlDefinitions, said: BoundOperation, message: PartValues) -> list[str]:
+def request_body(world: XmlDefinitions, binding: BoundOperation, message: PartValues) -> list[str]:
     """What stands in the body of a request."""
-    return _body(world, said, said.operation.input, message, said.operation.name)
+    return _body(world, binding, binding.operation.input, message, binding.operation.name)
 
 
-def answer_body(world: XmlDefinitions, said: BoundOperation, message: PartValues) -> list[str]:
+def answer_body(world: XmlDefinitions, binding: BoundOperation, message: PartValues) -> list[str]:
     """What stands in the body of an answer."""
-    return _body(world, said, said.operation.output, message, f"{said.operation.name}Response")
+    return _body(world, binding, binding.operation.output, message, f"{binding.operation.name}Response")
 
 
-def _body(world: XmlDefinitions, said: BoundOperation, name: str, message: PartValues, wrapper: str) -> list[str]:
+def _body(world: XmlDefinitions, binding: BoundOperation, name: str, message: PartValues, wrapper: str) -> list[str]:
     parts = [_part(part, message[part.name]) for part in world.messages.get(name, ()) if part.name in message]
-    if said.bound.style == "document":
+    if binding.bound.style == "document":
         return parts
-    return [f'<rpc:{wrapper} xmlns:rpc="{xml_text(said.bound.namespace)}">{"".join(parts)}</rpc:{wrapper}>']
+    return [f'<rpc:{wrapper} xmlns:rpc="{xml_text(binding.bound.namespace)}">{"".join(parts)}</rpc:{wrapper}>']
 
 
 def _part(part: MessagePart, value: Value) -> str:
@@ -89,40 +89,44 @@ def read_request(
         there = ", ".join(str(each.tag) for each in envelope.body) or "an empty body"
         known = ", ".join(dict.fromkeys(name for each in offered for name in _first(world, each))) or "an empty body"
         raise BadEnvelope(f"no operation here takes {there}; they take {known}, and `?wsdl` tells more")
-    said = next((each for each in fitting if action and each.bound.action == action), None)
-    said = said or next((each for each in fitting if action.rpartition("/")[2] == each.operation.name), fitting[0])
-    return said, _read(world, said, said.operation.input, envelope.body)
+    binding = next((each for each in fitting if action and each.bound.action == action), None)
+    binding = binding or next(
+        (each for each in fitting if action.rpartition("/")[2] == each.operation.name), fitting[0]
+    )
+    return binding, _read(world, binding, binding.operation.input, envelope.body)
 
 
-def _first(world: XmlDefinitions, said: BoundOperation) -> Iterator[str]:
+def _first(world: XmlDefinitions, binding: BoundOperation) -> Iterator[str]:
     """What the body of a request begins with."""
-    if said.bound.style == "rpc":
-        yield qualified_name(said.bound.namespace, said.operation.name)
+    if binding.bound.style == "rpc":
+        yield qualified_name(binding.bound.namespace, binding.operation.name)
     else:
-        yield from (part.element for part in world.messages.get(said.operation.input, ())[:1] if part.element)
+        yield from (part.element for part in world.messages.get(binding.operation.input, ())[:1] if part.element)
 
 
-def _fits(world: XmlDefinitions, said: BoundOperation, message: str, body: tuple[ParsedElement, ...]) -> bool:
-    if said.bound.style == "rpc":
-        return len(body) == 1 and body[0].tag == qualified_name(said.bound.namespace, said.operation.name)
+def _fits(world: XmlDefinitions, binding: BoundOperation, message: str, body: tuple[ParsedElement, ...]) -> bool:
+    if binding.bound.style == "rpc":
+        return len(body) == 1 and body[0].tag == qualified_name(binding.bound.namespace, binding.operation.name)
     parts = world.messages.get(message, ())
     if len(parts) == 1 and not parts[0].element:
         return len(body) == 1  # a type stands for whatever element there is
     return sorted(part.element for part in parts) == sorted(str(each.tag) for each in body)
 
 
-def read_answer(world: XmlDefinitions, said: BoundOperation, envelope: Envelope) -> PartValues:
+def read_answer(world: XmlDefinitions, binding: BoundOperation, envelope: Envelope) -> PartValues:
     """The message of an answer. Raises BadEnvelope."""
-    if said.bound.style == "document" and not _fits(world, said, said.operation.output, envelope.body):
+    if binding.bound.style == "document" and not _fits(world, binding, binding.operation.output, envelope.body):
         there = ", ".join(str(each.tag) for each in envelope.body) or "nothing"
-        raise BadEnvelope(f"{there} is no answer of the operation {said.operation.name}")
-    return _read(world, said, said.operation.output, envelope.body)
+        raise BadEnvelope(f"{there} is no answer of the operation {binding.operation.name}")
+    return _read(world, binding, binding.operation.output, envelope.body)
 
 
-def _read(world: XmlDefinitions, said: BoundOperation, name: str, body: tuple[ParsedElement, ...]) -> dict[str, Value]:
+def _read(
+    world: XmlDefinitions, binding: BoundOperation, name: str, body: tuple[ParsedElement, ...]
+) -> dict[str, Value]:
     parts = world.messages.get(name, ())
-    if said.bound.style == "rpc":
-        held = _accessors(parts, body, said.operation.name)
+    if binding.bound.style == "rpc":
+        held = _accessors(parts, body, binding.operation.name)
     else:
         found = {str(each.tag): each for each in body}
         held = {part.name: found[part.element] for part in parts if part.element in found}
@@ -144,22 +148,22 @@ def _accessors(
     inside = list(elements_of(body[0])) if len(body) == 1 else []
     there, wanted = [local_of(each) for each in inside], [part.name for part in parts]
     if sorted(there) != sorted(wanted):
-        told = ", ".join(there) or "nothing"
-        raise BadEnvelope(f"the message of {operation} has the parts {', '.join(wanted) or 'none'}; {told} came")
+        found = ", ".join(there) or "nothing"
+        raise BadEnvelope(f"the message of {operation} has the parts {', '.join(wanted) or 'none'}; {found} came")
     return dict(zip(there, inside, strict=True))
 
 
 # Faults
 
 
-def fault_of(world: XmlDefinitions, said: BoundOperation, told: SoapFault) -> Fault:
+def fault_of(world: XmlDefinitions, binding: BoundOperation, fault: SoapFault) -> Fault:
     """What a fault in an envelope means to the caller: by its declared name if the operation declares it, else by the
     name of the element in its detail, else by its code."""
-    words = told.string or f"the partner's fault {told.code}"
-    if not told.detail:
-        return Fault(name=told.code or "partnerFault", category=Category.FLOW, message=words)
-    detail = told.detail[0]
-    for name, message in said.operation.faults.items():
+    words = fault.string or f"the partner's fault {fault.code}"
+    if not fault.detail:
+        return Fault(name=fault.code or "partnerFault", category=Category.FLOW, message=words)
+    detail = fault.detail[0]
+    for name, message in binding.operation.faults.items():
         for part in world.messages.get(message, ())[:1]:
             if part.element == detail.tag or (not part.element and local_of(detail) in (part.name, name)):
                 value: Value = (
@@ -169,7 +173,7 @@ def fault_of(world: XmlDefinitions, said: BoundOperation, told: SoapFault) -> Fa
                 )
                 data: Value = {"type": {"message": message}, "value": {part.name: value}}
                 return Fault(
-                    name=qualified_name(split_name(said.port_type)[0], name),
+                    name=qualified_name(split_name(binding.port_type)[0], name),
                     category=Category.FLOW,
                     message=words,
                     data=data,
@@ -187,16 +191,16 @@ def fault_words(fault: Fault) -> str:
     return f"{name}: {fault.message}" if fault.message and fault.message != name else name
 
 
-def fault_detail(world: XmlDefinitions, said: BoundOperation, fault: Fault) -> list[str]:
+def fault_detail(world: XmlDefinitions, binding: BoundOperation, fault: Fault) -> list[str]:
     """What stands in the detail: the fault's data as the WSDL wants it, else an element of the fault's name."""
     data = fault.data if isinstance(fault.data, dict) else {}
     kind, value = data.get("type"), data.get("value")
     message = kind.get("message", "") if isinstance(kind, dict) else ""
-    declared = message or said.operation.faults.get(split_name(fault.name)[1], "")
+    declared = message or binding.operation.faults.get(split_name(fault.name)[1], "")
     parts = world.messages.get(declared, ()) if isinstance(declared, str) else ()
-    told = list(_detail(parts, value))
+    elements = list(_detail(parts, value))
     namespace, local = split_name(fault.name)
-    return told or [_bare(qualified_name(namespace or BPEL, local))]
+    return elements or [_bare(qualified_name(namespace or BPEL, local))]
 
 
 def _detail(parts: tuple[MessagePart, ...], value: Value) -> Iterator[str]:

@@ -41,11 +41,11 @@ def address_of(reference: Value) -> str:
     """The address that a reference gives; empty if it gives none."""
     if isinstance(reference, str):
         return reference.strip()
-    said = element_text(reference)
-    if said is None:
+    text = element_text(reference)
+    if text is None:
         return ""
     try:
-        root = parse(said, "a service reference")
+        root = parse(text, "a service reference")
     except BadFlow:
         return ""
     if root.get("reference-scheme", ADDRESSING) not in SCHEMES:
@@ -62,11 +62,11 @@ def address_of(reference: Value) -> str:
 def headers_of(reference: Value) -> list[str]:
     """What a reference wants to be sent along with every message to whom it names: WS-Addressing puts that into headers
     as it is, and others know their conversations by it."""
-    said = element_text(reference)
-    if said is None:
+    text = element_text(reference)
+    if text is None:
         return []
     try:
-        root = parse(said, "a service reference")
+        root = parse(text, "a service reference")
     except BadFlow:
         return []
     found: list[str] = []

@@ -15,10 +15,10 @@ from mendflow.core.xml.simple_values import plain_value, text_of
 
 def write_part(name: str, value: Value) -> str:
     """A part as an element of its own name."""
-    said = element_text(value)
-    if said is None:
+    text = element_text(value)
+    if text is None:
         return f"<{name}>{xml_text(text_of(value))}</{name}>"
-    node = parse(said, name)
+    node = parse(text, name)
     node.tag = name
     return etree.tostring(node, encoding="unicode", with_tail=False)
 

@@ -152,8 +152,8 @@ class _WsdlWriter:
             f'<wsdl:fault name="{xml_text(name)}" message="{self.name(message)}"/>'
             for name, message in operation.faults.items()
         )
-        said = f'<wsdl:input message="{self.name(operation.input)}"/>{output}{faults}'
-        return f'<wsdl:operation name="{xml_text(operation.name)}">{said}</wsdl:operation>'
+        content = f'<wsdl:input message="{self.name(operation.input)}"/>{output}{faults}'
+        return f'<wsdl:operation name="{xml_text(operation.name)}">{content}</wsdl:operation>'
 
     def bindings(self, served: Sequence[ServedPort]) -> list[str]:
         return [self._bound(each) for each in served]
@@ -170,8 +170,8 @@ class _WsdlWriter:
         )
 
 
-def _operation_binding(said: BoundOperation) -> str:
-    operation, bound = said.operation, said.bound
+def _operation_binding(binding: BoundOperation) -> str:
+    operation, bound = binding.operation, binding.bound
     namespace = f' namespace="{xml_text(bound.namespace)}"' if bound.style == "rpc" else ""
     body = f'<soap:body use="literal"{namespace}/>'
     output = f"<wsdl:output>{body}</wsdl:output>" if operation.output else ""

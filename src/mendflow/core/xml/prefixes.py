@@ -15,14 +15,14 @@ EMPTY_SCOPE: Final[Scope] = {"": "", "xml": XML_NAMESPACE}
 
 class ElementTag:
     """An element's tag at a place: `name`, `attributes` as written, and what it has to declare, for itself and for what
-    `brought` says."""
+    `inherited` says."""
 
-    def __init__(self, element: Element, outer: Scope, brought: Mapping[str, str]) -> None:
+    def __init__(self, element: Element, outer: Scope, inherited: Mapping[str, str]) -> None:
         self._outer = outer
         self._relied_on: set[str] = set()
         self.declared: dict[str, str] = {}
-        if brought or element.nsmap:
-            self._declare_all({**brought, **element.nsmap})
+        if inherited or element.nsmap:
+            self._declare_all({**inherited, **element.nsmap})
         self.prefix, self.name = self._written(element)
         self.attributes = [
             (self._written(each)[1] if each.ns else each.local, each) for each in element.attributes.values()

@@ -128,12 +128,12 @@ def _validate(schema: etree.XMLSchema, node: ParsedElement) -> list[str]:
             return []
     except etree.XMLSchemaValidateError:
         return ["it cannot be judged: a pattern or a content model of its schema is too ambiguous"]
-    told = [str(entry.message) for entry in schema.error_log]
-    return told[:VIOLATIONS_MAX] or ["it is not as its schema wants it"]
+    messages = [str(entry.message) for entry in schema.error_log]
+    return messages[:VIOLATIONS_MAX] or ["it is not as its schema wants it"]
 
 
-def _readable(said: str, type: XmlType, compiled: _Compiled) -> str:
-    return said.replace(compiled.elements[type.type], f"of type {type.type}") if type.type else said
+def _readable(text: str, type: XmlType, compiled: _Compiled) -> str:
+    return text.replace(compiled.elements[type.type], f"of type {type.type}") if type.type else text
 
 
 @lru_cache(maxsize=CACHED_MAX)

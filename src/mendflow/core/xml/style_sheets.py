@@ -124,5 +124,5 @@ def _value(result: Any) -> Value:
 
 
 def _error_message(error: Exception) -> str:
-    told = [entry.message for entry in error.error_log] if isinstance(error, etree.LxmlError) else []
-    return "; ".join(dict.fromkeys([*told, str(error)]))[:MESSAGE_CHARS_MAX]
+    messages = [entry.message for entry in error.error_log] if isinstance(error, etree.LxmlError) else []
+    return "; ".join(dict.fromkeys([*messages, str(error)]))[:MESSAGE_CHARS_MAX]

@@ -43,9 +43,9 @@ def inherited_declarations(element: Element) -> dict[str, str]:
     """Declarations around an element that something in it needs."""
     if not isinstance(element.parent, Element):
         return {}
-    around = element.parent.namespaces()
+    in_scope = element.parent.namespaces()
     wanted = set(_prefixes(element))
-    return {prefix: uri for prefix, uri in around.items() if prefix in wanted and prefix != "xml"}
+    return {prefix: uri for prefix, uri in in_scope.items() if prefix in wanted and prefix != "xml"}
 
 
 def _prefixes(element: Element) -> Iterator[str]:
@@ -96,10 +96,10 @@ class TreeWriter:
         self.bounds = bounds
         self.count = 0
 
-    def element(self, element: Element, outer: Scope, brought: dict[str, str], depth: int) -> None:
+    def element(self, element: Element, outer: Scope, inherited: dict[str, str], depth: int) -> None:
         self.count += 1
         self._check(element, depth)
-        tag = ElementTag(element, outer, brought)
+        tag = ElementTag(element, outer, inherited)
         self.opened(element, tag)
         if len(tag.scope) > self.bounds.attributes:
             refuse(f"more than {self.bounds.attributes} namespaces would be in scope")

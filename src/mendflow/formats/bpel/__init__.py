@@ -16,24 +16,24 @@ BPEL_ENDING = ".bpel"
 UNDEFINED = "SA00010"
 
 
-def load_bpel(path: str | Path, shown: str = "") -> Flow:
-    """The flow of a file, which is told of as `shown`. Raises BadFlow with all that is wrong."""
-    path, shown = Path(path), shown or str(path)
-    return read_bpel(flow_bytes(path, shown), path, shown)
+def load_bpel(path: str | Path, file_name: str = "") -> Flow:
+    """The flow of a file, which errors call `file_name`. Raises BadFlow with all that is wrong."""
+    path, file_name = Path(path), file_name or str(path)
+    return read_bpel(flow_bytes(path, file_name), path, file_name)
 
 
-def read_bpel(data: bytes | str, path: str | Path = "process.bpel", shown: str = "") -> Flow:
+def read_bpel(data: bytes | str, path: str | Path = "process.bpel", file_name: str = "") -> Flow:
     """The flow of a text that stands, or would stand, at this path."""
-    given = parse_bpel(data, path, shown)
+    given = parse_bpel(data, path, file_name)
     flow = flow_of(given)
     if problems := _check_process(given):
         raise BadFlow(problems=problems)
     return flow
 
 
-def parse_bpel(data: bytes | str, path: str | Path = "process.bpel", shown: str = "") -> ParsedProcess:
+def parse_bpel(data: bytes | str, path: str | Path = "process.bpel", file_name: str = "") -> ParsedProcess:
     """The process and what its imports define, before any of it is judged."""
-    return parse_process(data, Path(path), shown or str(path))
+    return parse_process(data, Path(path), file_name or str(path))
 
 
 def _check_process(given: ParsedProcess) -> list[Problem]:
@@ -42,8 +42,8 @@ def _check_process(given: ParsedProcess) -> list[Problem]:
     read = {(each.file, each.line, _rule_number(each)) for each in given.problems}
     places = {(file, line) for file, line, _ in read}
     rules = [each for each in analyse(given) if _is_new_problem(each, read, places)]
-    told = {(each.file, each.line) for each in rules if _rule_number(each)}
-    others = [each for each in given.problems if _rule_number(each) or (each.file, each.line) not in told]
+    numbered = {(each.file, each.line) for each in rules if _rule_number(each)}
+    others = [each for each in given.problems if _rule_number(each) or (each.file, each.line) not in numbered]
     missing = [f"{{{space}}}" for space in given.definitions.missing if space]
     news = [each for each in (*rules, *others) if not _is_consequence(each, missing)]
     return sorted(news, key=lambda each: (each.file, each.line))

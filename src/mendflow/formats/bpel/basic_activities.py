@@ -23,36 +23,36 @@ from mendflow.formats.bpel.reader import MANY, XmlReader, split_name
 from mendflow.formats.bpel.vocabulary import BPEL
 
 
-def fault_name(reading: XmlReader, at: ParsedElement, attribute: str = "faultName") -> str:
+def fault_name(reader: XmlReader, at: ParsedElement, attribute: str = "faultName") -> str:
     """The name of a fault as the engine has it: bare in the standard's own namespace, and in none. Beside the
     standard's faults these are the engine's own, such as partnerUnreachable."""
-    full = reading.qname(at, attribute)
+    full = reader.qname(at, attribute)
     space, name = split_name(full) if full else ("", "")
     return name if space == BPEL else full
 
 
-def empty(process: ProcessReader, at: ParsedElement, _around: ScopeContext) -> Activity:
+def empty(process: ProcessReader, at: ParsedElement, _context: ScopeContext) -> Activity:
     process.parts_of(at, {})
     return Empty(name=process.names.of(at))
 
 
-def exit_(process: ProcessReader, at: ParsedElement, _around: ScopeContext) -> Activity:
+def exit_(process: ProcessReader, at: ParsedElement, _context: ScopeContext) -> Activity:
     process.parts_of(at, {})
     return Exit(name=process.names.of(at))
 
 
-def rethrow(process: ProcessReader, at: ParsedElement, _around: ScopeContext) -> Activity:
+def rethrow(process: ProcessReader, at: ParsedElement, _context: ScopeContext) -> Activity:
     process.parts_of(at, {})
     return Rethrow(name=process.names.of(at))
 
 
-def throw(process: ProcessReader, at: ParsedElement, _around: ScopeContext) -> Activity:
+def throw(process: ProcessReader, at: ParsedElement, _context: ScopeContext) -> Activity:
     process.parts_of(at, {}, ("faultName", "faultVariable"))
     process.needed(at, "faultName")
     return Throw(name=process.names.of(at), fault=fault_name(process, at), variable=at.get("faultVariable", "").strip())
 
 
-def wait(process: ProcessReader, at: ParsedElement, _around: ScopeContext) -> Activity:
+def wait(process: ProcessReader, at: ParsedElement, _context: ScopeContext) -> Activity:
     parts = process.parts_of(at, {"for": 1, "until": 1})
     duration, until = alarm_times(process, at, parts)
     return Wait(name=process.names.of(at), duration=duration, until=until)
@@ -71,7 +71,7 @@ def alarm_times(
     return duration, until
 
 
-def assign(process: ProcessReader, at: ParsedElement, _around: ScopeContext) -> Activity:
+def assign(process: ProcessReader, at: ParsedElement, _context: ScopeContext) -> Activity:
     """An operation that others have added, and that need not be understood, does nothing."""
     parts = process.parts_of(at, {"copy": MANY, "extensionAssignOperation": MANY}, ("validate",))
     if not parts["copy"] and not parts["extensionAssignOperation"]:
@@ -83,23 +83,23 @@ def assign(process: ProcessReader, at: ParsedElement, _around: ScopeContext) -> 
     )
 
 
-def validate(process: ProcessReader, at: ParsedElement, _around: ScopeContext) -> Activity:
+def validate(process: ProcessReader, at: ParsedElement, _context: ScopeContext) -> Activity:
     process.parts_of(at, {}, ("variables",))
     return Validate(name=process.names.of(at), variables=tuple(process.needed(at, "variables").split()))
 
 
-def compensate(process: ProcessReader, at: ParsedElement, _around: ScopeContext) -> Activity:
+def compensate(process: ProcessReader, at: ParsedElement, _context: ScopeContext) -> Activity:
     process.parts_of(at, {})
     return Compensate(name=process.names.of(at))
 
 
-def compensate_scope(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> Activity:
+def compensate_scope(process: ProcessReader, at: ParsedElement, context: ScopeContext) -> Activity:
     process.parts_of(at, {}, ("target",))
     target = process.needed(at, "target")
-    return Compensate(name=process.names.of(at), scope=around.compensable.get(target, target))
+    return Compensate(name=process.names.of(at), scope=context.compensable.get(target, target))
 
 
-def extension(process: ProcessReader, at: ParsedElement, _around: ScopeContext) -> Activity:
+def extension(process: ProcessReader, at: ParsedElement, _context: ScopeContext) -> Activity:
     """An activity of somebody else's that need not be understood does nothing. It has its links nevertheless."""
     inside = list(elements(at))
     if len(inside) != 1:

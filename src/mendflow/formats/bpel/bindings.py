@@ -44,30 +44,30 @@ class Bindings:
         self.bindings: dict[str, Binding] = {}
         self.services: list[tuple[XmlReader, ParsedElement]] = []
 
-    def read(self, reading: XmlReader, root: ParsedElement) -> None:
+    def read(self, reader: XmlReader, root: ParsedElement) -> None:
         for child in own_elements(root, "binding"):
             if (soap := soap_element(child, "binding")) is not None:
-                name = qualified_name(root.get("targetNamespace", ""), reading.needed(child, "name"))
-                self.bindings.setdefault(name, binding_of(reading, child, soap))
-        self.services += [(reading, child) for child in own_elements(root, "service")]
+                name = qualified_name(root.get("targetNamespace", ""), reader.needed(child, "name"))
+                self.bindings.setdefault(name, binding_of(reader, child, soap))
+        self.services += [(reader, child) for child in own_elements(root, "service")]
 
     def finish(self) -> None:
-        for reading, service in self.services:
+        for reader, service in self.services:
             root = service.getparent()
             space = root.get("targetNamespace", "") if root is not None else ""
             for port in own_elements(service, "port"):
-                binding = self.bindings.get(reading.qname_needed(port, "binding"))
+                binding = self.bindings.get(reader.qname_needed(port, "binding"))
                 if binding is not None:
-                    self.port(reading, qualified_name(space, service.get("name", "")), port, binding)
+                    self.port(reader, qualified_name(space, service.get("name", "")), port, binding)
 
-    def port(self, reading: XmlReader, service: str, at: ParsedElement, binding: Binding) -> None:
+    def port(self, reader: XmlReader, service: str, at: ParsedElement, binding: Binding) -> None:
         if why := binding.unspoken or self._in_headers(binding):
             self.into.unspoken.setdefault(binding.port_type, why)
             return
         address = soap_element(at, "address")
         port = ServicePort(
             service=service,
-            name=reading.needed(at, "name"),
+            name=reader.needed(at, "name"),
             port_type=binding.port_type,
             address=address.get("location", "").strip() if address is not None else "",
             style=binding.style,
@@ -88,18 +88,18 @@ class Bindings:
         return ""
 
 
-def binding_of(reading: XmlReader, at: ParsedElement, soap: ParsedElement) -> Binding:
-    style = style_of(reading, soap, "document")
+def binding_of(reader: XmlReader, at: ParsedElement, soap: ParsedElement) -> Binding:
+    style = style_of(reader, soap, "document")
     found, unspoken = {}, ""
     if (transport := soap.get("transport", HTTP).strip()) != HTTP:
         unspoken = f"its binding wants the transport {transport}, and SOAP is spoken over HTTP here"
     for each in own_elements(at, "operation"):
-        name = reading.needed(each, "name")
-        found[name] = bound_operation(reading, each, style)
+        name = reader.needed(each, "name")
+        found[name] = bound_operation(reader, each, style)
         if any(body.get("use") == "encoded" for body in each.iter(f"{{{SOAP}}}body")):
             unspoken = f"its operation {name} is SOAP-encoded, and only literal messages are spoken here"
     bodies = tuple(body for each in own_elements(at, "operation") for body in _bodies(each))
-    return Binding(reading.qname_needed(at, "type"), style, found, unspoken, bodies)
+    return Binding(reader.qname_needed(at, "type"), style, found, unspoken, bodies)
 
 
 def _bodies(at: ParsedElement) -> Iterator[SoapBody]:
@@ -109,19 +109,19 @@ def _bodies(at: ParsedElement) -> Iterator[SoapBody]:
                 yield SoapBody(at.get("name", "").strip(), local_name(way), frozenset(parts.split()))
 
 
-def bound_operation(reading: XmlReader, at: ParsedElement, style: Style) -> SoapBinding:
+def bound_operation(reader: XmlReader, at: ParsedElement, style: Style) -> SoapBinding:
     """How one operation is spoken."""
     soap = soap_element(at, "operation")
     body = next((body for way in own_elements(at, "input") if (body := soap_element(way, "body")) is not None), None)
     return SoapBinding(
         action=soap.get("soapAction", "").strip() if soap is not None else "",
-        style=style_of(reading, soap, style) if soap is not None else style,
+        style=style_of(reader, soap, style) if soap is not None else style,
         namespace=body.get("namespace", "").strip() if body is not None else "",
     )
 
 
-def style_of(reading: XmlReader, at: ParsedElement, otherwise: Style) -> Style:
-    return "rpc" if reading.one_of(at, "style", ("document", "rpc"), otherwise) == "rpc" else "document"
+def style_of(reader: XmlReader, at: ParsedElement, otherwise: Style) -> Style:
+    return "rpc" if reader.one_of(at, "style", ("document", "rpc"), otherwise) == "rpc" else "document"
 
 
 def soap_element(at: ParsedElement, name: str) -> ParsedElement | None:

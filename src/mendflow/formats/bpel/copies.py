@@ -88,11 +88,11 @@ def target_of(process: ProcessReader, at: ParsedElement) -> XmlTarget:
 
 def _one_form(process: ProcessReader, at: ParsedElement, forms: tuple[frozenset[str], ...]) -> None:
     """Refuse what is of several forms at once."""
-    said = {name for name in map(str, at.keys()) if not name.startswith("{")}
-    said |= {f"<{local_name(each)}>" for each in own_elements(at) if local_name(each) != "documentation"}
-    said |= {"an expression"} if text_of(at).strip() else set()
-    if not any(said <= form for form in forms):
-        listed = ", ".join(sorted(said))
+    given = {name for name in map(str, at.keys()) if not name.startswith("{")}
+    given |= {f"<{local_name(each)}>" for each in own_elements(at) if local_name(each) != "documentation"}
+    given |= {"an expression"} if text_of(at).strip() else set()
+    if not any(given <= form for form in forms):
+        listed = ", ".join(sorted(given))
         process.problem(at, f"SA00032: <{local_name(at)}> has {listed}, which do not go together: choose one form")
 
 

@@ -71,11 +71,11 @@ def _link(process: ProcessReader, at: ParsedElement) -> PartnerLink:
     mine, partner = at.get("myRole", "").strip(), at.get("partnerRole", "").strip()
     roles = process.definitions.partner_link_types.get(type, {})
     if type and type not in process.definitions.partner_link_types:
-        told = f"SA00010: no WSDL that is imported defines the partner link type {type}"
+        text = f"SA00010: no WSDL that is imported defines the partner link type {type}"
         if type in process.definitions.earlier:
-            told += f" in the words of WS-BPEL 2.0, whose namespace for it is {PARTNER_LINKS}"
-        told += process.definitions.advice_on(type)
-        process.problem(at, told, nearest_word(type, process.definitions.partner_link_types))
+            text += f" in the words of WS-BPEL 2.0, whose namespace for it is {PARTNER_LINKS}"
+        text += process.definitions.advice_on(type)
+        process.problem(at, text, nearest_word(type, process.definitions.partner_link_types))
     else:
         for role in filter(None, (mine, partner)):
             if role not in roles:

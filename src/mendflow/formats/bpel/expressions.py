@@ -26,11 +26,11 @@ class Languages(msgspec.Struct, frozen=True):
     queries: str = XPATH_1_0
 
 
-def expression_of(reading: XmlReader, at: ParsedElement, languages: Languages) -> Expr:
+def expression_of(reader: XmlReader, at: ParsedElement, languages: Languages) -> Expr:
     """The expression that an element holds."""
-    expr = expression_in(reading, at, "expressionLanguage", languages.expressions)
+    expr = expression_in(reader, at, "expressionLanguage", languages.expressions)
     if TRANSFORM.search(expr.text) and expr.language == XPATH and local_name(at) != "from":
-        reading.problem(
+        reader.problem(
             at,
             f"doXslTransform cannot stand in <{local_name(at)}>: transform in the <from> of an assign before it, into"
             " a variable, and use that here",
@@ -38,26 +38,24 @@ def expression_of(reading: XmlReader, at: ParsedElement, languages: Languages) -
     return expr
 
 
-def query_of(reading: XmlReader, at: ParsedElement, languages: Languages) -> Expr:
-    return expression_in(reading, at, "queryLanguage", languages.queries)
+def query_of(reader: XmlReader, at: ParsedElement, languages: Languages) -> Expr:
+    return expression_in(reader, at, "queryLanguage", languages.queries)
 
 
-def expression_in(reading: XmlReader, at: ParsedElement, attribute: str, otherwise: str) -> Expr:
+def expression_in(reader: XmlReader, at: ParsedElement, attribute: str, otherwise: str) -> Expr:
     for child in at.iterchildren("*"):
-        reading.problem(child, f"<{local_name(at)}> holds an expression and no elements; it has <{local_name(child)}>")
+        reader.problem(child, f"<{local_name(at)}> holds an expression and no elements; it has <{local_name(child)}>")
     text = text_of(at).strip()
-    language = language_of(reading, at, attribute, otherwise)
+    language = language_of(reader, at, attribute, otherwise)
     return Expr(text, language, prefixes_used(at, text) if language == XPATH else ())
 
 
-def language_of(reading: XmlReader, at: ParsedElement, attribute: str, otherwise: str) -> str:
-    said = at.get(attribute, "").strip() or otherwise
-    if said not in LANGUAGES:
-        reading.problem(
-            at,
-            f"SA00004: nobody here knows the language {abbreviate(said)}; write it in XPath 1.0, which is {XPATH_1_0}",
-        )
-    return LANGUAGES.get(said, XPATH)
+def language_of(reader: XmlReader, at: ParsedElement, attribute: str, otherwise: str) -> str:
+    language = at.get(attribute, "").strip() or otherwise
+    if language not in LANGUAGES:
+        advice = f"write it in XPath 1.0, which is {XPATH_1_0}"
+        reader.problem(at, f"SA00004: nobody here knows the language {abbreviate(language)}; {advice}")
+    return LANGUAGES.get(language, XPATH)
 
 
 def prefixes_used(at: ParsedElement, text: str) -> tuple[tuple[str, str], ...]:

@@ -27,9 +27,9 @@ OWN_PORTS: Final = {space: name for name, space in PORTS.items()}
 """The ports that a server offers itself, by their namespaces. Whoever imports one needs no copy of its WSDL."""
 
 
-def definitions_of(reading: XmlReader, process: SourceDocument, places: SourceFiles) -> Definitions:
+def definitions_of(reader: XmlReader, process: SourceDocument, places: SourceFiles) -> Definitions:
     """All that the process imports. What is wrong is told to the reading, and to the problems of the places."""
-    gathering = _ImportReader(reading, places)
+    gathering = _ImportReader(reader, places)
     wanted = list(own_elements(process.root, "import"))
     gathering.promised = {at.get("namespace", "") for at in wanted if not is_remote(at.get("location", ""))}
     for at in wanted:
@@ -49,8 +49,8 @@ def port_definitions(name: str) -> Definitions:
 
 
 class _ImportReader:
-    def __init__(self, reading: XmlReader, places: SourceFiles) -> None:
-        self.reading, self.places = reading, places
+    def __init__(self, reader: XmlReader, places: SourceFiles) -> None:
+        self.reader, self.places = reader, places
         self.into = Definitions()
         self.bindings = Bindings(self.into)
         self.promised: set[str] = set()
@@ -58,33 +58,33 @@ class _ImportReader:
 
     def imported(self, at: ParsedElement) -> None:
         """An import of the process itself."""
-        self.reading.only(at, ("namespace", "location", "importType"))
-        kind, location = self.reading.needed(at, "importType"), at.get("location", "").strip()
+        self.reader.only(at, ("namespace", "location", "importType"))
+        kind, location = self.reader.needed(at, "importType"), at.get("location", "").strip()
         if kind not in (WSDL, SCHEMA):
-            self.reading.problem(
+            self.reader.problem(
                 at, f"SA00013: {abbreviate(kind)} is no type of document that is read: import {WSDL} or {SCHEMA}"
             )
-        elif (document := self.reached(self.reading, at, location, "")) is not None:
+        elif (document := self.reached(self.reader, at, location, "")) is not None:
             first = "definitions" if kind == WSDL else "schema"
             if document.root.tag != f"{{{kind}}}{first}":
-                self.reading.problem(at, f"SA00013: {abbreviate(location)} is not of the importType that is said here")
+                self.reader.problem(at, f"SA00013: {abbreviate(location)} is not of the importType that is said here")
             else:
                 self.take(document)
 
-    def reached(self, reading: XmlReader, at: ParsedElement, location: str, base: str) -> SourceDocument | None:
+    def reached(self, reader: XmlReader, at: ParsedElement, location: str, base: str) -> SourceDocument | None:
         """The document of an import; None where there is none, which is a problem unless it is known what it says."""
         space = at.get("namespace", "").strip()
         if location and not is_remote(location):
-            return self._document(reading, at, location, base)
+            return self._document(reader, at, location, base)
         if space in OWN_PORTS:
             return self.places.ours(OWN_PORTS[space])
         if not location or space in WELL_KNOWN or space in self.promised:
             self.into.left_out.add(space)
             return None
-        return self._document(reading, at, location, base)
+        return self._document(reader, at, location, base)
 
-    def _document(self, reading: XmlReader, at: ParsedElement, location: str, base: str) -> SourceDocument | None:
-        found = self.places.document(reading, at, location, base)
+    def _document(self, reader: XmlReader, at: ParsedElement, location: str, base: str) -> SourceDocument | None:
+        found = self.places.document(reader, at, location, base)
         if found is None:
             self.into.missing.add(at.get("namespace", "").strip())
         return found
@@ -95,30 +95,30 @@ class _ImportReader:
             return
         self._seen.add(document.location)
         self.into.documents.append(document)
-        reading = XmlReader(document.file, self.reading.problems)
+        reader = XmlReader(document.file, self.reader.problems)
         if namespace(document.root) == SCHEMA:
-            self.schema(reading, document.root, document.location, document.location)
+            self.schema(reader, document.root, document.location, document.location)
         elif namespace(document.root) == WSDL:
-            self.wsdl(reading, document)
+            self.wsdl(reader, document)
 
-    def wsdl(self, reading: XmlReader, document: SourceDocument) -> None:
+    def wsdl(self, reader: XmlReader, document: SourceDocument) -> None:
         for at in own_elements(document.root, "import"):
-            self.follow(reading, at, at.get("location", "").strip(), document.location)
+            self.follow(reader, at, at.get("location", "").strip(), document.location)
         number = 0
         for types in own_elements(document.root, "types"):
             for schema in (
                 each for each in elements(types) if namespace(each) == SCHEMA and local_name(each) == "schema"
             ):
                 number += 1
-                self.schema(reading, schema, document.location, f"{document.location}#{number}")
-        WsdlReader(reading, document.root, self.into).read()
-        self.bindings.read(reading, document.root)
+                self.schema(reader, schema, document.location, f"{document.location}#{number}")
+        WsdlReader(reader, document.root, self.into).read()
+        self.bindings.read(reader, document.root)
 
-    def schema(self, reading: XmlReader, root: ParsedElement, base: str, location: str) -> None:
+    def schema(self, reader: XmlReader, root: ParsedElement, base: str, location: str) -> None:
         text = etree.tostring(root, encoding="unicode", with_tail=False)
         self.into.schemas.append(SchemaText(location=location, namespace=root.get("targetNamespace", ""), text=text))
         for at in _schema_references(root):
-            self.follow(reading, at, at.get("schemaLocation", "").strip(), base)
+            self.follow(reader, at, at.get("schemaLocation", "").strip(), base)
 
     def finish(self) -> Definitions:
         """What can be said only when everything is known."""
@@ -131,8 +131,8 @@ class _ImportReader:
         self.into.left_out -= read | {document.root.get("targetNamespace", "") for document in self.into.documents}
         return self.into
 
-    def follow(self, reading: XmlReader, at: ParsedElement, location: str, base: str) -> None:
-        if (document := self.reached(reading, at, location, base)) is not None:
+    def follow(self, reader: XmlReader, at: ParsedElement, location: str, base: str) -> None:
+        if (document := self.reached(reader, at, location, base)) is not None:
             self.take(document)
 
 

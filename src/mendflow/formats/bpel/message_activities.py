@@ -29,9 +29,9 @@ INBOUND_ATTRIBUTES: Final = (*PARTNER, "variable", "messageExchange")
 PARTS: Final = {"correlations": 1, "fromParts": 1}
 
 
-def receive(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> Activity:
+def receive(process: ProcessReader, at: ParsedElement, context: ScopeContext) -> Activity:
     process.parts_of(at, PARTS, (*INBOUND_ATTRIBUTES, "createInstance"))
-    link, operation = process.offered(at, around)
+    link, operation = process.offered(at, context)
     return Receive(
         name=process.names.of(at),
         channel=f"{link.channel}.{operation.name}",
@@ -40,9 +40,9 @@ def receive(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> 
     )
 
 
-def reply(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> Activity:
+def reply(process: ProcessReader, at: ParsedElement, context: ScopeContext) -> Activity:
     process.parts_of(at, {"correlations": 1, "toParts": 1}, (*INBOUND_ATTRIBUTES, "faultName"))
-    link, operation = process.offered(at, around)
+    link, operation = process.offered(at, context)
     return Reply(
         name=process.names.of(at),
         channel=f"{link.channel}.{operation.name}",
@@ -52,9 +52,9 @@ def reply(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> Ac
     )
 
 
-def invoke(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> Invoke:
+def invoke(process: ProcessReader, at: ParsedElement, context: ScopeContext) -> Invoke:
     """Its own handlers are read elsewhere: they make a scope around it."""
-    operation = process.called(at, around)
+    operation = process.called(at, context)
     sends = outgoing_message(process, at, operation, "inputVariable", ("", "request", "request-response"))
     gets = None
     if operation.output:
@@ -71,10 +71,10 @@ def invoke(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> I
 
 
 def on_message(
-    process: ProcessReader, at: ParsedElement, around: ScopeContext, body: Activity, creates: bool = False
+    process: ProcessReader, at: ParsedElement, context: ScopeContext, body: Activity, creates: bool = False
 ) -> OnMessage:
     """One of several messages that are waited for."""
-    link, operation = process.offered(at, around)
+    link, operation = process.offered(at, context)
     return OnMessage(
         channel=f"{link.channel}.{operation.name}",
         body=body,
@@ -84,9 +84,9 @@ def on_message(
     )
 
 
-def implied_variables(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> dict[str, XmlType]:
+def implied_variables(process: ProcessReader, at: ParsedElement, context: ScopeContext) -> dict[str, XmlType]:
     """The variables that an event handler declares by naming them: of the type that it says, or of a part's."""
-    operation = process.offered(at, around)[1]
+    operation = process.offered(at, context)[1]
     types = {part.name: part for part in process.definitions.messages.get(operation.input, ())}
     found = {}
     for copy in _parts(process, at, "fromParts", "fromPart", "toVariable"):

@@ -66,12 +66,12 @@ class ActivityNames:
         for each in inside:
             if local_name(each) in LEAVES:
                 self._of[each] = self.claim(written_name(each))
-        self._around: dict[ParsedElement, str] = {}
+        self._scope_names: dict[ParsedElement, str] = {}
         for each in (process, *inside):
             if each not in self._of:
                 self._of[each] = self.claim(written_name(each))
             elif needs_scope(each):
-                self._around[each] = self.claim(written_name(each))
+                self._scope_names[each] = self.claim(written_name(each))
 
     def claim(self, name: str) -> str:
         self._claims[name] = number = self._claims.get(name, 0) + 1
@@ -80,9 +80,9 @@ class ActivityNames:
     def of(self, at: ParsedElement) -> str:
         return self._of[at]
 
-    def around(self, at: ParsedElement) -> str:
+    def of_scope_for(self, at: ParsedElement) -> str:
         """The name of the scope that stands around an activity for the sake of its own handlers."""
-        return self._around[at]
+        return self._scope_names[at]
 
 
 def written_name(at: ParsedElement) -> str:

@@ -54,12 +54,12 @@ def parse_process(data: bytes | str, path: Path, file: str) -> ParsedProcess:
     root = parse(data, file, BOUNDS)
     problems: list[Problem] = []
     document = SourceDocument(root=root, file=file, location=path.name)
-    reading = XmlReader(file, problems)
+    reader = XmlReader(file, problems)
     if reason := _why_no_process(root):
         raise BadFlow(problems=[Problem(file=file, line=root.sourceline or 0, message=reason)])
     places = SourceFiles(path.parent, problems)
     return ParsedProcess(
-        document=document, definitions=definitions_of(reading, document, places), places=places, problems=problems
+        document=document, definitions=definitions_of(reader, document, places), places=places, problems=problems
     )
 
 
@@ -85,15 +85,15 @@ def flow_of(given: ParsedProcess) -> Flow:
     process.languages = _languages(process, root)
     _extensions(process, root)
     declared = declared_in(process, root)
-    around = ScopeContext(suppress_join_failure=process.truth(root, "suppressJoinFailure"))
-    inside = scopes.inner_context(process, root, around, declared)
+    context = ScopeContext(suppress_join_failure=process.truth(root, "suppressJoinFailure"))
+    inside = scopes.inner_context(process, root, context, declared)
     name = process.needed(root, "name")
     body = scopes.scope_of(process, root, inside, declared, process.names.of(root))
     body = msgspec.structs.replace(
         body,
         label=name if body.name != name else "",
         declared=declared or ScopeDeclarations(),
-        suppress_join_failure=around.suppress_join_failure,
+        suppress_join_failure=context.suppress_join_failure,
     )
     world = given.definitions.world(process.needed(root, "targetNamespace"), process.sheets)
     return Flow(name=flow_name(name), body=body, xml=world)

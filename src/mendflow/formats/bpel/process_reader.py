@@ -72,25 +72,25 @@ class ProcessReader(XmlReader):
         self.only(at, (*STANDARD_ATTRIBUTES, *attributes))
         return self.parts(at, {**STANDARD_PARTS, **known})
 
-    def activity(self, at: ParsedElement, around: ScopeContext, reader: ActivityReader | None = None) -> Activity:
+    def activity(self, at: ParsedElement, context: ScopeContext, reader: ActivityReader | None = None) -> Activity:
         """An activity with whatever every activity may have; read by its own reader, unless another one is given."""
         named = next(elements(at), at) if local_name(at) == "extensionActivity" else at
-        suppress = self.truth(named, "suppressJoinFailure", around.suppress_join_failure)
-        read = (reader or self._readers[local_name(at)])(self, at, around.but(suppress_join_failure=suppress))
+        suppress = self.truth(named, "suppressJoinFailure", context.suppress_join_failure)
+        read = (reader or self._readers[local_name(at)])(self, at, context.but(suppress_join_failure=suppress))
         return with_standard(self, named, read, self.languages, suppress)
 
-    def activities(self, at: ParsedElement, around: ScopeContext) -> tuple[Activity, ...]:
+    def activities(self, at: ParsedElement, context: ScopeContext) -> tuple[Activity, ...]:
         """All activities directly in an element."""
-        return tuple(self.activity(child, around) for child in own_elements(at, *ACTIVITIES))
+        return tuple(self.activity(child, context) for child in own_elements(at, *ACTIVITIES))
 
-    def body(self, at: ParsedElement, around: ScopeContext) -> Activity:
+    def body(self, at: ParsedElement, context: ScopeContext) -> Activity:
         """The one activity in an element."""
         inside = list(own_elements(at, *ACTIVITIES))
         if len(inside) != 1:
             self.problem(
                 at, f"<{local_name(at)}> holds one activity; here it has {len(inside)}: put them into a <sequence>"
             )
-        return self.activity(inside[0], around) if inside else Empty(name=self.names.claim("empty"))
+        return self.activity(inside[0], context) if inside else Empty(name=self.names.claim("empty"))
 
     # partner links
 
@@ -99,24 +99,24 @@ class ProcessReader(XmlReader):
         self._channels[link] = number = self._channels.get(link, 0) + 1
         return link if number == 1 else f"{link}~{number}"
 
-    def link(self, at: ParsedElement, around: ScopeContext) -> VisibleLink:
+    def link(self, at: ParsedElement, context: ScopeContext) -> VisibleLink:
         """The partner link that an activity names."""
         name = self.needed(at, "partnerLink")
-        found = around.links.get(name)
+        found = context.links.get(name)
         if found is None and name:
-            self.problem(at, f"no partner link {name} is declared around here", nearest_word(name, around.links))
+            self.problem(at, f"no partner link {name} is declared around here", nearest_word(name, context.links))
         return found or VisibleLink(PartnerLink(type=""), name)
 
-    def offered(self, at: ParsedElement, around: ScopeContext) -> tuple[VisibleLink, Operation]:
+    def offered(self, at: ParsedElement, context: ScopeContext) -> tuple[VisibleLink, Operation]:
         """The partner link that an activity names, and the operation that the process itself offers on it."""
-        link = self.link(at, around)
+        link = self.link(at, context)
         if link.link.type and not link.link.my_role:
             self.problem(at, f"the partner link {link.channel} has no `myRole`, so nobody can send anything to it")
         return link, self._operation(at, link.link.mine)
 
-    def called(self, at: ParsedElement, around: ScopeContext) -> Operation:
+    def called(self, at: ParsedElement, context: ScopeContext) -> Operation:
         """The operation that an activity calls."""
-        link = self.link(at, around)
+        link = self.link(at, context)
         if link.link.type and not link.link.partner_role:
             self.problem(at, f"the partner link {link.channel} has no `partnerRole`, so nobody is there to be called")
         return self._operation(at, link.link.partner)

@@ -23,20 +23,20 @@ ONE_ACTIVITY: Final = dict.fromkeys(ACTIVITIES, MANY)
 """How many there are is told where the body is read."""
 
 
-def scope(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> Activity:
-    return scope_with(process, at, around, declared_in(process, at))
+def scope(process: ProcessReader, at: ParsedElement, context: ScopeContext) -> Activity:
+    return scope_with(process, at, context, declared_in(process, at))
 
 
-def bare_scope(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> Activity:
+def bare_scope(process: ProcessReader, at: ParsedElement, context: ScopeContext) -> Activity:
     """The scope of an event handler, which declares everything for it."""
-    return scope_with(process, at, around, ScopeDeclarations())
+    return scope_with(process, at, context, ScopeDeclarations())
 
 
-def scope_with(process: ProcessReader, at: ParsedElement, around: ScopeContext, declared: ScopeDeclarations) -> Scope:
+def scope_with(process: ProcessReader, at: ParsedElement, context: ScopeContext, declared: ScopeDeclarations) -> Scope:
     process.parts_of(at, DECLARING | HANDLERS | UNDO_HANDLERS | ONE_ACTIVITY, ("isolated", "exitOnStandardFault"))
     name = process.names.of(at)
-    around.inner[written_name(at)] = name
-    inside = inner_context(process, at, around, declared)
+    context.inner[written_name(at)] = name
+    inside = inner_context(process, at, context, declared)
     found = scope_of(process, at, inside, declared, name)
     handling = inside.but(compensable=inside.inner, inner={})
     undoing = [process.body(each, handling) for each in own_elements(at, "compensationHandler")]
@@ -50,12 +50,12 @@ def scope_with(process: ProcessReader, at: ParsedElement, around: ScopeContext, 
 
 
 def inner_context(
-    process: ProcessReader, at: ParsedElement, around: ScopeContext, declared: ScopeDeclarations
+    process: ProcessReader, at: ParsedElement, context: ScopeContext, declared: ScopeDeclarations
 ) -> ScopeContext:
     """What is seen inside a scope."""
-    exits = process.truth(at, "exitOnStandardFault", around.exit_on_standard_fault)
-    return around.but(
-        exit_on_standard_fault=exits, links={**around.links, **visible_links(process, declared)}, inner={}
+    exits = process.truth(at, "exitOnStandardFault", context.exit_on_standard_fault)
+    return context.but(
+        exit_on_standard_fault=exits, links={**context.links, **visible_links(process, declared)}, inner={}
     )
 
 
@@ -78,7 +78,7 @@ def scope_of(
     )
 
 
-def catches_of(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> list[Catch]:
+def catches_of(process: ProcessReader, at: ParsedElement, context: ScopeContext) -> list[Catch]:
     """The fault handlers in an element, that for all faults last."""
     parts = {"catch": list(own_elements(at, "catch")), "catchAll": list(own_elements(at, "catchAll"))}
     found = []
@@ -87,47 +87,47 @@ def catches_of(process: ProcessReader, at: ParsedElement, around: ScopeContext) 
         holds = XmlType(message=process.qname(each, "faultMessageType"), element=process.qname(each, "faultElement"))
         found.append(
             Catch(
-                body=process.body(each, around),
+                body=process.body(each, context),
                 fault=fault_name(process, each) or None,
                 variable=each.get("faultVariable", "").strip(),
                 holds=holds if holds != XmlType() else None,
             )
         )
-    return found + [Catch(body=process.body(each, around), variable="") for each in parts["catchAll"]]
+    return found + [Catch(body=process.body(each, context), variable="") for each in parts["catchAll"]]
 
 
-def invoke(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> Activity:
+def invoke(process: ProcessReader, at: ParsedElement, context: ScopeContext) -> Activity:
     """An invoke; with handlers of its own it stands in a scope that has them."""
     known = {"correlations": 1, "toParts": 1, "fromParts": 1, "compensationHandler": 1} | FAULTS
     process.parts_of(at, known, (*message_activities.PARTNER, "inputVariable", "outputVariable"))
-    call = message_activities.invoke(process, at, around)
+    call = message_activities.invoke(process, at, context)
     if not needs_scope(at):
         return call
-    name = process.names.around(at)
-    around.inner[written_name(at)] = name
-    inside = around.but(compensable={}, inner={})
+    name = process.names.of_scope_for(at)
+    context.inner[written_name(at)] = name
+    inside = context.but(compensable={}, inner={})
     undoing = [process.body(each, inside) for each in own_elements(at, "compensationHandler")]
     return Scope(
         name=name,
-        body=msgspec.structs.replace(call, suppress_join_failure=around.suppress_join_failure),
+        body=msgspec.structs.replace(call, suppress_join_failure=context.suppress_join_failure),
         catches=tuple(catches_of(process, at, inside)),
         compensation=undoing[0] if undoing else None,
-        exit_on_standard_fault=around.exit_on_standard_fault,
+        exit_on_standard_fault=context.exit_on_standard_fault,
     )
 
 
 def _events(
-    process: ProcessReader, at: ParsedElement, around: ScopeContext
+    process: ProcessReader, at: ParsedElement, context: ScopeContext
 ) -> tuple[tuple[OnMessage, ...], tuple[OnAlarm, ...]]:
     messages, alarms = [], []
     for group in own_elements(at, "eventHandlers"):
         parts = process.parts(group, {"onEvent": MANY, "onAlarm": MANY})
-        messages += [_on_event(process, each, around) for each in parts["onEvent"]]
-        alarms += [on_alarm(process, each, around, repeats=True) for each in parts["onAlarm"]]
+        messages += [_on_event(process, each, context) for each in parts["onEvent"]]
+        alarms += [on_alarm(process, each, context, repeats=True) for each in parts["onAlarm"]]
     return tuple(messages), tuple(alarms)
 
 
-def _on_event(process: ProcessReader, at: ParsedElement, around: ScopeContext) -> OnMessage:
+def _on_event(process: ProcessReader, at: ParsedElement, context: ScopeContext) -> OnMessage:
     """An event handler for a message. Its scope is there before the message is taken: what the scope declares, the
     handler itself may use, so the handler declares it."""
     process.only(at, (*message_activities.INBOUND_ATTRIBUTES, "messageType", "element"))
@@ -137,20 +137,20 @@ def _on_event(process: ProcessReader, at: ParsedElement, around: ScopeContext) -
         process.problem(at, "an <onEvent> holds one <scope>: put what it does into one")
         return OnMessage(channel="", body=Sequence(name=process.names.claim("sequence"), body=()))
     declared = declared_in(process, inside[0])
-    sight = around.but(links={**around.links, **visible_links(process, declared)})
-    types = message_activities.implied_variables(process, at, sight)
-    heard = message_activities.on_message(process, at, sight, process.activity(inside[0], sight, bare_scope))
+    inner = context.but(links={**context.links, **visible_links(process, declared)})
+    types = message_activities.implied_variables(process, at, inner)
+    heard = message_activities.on_message(process, at, inner, process.activity(inside[0], inner, bare_scope))
     return msgspec.structs.replace(heard, declared=message_activities.with_variables(declared, types))
 
 
-def on_alarm(process: ProcessReader, at: ParsedElement, around: ScopeContext, repeats: bool = False) -> OnAlarm:
+def on_alarm(process: ProcessReader, at: ParsedElement, context: ScopeContext, repeats: bool = False) -> OnAlarm:
     every = {"repeatEvery": 1} if repeats else {}
     process.only(at, ())
     parts = process.parts(at, {"for": 1, "until": 1} | every | ONE_ACTIVITY)
     duration, until = alarm_times(process, at, parts)
     again = parts.get("repeatEvery", [])
     return OnAlarm(
-        body=process.body(at, around),
+        body=process.body(at, context),
         duration=duration,
         until=until,
         every=expression_of(process, again[0], process.languages) if again else None,

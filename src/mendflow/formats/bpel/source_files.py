@@ -36,7 +36,7 @@ class SourceFiles:
         self._root = [up, *up.parents][: LEVELS_UP + 1][-1]
         self._bytes = 0
 
-    def document(self, reading: XmlReader, at: ParsedElement, location: str, base: str) -> SourceDocument | None:
+    def document(self, reader: XmlReader, at: ParsedElement, location: str, base: str) -> SourceDocument | None:
         """The XML that an import names; None if there is none, which is then told of."""
         try:
             place = resolve_location(location, base)
@@ -47,7 +47,7 @@ class SourceFiles:
                 )
             return self.documents[place]
         except UnreachableFile as error:
-            reading.problem(at, str(error))
+            reader.problem(at, str(error))
         except BadFlow as error:
             self._problems.extend(error.problems)
         return None

@@ -14,39 +14,39 @@ from mendflow.formats.bpel.vocabulary import BPEL
 
 
 def with_standard(
-    reading: XmlReader, at: ParsedElement, activity: Activity, languages: Languages, suppress: bool
+    reader: XmlReader, at: ParsedElement, activity: Activity, languages: Languages, suppress: bool
 ) -> Activity:
     """The activity with its links."""
-    targets, join = _targets(reading, at, languages)
+    targets, join = _targets(reader, at, languages)
     return msgspec.structs.replace(
         activity,
         targets=targets,
         join=join,
-        sources=_sources(reading, at, languages),
+        sources=_sources(reader, at, languages),
         suppress_join_failure=suppress,
     )
 
 
 def _targets(
-    reading: XmlReader, at: ParsedElement, languages: Languages
+    reader: XmlReader, at: ParsedElement, languages: Languages
 ) -> tuple[tuple[str, ...], Literal["any"] | Expr]:
     names: list[str] = []
     join: Literal["any"] | Expr = "any"
     for group in _of_bpel(at, "targets"):
-        parts = reading.parts(group, {"joinCondition": 1, "target": MANY})
-        names += [reading.needed(each, "linkName") for each in parts["target"]]
+        parts = reader.parts(group, {"joinCondition": 1, "target": MANY})
+        names += [reader.needed(each, "linkName") for each in parts["target"]]
         for condition in parts["joinCondition"]:
-            join = expression_of(reading, condition, languages)
+            join = expression_of(reader, condition, languages)
     return tuple(names), join
 
 
-def _sources(reading: XmlReader, at: ParsedElement, languages: Languages) -> tuple[LinkSource, ...]:
+def _sources(reader: XmlReader, at: ParsedElement, languages: Languages) -> tuple[LinkSource, ...]:
     found = []
     for group in _of_bpel(at, "sources"):
-        for each in reading.parts(group, {"source": MANY})["source"]:
-            conditions = reading.parts(each, {"transitionCondition": 1})["transitionCondition"]
-            when = expression_of(reading, conditions[0], languages) if conditions else None
-            found.append(LinkSource(link=reading.needed(each, "linkName"), when=when))
+        for each in reader.parts(group, {"source": MANY})["source"]:
+            conditions = reader.parts(each, {"transitionCondition": 1})["transitionCondition"]
+            when = expression_of(reader, conditions[0], languages) if conditions else None
+            found.append(LinkSource(link=reader.needed(each, "linkName"), when=when))
     return tuple(found)
 
 

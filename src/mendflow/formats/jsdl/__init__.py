@@ -12,10 +12,10 @@ __all__ = ["JSDL_ENDING", "flow_of", "load_jsdl", "read_jsdl", "write_jsdl"]
 JSDL_ENDING = ".jsdl"
 
 
-def load_jsdl(path: str | Path, shown: str = "") -> Flow:
-    """The flow of a file, which is told of as `shown`. Raises BadFlow with everything in it that cannot be honoured."""
-    path, shown = Path(path), shown or str(path)
-    return read_document(flow_bytes(path, shown), path, shown)
+def load_jsdl(path: str | Path, file_name: str = "") -> Flow:
+    """The flow of a file, which errors call `file_name`. Raises BadFlow with all that cannot be honoured."""
+    path, file_name = Path(path), file_name or str(path)
+    return read_document(flow_bytes(path, file_name), path, file_name)
 
 
 def read_jsdl(data: bytes | str, path: str | Path = "job.jsdl") -> Flow:

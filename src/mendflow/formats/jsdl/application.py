@@ -73,8 +73,8 @@ class ApplicationSpec(msgspec.Struct, kw_only=True):
 class Application:
     """Reads one; `staged` are the paths that files are brought to."""
 
-    def __init__(self, reading: JsdlReader, systems: FileSystems, cpus: int) -> None:
-        self._reading = reading
+    def __init__(self, reader: JsdlReader, systems: FileSystems, cpus: int) -> None:
+        self._reader = reader
         self._systems = systems
         self._cpus = cpus
 
@@ -82,14 +82,14 @@ class Application:
         """The element that names the program, and what is said about it in words."""
         if at is None:
             return None, []
-        self._reading.attributes(at)
+        self._reader.attributes(at)
         forms = [each for each in elements(at) if (namespace(each), local(each)) in FORMS]
         others = [each for each in elements(at) if each not in forms]
         words = self._words(at, others)
         for each in forms[1:]:
-            self._reading.problem(each, "an <Application> is one program; this is a second one")
+            self._reader.problem(each, "an <Application> is one program; this is a second one")
         if not forms and any(namespace(each) == JSDL and local(each) == "ApplicationName" for each in others):
-            self._reading.problem(
+            self._reader.problem(
                 at, "<ApplicationName> cannot be honoured: no pilot knows programs by such a name; say <Executable>"
             )
         return (forms[0] if forms else None), words
@@ -98,14 +98,14 @@ class Application:
         words = []
         for each in others:
             if namespace(each) != JSDL:
-                self._reading.problem(
+                self._reader.problem(
                     each,
                     f"<{local(each)}> of {namespace(each)!r:.100} is no kind of application that can be honoured here: "
                     "there are POSIXApplication, HPCProfileApplication and SPMDApplication",
                 )
             elif local(each) not in OUTER:
-                self._reading.problem(each, f"<Application> has no <{local(each)}>")
-            elif text := self._reading.text(each).strip():
+                self._reader.problem(each, f"<Application> has no <{local(each)}>")
+            elif text := self._reader.text(each).strip():
                 label = {"ApplicationName": "application: ", "ApplicationVersion": "version: "}.get(local(each), "")
                 words.append(label + text)
         return words
@@ -116,7 +116,7 @@ class Application:
         if not found:
             return FileLocation("", "")
         system = found[0].get(FILE_SYSTEM)
-        text = self._reading.text(found[0], FILE_SYSTEM).strip()
+        text = self._reader.text(found[0], FILE_SYSTEM).strip()
         if system is None and text in ("", ".", "./"):
             return FileLocation("", "")
         return self._systems.spot(found[0], text, system, FileLocation("", ""))
@@ -124,16 +124,16 @@ class Application:
     def applied(self, form: ParsedElement | None, folder: FileLocation, staged: Sequence[str]) -> ApplicationSpec:
         if form is None:
             return ApplicationSpec(folder=folder)
-        reading = self._reading
+        reader = self._reader
         key = (namespace(form), local(form))
         own = (POSIX,) if key[0] in (SPMD, GRIDSAM_MPI) else ()
-        parts = reading.parts(form, FORMS[key], REFUSED_POSIX, own)
-        name = reading.attributes(form, "name").get("name", "")
-        spread = process_layout(reading, form, parts, self._cpus)
+        parts = reader.parts(form, FORMS[key], REFUSED_POSIX, own)
+        name = reader.attributes(form, "name").get("name", "")
+        spread = process_layout(reader, form, parts, self._cpus)
         program, env, files = self._program(parts, folder, staged, spread)
         limits, wall_ms, memory_limit = self._limits(parts)
         if not parts.get("Executable") and (parts.keys() - {"WorkingDirectory"} or spread.launcher):
-            reading.problem(form, f"<{local(form)}> names no <Executable>")
+            reader.problem(form, f"<{local(form)}> names no <Executable>")
         command, env = as_command(program, env)
         return ApplicationSpec(
             command=command,
@@ -182,9 +182,9 @@ class Application:
             return "", False
         at = given[0]
         system = at.get(FILE_SYSTEM)
-        text = self._reading.word(at, FILE_SYSTEM)
+        text = self._reader.word(at, FILE_SYSTEM)
         if SHELL_SIGNS.search(text):
-            self._reading.problem(
+            self._reader.problem(
                 at,
                 f"<Executable> {abbreviate(text)} is a line for a shell, and no program: give its words as"
                 " <Argument>s, or say /bin/sh with the arguments -c and the line",
@@ -200,12 +200,12 @@ class Application:
         return spot.word if system else shlex.quote(text), spot.inside is not None and spot.inside in staged
 
     def _spot(self, at: ParsedElement, folder: FileLocation) -> FileLocation:
-        text = self._reading.word(at, FILE_SYSTEM)
+        text = self._reader.word(at, FILE_SYSTEM)
         return self._systems.spot(at, text, at.get(FILE_SYSTEM), folder) if text else FileLocation()
 
     def _argument(self, at: ParsedElement, folder: FileLocation) -> str:
         """An argument is one, whatever is in it; what ends a line in it is a blank, as JSDL wants it."""
-        text = self._reading.text(at, FILE_SYSTEM).translate(BLANKS)
+        text = self._reader.text(at, FILE_SYSTEM).translate(BLANKS)
         system = at.get(FILE_SYSTEM)
         return shlex.quote(text) if system is None else self._systems.spot(at, text.strip(), system, folder).word
 
@@ -215,14 +215,12 @@ class Application:
         env: dict[str, str] = {}
         exports: list[tuple[str, str]] = []
         for at in given:
-            text = self._reading.text(at, "name", FILE_SYSTEM)
+            text = self._reader.text(at, "name", FILE_SYSTEM)
             name, system = (at.get("name") or "").strip(), at.get(FILE_SYSTEM)
             if not name or "=" in name or "\0" in name or (system is not None and not VARIABLE.fullmatch(name)):
-                self._reading.problem(
-                    at, f"<Environment> needs a name that a variable can have, not {abbreviate(name)}"
-                )
+                self._reader.problem(at, f"<Environment> needs a name that a variable can have, not {abbreviate(name)}")
             elif name in env or name in dict(exports):
-                self._reading.problem(at, f"the variable {abbreviate(name)} is given twice")
+                self._reader.problem(at, f"the variable {abbreviate(name)} is given twice")
             elif system is None:
                 env[name] = text
             else:
@@ -230,15 +228,15 @@ class Application:
         return env, tuple(exports)
 
     def _limits(self, parts: Mapping[str, Sequence[ParsedElement]]) -> tuple[Limits, int, int]:
-        reading, found = self._reading, {}
+        reader, found = self._reader, {}
         for name, field in LIMITS.items():
             for at in parts.get(name, []):
-                number = reading.count(at, least=0 if name == "CoreDumpLimit" else 1)
+                number = reader.count(at, least=0 if name == "CoreDumpLimit" else 1)
                 found[field] = number * 1000 if field == "cpu_ms" else number
-        wall = [reading.count(at) * 1000 for at in parts.get("WallTimeLimit", [])]
+        wall = [reader.count(at) * 1000 for at in parts.get("WallTimeLimit", [])]
         if wall and wall[0] > DURATION_MS_MAX:
-            reading.problem(parts["WallTimeLimit"][0], "<WallTimeLimit> is longer than ten years")
-        memory = [reading.count(at) for at in parts.get("MemoryLimit", [])]
+            reader.problem(parts["WallTimeLimit"][0], "<WallTimeLimit> is longer than ten years")
+        memory = [reader.count(at) for at in parts.get("MemoryLimit", [])]
         return Limits(**found), (wall or [0])[0], (memory or [0])[0]
 
 

@@ -26,85 +26,83 @@ STREAMS: Final = ("output", "error")
 UNNAMED: Final = "job"
 
 
-def read_document(data: bytes | str, path: Path, shown: str = "") -> Flow:
+def read_document(data: bytes | str, path: Path, file_name: str = "") -> Flow:
     """The flow of a document that stands, or would stand, at this path. Raises BadFlow."""
-    shown = shown or str(path)
-    return flow_of(parse(data, shown), shown, path.parent, path.stem)
+    file_name = file_name or str(path)
+    return flow_of(parse(data, file_name), file_name, path.parent, path.stem)
 
 
 def flow_of(root: ParsedElement, file: str, folder: Path | None, stem: str = UNNAMED) -> Flow:
     """The flow of a JobDefinition. `stem` is what it is called if it has no name; without a `folder` it stands nowhere,
     and names no files beside it."""
-    reading = JsdlReader(file, folder)
+    reader = JsdlReader(file, folder)
     if (namespace(root), local(root)) != (JSDL, "JobDefinition"):
         whose = f"of {namespace(root)!r:.100}" if namespace(root) else "of no namespace"
-        reading.problem(
-            root, f"a job description is a <JobDefinition> of {JSDL}, and this is a <{local(root)}> {whose}"
-        )
-        reading.end()
-    reading.attributes(root, "id")
-    given = reading.parts(root, {"JobDescription": 1}).get("JobDescription", [])
+        reader.problem(root, f"a job description is a <JobDefinition> of {JSDL}, and this is a <{local(root)}> {whose}")
+        reader.end()
+    reader.attributes(root, "id")
+    given = reader.parts(root, {"JobDescription": 1}).get("JobDescription", [])
     if not given:
-        reading.problem(root, "<JobDefinition> has no <JobDescription>")
-    reading.end()
-    flow = _flow_from(reading, given[0], stem)
-    reading.end()
+        reader.problem(root, "<JobDefinition> has no <JobDescription>")
+    reader.end()
+    flow = _flow_from(reader, given[0], stem)
+    reader.end()
     return flow
 
 
-def _flow_from(reading: JsdlReader, at: ParsedElement, stem: str) -> Flow:
-    reading.attributes(at)
-    parts = reading.parts(at, DESCRIPTION)
-    name, words = _identification(reading, parts.get("JobIdentification", []))
-    systems = FileSystems(reading)
-    needs = resource_request(reading, next(iter(parts.get("Resources", [])), None), systems)
-    application = Application(reading, systems, int(needs.resources.cpus))
-    form, said = application.form(next(iter(parts.get("Application", [])), None))
+def _flow_from(reader: JsdlReader, at: ParsedElement, stem: str) -> Flow:
+    reader.attributes(at)
+    parts = reader.parts(at, DESCRIPTION)
+    name, words = _identification(reader, parts.get("JobIdentification", []))
+    systems = FileSystems(reader)
+    needs = resource_request(reader, next(iter(parts.get("Resources", [])), None), systems)
+    application = Application(reader, systems, int(needs.resources.cpus))
+    form, notes = application.form(next(iter(parts.get("Application", [])), None))
     folder = application.folder(form)
-    staged = staged_files(reading, parts.get("DataStaging", []), systems, folder)
+    staged = staged_files(reader, parts.get("DataStaging", []), systems, folder)
     applied = application.applied(form, folder, tuple(staged.inputs))
-    resources = _within_limits(reading, needs, applied)
+    resources = _within_limits(reader, needs, applied)
     title = name_of(name or stem)
     job = _job(title if not applied.name else name_of(applied.name), applied, staged, resources)
     return Flow(
         name=FlowName(title),
         body=job,
         outputs={stream: f"${{{{ jobs.{job.name}.files.{stream} }}}}" for stream in STREAMS if stream in job.files},
-        description="\n".join([*words, *said]),
-        folder=str(reading.folder) if reading.folder is not None else "",
+        description="\n".join([*words, *notes]),
+        folder=str(reader.folder) if reader.folder is not None else "",
     )
 
 
-def _identification(reading: JsdlReader, given: Sequence[ParsedElement]) -> tuple[str, list[str]]:
+def _identification(reader: JsdlReader, given: Sequence[ParsedElement]) -> tuple[str, list[str]]:
     """The job's name, and all that people may want to read of it."""
     if not given:
         return "", []
-    reading.attributes(given[0])
-    parts = reading.parts(given[0], IDENTIFICATION)
-    names = [reading.text(each).strip() for each in parts.get("JobName", [])]
-    words = [reading.text(each).strip() for each in parts.get("Description", [])]
-    words += _label_lines("annotation: ", reading, parts.get("JobAnnotation", []))
-    words += _label_lines("project: ", reading, parts.get("JobProject", []))
+    reader.attributes(given[0])
+    parts = reader.parts(given[0], IDENTIFICATION)
+    names = [reader.text(each).strip() for each in parts.get("JobName", [])]
+    words = [reader.text(each).strip() for each in parts.get("Description", [])]
+    words += _label_lines("annotation: ", reader, parts.get("JobAnnotation", []))
+    words += _label_lines("project: ", reader, parts.get("JobProject", []))
     return (names or [""])[0], [each for each in words if each]
 
 
-def _label_lines(label: str, reading: JsdlReader, given: Iterable[ParsedElement]) -> list[str]:
-    return [label + text for each in given if (text := reading.text(each).strip())]
+def _label_lines(label: str, reader: JsdlReader, given: Iterable[ParsedElement]) -> list[str]:
+    return [label + text for each in given if (text := reader.text(each).strip())]
 
 
-def _within_limits(reading: JsdlReader, needs: ResourceRequest, applied: ApplicationSpec) -> ResourceTemplates:
+def _within_limits(reader: JsdlReader, needs: ResourceRequest, applied: ApplicationSpec) -> ResourceTemplates:
     """What is asked for, within the limits of the application. Memory is given and bounded by one amount."""
     resources = replace(needs.resources, wall_ms=applied.wall_ms)
     at = applied.at if applied.at is not None else needs.at
     if (limit := applied.memory_limit) and at is not None:
         if resources.memory_bytes > limit:
-            reading.problem(at, f"<MemoryLimit> of {limit} bytes is less than what <Resources> asks for")
+            reader.problem(at, f"<MemoryLimit> of {limit} bytes is less than what <Resources> asks for")
         elif contains(needs.memory, limit):
             resources = replace(resources, memory_bytes=limit)
     wanted = applied.spread.cpus
     if wanted > resources.cpus and at is not None:
         if not contains(needs.cpus, wanted):
-            reading.problem(at, f"its processes and threads need {wanted} processors, which <Resources> does not allow")
+            reader.problem(at, f"its processes and threads need {wanted} processors, which <Resources> does not allow")
         resources = replace(resources, cpus=float(wanted))
     return resources
 

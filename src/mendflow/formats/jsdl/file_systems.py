@@ -45,24 +45,24 @@ KNOWN_ROOTS: Final = {
 class FileSystems:
     """`disk_bytes` is what those in the job's folder are to hold."""
 
-    def __init__(self, reading: JsdlReader) -> None:
-        self._reading = reading
+    def __init__(self, reader: JsdlReader) -> None:
+        self._reader = reader
         self._roots = dict(KNOWN_ROOTS)
         self._described: set[str] = set()
         self.disk_bytes = 0
 
     def describe(self, at: ParsedElement) -> None:
         """Take in a <FileSystem>."""
-        reading = self._reading
-        name = reading.attributes(at, "name").get("name", "").strip()
+        reader = self._reader
+        name = reader.attributes(at, "name").get("name", "").strip()
         if not name or "/" in name or name in (".", ".."):
-            reading.problem(at, "a <FileSystem> has a name")
+            reader.problem(at, "a <FileSystem> has a name")
         elif name in self._described:
-            reading.problem(at, f"the <FileSystem> {abbreviate(name)} is described twice")
+            reader.problem(at, f"the <FileSystem> {abbreviate(name)} is described twice")
         self._described.add(name)
-        parts = reading.parts(at, PARTS, REFUSED_PARTS)
+        parts = reader.parts(at, PARTS, REFUSED_PARTS)
         for each in parts.get("Description", []):
-            reading.text(each)
+            reader.text(each)
         for each in parts.get("FileSystemType", []):
             self._type(each)
         if mount := parts.get("MountPoint"):
@@ -73,31 +73,29 @@ class FileSystems:
             self._space(name, each)
 
     def _type(self, at: ParsedElement) -> None:
-        kind = self._reading.word(at)
+        kind = self._reader.word(at)
         if kind == "swap":
-            self._reading.problem(
-                at, "a pilot gives no swap space: say IndividualPhysicalMemory for what the job needs"
-            )
+            self._reader.problem(at, "a pilot gives no swap space: say IndividualPhysicalMemory for what the job needs")
         elif kind and kind not in FILE_SYSTEM_TYPES:
-            self._reading.problem(
+            self._reader.problem(
                 at, f"{abbreviate(kind)} is no type of a file system", nearest_word(kind, FILE_SYSTEM_TYPES)
             )
 
     def _mounted(self, name: str, at: ParsedElement) -> None:
-        path = self._reading.word(at)
+        path = self._reader.word(at)
         if path and not path.startswith("/"):
-            self._reading.problem(at, f"<MountPoint> is a whole path, such as /scratch, not {abbreviate(path)}")
+            self._reader.problem(at, f"<MountPoint> is a whole path, such as /scratch, not {abbreviate(path)}")
         self._roots[name] = FileSystemRoot(shlex.quote(path.rstrip("/")) + "/" if path.strip("/") else "/")
 
     def _space(self, name: str, at: ParsedElement) -> None:
-        wanted = range_of(self._reading, at)
+        wanted = range_of(self._reader, at)
         if self._roots.get(name, FileSystemRoot()).inside is None:
-            self._reading.problem(
+            self._reader.problem(
                 at,
                 f"nobody knows how much room {abbreviate(name)} has: say IndividualDiskSpace for the job's own folder",
             )
         elif wanted is not None:
-            self.disk_bytes += chosen_amount(self._reading, at, [wanted])
+            self.disk_bytes += chosen_amount(self._reader, at, [wanted])
 
     def spot(self, at: ParsedElement, text: str, name: str | None, folder: FileLocation | None) -> FileLocation:
         """Where a path is: in a file system, or in the working directory `folder`."""
@@ -105,7 +103,7 @@ class FileSystems:
             return self._unnamed(at, text, folder)
         root = self._roots.get(name.strip())
         if root is None:
-            self._reading.problem(
+            self._reader.problem(
                 at,
                 f"<{local(at)}> names the file system {abbreviate(name)}, which is not described",
                 nearest_word(name, self._roots),
@@ -114,23 +112,23 @@ class FileSystems:
         path = text.lstrip("/")
         if root.inside is None:
             return FileLocation(root.word + (shlex.quote(path) if path else ""))
-        inner = self._reading.path(at, posixpath.join(root.inside, path)) if root.inside or path else ""
+        inner = self._reader.path(at, posixpath.join(root.inside, path)) if root.inside or path else ""
         return FileLocation(f'"${FOLDER}"' + (f"/{shlex.quote(inner)}" if inner else ""), inner)
 
     def _unnamed(self, at: ParsedElement, text: str, folder: FileLocation | None) -> FileLocation:
         if text.startswith("/") or (folder is not None and folder.inside is None):
             return FileLocation(shlex.quote(text))
-        inner = self._reading.path(at, text)
+        inner = self._reader.path(at, text)
         return FileLocation(
             shlex.quote(inner), posixpath.join(folder.inside or "", inner) if folder is not None else inner
         )
 
 
-def chosen_amount(reading: JsdlReader, at: ParsedElement, ranges: list[Range], usual: int | None = None) -> int:
+def chosen_amount(reader: JsdlReader, at: ParsedElement, ranges: list[Range], usual: int | None = None) -> int:
     """What is chosen of the ranges that an element, and others with it, allow."""
     found = choose_amount(ranges, usual)
     if found is None:
-        reading.problem(at, f"<{local(at)}> allows no amount that a job can be given, with all else that is said of it")
+        reader.problem(at, f"<{local(at)}> allows no amount that a job can be given, with all else that is said of it")
     elif found > 2**53:
-        reading.problem(at, f"<{local(at)}> asks for more than there is anywhere")
+        reader.problem(at, f"<{local(at)}> asks for more than there is anywhere")
     return min(found or 0, 2**53)

@@ -60,62 +60,62 @@ def choose_amount(ranges: Sequence[Range], usual: int | None = None, least: int 
     return min(candidates, default=None)
 
 
-def range_of(reading: JsdlReader, at: ParsedElement) -> Range | None:
+def range_of(reader: JsdlReader, at: ParsedElement) -> Range | None:
     """What an element says; None if it says nothing that can be."""
-    reading.attributes(at)
-    before = len(reading.problems)
-    parts = reading.parts(at, PARTS)
-    found = [interval for name in PARTS for part in parts.get(name, []) if (interval := _interval(reading, part))]
-    if not found and len(reading.problems) == before:
-        reading.problem(at, f"<{local(at)}> says no amount: give it an <Exact>, a <LowerBoundedRange> or a <Range>")
-    return tuple(found) if found and len(reading.problems) == before else None
+    reader.attributes(at)
+    before = len(reader.problems)
+    parts = reader.parts(at, PARTS)
+    found = [interval for name in PARTS for part in parts.get(name, []) if (interval := _interval(reader, part))]
+    if not found and len(reader.problems) == before:
+        reader.problem(at, f"<{local(at)}> says no amount: give it an <Exact>, a <LowerBoundedRange> or a <Range>")
+    return tuple(found) if found and len(reader.problems) == before else None
 
 
-def _interval(reading: JsdlReader, at: ParsedElement) -> Interval | None:
+def _interval(reader: JsdlReader, at: ParsedElement) -> Interval | None:
     match local(at):
         case "Exact":
-            return _exact(reading, at)
+            return _exact(reader, at)
         case "UpperBoundedRange":
-            high, high_open = _bound(reading, at)
+            high, high_open = _bound(reader, at)
             return Interval(high=high, high_open=high_open) if high is not None else None
         case "LowerBoundedRange":
-            low, low_open = _bound(reading, at)
+            low, low_open = _bound(reader, at)
             return Interval(low=low, low_open=low_open) if low is not None else None
         case _:
-            return _between(reading, at)
+            return _between(reader, at)
 
 
-def _exact(reading: JsdlReader, at: ParsedElement) -> Interval | None:
-    number = reading.number(at, "epsilon")
-    text = reading.attributes(at, "epsilon").get("epsilon", "0")
-    epsilon = reading.as_number(at, text)
+def _exact(reader: JsdlReader, at: ParsedElement) -> Interval | None:
+    number = reader.number(at, "epsilon")
+    text = reader.attributes(at, "epsilon").get("epsilon", "0")
+    epsilon = reader.as_number(at, text)
     if number is None or epsilon is None:
         return None
     if epsilon < 0 or not math.isfinite(number):
-        reading.problem(at, "<Exact> is a number, and its epsilon one from 0 on")
+        reader.problem(at, "<Exact> is a number, and its epsilon one from 0 on")
         return None
     return Interval(low=number - epsilon, high=number + epsilon, best=number)
 
 
-def _between(reading: JsdlReader, at: ParsedElement) -> Interval | None:
-    reading.attributes(at)
-    parts = reading.parts(at, {"LowerBound": 1, "UpperBound": 1})
+def _between(reader: JsdlReader, at: ParsedElement) -> Interval | None:
+    reader.attributes(at)
+    parts = reader.parts(at, {"LowerBound": 1, "UpperBound": 1})
     if set(parts) != {"LowerBound", "UpperBound"}:
-        reading.problem(at, "a <Range> has a <LowerBound> and an <UpperBound>")
+        reader.problem(at, "a <Range> has a <LowerBound> and an <UpperBound>")
         return None
-    low, low_open = _bound(reading, parts["LowerBound"][0])
-    high, high_open = _bound(reading, parts["UpperBound"][0])
+    low, low_open = _bound(reader, parts["LowerBound"][0])
+    high, high_open = _bound(reader, parts["UpperBound"][0])
     if low is None or high is None:
         return None
     if low > high or (low == high and (low_open or high_open)):
-        reading.problem(at, "nothing lies in this <Range>: its lower bound is above its upper one")
+        reader.problem(at, "nothing lies in this <Range>: its lower bound is above its upper one")
         return None
     return Interval(low=low, high=high, low_open=low_open, high_open=high_open)
 
 
-def _bound(reading: JsdlReader, at: ParsedElement) -> tuple[float | None, bool]:
-    number = reading.number(at, "exclusiveBound")
-    text = reading.attributes(at, "exclusiveBound").get("exclusiveBound", "false").strip()
+def _bound(reader: JsdlReader, at: ParsedElement) -> tuple[float | None, bool]:
+    number = reader.number(at, "exclusiveBound")
+    text = reader.attributes(at, "exclusiveBound").get("exclusiveBound", "false").strip()
     if text not in ("true", "false", "0", "1"):
-        reading.problem(at, "exclusiveBound is true or false")
+        reader.problem(at, "exclusiveBound is true or false")
     return number, text in ("true", "1")

@@ -34,41 +34,41 @@ class ResourceRequest(msgspec.Struct, kw_only=True):
     at: ParsedElement | None = None
 
 
-def resource_request(reading: JsdlReader, at: ParsedElement | None, systems: FileSystems) -> ResourceRequest:
+def resource_request(reader: JsdlReader, at: ParsedElement | None, systems: FileSystems) -> ResourceRequest:
     if at is None:
         return ResourceRequest()
-    reading.attributes(at)
-    parts = reading.parts(at, PARTS, REFUSED_RESOURCES)
+    reader.attributes(at)
+    parts = reader.parts(at, PARTS, REFUSED_RESOURCES)
     for each in parts.get("FileSystem", []):
         systems.describe(each)
     for each in parts.get("ExclusiveExecution", []):
-        if reading.truth(each):
-            reading.problem(
+        if reader.truth(each):
+            reader.problem(
                 each,
                 "<ExclusiveExecution> cannot be honoured: pilots of others may be on the same machine; "
                 "ask for all its processors with IndividualCPUCount",
             )
-    ranges = {name: found for name in RANGES for each in parts.get(name, []) if (found := range_of(reading, each))}
+    ranges = {name: found for name in RANGES for each in parts.get(name, []) if (found := range_of(reader, each))}
     one = [ranges["TotalResourceCount"]] if "TotalResourceCount" in ranges else []
     if not contains(one, 1):
-        reading.problem(
+        reader.problem(
             parts["TotalResourceCount"][0],
             "<TotalResourceCount> cannot be honoured: a job has one machine; describe a job for each, or leave it away",
         )
     cpus = _cpu_ranges(ranges, "IndividualCPUCount", "TotalCPUCount")
     resources = ResourceTemplates(
-        cpus=float(chosen_amount(reading, _first_part(parts, "IndividualCPUCount", "TotalCPUCount"), cpus, 1))
+        cpus=float(chosen_amount(reader, _first_part(parts, "IndividualCPUCount", "TotalCPUCount"), cpus, 1))
         if cpus
         else 1.0,
-        disk_bytes=_disk(reading, parts, ranges, systems),
-        hosts=_hosts(reading, parts.get("CandidateHosts", [])),
-        system=_system(reading, parts.get("OperatingSystem", [])),
-        machine=_machine(reading, parts.get("CPUArchitecture", [])),
+        disk_bytes=_disk(reader, parts, ranges, systems),
+        hosts=_hosts(reader, parts.get("CandidateHosts", [])),
+        system=_system(reader, parts.get("OperatingSystem", [])),
+        machine=_machine(reader, parts.get("CPUArchitecture", [])),
     )
     memory = _cpu_ranges(ranges, "IndividualPhysicalMemory", "TotalPhysicalMemory")
     if memory:
         named = _first_part(parts, "IndividualPhysicalMemory", "TotalPhysicalMemory")
-        resources = msgspec.structs.replace(resources, memory_bytes=chosen_amount(reading, named, memory))
+        resources = msgspec.structs.replace(resources, memory_bytes=chosen_amount(reader, named, memory))
     return ResourceRequest(resources=resources, memory=memory, cpus=cpus, at=at)
 
 
@@ -81,67 +81,65 @@ def _first_part(parts: Mapping[str, Sequence[ParsedElement]], *names: str) -> Pa
 
 
 def _disk(
-    reading: JsdlReader, parts: Mapping[str, Sequence[ParsedElement]], ranges: Mapping[str, Range], systems: FileSystems
+    reader: JsdlReader, parts: Mapping[str, Sequence[ParsedElement]], ranges: Mapping[str, Range], systems: FileSystems
 ) -> int:
     """What is asked for in all; that of single file systems is a part of it."""
     names = ("IndividualDiskSpace", "TotalDiskSpace")
     wanted = _cpu_ranges(ranges, *names)
-    return max(systems.disk_bytes, chosen_amount(reading, _first_part(parts, *names), wanted) if wanted else 0)
+    return max(systems.disk_bytes, chosen_amount(reader, _first_part(parts, *names), wanted) if wanted else 0)
 
 
-def _hosts(reading: JsdlReader, given: Sequence[ParsedElement]) -> tuple[str, ...]:
+def _hosts(reader: JsdlReader, given: Sequence[ParsedElement]) -> tuple[str, ...]:
     if not given:
         return ()
-    reading.attributes(given[0])
-    names = [reading.word(each) for each in reading.parts(given[0], {"HostName": MANY}).get("HostName", [])]
+    reader.attributes(given[0])
+    names = [reader.word(each) for each in reader.parts(given[0], {"HostName": MANY}).get("HostName", [])]
     if not names:
-        reading.problem(given[0], "<CandidateHosts> names no host: give it a <HostName>, or leave it away")
+        reader.problem(given[0], "<CandidateHosts> names no host: give it a <HostName>, or leave it away")
     return tuple(dict.fromkeys(literal(name) for name in names if name))
 
 
-def _system(reading: JsdlReader, given: Sequence[ParsedElement]) -> str:
+def _system(reader: JsdlReader, given: Sequence[ParsedElement]) -> str:
     if not given:
         return ""
-    reading.attributes(given[0])
+    reader.attributes(given[0])
     refused = {"OperatingSystemVersion": "pilots do not tell which version they run: name hosts with CandidateHosts"}
-    parts = reading.parts(given[0], {"OperatingSystemType": 1, "Description": 1}, refused)
+    parts = reader.parts(given[0], {"OperatingSystemType": 1, "Description": 1}, refused)
     for each in parts.get("Description", []):
-        reading.text(each)
+        reader.text(each)
     for each in parts.get("OperatingSystemType", []):
-        reading.attributes(each)
-        for name in reading.parts(each, {"OperatingSystemName": 1}).get("OperatingSystemName", []):
-            word = reading.word(name)
+        reader.attributes(each)
+        for name in reader.parts(each, {"OperatingSystemName": 1}).get("OperatingSystemName", []):
+            word = reader.word(name)
             if word in SYSTEMS:
                 return SYSTEMS[word]
-            _refuse_system(reading, name, word)
+            _refuse_system(reader, name, word)
     return ""
 
 
-def _refuse_system(reading: JsdlReader, at: ParsedElement, word: str) -> None:
+def _refuse_system(reader: JsdlReader, at: ParsedElement, word: str) -> None:
     if word in OTHER_SYSTEMS:
         run = ", ".join(sorted(SYSTEMS))
-        reading.problem(
+        reader.problem(
             at, f"<OperatingSystemName> cannot be honoured: no pilot runs on {abbreviate(word)}; they run on {run}"
         )
     elif word:
-        reading.problem(
+        reader.problem(
             at, f"{abbreviate(word)} is no system that JSDL knows", nearest_word(word, [*SYSTEMS, *OTHER_SYSTEMS])
         )
 
 
-def _machine(reading: JsdlReader, given: Sequence[ParsedElement]) -> str:
+def _machine(reader: JsdlReader, given: Sequence[ParsedElement]) -> str:
     if not given:
         return ""
-    reading.attributes(given[0])
-    names = reading.parts(given[0], {"CPUArchitectureName": 1}).get("CPUArchitectureName", [])
+    reader.attributes(given[0])
+    names = reader.parts(given[0], {"CPUArchitectureName": 1}).get("CPUArchitectureName", [])
     if not names:
-        reading.problem(given[0], "<CPUArchitecture> names none: give it a <CPUArchitectureName>")
+        reader.problem(given[0], "<CPUArchitecture> names none: give it a <CPUArchitectureName>")
         return ""
-    word = reading.word(names[0])
+    word = reader.word(names[0])
     if word == "other":
-        reading.problem(names[0], "<CPUArchitectureName> cannot be honoured: `other` names no kind of machine")
+        reader.problem(names[0], "<CPUArchitectureName> cannot be honoured: `other` names no kind of machine")
     elif word and word not in MACHINES:
-        reading.problem(
-            names[0], f"{abbreviate(word)} is no architecture that JSDL knows", nearest_word(word, MACHINES)
-        )
+        reader.problem(names[0], f"{abbreviate(word)} is no architecture that JSDL knows", nearest_word(word, MACHINES))
     return word if word in MACHINES else ""

@@ -25,29 +25,29 @@ class ProcessLayout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def process_layout(
-    reading: JsdlReader, form: ParsedElement, parts: Mapping[str, Sequence[ParsedElement]], cpus: int
+    reader: JsdlReader, form: ParsedElement, parts: Mapping[str, Sequence[ParsedElement]], cpus: int
 ) -> ProcessLayout:
     """`cpus` is what its resources ask for, which the numbers may be said to be."""
     if namespace(form) == GRIDSAM_MPI:
-        count = [reading.count(each) for each in parts.get("ProcessorCount", [])]
+        count = [reader.count(each) for each in parts.get("ProcessorCount", [])]
         return _layout_for((count or [1])[0], 1)
     if namespace(form) != SPMD:
         return ProcessLayout()
-    processes = _number(reading, parts.get("NumberOfProcesses", []), PROCESSES, cpus)
-    threads = _number(reading, parts.get("ThreadsPerProcess", []), THREADS, cpus)
+    processes = _number(reader, parts.get("NumberOfProcesses", []), PROCESSES, cpus)
+    threads = _number(reader, parts.get("ThreadsPerProcess", []), THREADS, cpus)
     for each in parts.get("ProcessesPerHost", []):
-        here = reading.count(each)
+        here = reader.count(each)
         if processes and here < processes:
-            reading.problem(
+            reader.problem(
                 each,
                 f"<ProcessesPerHost> cannot be honoured: a job has one machine, where all {processes} processes run; "
                 "leave it away, or let it be as many",
             )
         processes = processes or here
-    kind = _variation(reading, form, parts)
+    kind = _variation(reader, form, parts)
     if kind == OPENMP_FORM:
         if processes > 1:
-            reading.problem(parts["NumberOfProcesses"][0], "a program of OpenMP is one process: say ThreadsPerProcess")
+            reader.problem(parts["NumberOfProcesses"][0], "a program of OpenMP is one process: say ThreadsPerProcess")
         return ProcessLayout(cpus=threads, env=_thread_env(threads))
     return _layout_for(processes or 1, threads) if kind == MPI_FORM else ProcessLayout()
 
@@ -64,25 +64,25 @@ def _thread_env(threads: int) -> dict[str, str]:
     return {"OMP_NUM_THREADS": str(threads)} if threads else {}
 
 
-def _number(reading: JsdlReader, given: Sequence[ParsedElement], actual: str, cpus: int) -> int:
+def _number(reader: JsdlReader, given: Sequence[ParsedElement], actual: str, cpus: int) -> int:
     """A number, or as many as there are processors, if it says so; 0 if it is not given."""
     if not given:
         return 0
     if given[0].get(actual, "").strip() in ("true", "1"):
-        reading.text(given[0], actual)
+        reader.text(given[0], actual)
         return cpus
-    return reading.count(given[0], actual)
+    return reader.count(given[0], actual)
 
 
-def _variation(reading: JsdlReader, form: ParsedElement, parts: Mapping[str, Sequence[ParsedElement]]) -> str:
+def _variation(reader: JsdlReader, form: ParsedElement, parts: Mapping[str, Sequence[ParsedElement]]) -> str:
     given = parts.get("SPMDVariation", [])
     if not given:
-        reading.problem(form, f"<{local(form)}> has no <SPMDVariation>: say which kind of program it is")
+        reader.problem(form, f"<{local(form)}> has no <SPMDVariation>: say which kind of program it is")
         return ""
-    text = reading.word(given[0])
+    text = reader.word(given[0])
     kind = text.rpartition("/")[2]
     if kind not in (MPI_FORM, OPENMP_FORM) and text:
-        reading.problem(
+        reader.problem(
             given[0],
             f"<SPMDVariation> {abbreviate(text)} cannot be honoured: a pilot starts processes with its own mpiexec; "
             f"say .../{MPI_FORM}, or .../{OPENMP_FORM} for threads",

@@ -47,35 +47,35 @@ class JsdlStaging(msgspec.Struct, kw_only=True):
 
 
 def staged_files(
-    reading: JsdlReader, given: Sequence[ParsedElement], systems: FileSystems, folder: FileLocation
+    reader: JsdlReader, given: Sequence[ParsedElement], systems: FileSystems, folder: FileLocation
 ) -> JsdlStaging:
     found = JsdlStaging(inputs={}, targets={}, names={})
     for at in given:
-        _add_staging(reading, at, systems, folder, found)
+        _add_staging(reader, at, systems, folder, found)
     return found
 
 
 def _add_staging(
-    reading: JsdlReader, at: ParsedElement, systems: FileSystems, folder: FileLocation, found: JsdlStaging
+    reader: JsdlReader, at: ParsedElement, systems: FileSystems, folder: FileLocation, found: JsdlStaging
 ) -> None:
-    name = reading.attributes(at, "name").get("name", "").strip()
-    parts = reading.parts(at, PARTS)
-    path = _path(reading, at, parts.get("FileName", []), parts.get("FilesystemName", []), systems, folder)
-    flag = _flag(reading, at, parts.get("CreationFlag", []))
+    name = reader.attributes(at, "name").get("name", "").strip()
+    parts = reader.parts(at, PARTS)
+    path = _path(reader, at, parts.get("FileName", []), parts.get("FilesystemName", []), systems, folder)
+    flag = _flag(reader, at, parts.get("CreationFlag", []))
     for each in parts.get("DeleteOnTermination", []):
-        reading.truth(each)
+        reader.truth(each)
     for each in parts.get("Source", []):
-        source = _source(reading, each)
+        source = _source(reader, each)
         if path and path in found.inputs:
-            reading.problem(
+            reader.problem(
                 each, f"two sources are brought to {abbreviate(path)}, and nobody says which one stays; give them names"
             )
         if path and source:
             found.inputs[path] = source
     for each in parts.get("Target", []):
-        target = _target(reading, each, overwrite=flag != "dontOverwrite")
+        target = _target(reader, each, overwrite=flag != "dontOverwrite")
         if path and path in found.targets:
-            reading.problem(each, f"{abbreviate(path)} has two targets: let the job copy it under a second name")
+            reader.problem(each, f"{abbreviate(path)} has two targets: let the job copy it under a second name")
         if path and target is not None:
             found.targets[path] = target
             found.names[path] = _unique_name(name, found)
@@ -89,7 +89,7 @@ def _unique_name(name: str, found: JsdlStaging) -> str:
 
 
 def _path(
-    reading: JsdlReader,
+    reader: JsdlReader,
     at: ParsedElement,
     names: Sequence[ParsedElement],
     given: Sequence[ParsedElement],
@@ -97,19 +97,19 @@ def _path(
     folder: FileLocation,
 ) -> str:
     if not names:
-        reading.problem(at, "<DataStaging> has no <FileName>")
+        reader.problem(at, "<DataStaging> has no <FileName>")
         return ""
-    text = reading.word(names[0])
+    text = reader.word(names[0])
     if not text:
         return ""
-    system = reading.word(given[0]) if given else None
+    system = reader.word(given[0]) if given else None
     if system is None and (text.startswith("/") or folder.inside is None):
         where = text if text.startswith("/") else f"{text} in the working directory"
-        reading.problem(names[0], f"<FileName> {abbreviate(where)} cannot be honoured: {OUTSIDE}")
+        reader.problem(names[0], f"<FileName> {abbreviate(where)} cannot be honoured: {OUTSIDE}")
         return ""
     spot = systems.spot(names[0], text, system, folder)
     if spot.inside is None and system is not None:
-        reading.problem(given[0], f"<FilesystemName> {abbreviate(system)} cannot be honoured for staging: {OUTSIDE}")
+        reader.problem(given[0], f"<FilesystemName> {abbreviate(system)} cannot be honoured for staging: {OUTSIDE}")
     return posixpath.normpath(spot.inside) if spot.inside else ""
 
 
@@ -118,15 +118,15 @@ OUTSIDE: Final = (
 )
 
 
-def _flag(reading: JsdlReader, at: ParsedElement, given: Sequence[ParsedElement]) -> str:
+def _flag(reader: JsdlReader, at: ParsedElement, given: Sequence[ParsedElement]) -> str:
     if not given:
-        reading.problem(at, "<DataStaging> has no <CreationFlag>: say overwrite, or dontOverwrite")
+        reader.problem(at, "<DataStaging> has no <CreationFlag>: say overwrite, or dontOverwrite")
         return ""
-    flag = reading.word(given[0])
+    flag = reader.word(given[0])
     if flag == "append":
-        reading.problem(given[0], APPEND)
+        reader.problem(given[0], APPEND)
     elif flag and flag not in FLAGS:
-        reading.problem(
+        reader.problem(
             given[0],
             f"{abbreviate(flag)} is no <CreationFlag>; there are {', '.join(FLAGS)}",
             nearest_word(flag, FLAGS),
@@ -134,58 +134,58 @@ def _flag(reading: JsdlReader, at: ParsedElement, given: Sequence[ParsedElement]
     return flag
 
 
-def _uri(reading: JsdlReader, at: ParsedElement) -> tuple[ParsedElement, str] | None:
-    reading.attributes(at)
-    found = reading.parts(at, {"URI": 1}).get("URI", [])
+def _uri(reader: JsdlReader, at: ParsedElement) -> tuple[ParsedElement, str] | None:
+    reader.attributes(at)
+    found = reader.parts(at, {"URI": 1}).get("URI", [])
     if not found:
-        reading.problem(at, f"<{local(at)}> has no <URI>: say where the file is")
+        reader.problem(at, f"<{local(at)}> has no <URI>: say where the file is")
         return None
-    text = reading.word(found[0])
+    text = reader.word(found[0])
     if re.match(r"file:/(?!/)", text):
         text = f"file://{text.removeprefix('file:')}"
     return (found[0], text) if text else None
 
 
-def _source(reading: JsdlReader, at: ParsedElement) -> str:
+def _source(reader: JsdlReader, at: ParsedElement) -> str:
     """Where a file comes from, as a template that is nothing but text."""
-    given = _uri(reading, at)
+    given = _uri(reader, at)
     if given is None:
         return ""
     place, text = given
     scheme = SCHEME.match(text)
     if text.startswith(LOGICAL_PREFIX):
         if flaw := name_flaw(text.removeprefix(LOGICAL_PREFIX)):
-            reading.problem(place, f"<URI> {abbreviate(text)} names no logical file: {flaw}")
+            reader.problem(place, f"<URI> {abbreviate(text)} names no logical file: {flaw}")
     elif scheme is None:
-        _demand_file(reading, place, text)
+        _demand_file(reader, place, text)
     elif flaw := _unsupported_scheme(scheme.group(1), PROTOCOLS) or protocol_flaw(text):
-        reading.problem(place, f"<URI> of a source cannot be honoured: {flaw}")
+        reader.problem(place, f"<URI> of a source cannot be honoured: {flaw}")
     return literal(text)
 
 
-def _demand_file(reading: JsdlReader, at: ParsedElement, text: str) -> None:
+def _demand_file(reader: JsdlReader, at: ParsedElement, text: str) -> None:
     """A file beside the document must be there."""
-    if reading.folder is None:
-        reading.problem(
+    if reader.folder is None:
+        reader.problem(
             at, f"<URI> {abbreviate(text)} is a file beside the document, and this one came alone: give a URL"
         )
         return
     try:
-        there = Path(reading.folder, text).is_file()
+        there = Path(reader.folder, text).is_file()
     except (OSError, ValueError):
         there = False
     if not there:
-        reading.problem(at, f"there is no file {abbreviate(text)} in {reading.folder}")
+        reader.problem(at, f"there is no file {abbreviate(text)} in {reader.folder}")
 
 
-def _target(reading: JsdlReader, at: ParsedElement, *, overwrite: bool) -> PublicationTemplate | None:
-    given = _uri(reading, at)
+def _target(reader: JsdlReader, at: ParsedElement, *, overwrite: bool) -> PublicationTemplate | None:
+    given = _uri(reader, at)
     if given is None:
         return None
     place, text = given
     if text.startswith(LOGICAL_PREFIX):
         if flaw := name_flaw(text.removeprefix(LOGICAL_PREFIX)):
-            reading.problem(place, f"<URI> {abbreviate(text)} cannot be a logical name: {flaw}")
+            reader.problem(place, f"<URI> {abbreviate(text)} cannot be a logical name: {flaw}")
         return PublicationTemplate(logical=literal(text))
     scheme = SCHEME.match(text)
     flaw = (
@@ -194,7 +194,7 @@ def _target(reading: JsdlReader, at: ParsedElement, *, overwrite: bool) -> Publi
         else "it is no URL; say where it goes, such as file:///data/out.txt"
     )
     if flaw := flaw or target_flaw(text):
-        reading.problem(place, f"<URI> of a target cannot be honoured: {flaw}")
+        reader.problem(place, f"<URI> of a target cannot be honoured: {flaw}")
     return PublicationTemplate(url=literal(text), overwrite=overwrite)
 
 

@@ -7,7 +7,6 @@ POSIX: Final = "http://schemas.ggf.org/jsdl/2005/11/jsdl-posix"
 HPC: Final = "http://schemas.ggf.org/jsdl/2006/07/jsdl-hpcpa"
 SPMD: Final = "http://schemas.ogf.org/jsdl/2007/02/jsdl-spmd"
 GRIDSAM_MPI: Final = "urn:gridsam:mpi"
-SPMD_MPI: Final = "http://www.ogf.org/jsdl/2007/02/jsdl-spmd/MPI"
 SCHEMA_INSTANCE: Final = "http://www.w3.org/2001/XMLSchema-instance"
 XML: Final = "http://www.w3.org/XML/1998/namespace"
 PREFIXES: Final = {JSDL: "jsdl", POSIX: "jsdl-posix", HPC: "jsdl-hpcpa", SPMD: "jsdl-spmd"}

@@ -18,16 +18,16 @@ from mendflow.formats.python.problems import problem_list
 def load_python(path: str | Path, only: str = "") -> dict[str, Flow]:
     """The flows of a Python file, by name. Raises BadFlow with every problem and its place. With `only`, what is wrong
     with other flows of the file is no hindrance, as long as that one is there."""
-    path, shown = Path(path).resolve(), str(path)
-    text = flow_text(path, shown)
+    path, file_name = Path(path).resolve(), str(path)
+    text = flow_text(path, file_name)
     try:
-        compile(text, shown, "exec", dont_inherit=True)
+        compile(text, file_name, "exec", dont_inherit=True)
     except SyntaxError as error:
-        raise _bad_flow(shown, error.lineno, f"this is not Python: {error.msg}", error.offset) from None
+        raise _bad_flow(file_name, error.lineno, f"this is not Python: {error.msg}", error.offset) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise _bad_flow(shown, 0, f"this is not Python: {error}") from None
+        raise _bad_flow(file_name, 0, f"this is not Python: {error}") from None
     found: dict[str, Flow] = {}
-    module, problems = _import_file(path, shown)
+    module, problems = _import_file(path, file_name)
     functions = _flows_in(module)
     if chosen := [each for each in functions if each.name == only]:
         functions, problems = chosen, []
@@ -35,13 +35,13 @@ def load_python(path: str | Path, only: str = "") -> dict[str, Flow]:
         try:
             flow = function.build()
         except BadFlow as error:
-            told = [_with_file(problem, path, shown) for problem in error.problems]
-            problems += [each for each in told if each not in problems]
+            located = [_with_file(problem, path, file_name) for problem in error.problems]
+            problems += [each for each in located if each not in problems]
         except Exception as error:  # noqa: BLE001 - the flow's own code ran, and may raise anything
-            problems.append(_problem_from(error, path, shown))
+            problems.append(_problem_from(error, path, file_name))
         else:
             if flow.name in found:
-                problems.append(Problem(file=shown, message=f"two flows of this file are named `{flow.name}`"))
+                problems.append(Problem(file=file_name, message=f"two flows of this file are named `{flow.name}`"))
             found[flow.name] = flow
     if problems:
         problems.sort(key=lambda problem: (problem.line, problem.column))
@@ -49,7 +49,7 @@ def load_python(path: str | Path, only: str = "") -> dict[str, Flow]:
     return found
 
 
-def _import_file(path: Path, shown: str) -> tuple[ModuleType, list[Problem]]:
+def _import_file(path: Path, file_name: str) -> tuple[ModuleType, list[Problem]]:
     """The file's module, and what is wrong with its jobs. Its folder is on the path, as it is when Python runs a
     file."""
     name = path.stem
@@ -68,14 +68,16 @@ def _import_file(path: Path, shown: str) -> tuple[ModuleType, list[Problem]]:
         spec.loader.exec_module(module)
     except BadFlow as error:
         sys.modules.pop(name, None)
-        raise BadFlow(problems=[_with_file(problem, path, shown) for problem in (*problems, *error.problems)]) from None
+        raise BadFlow(
+            problems=[_with_file(problem, path, file_name) for problem in (*problems, *error.problems)]
+        ) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a file may raise anything while it is imported
         sys.modules.pop(name, None)
-        known = [_with_file(problem, path, shown) for problem in problems]
-        raise BadFlow(problems=[*known, _problem_from(error, path, shown)]) from None
+        known = [_with_file(problem, path, file_name) for problem in problems]
+        raise BadFlow(problems=[*known, _problem_from(error, path, file_name)]) from None
     finally:
         problem_list.reset(token)
-    return module, [_with_file(problem, path, shown) for problem in problems]
+    return module, [_with_file(problem, path, file_name) for problem in problems]
 
 
 def _flows_in(module: ModuleType) -> list[FlowFunction[..., object]]:
@@ -85,21 +87,21 @@ def _flows_in(module: ModuleType) -> list[FlowFunction[..., object]]:
     return own or flows
 
 
-def _problem_from(error: BaseException, path: Path, shown: str) -> Problem:
+def _problem_from(error: BaseException, path: Path, file_name: str) -> Problem:
     """What the file's own code raised, with the line of the file that led to it."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     message = f"{type(error).__name__} while the file was read: {error}"
     if not frames:
-        return Problem(file=shown, message=message)
+        return Problem(file=file_name, message=message)
     column = -1 if frames[-1].colno is None else frames[-1].colno
-    return Problem(file=shown, line=frames[-1].lineno or 0, column=column + 1, message=message)
+    return Problem(file=file_name, line=frames[-1].lineno or 0, column=column + 1, message=message)
 
 
-def _with_file(problem: Problem, path: Path, shown: str) -> Problem:
+def _with_file(problem: Problem, path: Path, file_name: str) -> Problem:
     if problem.file != str(path):
         return problem
-    return msgspec.structs.replace(problem, file=shown)
+    return msgspec.structs.replace(problem, file=file_name)
 
 
-def _bad_flow(shown: str, line: int | None, message: str, column: int | None = 0) -> BadFlow:
-    return BadFlow(problems=[Problem(file=shown, line=line or 0, column=column or 0, message=message)])
+def _bad_flow(file_name: str, line: int | None, message: str, column: int | None = 0) -> BadFlow:
+    return BadFlow(problems=[Problem(file=file_name, line=line or 0, column=column or 0, message=message)])

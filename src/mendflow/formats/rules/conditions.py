@@ -9,43 +9,43 @@ from mendflow.formats.yaml.reader import YamlReader, shorten
 from mendflow.formats.yaml.shapes import sole_expression
 
 
-def condition(reading: YamlReader, node: YamlNode) -> str:
+def condition(reader: YamlReader, node: YamlNode) -> str:
     """The text of a condition; whatever is wrong is told with its place."""
     if isinstance(node, ScalarNode) and isinstance(node.value, bool):
         return "true" if node.value else "false"
     if not isinstance(node, ScalarNode) or not isinstance(node.value, str) or not node.value.strip():
-        reading.problem(node, f'a condition (such as fault.type == "oom") is expected here, not {describe(node)}')
+        reader.problem(node, f'a condition (such as fault.type == "oom") is expected here, not {describe(node)}')
         return "false"
-    text, place = node.value.strip(), start_of(reading, node)
+    text, place = node.value.strip(), start_of(reader, node)
     if "${{" in text:
         sole = sole_expression(text)
         if sole is None:
-            reading.problem(node, "one expression is expected here; put all of it into one ${{ ... }}")
+            reader.problem(node, "one expression is expected here; put all of it into one ${{ ... }}")
             return "false"
-        place, text = reading.further(place, text.find(sole)), sole
-    if reading.check_conditions:
-        check_condition(reading, text, place)
+        place, text = reader.further(place, text.find(sole)), sole
+    if reader.check_conditions:
+        check_condition(reader, text, place)
     return text
 
 
-def start_of(reading: YamlReader, node: ScalarNode) -> SourceSpan:
-    quoted = reading.text[node.place.start : node.place.start + 1] in ("'", '"')
-    return reading.further(node.place, int(quoted))
+def start_of(reader: YamlReader, node: ScalarNode) -> SourceSpan:
+    quoted = reader.text[node.place.start : node.place.start + 1] in ("'", '"')
+    return reader.further(node.place, int(quoted))
 
 
-def check_condition(reading: YamlReader, text: str, place: SourceSpan) -> None:
+def check_condition(reader: YamlReader, text: str, place: SourceSpan) -> None:
     wrong = condition_flaw(text)
     if wrong is not None:
-        where = reading.further(place, wrong.offset) if wrong.offset is not None else place
-        reading.problem(where, f"in the condition `{shorten(text)}`: {wrong.message}")
+        where = reader.further(place, wrong.offset) if wrong.offset is not None else place
+        reader.problem(where, f"in the condition `{shorten(text)}`: {wrong.message}")
         return
     for reference in scan(text).references:
         root = reference.name.partition(".")[0]
         if root in ROOTS:
             continue
-        where = reading.further(place, reference.offset)
+        where = reader.further(place, reference.offset)
         if root in FAMILIES:
-            reading.problem(where, f"`{root}` is for flows; a rule sees `job`, `item`, `items` and `case`")
+            reader.problem(where, f"`{root}` is for flows; a rule sees `job`, `item`, `items` and `case`")
         else:
             message = f"a rule knows no `{root}`; what was registered is `sources.{root}`"
-            reading.problem(where, message, nearest_word(root, ROOTS))
+            reader.problem(where, message, nearest_word(root, ROOTS))

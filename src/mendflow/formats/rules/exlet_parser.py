@@ -32,17 +32,17 @@ EXLETS_KEY: Final = "exlets"
 class ExletParser:
     """The exlets of one reading, by name."""
 
-    def __init__(self, reading: YamlReader) -> None:
-        self.reading = reading
+    def __init__(self, reader: YamlReader) -> None:
+        self.reader = reader
         self.flows: dict[str, Flow] = {}
         self._steps: dict[str, Value] = {}
-        self._files = FlowFileLoader(reading.folder)
+        self._files = FlowFileLoader(reader.folder)
 
     def named(self, node: YamlNode | None) -> None:
         if node is None:
             return
         if not isinstance(node, MapNode):
-            self.reading.problem(node, f"`exlets` is a map of exlets by name, not {describe(node)}")
+            self.reader.problem(node, f"`exlets` is a map of exlets by name, not {describe(node)}")
             return
         for name, entry in node.entries.items():
             self._put(name, entry.value)
@@ -57,11 +57,11 @@ class ExletParser:
 
     def worklet(self, node: YamlNode, file: str) -> str:
         """The name of a flow that is in a file beside this one; it comes along with the rules."""
-        flow = self._files.find(self.reading, node, file)
+        flow = self._files.find(self.reader, node, file)
         if flow is None:
             return ""
         if self.flows.get(flow.name, flow) != flow:
-            self.reading.problem(node, f"`{flow.name}`, of `{file}`, is the name of another exlet or flow; rename one")
+            self.reader.problem(node, f"`{flow.name}`, of `{file}`, is the name of another exlet or flow; rename one")
         self.flows[flow.name] = flow
         return str(flow.name)
 
@@ -69,7 +69,7 @@ class ExletParser:
         if isinstance(node, MapNode) and set(node.entries) == {rule_keys.EXLET_MODEL}:
             flow = self._model(node.entries[rule_keys.EXLET_MODEL].value)
         else:
-            flow = build_exlet(self.reading, node, name, self._files)
+            flow = build_exlet(self.reader, node, name, self._files)
             if flow is not None:
                 flow = flow if needs_folder(flow) else without_folder(flow)
                 if steps_of(flow) != plain_data(node):
@@ -82,7 +82,7 @@ class ExletParser:
             value = plain_data(node)
             return msgspec.json.decode(value, type=Flow) if isinstance(value, str) else msgspec.convert(value, Flow)
         except msgspec.MsgspecError as error:
-            self.reading.problem(node, f"this is no flow: {error}")
+            self.reader.problem(node, f"this is no flow: {error}")
             return None
 
     def remembered(self, kept: dict[str, Value]) -> dict[str, Value]:
@@ -110,11 +110,11 @@ def reread_exlet(name: str, steps: Value, folder: Path) -> Flow | None:
         return None
     try:
         node, problems = parse(text, "")
-        reading = YamlReader("", text, folder)
-        flow = build_exlet(reading, node, name, FlowFileLoader(folder))
+        reader = YamlReader("", text, folder)
+        flow = build_exlet(reader, node, name, FlowFileLoader(folder))
     except BadFlow:
         return None
-    return None if problems or reading.problems else flow
+    return None if problems or reader.problems else flow
 
 
 def same_flow(first: Flow | None, second: Flow) -> bool:

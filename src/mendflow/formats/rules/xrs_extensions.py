@@ -30,28 +30,28 @@ SET_FIELDS: Final = ("name", "version", "author", "at", "note", "kept")
 
 def rule_extension(rule: Rule, read: Rule, node: MarkupElement) -> MarkupInstruction | None:
     """What reading the node would not tell of the rule."""
-    said: dict[str, Value] = {
+    extension: dict[str, Value] = {
         name: getattr(rule, name) for name in UNCHECKED_FIELDS if getattr(rule, name) != getattr(read, name)
     }
     for name, tag in CHECKED_FIELDS.items():
         if getattr(rule, name) != getattr(read, name):
-            said[name] = {"for": part_summary(node, tag), "is": getattr(rule, name)}
-    return extension_instruction(said) if said else None
+            extension[name] = {"for": part_summary(node, tag), "is": getattr(rule, name)}
+    return extension_instruction(extension) if extension else None
 
 
 def set_extension(rule_set: RuleSet, read: RuleSet) -> MarkupInstruction | None:
-    said: dict[str, Value] = {
+    extension: dict[str, Value] = {
         name: getattr(rule_set, name) for name in SET_FIELDS if getattr(rule_set, name) != getattr(read, name)
     }
     flows = {name: flow for name, flow in rule_set.exlets.items() if read.exlets.get(name) != flow}
     if flows:
-        said["exlets"] = msgspec.to_builtins(flows)
-    return extension_instruction(said) if said else None
+        extension["exlets"] = msgspec.to_builtins(flows)
+    return extension_instruction(extension) if extension else None
 
 
-def extension_instruction(said: dict[str, Value]) -> MarkupInstruction:
+def extension_instruction(extension: dict[str, Value]) -> MarkupInstruction:
     # `?>` would end it.
-    return MarkupInstruction(TARGET, json.dumps(said, sort_keys=True).replace(">", "\\u003e"))
+    return MarkupInstruction(TARGET, json.dumps(extension, sort_keys=True).replace(">", "\\u003e"))
 
 
 def extensions_in(node: MarkupElement) -> dict[str, Value]:
@@ -67,10 +67,10 @@ def extensions_in(node: MarkupElement) -> dict[str, Value]:
 
 
 def extend_rule(rule: Rule, node: MarkupElement) -> Rule:
-    said = extensions_in(node)
-    change: dict[str, Value] = {name: said[name] for name in UNCHECKED_FIELDS if name in said}
+    extension = extensions_in(node)
+    change: dict[str, Value] = {name: extension[name] for name in UNCHECKED_FIELDS if name in extension}
     for name, tag in CHECKED_FIELDS.items():
-        bound = said.get(name)
+        bound = extension.get(name)
         if isinstance(bound, dict) and bound.get("for") == part_summary(node, tag):
             change[name] = bound.get("is")
     return with_fields(rule, Rule, change)
@@ -78,12 +78,12 @@ def extend_rule(rule: Rule, node: MarkupElement) -> Rule:
 
 def extend_set(rule_set: RuleSet, root: MarkupElement) -> RuleSet:
     """The set with what was said of it, and without exlets that no rule concludes and nobody spoke of."""
-    said = extensions_in(root)
-    whole = with_fields(rule_set, RuleSet, {name: said[name] for name in SET_FIELDS if name in said})
+    extension = extensions_in(root)
+    whole = with_fields(rule_set, RuleSet, {name: extension[name] for name in SET_FIELDS if name in extension})
     used = {rule.exlet for trees in whole.trees.values() for tree in trees.values() for rule in tree.rules.values()}
     exlets = {name: flow for name, flow in whole.exlets.items() if name in used}
     try:
-        exlets.update(msgspec.convert(said.get("exlets", {}), dict[str, Flow]))
+        exlets.update(msgspec.convert(extension.get("exlets", {}), dict[str, Flow]))
     except msgspec.ValidationError:
         pass
     return msgspec.structs.replace(whole, exlets=exlets)
@@ -103,5 +103,5 @@ def with_fields(struct: T, kind: type[T], change: dict[str, Value]) -> T:
 def part_summary(node: MarkupElement, tag: str) -> str:
     """What a part says, in short."""
     part = node.child(tag)
-    said = serialize(strip_blanks(part)) if part is not None else ""
-    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]
+    text = serialize(strip_blanks(part)) if part is not None else ""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

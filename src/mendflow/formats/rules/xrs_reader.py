@@ -74,8 +74,8 @@ class XrsReader:
         return Problem(file=self.file, line=at.line, message=message)
 
     def rule_set(self, root: MarkupElement, stem: str) -> RuleSet:
-        said = root.attributes
-        name = said.get("uri") or said.get("name") or stem
+        attributes = root.attributes
+        name = attributes.get("uri") or attributes.get("name") or stem
         self.names = frozenset(words.names_in(root))
         order: list[str] = []
         trees: dict[ExceptionType, dict[str, RuleTree]] = {}
@@ -84,8 +84,8 @@ class XrsReader:
             order.append(path)
             type = TYPE_BY_PATH[path.lower()]
             trees.setdefault(type, {}).update(self.trees(type, place))
-        kept: dict[str, Value] = {"root": root.tag, "attributes": said, "order": order}
-        if not said.get("uri") and not said.get("name"):
+        kept: dict[str, Value] = {"root": root.tag, "attributes": attributes, "order": order}
+        if not attributes.get("uri") and not attributes.get("name"):
             kept["file"] = stem
         if any(child.local == "task" for child in root.elements()):
             kept["selection_only"] = True
@@ -178,9 +178,9 @@ class XrsReader:
         kept: dict[str, Value] = {}
         for tag in words.PARTS:
             part = node.child(tag)
-            said = serialize(strip_blanks(part)) if part is not None else ""
-            if said != words.part(tag, rule, steps):
-                kept[tag] = said
+            text = serialize(strip_blanks(part)) if part is not None else ""
+            if text != words.part(tag, rule, steps):
+                kept[tag] = text
         if node.attributes:
             kept["attributes"] = node.attributes
         strange = [child for child in node.elements() if child.local not in {*words.PARTS, *words.LINKS}]

@@ -135,11 +135,11 @@ class XrsWriter:
     def tell(self, tag: str, type: ExceptionType, task: str, rule: Rule, steps: list[YawlStep] | None) -> None:
         where = f"rule {rule.id} in {name_of(type, task)}"
         if tag == "condition" and to_yawl(rule.condition) is None:
-            said = f"{where}: YAWL has no words for the condition `{rule.condition:.80}`; there the rule never holds"
-            self.problems.append(Problem(message=said))
+            message = f"{where}: YAWL has no words for the condition `{rule.condition:.80}`; there the rule never holds"
+            self.problems.append(Problem(message=message))
         if tag == "conclusion" and steps is None:
-            said = f"{where}: YAWL has no words for the exlet `{rule.exlet}`; there the rule concludes nothing"
-            self.problems.append(Problem(message=said))
+            message = f"{where}: YAWL has no words for the exlet `{rule.exlet}`; there the rule concludes nothing"
+            self.problems.append(Problem(message=message))
 
     def add_own_words(self, root: MarkupElement) -> None:
         """Read what was written, and add what that does not tell."""
@@ -148,9 +148,9 @@ class XrsWriter:
         for type, task, rule, node in self._nodes:
             read = reader.rule(type, task, node)
             assert read is not None
-            said = xrs_extensions.rule_extension(rule, read, node)
-            if said is not None:
-                node.children.append(said)
+            extension = xrs_extensions.rule_extension(rule, read, node)
+            if extension is not None:
+                node.children.append(extension)
         read_set = XrsReader("").rule_set(root, str(self.kept.get("file", "rules")))
         about = xrs_extensions.set_extension(self.rule_set, read_set)
         if about is not None:

@@ -47,32 +47,32 @@ def read_rules(text: str, path: str | Path = "rules.yaml", *, check_conditions: 
     path = Path(path)
     try:
         root, problems = parse(text, str(path))
-        reading = YamlReader(str(path), text, path.parent.resolve())
-        reading.check_conditions = check_conditions
-        reading.problems.extend(problems)
-        rule_set = RuleFileParser(reading).read(root, path.name.partition(".")[0])
+        reader = YamlReader(str(path), text, path.parent.resolve())
+        reader.check_conditions = check_conditions
+        reader.problems.extend(problems)
+        rule_set = RuleFileParser(reader).read(root, path.name.partition(".")[0])
     except BadFlow as error:
         raise BadRules(problems=error.problems) from None
-    if reading.problems or rule_set is None:
-        raise BadRules(problems=in_order(reading.problems, str(path)))
+    if reader.problems or rule_set is None:
+        raise BadRules(problems=in_order(reader.problems, str(path)))
     return rule_set
 
 
 class RuleFileParser:
     """One reading of a rule file."""
 
-    def __init__(self, reading: YamlReader) -> None:
-        self.reading = reading
-        self.exlets = ExletParser(reading)
+    def __init__(self, reader: YamlReader) -> None:
+        self.reader = reader
+        self.exlets = ExletParser(reader)
 
     def read(self, root: YamlNode, name: str) -> RuleSet | None:
         if not isinstance(root, MapNode):
-            self.reading.problem(root, f"a rule file is a map with exceptions such as `abort:`, not {describe(root)}")
+            self.reader.problem(root, f"a rule file is a map with exceptions such as `abort:`, not {describe(root)}")
             return None
-        fields = Fields(self.reading, root, rule_keys.FILE)
+        fields = Fields(self.reader, root, rule_keys.FILE)
         for key, entry in root.entries.items():
             if key not in rule_keys.FILE and not key.startswith("x-"):
-                self.reading.problem(entry.key, f"a rule file has no key `{key}`", suggestion_for(key, rule_keys.FILE))
+                self.reader.problem(entry.key, f"a rule file has no key `{key}`", suggestion_for(key, rule_keys.FILE))
         self.exlets.named(fields.node_of("exlets"))
         trees = {type: self.trees(type, node) for type in ExceptionType if (node := fields.node_of(type)) is not None}
         return RuleSet(
@@ -94,12 +94,12 @@ class RuleFileParser:
         if isinstance(node, ListNode):
             return {DEFAULT_RULES: self.tree(type, DEFAULT_RULES, node)}
         if not isinstance(node, MapNode):
-            self.reading.problem(
+            self.reader.problem(
                 node, f"`{type}` is a list of rules, or a map of such lists by task, not {describe(node)}"
             )
             return {}
         if "" in node.entries:
-            self.reading.problem(node.entries[""].key, "a task has a name; `*` stands for all that have no rules here")
+            self.reader.problem(node.entries[""].key, "a task has a name; `*` stands for all that have no rules here")
         return {task: self.tree(type, task, entry.value) for task, entry in node.entries.items()}
 
     def tree(self, type: ExceptionType, task: str, node: YamlNode) -> RuleTree:
@@ -108,23 +108,23 @@ class RuleFileParser:
         making = RuleTreeBuilder(self, type, task)
         row = making.row(node, 0)
         if row is None and isinstance(node, ListNode):
-            self.reading.problem(node, "a list of rules needs at least one rule; leave the key out where there is none")
+            self.reader.problem(node, "a list of rules needs at least one rule; leave the key out where there is none")
         return RuleTree(making.rules, row if row is not None else 0)
 
     def linked(self, type: ExceptionType, task: str, node: MapNode) -> RuleTree:
         """A tree whose rules are linked by their numbers."""
-        fields = fields_of(self.reading, node, rule_keys.FLAT, "a tree of linked rules")
+        fields = fields_of(self.reader, node, rule_keys.FLAT, "a tree of linked rules")
         assert fields is not None
         making = RuleTreeBuilder(self, type, task)
         rows = fields.node_of("rules")
         parts = rows.parts if isinstance(rows, ListNode) else []
         if rows is not None and not isinstance(rows, ListNode):
-            self.reading.problem(rows, f"a list of rules is expected here, not {describe(rows)}")
+            self.reader.problem(rows, f"a list of rules is expected here, not {describe(rows)}")
         for part in parts:
             making.linked(part)
         tree = RuleTree(making.rules, fields.get("root", 0))
         for problem in shape_problems(tree):
-            self.reading.problem(node, problem)
+            self.reader.problem(node, problem)
         return tree
 
     def context(self, node: YamlNode | None, default: dict[str, Value]) -> dict[str, Value]:
@@ -138,7 +138,7 @@ class RuleFileParser:
         if isinstance(value, dict):
             return value
         assert node is not None
-        self.reading.problem(node, f"a map, or its JSON as a text, is expected here, not {describe(node)}")
+        self.reader.problem(node, f"a map, or its JSON as a text, is expected here, not {describe(node)}")
         return default
 
     def moment(self, node: YamlNode | None) -> Instant:
@@ -151,7 +151,7 @@ class RuleFileParser:
             return Instant(round(found.timestamp() * 1000))
         except (ValueError, AssertionError, OverflowError):
             assert node is not None
-            self.reading.problem(node, "a moment (such as 2030-01-31T08:00:00Z) is expected here")
+            self.reader.problem(node, "a moment (such as 2030-01-31T08:00:00Z) is expected here")
             return Instant(0)
 
 
@@ -160,7 +160,7 @@ class RuleTreeBuilder:
 
     def __init__(self, file: RuleFileParser, type: ExceptionType, task: str) -> None:
         self.file = file
-        self.reading = file.reading
+        self.reader = file.reader
         self.type = type
         self.task = task
         self.rules: dict[int, Rule] = {}
@@ -169,11 +169,11 @@ class RuleTreeBuilder:
     def row(self, node: YamlNode, level: int) -> int | None:
         """Read a row; the id of its first rule."""
         if not isinstance(node, ListNode):
-            self.reading.problem(node, f"a list of rules is expected here, not {describe(node)}")
+            self.reader.problem(node, f"a list of rules is expected here, not {describe(node)}")
             return None
         if level > LEVELS_MAX:
             message = f"exceptions stand more than {LEVELS_MAX} deep in each other; link the rules by their numbers"
-            self.reading.problem(node, message)
+            self.reader.problem(node, message)
             return None
         ids = [id for part in node.parts if (id := self.rule(part, level)) is not None]
         for id, following in pairwise(ids):
@@ -181,7 +181,7 @@ class RuleTreeBuilder:
         return ids[0] if ids else None
 
     def rule(self, node: YamlNode, level: int) -> int | None:
-        fields = fields_of(self.reading, node, rule_keys.RULE, "a rule")
+        fields = fields_of(self.reader, node, rule_keys.RULE, "a rule")
         if fields is None:
             return None
         id = self.take_id(fields)
@@ -194,7 +194,7 @@ class RuleTreeBuilder:
         return id
 
     def linked(self, node: YamlNode) -> None:
-        fields = fields_of(self.reading, node, rule_keys.LINKED, "a rule")
+        fields = fields_of(self.reader, node, rule_keys.LINKED, "a rule")
         id = self.take_id(fields) if fields is not None else None
         if fields is not None and id is not None:
             links = {"on_true": fields.get("then"), "on_false": fields.get("else")}
@@ -203,7 +203,7 @@ class RuleTreeBuilder:
     def take_id(self, fields: Fields) -> int | None:
         given: int | None = fields.get("id")
         if given is not None and given in self.rules:
-            self.reading.problem(fields.node.entries["id"].value, f"two rules of this tree have the id {given}")
+            self.reader.problem(fields.node.entries["id"].value, f"two rules of this tree have the id {given}")
             return None
         if given is None:
             self._last += 1
@@ -217,7 +217,7 @@ class RuleTreeBuilder:
         stone = fields.node_of("cornerstone")
         return Rule(
             id=id,
-            condition=condition(self.reading, asked) if asked is not None else "false",
+            condition=condition(self.reader, asked) if asked is not None else "false",
             exlet=self.exlet(id, does) if does is not None else "",
             author=fields.get("author", ""),
             at=self.file.moment(fields.node_of("at")),
@@ -232,7 +232,7 @@ class RuleTreeBuilder:
         if isinstance(node, ScalarNode) and node.value is None:
             return ""
         if not isinstance(node, ScalarNode) and self.type is ExceptionType.SELECTION:
-            self.reading.problem(node, "a rule of `selection` concludes a flow: give its name")
+            self.reader.problem(node, "a rule of `selection` concludes a flow: give its name")
             return ""
         if not isinstance(node, ScalarNode):
             return self.file.exlets.inline(self.type, self.task, id, node)
@@ -240,5 +240,5 @@ class RuleTreeBuilder:
         if self.type is ExceptionType.SELECTION and is_file(name):
             return self.file.exlets.worklet(node, name)
         if self.type is not ExceptionType.SELECTION and name not in self.file.exlets.flows:
-            self.reading.problem(node, f"there is no exlet `{name}`", nearest_word(name, self.file.exlets.flows))
+            self.reader.problem(node, f"there is no exlet `{name}`", nearest_word(name, self.file.exlets.flows))
         return name

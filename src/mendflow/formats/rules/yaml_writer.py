@@ -32,8 +32,8 @@ def moment_text(at: int) -> Value:
     """A moment as people read it, where that says it exactly."""
     if not 0 < at <= LATEST_MS:
         return at
-    said = (EPOCH + timedelta(milliseconds=at)).isoformat(timespec="milliseconds" if at % 1000 else "seconds")
-    return said.replace("+00:00", "Z")
+    text = (EPOCH + timedelta(milliseconds=at)).isoformat(timespec="milliseconds" if at % 1000 else "seconds")
+    return text.replace("+00:00", "Z")
 
 
 class RuleFileWriter:

@@ -188,7 +188,7 @@ FUNCTIONS: Final[dict[tuple[str, ...], Tree]] = {
 }
 
 
-def in_cel(tree: Tree, around: int = 0) -> str:
+def in_cel(tree: Tree, outer_strength: int = 0) -> str:
     """A tree as CEL. Whole numbers divide as fractions do in YAWL."""
     match tree:
         case Constant(value):
@@ -206,7 +206,7 @@ def in_cel(tree: Tree, around: int = 0) -> str:
         case Operator(do, (first, second)):
             strength = STRENGTH[do]
             text = f"{in_cel(first, strength)} {do} {in_cel(second, strength + 1)}"
-            return f"({text})" if strength < around else text
+            return f"({text})" if strength < outer_strength else text
     return "[" + ", ".join(in_cel(part) for part in tree.parts) + "]"  # type: ignore[union-attr]  # a list: all else is above
 
 
@@ -233,10 +233,10 @@ def to_yawl(condition: str) -> str | None:
         return None
 
 
-def in_yawl(tree: Tree, around: int = 0) -> str | None:
+def in_yawl(tree: Tree, outer_strength: int = 0) -> str | None:
     match tree:
         case Constant(bool() as value):
-            return str(value).lower() if around else str(value)
+            return str(value).lower() if outer_strength else str(value)
         case Constant(int() | float() as value):
             return str(value)
         case Constant(str() as value) if '"' not in value:
@@ -248,6 +248,12 @@ def in_yawl(tree: Tree, around: int = 0) -> str | None:
         case Operator(do, (first, second)) if do in STRENGTH:
             left, right = in_yawl(first, STRENGTH[do]), in_yawl(second, STRENGTH[do] + 1)
             text = f"{left} {IN_YAWL.get(do, do)} {right}"
-            mixed = 0 < around <= 2 and STRENGTH[do] <= 2
-            return None if left is None or right is None else f"({text})" if STRENGTH[do] < around or mixed else text
+            mixed = 0 < outer_strength <= 2 and STRENGTH[do] <= 2
+            return (
+                None
+                if left is None or right is None
+                else f"({text})"
+                if STRENGTH[do] < outer_strength or mixed
+                else text
+            )
     return None

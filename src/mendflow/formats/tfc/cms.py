@@ -20,18 +20,18 @@ KNOWN: Final = (*REQUIRED, "chain", "destination-match", "is-custodial", "space-
 def read_cms(text: bytes | str, file: str) -> NameRules:
     """The rules of a file. Raises BadRules with every problem that it has."""
     root = parse_xml(text, file)
-    reading = _Reading(file)
+    reader = _Reading(file)
     if root.local != ROOT:
-        reading.problem(root, f"a file catalogue of CMS begins with <{ROOT}>, not with <{root.tag}>")
-    placed = [(each, rule) for each in root.elements() if (rule := reading.rule(each)) is not None]
+        reader.problem(root, f"a file catalogue of CMS begins with <{ROOT}>, not with <{root.tag}>")
+    placed = [(each, rule) for each in root.elements() if (rule := reader.rule(each)) is not None]
     for tag in (TO_PHYSICAL, TO_LOGICAL):
         listed = [(each, rule) for each, rule in placed if each.local == tag]
         protocols = {rule.protocol for _, rule in listed}
         for each, rule in listed:
             for flaw in rule_flaws(rule, protocols):
-                reading.problem(each, flaw)
-    if reading.problems:
-        raise BadRules(problems=reading.in_order())
+                reader.problem(each, flaw)
+    if reader.problems:
+        raise BadRules(problems=reader.in_order())
     return NameRules(
         to_physical=tuple(rule for each, rule in placed if each.local == TO_PHYSICAL),
         to_logical=tuple(rule for each, rule in placed if each.local == TO_LOGICAL),

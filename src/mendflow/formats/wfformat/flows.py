@@ -136,7 +136,7 @@ class _FlowBuilder:
         return TaskWork(seconds=self._scale.seconds(task), files=files)
 
     def _source(self, task: TraceTask, file: str) -> Template:
-        maker = task.brought.get(file)
+        maker = task.made_by.get(file)
         if maker is None:
             return self._given[file]
         return f"${{{{ jobs.{self.names[maker]}.files.{self._keys[maker][file]} }}}}"

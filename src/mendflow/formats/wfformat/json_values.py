@@ -26,11 +26,11 @@ class JsonDocument:
         """Raise BadFlow if anything is wrong."""
         if not self.problems:
             return
-        shown = self.problems[:PROBLEMS_SHOWN]
-        places = positions_of(self._text, (path for path, _, _ in shown))
-        listed = [self._problem(path, places[path], message, meant) for path, message, meant in shown]
+        listed_problems = self.problems[:PROBLEMS_SHOWN]
+        places = positions_of(self._text, (path for path, _, _ in listed_problems))
+        listed = [self._problem(path, places[path], message, meant) for path, message, meant in listed_problems]
         listed.sort(key=lambda problem: (problem.line, problem.column))
-        if more := len(self.problems) - len(shown):
+        if more := len(self.problems) - len(listed_problems):
             listed.append(Problem(file=self._file, message=f"and {more:,} more problems; mend these first"))
         raise BadFlow(problems=listed)
 

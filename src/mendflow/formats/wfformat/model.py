@@ -11,7 +11,7 @@ VERSIONS: Final = ("1.4", "1.5", "1.6")
 
 
 class TraceTask(msgspec.Struct, frozen=True, kw_only=True):
-    """`needs` are tasks that must be over before. `brought` maps a file that it reads to the task that makes it; what
+    """`needs` are tasks that must be over before. `made_by` maps a file that it reads to the task that makes it; what
     it reads and nobody makes in time was there before. What the trace does not say of it is None or zero."""
 
     id: str
@@ -19,7 +19,7 @@ class TraceTask(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     makes: tuple[str, ...] = ()
-    brought: dict[str, str] = {}
+    made_by: dict[str, str] = {}
     runtime_s: float | None = None
     cores: float = 0.0
     memory_bytes: int = 0
@@ -41,5 +41,5 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     def given(self) -> list[str]:
         """The files that were there before, in the order in which they are first read."""
         return list(
-            dict.fromkeys(file for task in self.tasks.values() for file in task.reads if file not in task.brought)
+            dict.fromkeys(file for task in self.tasks.values() for file in task.reads if file not in task.made_by)
         )

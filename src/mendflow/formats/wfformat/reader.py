@@ -52,8 +52,8 @@ def _json_problem(text: str, file: str, quick: msgspec.DecodeError) -> Problem:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        said = error.msg[:1].lower() + error.msg[1:]
-        return Problem(file=file, line=error.lineno, column=error.colno, message=f"this is not JSON: {said}")
+        reason = error.msg[:1].lower() + error.msg[1:]
+        return Problem(file=file, line=error.lineno, column=error.colno, message=f"this is not JSON: {reason}")
     except (RecursionError, ValueError):
         pass
     word, (line, column) = invalid_number_in(text)
@@ -129,12 +129,12 @@ def _join_tasks(layout: TraceLayout, tasks: list[TraceTask], stated: TaskNeeds) 
     if circle := cycle_in(stated):
         _report_cycle(layout, circle)
         return {}
-    brought = producers_of({task.id: task.reads for task in tasks}, {task.id: task.makes for task in tasks}, stated)
+    made_by = producers_of({task.id: task.reads for task in tasks}, {task.id: task.makes for task in tasks}, stated)
     return {
         task.id: msgspec.structs.replace(
             task,
-            needs=tuple(dict.fromkeys((*stated[task.id], *brought[task.id].values()))),
-            brought=brought[task.id],
+            needs=tuple(dict.fromkeys((*stated[task.id], *made_by[task.id].values()))),
+            made_by=made_by[task.id],
         )
         for task in tasks
     }
@@ -167,7 +167,7 @@ def _is_known(called: Mapping[str, str], name: str, part: JsonValue, kind: str) 
 
 
 def _report_cycle(layout: TraceLayout, circle: list[str]) -> None:
-    shown = " -> ".join(circle[:CYCLE_SHOWN_MAX]) + (" -> ..." if len(circle) > CYCLE_SHOWN_MAX else "")
+    circle_text = " -> ".join(circle[:CYCLE_SHOWN_MAX]) + (" -> ..." if len(circle) > CYCLE_SHOWN_MAX else "")
     entry = next(entry for entry in layout.tasks if entry.id == circle[0])
-    told = f"{shown} -> {circle[0]}" if len(circle) > 1 else f"{circle[0]} waits for itself"
-    entry.problem(f"tasks wait for each other in a circle: {told}; take one of these parents out")
+    path = f"{circle_text} -> {circle[0]}" if len(circle) > 1 else f"{circle[0]} waits for itself"
+    entry.problem(f"tasks wait for each other in a circle: {path}; take one of these parents out")

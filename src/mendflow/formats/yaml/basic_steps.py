@@ -37,7 +37,7 @@ VARIABLE = NameShape("the name of a variable", variable=True)
 ELEMENT = TextShape("the name of a storage element")
 
 
-def task(_: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def task(_: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     return UserTask(
         role=fields.get("role", ""),
         title=fields.get("user-task", ""),
@@ -45,25 +45,25 @@ def task(_: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
         data=fields.get("data"),
         fields=fields.get("fields", {}),
         deadline_ms=fields.get("deadline", 0),
-        **seat.node(),
+        **header.node(),
     )
 
 
-def stage(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def stage(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     files = fields.get("stage", {})
     node = fields.node_of("stage")
     if isinstance(node, MapNode):
         for name, entry in node.entries.items():
-            require_source(build.reading, entry.value, files.get(name))
+            require_source(build.reader, entry.value, files.get(name))
     order = stage_in(fields.get("order", "parallel"))
     given = {name: source for name, source in files.items() if source is not None}
     if (target := fields.node_of("to")) is not None:
-        return copies(build.reading, target, given, order, seat)
+        return copies(build.reader, target, given, order, header)
     if isinstance(node, MapNode):
         for name, entry in node.entries.items():
             if is_url(given.get(name)):
-                build.reading.problem(entry.value, URL_NOT_STAGED)
-    return Stage(files=given, order=order, **seat.node())
+                build.reader.problem(entry.value, URL_NOT_STAGED)
+    return Stage(files=given, order=order, **header.node())
 
 
 def is_url(source: Any) -> bool:
@@ -72,24 +72,24 @@ def is_url(source: Any) -> bool:
 
 
 def copies(
-    reading: YamlReader,
+    reader: YamlReader,
     target: YamlNode,
     files: dict[str, Any],
     order: Literal["parallel", "sequence"],
-    seat: StepHeader,
+    header: StepHeader,
 ) -> Activity:
     """Files that go to storage elements: a job of a pilot that runs nothing."""
     if isinstance(target, MapNode):
         publish = {}
         for name, entry in target.entries.items():
             if name not in files:
-                reading.problem(entry.key, f"`stage` brings no `{name}`", nearest_word(name, files))
-            if (publishing := publishing_of(reading, entry.value)) is not None:
+                reader.problem(entry.key, f"`stage` brings no `{name}`", nearest_word(name, files))
+            if (publishing := publishing_of(reader, entry.value)) is not None:
                 publish[name] = publishing
         for name in files.keys() - target.entries.keys():
-            reading.problem(target, f"say where `{name}` goes too")
+            reader.problem(target, f"say where `{name}` goes too")
     else:
-        element = ELEMENT.read(reading, target)
+        element = ELEMENT.read(reader, target)
         publish = {name: PublicationTemplate(logical="", element=element or "") for name in files}
     return JobActivity(
         inputs=files,
@@ -97,134 +97,134 @@ def copies(
         publish=publish,
         link_inputs=True,
         stage_in=order,
-        **seat.node(),
+        **header.node(),
     )
 
 
-def call(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def call(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     node = fields.node_of("call")
     target = fields.get("call", "")
     inputs = fields.get("with", {})
     if node is None or not is_file(target):
-        return Call(flow=target, inputs=inputs, domain=fields.get("domain", ""), **seat.node())
-    flow = build.callables.find(build.reading, node, target)
+        return Call(flow=target, inputs=inputs, domain=fields.get("domain", ""), **header.node())
+    flow = build.callables.find(build.reader, node, target)
     if flow is None:
-        return Empty(**seat.node())
+        return Empty(**header.node())
     known = build.called.setdefault(flow.name, flow)
     if known != flow:
-        build.reading.problem(node, f"two different files hold a flow named `{flow.name}`; rename one")
-    require_inputs(build.reading, fields, flow.inputs, flow.name)
-    return Call(flow=flow.name, inputs=inputs, domain=fields.get("domain", ""), **seat.node())
+        build.reader.problem(node, f"two different files hold a flow named `{flow.name}`; rename one")
+    require_inputs(build.reader, fields, flow.inputs, flow.name)
+    return Call(flow=flow.name, inputs=inputs, domain=fields.get("domain", ""), **header.node())
 
 
-def select(_: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def select(_: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     """A call whose flow is chosen by the rules when it starts."""
     fields.get("select")
-    return Call(inputs=fields.get("with", {}), **seat.node())
+    return Call(inputs=fields.get("with", {}), **header.node())
 
 
 def is_file(target: str) -> bool:
     return target.partition(".py:")[0].endswith(FLOW_FILES) or ".py:" in target or "/" in target
 
 
-def require_inputs(reading: YamlReader, fields: Fields, inputs: dict[str, Input], flow: str) -> None:
+def require_inputs(reader: YamlReader, fields: Fields, inputs: dict[str, Input], flow: str) -> None:
     node = fields.node_of("with")
     given = node.entries if isinstance(node, MapNode) else {}
     for name, entry in given.items():
         if name not in inputs:
-            reading.problem(entry.key, f"the flow `{flow}` has no input `{name}`", nearest_word(name, inputs))
+            reader.problem(entry.key, f"the flow `{flow}` has no input `{name}`", nearest_word(name, inputs))
     missing = [name for name, wanted in inputs.items() if wanted.required and name not in given]
     if missing:
-        reading.problem(node or fields.node, f"the flow `{flow}` needs the input `{missing[0]}` under `with:`")
+        reader.problem(node or fields.node, f"the flow `{flow}` needs the input `{missing[0]}` under `with:`")
 
 
-def assign(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def assign(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     node = fields.node_of("set")
     values = fields.get("set", {})
     if isinstance(node, MapNode):
         for entry in node.entries.values():
-            require_variable(build.reading, entry.key)
-    return Assign(copies=tuple(Copy(to=name, value=value) for name, value in values.items()), **seat.node())
+            require_variable(build.reader, entry.key)
+    return Assign(copies=tuple(Copy(to=name, value=value) for name, value in values.items()), **header.node())
 
 
-def require_variable(reading: YamlReader, key: ScalarNode) -> None:
+def require_variable(reader: YamlReader, key: ScalarNode) -> None:
     path = VARIABLE_PATH.fullmatch(str(key.value))
     if path is None:
-        reading.problem(key, "a variable is expected here, or a part of one, such as `totals.rows` or `list[0]`")
+        reader.problem(key, "a variable is expected here, or a part of one, such as `totals.rows` or `list[0]`")
         return
-    name = VARIABLE.read(reading, ScalarNode(key.place, path.group(1)))
+    name = VARIABLE.read(reader, ScalarNode(key.place, path.group(1)))
     if name:
-        reading.changed(name, key.place)
+        reader.changed(name, key.place)
 
 
-def wait(_: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
-    return Wait(duration=fields.get("wait", 0), **seat.node())
+def wait(_: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
+    return Wait(duration=fields.get("wait", 0), **header.node())
 
 
-def wait_until(_: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
-    return Wait(until=fields.get("wait-until", 0), **seat.node())
+def wait_until(_: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
+    return Wait(until=fields.get("wait-until", 0), **header.node())
 
 
-def throw(_: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def throw(_: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     return Throw(
-        fault=fields.get("throw", ""), data=fields.get("data"), message=fields.get("message", ""), **seat.node()
+        fault=fields.get("throw", ""), data=fields.get("data"), message=fields.get("message", ""), **header.node()
     )
 
 
-def rethrow(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def rethrow(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     fields.get("rethrow")
-    if not build.reading.is_inside("catch"):
-        build.reading.problem(fields.node, "`rethrow` stands only inside the `do` of a `catch`")
-    return Rethrow(**seat.node())
+    if not build.reader.is_inside("catch"):
+        build.reader.problem(fields.node, "`rethrow` stands only inside the `do` of a `catch`")
+    return Rethrow(**header.node())
 
 
-def compensate(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def compensate(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     scope = fields.get("compensate", "all")
-    if not build.reading.is_inside("catch", "undo", "on-terminate"):
-        build.reading.problem(fields.node, "`compensate` stands only inside `catch`, `undo` or `on-terminate`")
-    return Compensate(scope=None if scope == "all" else scope, **seat.node())
+    if not build.reader.is_inside("catch", "undo", "on-terminate"):
+        build.reader.problem(fields.node, "`compensate` stands only inside `catch`, `undo` or `on-terminate`")
+    return Compensate(scope=None if scope == "all" else scope, **header.node())
 
 
-def receive(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def receive(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     channel = fields.get("receive", "")
-    build.reading.channels.add(channel)
+    build.reader.channels.add(channel)
     return Receive(
         channel=channel,
         variable=variable(build, fields),
         correlation=fields.get("match"),
-        **seat.node(),
+        **header.node(),
     )
 
 
-def reply(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def reply(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     channel, node = fields.get("reply", ""), fields.node_of("reply")
     if channel and node is not None:
-        build.reading.replies.append((channel, node.place))
-    return Reply(channel=channel, value=fields.get("value"), fault=fields.get("fault", ""), **seat.node())
+        build.reader.replies.append((channel, node.place))
+    return Reply(channel=channel, value=fields.get("value"), fault=fields.get("fault", ""), **header.node())
 
 
-def invoke(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def invoke(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     return Invoke(
         partner=fields.get("invoke", ""),
         operation=fields.get("operation", ""),
         value=fields.get("value"),
         variable=variable(build, fields),
-        **seat.node(),
+        **header.node(),
     )
 
 
 def variable(build: StepBuilder, fields: Fields) -> str:
     name: str = fields.get("as", "")
     if name:
-        build.reading.assigned(name)
+        build.reader.assigned(name)
     return name
 
 
-def exit_case(_: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def exit_case(_: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     fields.get("exit")
-    return Exit(**seat.node())
+    return Exit(**header.node())
 
 
-def empty(_: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def empty(_: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     fields.get("empty")
-    return Empty(**seat.node())
+    return Empty(**header.node())

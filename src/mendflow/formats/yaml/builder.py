@@ -41,7 +41,7 @@ class StepHeader(msgspec.Struct, frozen=True, kw_only=True):
 class FlowFinder(Protocol):
     """Finds the flows that a flow calls."""
 
-    def find(self, reading: YamlReader, node: YamlNode, path: str) -> Flow | None: ...
+    def find(self, reader: YamlReader, node: YamlNode, path: str) -> Flow | None: ...
 
 
 StepFactory = Callable[["StepBuilder", Fields, StepHeader], Activity]
@@ -52,9 +52,9 @@ class StepBuilder:
     """`kinds` are the steps that there are, each with its keys, and `makers` make them."""
 
     def __init__(
-        self, reading: YamlReader, makers: dict[str, StepFactory], callables: FlowFinder, kinds: Kinds = flow_keys.KINDS
+        self, reader: YamlReader, makers: dict[str, StepFactory], callables: FlowFinder, kinds: Kinds = flow_keys.KINDS
     ) -> None:
-        self.reading = reading
+        self.reader = reader
         self.callables = callables
         self.kinds = kinds
         self.env: dict[str, str] = {}
@@ -68,41 +68,41 @@ class StepBuilder:
         if isinstance(node, ListNode):
             return self.sequence(node, StepHeader(name=name, prefix=name))
         if isinstance(node, MapNode) and (entry := node.entries.get("name")):
-            name = NAME.read(self.reading, entry.value) or name
+            name = NAME.read(self.reader, entry.value) or name
         return self.step(node, name, flow_keys.IN_STEPS)
 
-    def sequence(self, node: YamlNode, seat: StepHeader) -> Activity:
-        self.name(seat.name, node.place)
-        return Sequence(body=self.in_order(node, seat), **seat.node())
+    def sequence(self, node: YamlNode, header: StepHeader) -> Activity:
+        self.name(header.name, node.place)
+        return Sequence(body=self.in_order(node, header), **header.node())
 
-    def parts(self, node: YamlNode, seat: StepHeader) -> tuple[Activity, ...]:
+    def parts(self, node: YamlNode, header: StepHeader) -> tuple[Activity, ...]:
         if not isinstance(node, ListNode):
-            self.reading.problem(node, f"a list of steps is expected here, not {describe(node)}")
+            self.reader.problem(node, f"a list of steps is expected here, not {describe(node)}")
             return ()
         if not node.parts:
-            self.reading.problem(node, "a list of steps needs at least one step")
-        return tuple(self.body(part, seat.part(count)) for count, part in enumerate(node.parts, 1))
+            self.reader.problem(node, "a list of steps needs at least one step")
+        return tuple(self.body(part, header.part(count)) for count, part in enumerate(node.parts, 1))
 
-    def in_order(self, node: YamlNode, seat: StepHeader) -> tuple[Activity, ...]:
+    def in_order(self, node: YamlNode, header: StepHeader) -> tuple[Activity, ...]:
         """Steps one after another: each may use what those before it left, and nothing later, unless they repeat."""
         started: dict[str, int] = {}
-        uses, parts = len(self.reading.uses), []
+        uses, parts = len(self.reader.uses), []
         if not isinstance(node, ListNode) or not node.parts:
-            return self.parts(node, seat)
+            return self.parts(node, header)
         for count, part in enumerate(node.parts, 1):
             named = len(self.named)
-            first_use = len(self.reading.uses)
-            parts.append(self.body(part, seat.part(count)))
+            first_use = len(self.reader.uses)
+            parts.append(self.body(part, header.part(count)))
             started.update(dict.fromkeys(self.named[named:], first_use))
-        if not self.reading.is_inside(*LOOPS_WITH_BODY):
-            for place, use in enumerate(self.reading.uses[uses:], uses):
+        if not self.reader.is_inside(*LOOPS_WITH_BODY):
+            for place, use in enumerate(self.reader.uses[uses:], uses):
                 name = use.reference.name.removeprefix("jobs.")
                 if use.reference.name.startswith("jobs.") and place < started.get(name, 0):
-                    self.reading.problem(use.place, f"`jobs.{name}` is used before it: that step comes later")
+                    self.reader.problem(use.place, f"`jobs.{name}` is used before it: that step comes later")
         return tuple(parts)
 
     def name(self, name: str, place: SourceSpan) -> None:
-        self.reading.activity(name, place)
+        self.reader.activity(name, place)
         self.named.append(name)
 
     def step(self, node: YamlNode, name: str, also: Table) -> Activity:
@@ -110,7 +110,7 @@ class StepBuilder:
         if isinstance(node, ScalarNode) and isinstance(node.value, str):
             node = MapNode(node.place, {"run": MapEntry(ScalarNode(node.place, "run"), node)})
         if not isinstance(node, MapNode):
-            self.reading.problem(
+            self.reader.problem(
                 node, f"a step is expected here: a command, or a map such as `run: ...`; not {describe(node)}"
             )
             return Empty(name=name)
@@ -118,31 +118,33 @@ class StepBuilder:
         if kind is None:
             return Empty(name=name)
         key, own = self.kinds[kind]
-        fields = Fields(self.reading, node, {**flow_keys.COMMON, **also, kind: key, **own})
+        fields = Fields(self.reader, node, {**flow_keys.COMMON, **also, kind: key, **own})
         self.refuse_strangers(fields, kind)
         self.name(name, node.place)
-        seat = StepHeader(name=name, prefix=name, when=fields.get("if"))
+        header = StepHeader(name=name, prefix=name, when=fields.get("if"))
         if "for-each" in fields:
-            return self._makers["for-each"](self, fields, seat)
-        return self.make(kind, fields, seat)
+            return self._makers["for-each"](self, fields, header)
+        return self.make(kind, fields, header)
 
-    def make(self, kind: str, fields: Fields, seat: StepHeader) -> Activity:
+    def make(self, kind: str, fields: Fields, header: StepHeader) -> Activity:
         if "compensation" in fields:
-            return self.undoable(kind, fields, seat)
-        return self._makers[kind](self, fields, seat)
+            return self.undoable(kind, fields, header)
+        return self._makers[kind](self, fields, header)
 
-    def undoable(self, kind: str, fields: Fields, seat: StepHeader) -> Activity:
+    def undoable(self, kind: str, fields: Fields, header: StepHeader) -> Activity:
         """A step that says how it is undone is a scope with a handler. The step's condition is the scope's, so that a
         step that was skipped has nothing to undo."""
         node = fields.node_of("compensation")
         assert node is not None
-        shown = seat.label or seat.name
-        body = self._makers[kind](self, fields, StepHeader(name=seat.name, prefix=seat.prefix, label=seat.label))
-        with self.reading.inside("undo"), self.reading.alias(shown):
-            undo = self.body(node, seat.part("compensation"))
-        if shown != seat.name:
-            undo = rename_job_in(undo, shown, seat.name)
-        return Scope(name=f"{seat.name}{UNDOABLE_SUFFIX}", label=shown, when=seat.when, body=body, compensation=undo)
+        shown_name = header.label or header.name
+        body = self._makers[kind](self, fields, StepHeader(name=header.name, prefix=header.prefix, label=header.label))
+        with self.reader.inside("undo"), self.reader.alias(shown_name):
+            undo = self.body(node, header.part("compensation"))
+        if shown_name != header.name:
+            undo = rename_job_in(undo, shown_name, header.name)
+        return Scope(
+            name=f"{header.name}{UNDOABLE_SUFFIX}", label=shown_name, when=header.when, body=body, compensation=undo
+        )
 
     def kind(self, node: MapNode) -> str | None:
         """The key that says what the step is. There must be exactly one."""
@@ -154,10 +156,10 @@ class StepBuilder:
         if not found:
             likely = next((guess for name in node.entries if (guess := suggestion_for(name, self.kinds))), "")
             usual = "`run`, `python`, `user-task`, `call`, `steps`, `choose`, ..."
-            self.reading.problem(node, f"nothing says what this step does; give it one of {usual}", likely)
+            self.reader.problem(node, f"nothing says what this step does; give it one of {usual}", likely)
         else:
             both = " and ".join(f"`{name}`" for name in found)
-            self.reading.problem(node.entries[found[1]].key, f"a step does one thing; this has {both}")
+            self.reader.problem(node.entries[found[1]].key, f"a step does one thing; this has {both}")
         return None
 
     def refuse_strangers(self, fields: Fields, kind: str) -> None:
@@ -173,8 +175,8 @@ class StepBuilder:
             elif homes := [other for other, (_, own) in self.kinds.items() if name in own]:
                 message = f"`{name}` goes with {' or '.join(f'`{home}`' for home in homes[:4])}, not with `{kind}`"
             else:
-                self.reading.problem(
+                self.reader.problem(
                     entry.key, f"a `{kind}` step has no key `{name}`", suggestion_for(name, fields.table)
                 )
                 continue
-            self.reading.problem(entry.key, message)
+            self.reader.problem(entry.key, message)

@@ -17,58 +17,56 @@ CALLED_MAX: Final = 200
 
 
 class FlowFileLoader:
-    """`way` are the files that are being read, the outermost first."""
-
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
-        self._way: list[Path] = []
+        self._open: list[Path] = []  # the files that are being read, the outermost first
         self._known: dict[str, Flow | None] = {}
         self._called = 0
 
-    def load(self, path: Path, shown: str) -> Flow:
+    def load(self, path: Path, file_name: str) -> Flow:
         """The flow of a YAML file."""
-        return self.read(flow_text(path, shown), path, shown)
+        return self.read(flow_text(path, file_name), path, file_name)
 
-    def read(self, text: str, path: Path, shown: str) -> Flow:
-        self._way.append(path.resolve())
+    def read(self, text: str, path: Path, file_name: str) -> Flow:
+        self._open.append(path.resolve())
         try:
-            return read(text, shown, path.parent.resolve(), self)
+            return read(text, file_name, path.parent.resolve(), self)
         finally:
-            self._way.pop()
+            self._open.pop()
 
-    def find(self, reading: YamlReader, node: YamlNode, path: str) -> Flow | None:
+    def find(self, reader: YamlReader, node: YamlNode, path: str) -> Flow | None:
         """The flow of a file that is named in another one."""
         file, _, name = path.partition(".py:")
         file = f"{file}.py" if name else path
-        target = (reading.folder / file).resolve()
+        target = (reader.folder / file).resolve()
         self._called += 1
         if PurePosixPath(file).is_absolute() or not target.is_relative_to(self._root):
-            reading.problem(node, f"`{file}` leads out of the flow's folder; a called flow must be in it or below")
+            reader.problem(node, f"`{file}` leads out of the flow's folder; a called flow must be in it or below")
         elif not target.is_file():
             others = (each.name for each in target.parent.iterdir()) if target.parent.is_dir() else ()
-            reading.problem(node, f"there is no flow file `{file}`", nearest_word(target.name, others))
-        elif target in self._way:
-            circle = [*self._way[self._way.index(target) :], target]
-            shown = " -> ".join(each.name for each in circle)
-            reading.problem(node, f"these flows call each other in a circle: {shown}")
+            reader.problem(node, f"there is no flow file `{file}`", nearest_word(target.name, others))
+        elif target in self._open:
+            circle = [*self._open[self._open.index(target) :], target]
+            circle_text = " -> ".join(each.name for each in circle)
+            reader.problem(node, f"these flows call each other in a circle: {circle_text}")
         elif self._called > CALLED_MAX:
-            reading.problem(node, f"more than {CALLED_MAX} calls of flow files; deploy the called flows by themselves")
+            reader.problem(node, f"more than {CALLED_MAX} calls of flow files; deploy the called flows by themselves")
         else:
-            return self._once(reading, target, path, name)
+            return self._once(reader, target, path, name)
         return None
 
-    def _once(self, reading: YamlReader, target: Path, path: str, name: str) -> Flow | None:
+    def _once(self, reader: YamlReader, target: Path, path: str, name: str) -> Flow | None:
         key = f"{target}:{name}"
         if key not in self._known:
-            shown = str(Path(reading.file).parent / path.partition(".py:")[0]) + (".py" if name else "")
+            file_name = str(Path(reader.file).parent / path.partition(".py:")[0]) + (".py" if name else "")
             try:
                 if target.suffix == ".py":
-                    self._known[key] = select_flow(load_python(target, name), name, shown)
+                    self._known[key] = select_flow(load_python(target, name), name, file_name)
                 elif target.suffix == JSDL_ENDING:
-                    self._known[key] = load_jsdl(target, shown)
+                    self._known[key] = load_jsdl(target, file_name)
                 else:
-                    self._known[key] = self.load(target, shown)
+                    self._known[key] = self.load(target, file_name)
             except BadFlow as error:
-                reading.include(error.problems)
+                reader.include(error.problems)
                 self._known[key] = None
         return self._known[key]

@@ -216,8 +216,8 @@ class NodeBuilder:
             raise self.refuse(place, f"the file holds more than {NODES_MAX:,} values; give large data as a file")
         tag = getattr(event, "tag", None)
         if tag not in (None, "!") and tag not in PLAIN_TAGS:
-            shown = tag.replace("tag:yaml.org,2002:", "!!")
-            raise self.refuse(place, f"the tag `{shown}` is not taken; a flow file holds plain data only")
+            tag_name = tag.replace("tag:yaml.org,2002:", "!!")
+            raise self.refuse(place, f"the tag `{tag_name}` is not taken; a flow file holds plain data only")
         return place
 
     def _push(self, node: ListNode | MapNode, anchor: str | None) -> None:

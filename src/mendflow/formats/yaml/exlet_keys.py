@@ -31,40 +31,40 @@ class OptionShape(PresenceShape):
 
     def __init__(self, *words: str) -> None:
         self.words = words
-        self.wants = f"one of {', '.join(words)} (or nothing, for {words[0]})"
+        self.expected = f"one of {', '.join(words)} (or nothing, for {words[0]})"
 
     def schema(self) -> Schema:
         return {"enum": [*self.words, True, None]}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         value = node.value if isinstance(node, ScalarNode) else "a list or a map"
         if value is None or value is True:
             return self.words[0]
         if value in self.words:
             return value
         likely = nearest_word(value, self.words) if isinstance(value, str) else ""
-        reading.problem(node, f"{self.wants} is expected here, not {describe(node)}", likely)
+        reader.problem(node, f"{self.expected} is expected here, not {describe(node)}", likely)
         return None
 
 
 class LevelShape(PresenceShape):
     """The number of a level of waiting, or an expression; nothing, or true, is the level after the last one."""
 
-    wants = "the number of a level, from 1 on, or nothing,"
+    expected = "the number of a level, from 1 on, or nothing,"
 
     def schema(self) -> Schema:
         level: Schema = {"type": "integer", "minimum": 1}
         return {"anyOf": [level, {"enum": [True, None]}, {"type": "string", "pattern": r"\$\{\{"}]}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         value = node.value if isinstance(node, ScalarNode) else ""
         if value is None or value is True:
             return 0
         if isinstance(value, int) and value >= 1:
             return value
         if isinstance(node, ScalarNode) and isinstance(value, str) and "${{" in value:
-            return expression_in(reading, node, value, "template")
-        reading.problem(node, f"{self.wants} is expected here, not {describe(node)}")
+            return expression_in(reader, node, value, "template")
+        reader.problem(node, f"{self.expected} is expected here, not {describe(node)}")
         return None
 
 

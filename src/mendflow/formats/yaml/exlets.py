@@ -56,7 +56,7 @@ RESOURCES: Final = {
 }
 PLAIN: Final = {"env": "env", "avoid": "avoid_hosts", "sources": "sources", "domain": "domain", "wait": "wait_ms"}
 PUBLISHING: Final = {"to": "publish_to", "on": "publish_on"}
-VALUES: Final = MapOf(DataShape(), wants="`all`, or a map of values,")
+VALUES: Final = MapOf(DataShape(), expected="`all`, or a map of values,")
 
 
 def load_exlet(path: str | Path) -> Flow:
@@ -69,16 +69,16 @@ def read_exlet(text: str, path: str | Path, roots: Iterable[str] = ROOTS) -> Flo
     """The exlet in a text that stands, or would stand, at this path: a list of steps, or a map with `steps:`."""
     path = Path(path)
     root, problems = parse(text, str(path))
-    reading = YamlReader(str(path), text, path.parent.resolve())
-    reading.problems.extend(problems)
-    flow = build_exlet(reading, root, flow_file.name_from(str(path)), FlowFileLoader(path.parent), roots)
-    if reading.problems or flow is None:
-        raise BadFlow(problems=flow_file.in_order(reading.problems, str(path)))
+    reader = YamlReader(str(path), text, path.parent.resolve())
+    reader.problems.extend(problems)
+    flow = build_exlet(reader, root, flow_file.name_from(str(path)), FlowFileLoader(path.parent), roots)
+    if reader.problems or flow is None:
+        raise BadFlow(problems=flow_file.in_order(reader.problems, str(path)))
     return flow
 
 
 def build_exlet(
-    reading: YamlReader,
+    reader: YamlReader,
     node: YamlNode,
     name: str,
     callables: FlowFinder,
@@ -88,8 +88,8 @@ def build_exlet(
     is wrong is told to the reading, with its place; the flow is None only where there is none at all. Each exlet has
     names of its own: two of them in one file do not see each other. `callables` finds the worklets that are files
     (`FlowFileLoader(folder)`), and `roots` are the names that the context may have."""
-    inner = YamlReader(reading.file, reading.text, reading.folder)
-    inner.problems = reading.problems
+    inner = YamlReader(reader.file, reader.text, reader.folder)
+    inner.problems = reader.problems
     inner.inputs = {CONTEXT: ""}
     known = frozenset(roots)
     for root in known:
@@ -113,7 +113,7 @@ def build_exlet(
         variables={**context_of(asked & known), **variables},
         description=fields.get("description", ""),
         calls=tuple(build.called.values()),
-        folder=str(reading.folder),
+        folder=str(reader.folder),
     )
     inner.judge_names(flow_file.activities_of(flow))
     return flow
@@ -137,7 +137,7 @@ def context_of(roots: Iterable[str]) -> dict[str, Template]:
     return {root: f"${{{{ has({at}.{root}) ? {at}.{root} : null }}}}" for root in sorted(roots)}
 
 
-def exlet_fields(reading: YamlReader, node: YamlNode) -> Fields | None:
+def exlet_fields(reader: YamlReader, node: YamlNode) -> Fields | None:
     """The keys of an exlet. A list is its steps, and a step by itself is a list of one."""
     is_map = isinstance(node, MapNode)
     if isinstance(node, MapNode) and "steps" not in node.entries and any(key in words.KINDS for key in node.entries):
@@ -146,19 +146,19 @@ def exlet_fields(reading: YamlReader, node: YamlNode) -> Fields | None:
         steps = node if isinstance(node, ListNode) else ListNode(node.place, [node])
         node = MapNode(node.place, {"steps": MapEntry(ScalarNode(node.place, "steps"), steps)})
     if not isinstance(node, MapNode):
-        reading.problem(node, f"an exlet is a list of steps, or a map with `steps:`, not {describe(node)}")
+        reader.problem(node, f"an exlet is a list of steps, or a map with `steps:`, not {describe(node)}")
         return None
-    return fields_of(reading, node, words.EXLET, "an exlet") if is_map else Fields(reading, node, words.EXLET)
+    return fields_of(reader, node, words.EXLET, "an exlet") if is_map else Fields(reader, node, words.EXLET)
 
 
 def targeted_factory(do: Primitive) -> StepFactory:
     """For primitives whose word says what they are done to."""
 
-    def make(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+    def make(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
         target: Target = fields.get(do, "item")
         if "item" in fields and target != "item":
-            build.reading.problem(fields.node.entries["item"].key, f"`item` goes with `{do}: item`, not with {target}")
-        return PrimitiveStep(do=do, target=target, item=fields.get("item", ""), **seat.node())
+            build.reader.problem(fields.node.entries["item"].key, f"`item` goes with `{do}: item`, not with {target}")
+        return PrimitiveStep(do=do, target=target, item=fields.get("item", ""), **header.node())
 
     return make
 
@@ -166,8 +166,8 @@ def targeted_factory(do: Primitive) -> StepFactory:
 def settings_factory(do: Primitive, settings: Callable[[Fields], dict[str, Any]]) -> StepFactory:
     """For primitives that take settings."""
 
-    def make(_: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
-        return PrimitiveStep(do=do, item=fields.get("item", ""), settings=settings(fields), **seat.node())
+    def make(_: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
+        return PrimitiveStep(do=do, item=fields.get("item", ""), settings=settings(fields), **header.node())
 
     return make
 
@@ -215,8 +215,8 @@ def notify_settings(fields: Fields) -> dict[str, Any]:
     return {"message": fields.get(Primitive.NOTIFY, ""), **settings_from(fields, {"to": "to", "data": "data"})}
 
 
-def write_step(_: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
-    return write_back(fields, fields.get(Primitive.WRITE, {}), seat.node())
+def write_step(_: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
+    return write_back(fields, fields.get(Primitive.WRITE, {}), header.node())
 
 
 def write_back(fields: Fields, values: Template, node: dict[str, Any]) -> PrimitiveStep:
@@ -226,59 +226,59 @@ def write_back(fields: Fields, values: Template, node: dict[str, Any]) -> Primit
     )
 
 
-def compensate(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def compensate(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     """Worklets at once, and then what they give back."""
-    calls = worklets(build, fields, seat)
+    calls = worklets(build, fields, header)
     back = fields.node_of("write")
     if not calls:
-        return Empty(**seat.node())
+        return Empty(**header.node())
     together: Activity = calls[0]
     if len(calls) > 1:
-        together = Parallel(name=f"{seat.name}.worklets", branches=tuple(calls), on_fault="finish")
-    writes = writes_of(build, fields, seat, back, calls) if back is not None else []
-    name = f"{seat.name}.compensate"
-    return model.Sequence(name=name, body=(together, *writes), when=seat.when)
+        together = Parallel(name=f"{header.name}.worklets", branches=tuple(calls), on_fault="finish")
+    writes = writes_of(build, fields, header, back, calls) if back is not None else []
+    name = f"{header.name}.compensate"
+    return model.Sequence(name=name, body=(together, *writes), when=header.when)
 
 
-def worklets(build: StepBuilder, fields: Fields, seat: StepHeader) -> list[Call]:
+def worklets(build: StepBuilder, fields: Fields, header: StepHeader) -> list[Call]:
     node = fields.node_of("compensate")
     assert node is not None
     parts = node.parts if isinstance(node, ListNode) else [node]
     if not parts:
-        build.reading.problem(node, "`compensate` needs at least one worklet")
-    made = [worklet(build, part, fields, seat, alone=len(parts) == 1) for part in parts]
+        build.reader.problem(node, "`compensate` needs at least one worklet")
+    made = [worklet(build, part, fields, header, alone=len(parts) == 1) for part in parts]
     return [call for call in made if isinstance(call, Call)]
 
 
-def worklet(build: StepBuilder, node: YamlNode, fields: Fields, seat: StepHeader, *, alone: bool) -> Activity:
+def worklet(build: StepBuilder, node: YamlNode, fields: Fields, header: StepHeader, *, alone: bool) -> Activity:
     """One worklet: its flow, or a map that says also what it is given and what its results are called. One that is
     alone in a step is called as the step is, if that has a name, or if another has the worklet's own."""
     if isinstance(node, ScalarNode):
         node = MapNode(node.place, {"call": MapEntry(ScalarNode(node.place, "call"), node)})
-    own = fields_of(build.reading, node, words.WORKLET, "a worklet")
+    own = fields_of(build.reader, node, words.WORKLET, "a worklet")
     if own is None:
-        return Empty(name=seat.part("worklet"))
+        return Empty(name=header.part("worklet"))
     if "with" in fields and "with" not in own:
         entries = {**own.node.entries, "with": fields.node.entries["with"]}
-        own = Fields(build.reading, MapNode(own.node.place, entries), words.WORKLET)
+        own = Fields(build.reader, MapNode(own.node.place, entries), words.WORKLET)
     given, stem = own.get("name"), Path(own.get("call", "").partition(".py:")[0]).stem
     if alone and not given and ("name" in fields or not NAME.fullmatch(stem) or stem in build.named):
-        return basic_steps.call(build, own, StepHeader(name=seat.name, prefix=seat.name))
-    name = given or (stem if NAME.fullmatch(stem) else seat.part("worklet"))
+        return basic_steps.call(build, own, StepHeader(name=header.name, prefix=header.name))
+    name = given or (stem if NAME.fullmatch(stem) else header.part("worklet"))
     build.name(name, own.node.place)
     return basic_steps.call(build, own, StepHeader(name=name, prefix=name))
 
 
 def writes_of(
-    build: StepBuilder, fields: Fields, seat: StepHeader, back: YamlNode, calls: Sequence[Call]
+    build: StepBuilder, fields: Fields, header: StepHeader, back: YamlNode, calls: Sequence[Call]
 ) -> list[Activity]:
     if isinstance(back, ScalarNode) and back.value == "all":
         return [
-            write_back(fields, f"${{{{ jobs.`{call.name}`.outputs }}}}", {"name": f"{seat.name}.write-{count}"})
+            write_back(fields, f"${{{{ jobs.`{call.name}`.outputs }}}}", {"name": f"{header.name}.write-{count}"})
             for count, call in enumerate(calls, 1)
         ]
-    values = VALUES.read(build.reading, back)
-    return [write_back(fields, values, {"name": f"{seat.name}.write"})] if values else []
+    values = VALUES.read(build.reader, back)
+    return [write_back(fields, values, {"name": f"{header.name}.write"})] if values else []
 
 
 MAKERS: Final[dict[str, StepFactory]] = {

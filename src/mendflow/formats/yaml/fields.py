@@ -34,13 +34,13 @@ def schema_of(table: Table) -> Schema:
 class Fields:
     """The entries of a map as a table has them, each read when it is asked for."""
 
-    def __init__(self, reading: YamlReader, node: MapNode, table: Table) -> None:
-        self.reading = reading
+    def __init__(self, reader: YamlReader, node: MapNode, table: Table) -> None:
+        self.reader = reader
         self.node = node
         self.table = table
         for name, key in table.items():
             if key.required and name not in node.entries:
-                reading.problem(node, f"`{name}` is missing: {key.about[0].lower()}{key.about[1:].rstrip('.')}")
+                reader.problem(node, f"`{name}` is missing: {key.about[0].lower()}{key.about[1:].rstrip('.')}")
 
     def __contains__(self, name: str) -> bool:
         return name in self.node.entries
@@ -60,22 +60,22 @@ class Fields:
             and entry.value.value is None
             and not isinstance(shape, (PresenceShape, DataShape, DeferredShape))
         ):
-            self.reading.problem(entry.key, f"`{name}` has no value: {shape.wants} is expected")
+            self.reader.problem(entry.key, f"`{name}` has no value: {shape.expected} is expected")
             return default
-        value = shape.read(self.reading, entry.value)
+        value = shape.read(self.reader, entry.value)
         return default if value is None else value
 
     def refuse_unknown(self, what: str) -> None:
         for name, entry in self.node.entries.items():
             if name not in self.table:
-                self.reading.problem(entry.key, f"{what} has no key `{name}`", suggestion_for(name, self.table))
+                self.reader.problem(entry.key, f"{what} has no key `{name}`", suggestion_for(name, self.table))
 
 
-def fields_of(reading: YamlReader, node: YamlNode, table: Table, what: str) -> Fields | None:
+def fields_of(reader: YamlReader, node: YamlNode, table: Table, what: str) -> Fields | None:
     """The entries of a map that must have these keys and no others."""
     if not isinstance(node, MapNode):
-        reading.problem(node, f"{what} is a map of keys, not {describe(node)}")
+        reader.problem(node, f"{what} is a map of keys, not {describe(node)}")
         return None
-    fields = Fields(reading, node, table)
+    fields = Fields(reader, node, table)
     fields.refuse_unknown(what)
     return fields

@@ -62,12 +62,12 @@ assert set(flow_keys.KINDS) | {"for-each"} == set(MAKERS), "every kind of step h
 def read(text: str, file: str, folder: Path, callables: FlowFinder) -> Flow:
     """The flow of a text. Raises BadFlow with everything that is wrong."""
     root, problems = parse(text, file)
-    reading = YamlReader(file, text, folder)
-    reading.problems.extend(problems)
-    flow = build_flow(reading, root, callables)
-    reading.judge_names(activities_of(flow) if flow is not None else {})
-    if reading.problems or flow is None:
-        raise BadFlow(problems=in_order(reading.problems, file))
+    reader = YamlReader(file, text, folder)
+    reader.problems.extend(problems)
+    flow = build_flow(reader, root, callables)
+    reader.judge_names(activities_of(flow) if flow is not None else {})
+    if reader.problems or flow is None:
+        raise BadFlow(problems=in_order(reader.problems, file))
     return flow
 
 
@@ -81,24 +81,24 @@ def in_order(problems: list[Problem], file: str) -> list[Problem]:
     return sorted(problems, key=lambda each: (each.file != file, each.file, each.line, each.column))
 
 
-def build_flow(reading: YamlReader, root: YamlNode, callables: FlowFinder) -> Flow | None:
+def build_flow(reader: YamlReader, root: YamlNode, callables: FlowFinder) -> Flow | None:
     if not isinstance(root, MapNode):
-        reading.problem(root, f"a flow is a map with `jobs:` or `steps:`, not {describe(root)}")
+        reader.problem(root, f"a flow is a map with `jobs:` or `steps:`, not {describe(root)}")
         return None
-    fields = Fields(reading, root, flow_keys.FLOW)
+    fields = Fields(reader, root, flow_keys.FLOW)
     for name, entry in root.entries.items():
         if name not in flow_keys.FLOW and not name.startswith("x-"):
-            reading.problem(entry.key, f"a flow has no key `{name}`", suggestion_for(name, flow_keys.FLOW))
-    build = StepBuilder(reading, MAKERS, callables)
-    name = fields.get("name") or name_from(reading.file)
-    inputs = inputs_of(reading, fields.node_of("inputs"))
-    reading.inputs = dict.fromkeys(inputs, "")
+            reader.problem(entry.key, f"a flow has no key `{name}`", suggestion_for(name, flow_keys.FLOW))
+    build = StepBuilder(reader, MAKERS, callables)
+    name = fields.get("name") or name_from(reader.file)
+    inputs = inputs_of(reader, fields.node_of("inputs"))
+    reader.inputs = dict.fromkeys(inputs, "")
     build.env = fields.get("env", {})
-    build.defaults = defaults_of(reading, fields.node_of("defaults"))
-    reading.on_failure = "stop" if fields.get("on-failure") == "stop" else "finish"
+    build.defaults = defaults_of(reader, fields.node_of("defaults"))
+    reader.on_failure = "stop" if fields.get("on-failure") == "stop" else "finish"
     variables = fields.get("variables", {})
     for variable in variables:
-        reading.assigned(variable)
+        reader.assigned(variable)
     body = with_variables(variables, body_of(build, fields, name), name)
     return Flow(
         name=FlowName(name),
@@ -107,7 +107,7 @@ def build_flow(reading: YamlReader, root: YamlNode, callables: FlowFinder) -> Fl
         outputs=fields.get("outputs", {}),
         description=fields.get("description", ""),
         calls=tuple(build.called.values()),
-        folder=str(reading.folder),
+        folder=str(reader.folder),
     )
 
 
@@ -120,12 +120,12 @@ def name_from(file: str) -> str:
 def body_of(build: StepBuilder, fields: Fields, name: str) -> Activity:
     jobs, steps = fields.node_of("jobs"), fields.node_of("steps")
     if jobs is not None and steps is not None:
-        build.reading.problem(fields.node.entries["steps"].key, "a flow has `jobs` or `steps`, not both")
+        build.reader.problem(fields.node.entries["steps"].key, "a flow has `jobs` or `steps`, not both")
     if jobs is not None:
-        return parallel_jobs(build, jobs, StepHeader(name=f"{name}.jobs", prefix=""), build.reading.on_failure)
+        return parallel_jobs(build, jobs, StepHeader(name=f"{name}.jobs", prefix=""), build.reader.on_failure)
     if steps is not None:
         return Sequence(name=f"{name}.steps", body=build.in_order(steps, StepHeader(name="", prefix="")))
-    build.reading.problem(fields.node, "the flow does nothing: give it `jobs:` or `steps:`")
+    build.reader.problem(fields.node, "the flow does nothing: give it `jobs:` or `steps:`")
     return Empty(name=f"{name}.jobs")
 
 
@@ -137,43 +137,43 @@ def with_variables(variables: dict[str, Value], body: Activity, name: str) -> Ac
     return Sequence(name=f"{name}.flow", body=(Assign(name=f"{name}.variables", copies=copies, first=True), body))
 
 
-def defaults_of(reading: YamlReader, node: YamlNode | None) -> dict[str, Any]:
-    fields = fields_of(reading, node, flow_keys.DEFAULTS, "`defaults`") if node is not None else None
+def defaults_of(reader: YamlReader, node: YamlNode | None) -> dict[str, Any]:
+    fields = fields_of(reader, node, flow_keys.DEFAULTS, "`defaults`") if node is not None else None
     if fields is None:
         return {}
     found = {name: fields.get(name) for name in fields.node.entries if name in flow_keys.DEFAULTS}
     if "limits" in found:
-        found["limits"] = limits_of(reading, found["limits"])
+        found["limits"] = limits_of(reader, found["limits"])
     return found
 
 
-def inputs_of(reading: YamlReader, node: YamlNode | None) -> dict[str, Input]:
+def inputs_of(reader: YamlReader, node: YamlNode | None) -> dict[str, Input]:
     if node is None:
         return {}
     if not isinstance(node, MapNode):
-        reading.problem(node, f"`inputs` is a map of inputs by name, not {describe(node)}")
+        reader.problem(node, f"`inputs` is a map of inputs by name, not {describe(node)}")
         return {}
     found = {}
     for name, entry in node.entries.items():
         if not NAME.fullmatch(name):
-            reading.problem(entry.key, f"`{name}` is not a name: use letters, digits, _ and -")
-        found[name] = input_of(reading, entry.value)
+            reader.problem(entry.key, f"`{name}` is not a name: use letters, digits, _ and -")
+        found[name] = input_of(reader, entry.value)
     return found
 
 
-def input_of(reading: YamlReader, node: YamlNode) -> Input:
+def input_of(reader: YamlReader, node: YamlNode) -> Input:
     """An input in full, or just its default, or nothing, which makes it required."""
     if isinstance(node, ScalarNode) and node.value is None:
         return Input(required=True)
     if not isinstance(node, MapNode):
         return Input(default=plain_data(node), type=type_of(plain_data(node)))
-    fields = fields_of(reading, node, flow_keys.INPUT, "an input")
+    fields = fields_of(reader, node, flow_keys.INPUT, "an input")
     assert fields is not None
     wanted = fields.get("type", "")
     default_node = fields.node_of("default")
     default = plain_data(default_node) if default_node is not None else None
     if default_node is not None and default is not None and wanted and not fits_type(default, wanted):
-        reading.problem(default_node, f"the default of a {wanted} must be a {wanted}, not {describe(default_node)}")
+        reader.problem(default_node, f"the default of a {wanted} must be a {wanted}, not {describe(default_node)}")
     return Input(type=wanted, description=fields.get("description", ""), required=default_node is None, default=default)
 
 

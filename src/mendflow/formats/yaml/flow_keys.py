@@ -31,7 +31,7 @@ ON_FAILURE: Final = Key(
     "When a job fails: `finish` lets what does not need it go on to its end, `stop` ends all at once.",
 )
 ENVIRONMENT: Final = MapOf(TextShape("a text"), EnvNameShape(), "a map of texts")
-WORDS_OF_DATA: Final = MapOf(TextShape("a text"), wants="a map of texts")
+WORDS_OF_DATA: Final = MapOf(TextShape("a text"), expected="a map of texts")
 VARIABLE: Final = NameShape("the name of a variable", variable=True)
 
 COMMON: Final[Table] = {
@@ -46,13 +46,17 @@ COMMON: Final[Table] = {
 IN_JOBS: Final[Table] = {
     "needs": Key(
         ListOf(
-            TextShape("the name of a job", template=False), single=True, wants="the name of a job, or a list of names"
+            TextShape("the name of a job", template=False),
+            single=True,
+            expected="the name of a job, or a list of names",
         ),
         "Jobs that must have ended well before this one starts. Jobs whose results are used are needed anyway.",
     ),
     "after": Key(
         ListOf(
-            TextShape("the name of a job", template=False), single=True, wants="the name of a job, or a list of names"
+            TextShape("the name of a job", template=False),
+            single=True,
+            expected="the name of a job, or a list of names",
         ),
         "Jobs that must be over before this one starts, however they ended.",
     ),
@@ -124,14 +128,16 @@ PUBLISHING: Final[Table] = {
 JOB_FILES: Final[Table] = {
     "inputs": Key(
         Either(
-            MapOf(TextShape("a path, `lfn:NAME` or ${{ jobs.NAME.files.FILE }},"), wants="a map from paths to files"),
+            MapOf(
+                TextShape("a path, `lfn:NAME` or ${{ jobs.NAME.files.FILE }},"), expected="a map from paths to files"
+            ),
             ListOf(TextShape("a path", template=False)),
         ),
         "Files the job finds in its folder: the path there, and the file given, another job's file, or a logical file. "
         "A list of paths keeps them as they are.",
     ),
     "replicas": Key(
-        MapOf(ListOf(TextShape("a path or URL"), single=True), wants="a map from paths to places"),
+        MapOf(ListOf(TextShape("a path or URL"), single=True), expected="a map from paths to places"),
         "Files that the pilot fetches itself: the path in the job's folder, and the places where it can be had, best "
         "first: URLs, or paths on the pilot's machine.",
     ),
@@ -193,7 +199,7 @@ FOR_EACH: Final[Table] = {
     "on-failure": ON_FAILURE,
     "collect": Key(
         Either(
-            MapOf(DataShape(), wants="a map of values"),
+            MapOf(DataShape(), expected="a map of values"),
             ConditionShape("an expression (such as ${{ jobs.count.outputs.rows }})", anything=True),
         ),
         "What each iteration gives to the list `jobs.NAME.outputs`, an expression or a map of values; the job's "

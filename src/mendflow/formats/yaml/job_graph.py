@@ -29,64 +29,66 @@ class NamedJob(msgspec.Struct):
 
 
 def parallel_jobs(
-    build: StepBuilder, node: YamlNode, seat: StepHeader, on_fault: Literal["stop", "finish"]
+    build: StepBuilder, node: YamlNode, header: StepHeader, on_fault: Literal["stop", "finish"]
 ) -> Activity:
     if not isinstance(node, MapNode):
-        build.reading.problem(node, f"a map of jobs by name is expected here, not {describe(node)}")
-        return Parallel(branches=(), **seat.node())
+        build.reader.problem(node, f"a map of jobs by name is expected here, not {describe(node)}")
+        return Parallel(branches=(), **header.node())
     if not node.entries:
-        build.reading.problem(node, "`jobs` needs at least one job")
+        build.reader.problem(node, "`jobs` needs at least one job")
     jobs: dict[str, NamedJob] = {}
     homes: dict[str, str] = {}
     for name, entry in node.entries.items():
-        if NAME.read(build.reading, msgspec.structs.replace(entry.key, value=name)) is None:
+        if NAME.read(build.reader, msgspec.structs.replace(entry.key, value=name)) is None:
             continue
-        uses, named = len(build.reading.uses), len(build.named)
+        uses, named = len(build.reader.uses), len(build.named)
         activity = build.step(entry.value, name, flow_keys.IN_JOBS)
         homes.update(dict.fromkeys(build.named[named:], name))
-        needs, after = (named_needs(build.reading, entry.value, key) for key in ("needs", "after"))
-        jobs[name] = NamedJob(activity, entry.key.place, build.reading.uses[uses:], needs, after)
+        needs, after = (named_needs(build.reader, entry.value, key) for key in ("needs", "after"))
+        jobs[name] = NamedJob(activity, entry.key.place, build.reader.uses[uses:], needs, after)
     for name, job in jobs.items():
-        add_implied_needs(build.reading, name, job, homes)
-        require_known(build.reading, name, job, jobs)
-    refuse_cycles(build.reading, jobs)
+        add_implied_needs(build.reader, name, job, homes)
+        require_known(build.reader, name, job, jobs)
+    refuse_cycles(build.reader, jobs)
     awaited = {name: JobNeeds(job.activity, tuple(job.needs), tuple(job.after)) for name, job in jobs.items()}
-    return msgspec.structs.replace(parallel_with_links(seat.name, awaited, on_fault), label=seat.label, when=seat.when)
+    return msgspec.structs.replace(
+        parallel_with_links(header.name, awaited, on_fault), label=header.label, when=header.when
+    )
 
 
-def named_needs(reading: YamlReader, node: YamlNode, key: str) -> dict[str, SourceSpan]:
+def named_needs(reader: YamlReader, node: YamlNode, key: str) -> dict[str, SourceSpan]:
     """The names under `needs` or `after`, each with its place."""
     entry = node.entries.get(key) if isinstance(node, MapNode) else None
-    if entry is None or (names := flow_keys.IN_JOBS[key].shape.read(reading, entry.value)) is None:
+    if entry is None or (names := flow_keys.IN_JOBS[key].shape.read(reader, entry.value)) is None:
         return {}
     places = [part.place for part in entry.value.parts] if isinstance(entry.value, ListNode) else [entry.value.place]
     return {name: place for name, place in zip(names, places, strict=True) if name is not None}
 
 
-def add_implied_needs(reading: YamlReader, name: str, job: NamedJob, homes: dict[str, str]) -> None:
+def add_implied_needs(reader: YamlReader, name: str, job: NamedJob, homes: dict[str, str]) -> None:
     """Using a job's result is needing it."""
     for use in job.uses:
         used = use.reference.name.removeprefix("jobs.")
         home = homes.get(used) if use.reference.name.startswith("jobs.") else None
         if home == name and used == name and name not in use.aliases:
-            reading.problem(use.place, f"`jobs.{name}` is asked for by `{name}` itself, before it has ended")
+            reader.problem(use.place, f"`jobs.{name}` is asked for by `{name}` itself, before it has ended")
         elif home is not None and home != name and home not in job.after:
             job.needs.setdefault(home, use.place)
 
 
-def require_known(reading: YamlReader, name: str, job: NamedJob, jobs: dict[str, NamedJob]) -> None:
+def require_known(reader: YamlReader, name: str, job: NamedJob, jobs: dict[str, NamedJob]) -> None:
     for group in (job.needs, job.after):
         for other, place in list(group.items()):
             if other in jobs and other != name:
                 continue
             del group[other]
             if other == name:
-                reading.problem(place, f"`{name}` cannot wait for itself")
+                reader.problem(place, f"`{name}` cannot wait for itself")
             else:
                 others = [each for each in jobs if each != name]
-                reading.problem(place, f"there is no job `{other}` beside `{name}`", nearest_word(other, others))
+                reader.problem(place, f"there is no job `{other}` beside `{name}`", nearest_word(other, others))
     for other in job.needs.keys() & job.after.keys():
-        reading.problem(job.after[other], f"`{other}` stands under `needs` already, which says more")
+        reader.problem(job.after[other], f"`{other}` stands under `needs` already, which says more")
         del job.after[other]
 
 
@@ -96,7 +98,7 @@ def cycle_text(circle: list[str]) -> str:
     return " -> ".join(names)
 
 
-def refuse_cycles(reading: YamlReader, jobs: dict[str, NamedJob]) -> None:
+def refuse_cycles(reader: YamlReader, jobs: dict[str, NamedJob]) -> None:
     """Walk along the needs; a job that is met again on its own way closes a circle."""
     done: set[str] = set()
     for start in jobs:
@@ -114,7 +116,7 @@ def refuse_cycles(reading: YamlReader, jobs: dict[str, NamedJob]) -> None:
                     if other in way:
                         names = list(way)
                         circle = [*names[names.index(other) :], other]
-                        reading.problem(place, f"these jobs wait for each other in a circle: {cycle_text(circle)}")
+                        reader.problem(place, f"these jobs wait for each other in a circle: {cycle_text(circle)}")
                         done.add(other)
                     else:
                         pending.append((other, False))

@@ -20,58 +20,58 @@ from mendflow.formats.yaml.shapes import TextShape
 PUBLISHED_AS: Final = TextShape("a logical name, or a map with `as:`")
 
 
-def shell_job(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def shell_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     command = fields.get("run", "")
     node = fields.node_of("run")
     if isinstance(node, ScalarNode) and isinstance(node.value, str) and not command.strip():
-        build.reading.problem(node, "the command is empty")
-    return JobActivity(command=command, **seat.node(), **common_fields(build, fields))
+        build.reader.problem(node, "the command is empty")
+    return JobActivity(command=command, **header.node(), **common_fields(build, fields))
 
 
-def python_job(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def python_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     node = fields.node_of("python")
     target = fields.get("python")
     given = fields.get("with", {})
     if target is None or node is None:
-        return Empty(**seat.node())
+        return Empty(**header.node())
     args, kwargs = (tuple(given), {}) if isinstance(given, list) else ((), given)
-    function = function_of(build.reading, node, target)
-    return JobActivity(function=function, args=args, kwargs=kwargs, **seat.node(), **common_fields(build, fields))
+    function = function_of(build.reader, node, target)
+    return JobActivity(function=function, args=args, kwargs=kwargs, **header.node(), **common_fields(build, fields))
 
 
-def function_of(reading: YamlReader, node: YamlNode, target: str) -> FunctionRef:
+def function_of(reader: YamlReader, node: YamlNode, target: str) -> FunctionRef:
     """`file.py:function` is a file beside the flow file, `module:function` a module that the pilot can import."""
     module, _, name = target.rpartition(":")
     if not module.endswith(".py"):
-        return FunctionRef(module=module, name=name, folder=str(reading.folder))
-    path = inner_path(reading, node, module)
+        return FunctionRef(module=module, name=name, folder=str(reader.folder))
+    path = inner_path(reader, node, module)
     if path is None:
         return FunctionRef(module=module, name=name)
-    require_function(reading, node, path, name)
+    require_function(reader, node, path, name)
     return FunctionRef(module=path.stem, name=name, folder=str(path.parent))
 
 
-def require_function(reading: YamlReader, node: YamlNode, path: Path, name: str) -> None:
+def require_function(reader: YamlReader, node: YamlNode, path: Path, name: str) -> None:
     """The file must give something of that name; what it is, only running it would tell."""
     try:
         text = path.read_text(encoding="utf-8")
         symbols = symtable.symtable(text, str(path), "exec").get_symbols()
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        reading.problem(node, f"{path.name} is not Python that can be read: {error}")
+        reader.problem(node, f"{path.name} is not Python that can be read: {error}")
         return
     given = [each.get_name() for each in symbols if each.is_assigned() or each.is_imported() or each.is_namespace()]
     if name not in given and "import *" not in text:
-        reading.problem(node, f"{path.name} has no function `{name}`", nearest_word(name, given))
+        reader.problem(node, f"{path.name} has no function `{name}`", nearest_word(name, given))
 
 
-def inner_path(reading: YamlReader, node: YamlNode, text: str) -> Path | None:
+def inner_path(reader: YamlReader, node: YamlNode, text: str) -> Path | None:
     """A file in the flow's folder or below it; anything else is refused."""
-    path = (reading.folder / text).resolve()
-    if PurePosixPath(text).is_absolute() or not path.is_relative_to(reading.folder.resolve()):
-        reading.problem(node, f"`{text}` leads out of the flow's folder; keep it in the folder or below")
+    path = (reader.folder / text).resolve()
+    if PurePosixPath(text).is_absolute() or not path.is_relative_to(reader.folder.resolve()):
+        reader.problem(node, f"`{text}` leads out of the flow's folder; keep it in the folder or below")
         return None
     if not path.is_file():
-        reading.problem(node, f"there is no file `{text}`", nearest_file(reading.folder / text))
+        reader.problem(node, f"there is no file `{text}`", nearest_file(reader.folder / text))
         return None
     return path
 
@@ -92,10 +92,10 @@ def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
 
     return {
         "env": {**build.env, **(build.defaults.get("env") or {}), **(fields.get("env") or {})},
-        "inputs": inputs_of(build.reading, fields),
-        "replicas": replicas_of(build.reading, fields),
-        "files": files_of(build.reading, fields),
-        "publish": publish_of(build.reading, fields),
+        "inputs": inputs_of(build.reader, fields),
+        "replicas": replicas_of(build.reader, fields),
+        "files": files_of(build.reader, fields),
+        "publish": publish_of(build.reader, fields),
         "link_inputs": value("link-inputs", False),
         "resources": ResourceTemplates(
             cpus=value("cpus", 1.0),
@@ -108,7 +108,7 @@ def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
             system=value("system", ""),
             machine=value("machine", ""),
         ),
-        "limits": limits_of(build.reading, fields.get("limits"))
+        "limits": limits_of(build.reader, fields.get("limits"))
         if "limits" in fields
         else build.defaults.get("limits", Limits()),
         "priority": value("priority", 0),
@@ -125,8 +125,8 @@ def stage_in(word: str) -> Literal["parallel", "sequence"]:
     return "sequence" if word == "sequence" else "parallel"
 
 
-def limits_of(reading: YamlReader, node: YamlNode) -> Limits:
-    fields = fields_of(reading, node, flow_keys.LIMITS, "`limits`")
+def limits_of(reader: YamlReader, node: YamlNode) -> Limits:
+    fields = fields_of(reader, node, flow_keys.LIMITS, "`limits`")
     if fields is None:
         return Limits()
     return Limits(
@@ -142,122 +142,122 @@ def limits_of(reading: YamlReader, node: YamlNode) -> Limits:
     )
 
 
-def inputs_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
+def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
     given = fields.get("inputs", {})
     node = fields.node_of("inputs")
     if isinstance(given, list):
         assert isinstance(node, ListNode)
         found = {}
         for text, part in zip(given, node.parts, strict=True):
-            if text is not None and require_inner_path(reading, part, text):
-                require_source(reading, part, text)
+            if text is not None and require_inner_path(reader, part, text):
+                require_source(reader, part, text)
                 found[text] = text
         return found
     if isinstance(node, MapNode):
         for path, entry in node.entries.items():
-            require_inner_path(reading, entry.key, path)
-            require_source(reading, entry.value, given.get(path))
-            reading.inputs_of_jobs.append((path, given.get(path), entry.key.place))
+            require_inner_path(reader, entry.key, path)
+            require_source(reader, entry.value, given.get(path))
+            reader.inputs_of_jobs.append((path, given.get(path), entry.key.place))
     return {path: source for path, source in given.items() if source is not None}
 
 
-def replicas_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
+def replicas_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
     given = fields.get("replicas", {})
     node = fields.node_of("replicas")
     if isinstance(node, MapNode):
         for path, entry in node.entries.items():
-            require_inner_path(reading, entry.key, path)
+            require_inner_path(reader, entry.key, path)
             if given.get(path) == []:
-                reading.problem(entry.value, f"`{path}` needs at least one place where it can be had")
+                reader.problem(entry.value, f"`{path}` needs at least one place where it can be had")
     return {path: places for path, places in given.items() if places}
 
 
-def files_of(reading: YamlReader, fields: Fields) -> dict[str, Any]:
+def files_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
     given = fields.get("files", {})
     node = fields.node_of("files")
     if isinstance(node, MapNode):
         for name, entry in node.entries.items():
-            require_inner_path(reading, entry.value, given.get(name))
+            require_inner_path(reader, entry.value, given.get(name))
     return {name: path for name, path in given.items() if path is not None}
 
 
-def publish_of(reading: YamlReader, fields: Fields) -> dict[str, PublicationTemplate]:
+def publish_of(reader: YamlReader, fields: Fields) -> dict[str, PublicationTemplate]:
     node, files = fields.node_of("publish"), fields.get("files", {})
     if node is None:
         return {}
     if not isinstance(node, MapNode):
-        reading.problem(node, f"`publish` is a map from names of files to logical names, not {describe(node)}")
+        reader.problem(node, f"`publish` is a map from names of files to logical names, not {describe(node)}")
         return {}
     found = {}
     for name, entry in node.entries.items():
         if name not in files:
-            reading.problem(entry.key, f"the job has no `{name}` among its `files`", nearest_word(name, files))
-        if (publishing := publishing_of(reading, entry.value)) is not None:
+            reader.problem(entry.key, f"the job has no `{name}` among its `files`", nearest_word(name, files))
+        if (publishing := publishing_of(reader, entry.value)) is not None:
             found[name] = publishing
     return found
 
 
-def publishing_of(reading: YamlReader, node: YamlNode) -> PublicationTemplate | None:
+def publishing_of(reader: YamlReader, node: YamlNode) -> PublicationTemplate | None:
     """A logical name, or a map with one."""
     if isinstance(node, MapNode):
-        fields = fields_of(reading, node, flow_keys.PUBLISHING, "`publish`")
+        fields = fields_of(reader, node, flow_keys.PUBLISHING, "`publish`")
         if fields is None or (fields.node_of("to") is not None) == (fields.node_of("as") is not None):
             if fields is not None:
-                reading.problem(node, "say `as:` with a logical name, or `to:` with a URL, and not both")
+                reader.problem(node, "say `as:` with a logical name, or `to:` with a URL, and not both")
             return None
         if fields.node_of("to") is not None:
-            return delivery_of(reading, fields)
+            return delivery_of(reader, fields)
         logical = fields.get("as")
         if logical is None:
             return None
         element, data_set, node = fields.get("on", ""), fields.get("set", ""), fields.node_of("as") or node
     else:
-        logical, element, data_set = PUBLISHED_AS.read(reading, node), "", ""
+        logical, element, data_set = PUBLISHED_AS.read(reader, node), "", ""
     if logical is None:
         return None
     if "${{" not in logical and (flaw := name_flaw(logical.removeprefix(LOGICAL_PREFIX))):
-        reading.problem(node, f"`{logical}` is no logical name: {flaw}")
+        reader.problem(node, f"`{logical}` is no logical name: {flaw}")
     return PublicationTemplate(logical=logical, element=element or "", data_set=data_set or "")
 
 
-def delivery_of(reading: YamlReader, fields: Fields) -> PublicationTemplate | None:
+def delivery_of(reader: YamlReader, fields: Fields) -> PublicationTemplate | None:
     """A URL that a file is taken to."""
     node, url = fields.node_of("to"), fields.get("to")
     for name in ("on", "set"):
         if (other := fields.node_of(name)) is not None:
-            reading.problem(other, f"what goes to a URL has no `{name}:`, which is for logical names")
+            reader.problem(other, f"what goes to a URL has no `{name}:`, which is for logical names")
     if url is None or node is None:
         return None
     if "${{" not in url and (flaw := target_flaw(url)):
-        reading.problem(node, f"nothing can be taken there: {flaw}")
+        reader.problem(node, f"nothing can be taken there: {flaw}")
     return PublicationTemplate(url=url, overwrite=fields.get("overwrite", True))
 
 
-def require_inner_path(reading: YamlReader, node: YamlNode, path: str | None) -> bool:
+def require_inner_path(reader: YamlReader, node: YamlNode, path: str | None) -> bool:
     """Whether the path stays in the job's folder."""
     if path is None:
         return False
     parts = PurePosixPath(path)
     if parts.is_absolute() or ".." in parts.parts or not parts.parts:
-        reading.problem(node, f"`{path}` must be a path inside the job's folder, without `..`")
+        reader.problem(node, f"`{path}` must be a path inside the job's folder, without `..`")
         return False
     return True
 
 
-def require_source(reading: YamlReader, node: YamlNode, source: Any) -> None:
+def require_source(reader: YamlReader, node: YamlNode, source: Any) -> None:
     """A source that is written out must be there."""
     if not isinstance(source, str) or "${{" in source:
         return
     if source.startswith(LOGICAL_PREFIX):
         if flaw := name_flaw(source.removeprefix(LOGICAL_PREFIX)):
-            reading.problem(node, f"`{source}` names no logical file: {flaw}")
+            reader.problem(node, f"`{source}` names no logical file: {flaw}")
         return
     if "://" in source:
         return
-    path = reading.folder / source
+    path = reader.folder / source
     try:
         there = path.exists()
     except (OSError, ValueError):
         there = False
     if not there:
-        reading.problem(node, f"there is no file `{source}` in {reading.folder}", nearest_file(path))
+        reader.problem(node, f"there is no file `{source}` in {reader.folder}", nearest_file(path))

@@ -54,7 +54,7 @@ class YamlReader:
         self._variables: dict[int, set[str]] = {0: set(ALWAYS_KNOWN)}
         self._activities: dict[str, tuple[SourceSpan, tuple[int, ...]]] = {}
         self._aliases: tuple[str, ...] = ()
-        self._around: tuple[str, ...] = ()
+        self._enclosing: tuple[str, ...] = ()
         self._line_starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
     # What is wrong
@@ -99,15 +99,15 @@ class YamlReader:
     @contextmanager
     def inside(self, kind: str) -> Iterator[None]:
         """What is read meanwhile stands in a handler or a loop of this kind."""
-        outer = self._around
-        self._around = (*outer, kind)
+        outer = self._enclosing
+        self._enclosing = (*outer, kind)
         try:
             yield
         finally:
-            self._around = outer
+            self._enclosing = outer
 
     def is_inside(self, *kinds: str) -> bool:
-        return any(kind in kinds for kind in self._around)
+        return any(kind in kinds for kind in self._enclosing)
 
     def assigned(self, variable: str) -> None:
         """A variable gets a value here: the nearest one of that name, or else a new one in this area."""

@@ -22,13 +22,13 @@ class ValueShape(Protocol):
     """`read` gives the value, or None after it has told the reading what is wrong."""
 
     @property
-    def wants(self) -> str: ...
+    def expected(self) -> str: ...
     def schema(self) -> Schema: ...
-    def read(self, reading: YamlReader, node: YamlNode) -> Any: ...
+    def read(self, reader: YamlReader, node: YamlNode) -> Any: ...
 
 
-def refuse(shape: ValueShape, reading: YamlReader, node: YamlNode) -> Any:
-    reading.problem(node, f"{shape.wants} is expected here, not {describe(node)}")
+def refuse(shape: ValueShape, reader: YamlReader, node: YamlNode) -> Any:
+    reader.problem(node, f"{shape.expected} is expected here, not {describe(node)}")
     return None
 
 
@@ -45,9 +45,9 @@ class TextShape:
     """A text, in which expressions may stand if `template`, and which may be empty unless `filled`."""
 
     def __init__(
-        self, wants: str = "a text", *, template: bool = True, pattern: str = "", filled: bool = False
+        self, expected: str = "a text", *, template: bool = True, pattern: str = "", filled: bool = False
     ) -> None:
-        self.wants = wants
+        self.expected = expected
         self.filled = filled
         self.template = template
         self.pattern = pattern
@@ -57,17 +57,17 @@ class TextShape:
             {"type": "string", "pattern": self.pattern} if self.pattern else {"type": ["string", "number", "boolean"]}
         )
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         if not isinstance(node, ScalarNode) or node.value is None:
-            return refuse(self, reading, node)
+            return refuse(self, reader, node)
         text = node.value if isinstance(node.value, str) else node.written
         if (self.pattern and not re.search(self.pattern, text)) or (self.filled and not text.strip()):
-            return refuse(self, reading, node)
+            return refuse(self, reader, node)
         if "\0" in text:
-            reading.problem(node, "this text holds a NUL character, which no command can take; take it out")
+            reader.problem(node, "this text holds a NUL character, which no command can take; take it out")
             return None
         if self.template:
-            reading.template(node)
+            reader.template(node)
         return text
 
 
@@ -76,44 +76,44 @@ class ChoiceShape:
 
     def __init__(self, *words: str) -> None:
         self.words = words
-        self.wants = "one of " + ", ".join(words)
+        self.expected = "one of " + ", ".join(words)
 
     def schema(self) -> Schema:
         return {"enum": list(self.words)}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         value = node.value if isinstance(node, ScalarNode) else None
         if value in self.words:
             return str(value)
         suggestion = nearest_word(value, self.words) if isinstance(value, str) else ""
-        reading.problem(node, f"{self.wants} is expected here, not {describe(node)}", suggestion)
+        reader.problem(node, f"{self.expected} is expected here, not {describe(node)}", suggestion)
         return None
 
 
 class FlagShape:
-    wants = "true or false"
+    expected = "true or false"
 
     def schema(self) -> Schema:
         return {"type": "boolean"}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         if isinstance(node, ScalarNode) and isinstance(node.value, bool):
             return node.value
-        return refuse(self, reading, node)
+        return refuse(self, reader, node)
 
 
 class PresenceShape:
     """Says something by being there: `exit:` or `exit: true`."""
 
-    wants = "true, or nothing,"
+    expected = "true, or nothing,"
 
     def schema(self) -> Schema:
         return {"enum": [True, None]}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         if isinstance(node, ScalarNode) and (node.value is None or node.value is True):
             return True
-        return refuse(self, reading, node)
+        return refuse(self, reader, node)
 
 
 class NumberShape:
@@ -125,30 +125,30 @@ class NumberShape:
         self.expression = expression
         self.least = least
         kind = "a whole number" if whole else "a number"
-        self.wants = f"{kind} from {least} on" + (", or ${{ an expression }}," if expression else "")
+        self.expected = f"{kind} from {least} on" + (", or ${{ an expression }}," if expression else "")
 
     def schema(self) -> Schema:
         number: Schema = {"type": "integer" if self.whole else "number", "minimum": self.least}
         return {"anyOf": [number, {"type": "string", "pattern": TEMPLATE_PATTERN}]} if self.expression else number
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         value = node.value if isinstance(node, ScalarNode) else None
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             if value >= self.least and (not self.whole or isinstance(value, int)):
                 return value if self.whole else float(value)
         elif self.expression and isinstance(node, ScalarNode) and isinstance(value, str) and "${{" in value:
-            return expression_in(reading, node, value, self.expression)
-        return refuse(self, reading, node)
+            return expression_in(reader, node, value, self.expression)
+        return refuse(self, reader, node)
 
 
-def expression_in(reading: YamlReader, node: ScalarNode, text: str, wanted: str) -> Any:
+def expression_in(reader: YamlReader, node: ScalarNode, text: str, wanted: str) -> Any:
     """The expression that stands where a number could."""
-    reading.template(node)
+    reader.template(node)
     if wanted == "template":
         return text
     sole = sole_expression(text)
     if sole is None:
-        reading.problem(node, "one expression and nothing around it is expected here, as ${{ ... }}")
+        reader.problem(node, "one expression and nothing around it is expected here, as ${{ ... }}")
     return Expr(sole or "0")
 
 
@@ -160,53 +160,53 @@ class MeasureShape:
         self.positive = positive
         self.expression = expression
         example = DURATION_EXAMPLES if kind == "duration" else SIZE_EXAMPLES
-        self.wants = f"a {kind} (such as {example})"
+        self.expected = f"a {kind} (such as {example})"
 
     def schema(self) -> Schema:
         example = "90 s" if self.kind == "duration" else "2 GB"
         pattern = r"^\s*[0-9]" + (f"|{TEMPLATE_PATTERN}" if self.expression else "")
         return {"type": "string", "pattern": pattern, "examples": [example]}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         value = node.value if isinstance(node, ScalarNode) else None
         if isinstance(node, ScalarNode) and isinstance(value, str):
             if "${{" in value and self.expression:
-                return expression_in(reading, node, value, self.expression)
+                return expression_in(reader, node, value, self.expression)
             number = duration_ms(value) if self.kind == "duration" else size_bytes(value)
             if number == 0 and self.positive:
-                reading.problem(node, f"{value} is not enough for anything; take it out if there is no bound")
+                reader.problem(node, f"{value} is not enough for anything; take it out if there is no bound")
                 return None
             if number is not None and self.kind == "duration" and number > DURATION_MS_MAX:
-                reading.problem(node, f"{value} is longer than ten years; nothing waits that long")
+                reader.problem(node, f"{value} is longer than ten years; nothing waits that long")
                 return None
             if number is not None:
                 return number
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             unit = "s" if self.kind == "duration" else "MB"
-            reading.problem(node, f"{self.wants} is expected here; {value} lacks its unit", f"`{value} {unit}`")
+            reader.problem(node, f"{self.expected} is expected here; {value} lacks its unit", f"`{value} {unit}`")
             return None
-        return refuse(self, reading, node)
+        return refuse(self, reader, node)
 
 
 class InstantShape:
     """A moment: an ISO 8601 text or an expression that gives milliseconds since 1970."""
 
-    wants = "a moment (such as 2030-01-31T08:00:00Z), or ${{ an expression }},"
+    expected = "a moment (such as 2030-01-31T08:00:00Z), or ${{ an expression }},"
     pattern: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[-+]\d\d:\d\d)")
 
     def schema(self) -> Schema:
         return {"type": "string", "examples": ["2030-01-31T08:00:00Z"]}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         value = node.value if isinstance(node, ScalarNode) else None
         if isinstance(node, ScalarNode) and isinstance(value, str):
             if "${{" in value:
-                reading.template(node)
+                reader.template(node)
                 return Expr(sole_expression(value) or "0")
             if found := self.pattern.fullmatch(value):
                 whole = value if found.group(1) else re.sub(r"(T\d\d:\d\d)", r"\1:00", value)
-                return reading.expression(f"timestamp('{whole}')", node.place)
-        return refuse(self, reading, node)
+                return reader.expression(f"timestamp('{whole}')", node.place)
+        return refuse(self, reader, node)
 
 
 class Percent(NamedTuple):
@@ -216,26 +216,26 @@ class Percent(NamedTuple):
 class ToleranceShape:
     """A whole number, a part such as `10 %`, or an expression that gives a number."""
 
-    wants = "a number of iterations, a part such as `10 %`, or ${{ an expression }},"
+    expected = "a number of iterations, a part such as `10 %`, or ${{ an expression }},"
     pattern: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 
     def schema(self) -> Schema:
         text: Schema = {"type": "string", "pattern": rf"^\s*[0-9.]+\s*%\s*$|{TEMPLATE_PATTERN}", "examples": ["10 %"]}
         return {"anyOf": [{"type": "integer", "minimum": 0}, text]}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         value = node.value if isinstance(node, ScalarNode) else None
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return value
         if isinstance(node, ScalarNode) and isinstance(value, str):
             if "${{" in value:
-                return expression_in(reading, node, value, "expr")
+                return expression_in(reader, node, value, "expr")
             if (found := self.pattern.fullmatch(value)) and float(found.group(1)) <= 100:
                 return Percent(float(found.group(1)))
         if isinstance(value, float) and 0 < value < 1:
-            reading.problem(node, f"{self.wants} is expected here, not {value}", f"`{value * 100:g} %`")
+            reader.problem(node, f"{self.expected} is expected here, not {value}", f"`{value * 100:g} %`")
             return None
-        return refuse(self, reading, node)
+        return refuse(self, reader, node)
 
 
 LITERAL: Final = re.compile(r"""[-+]?[0-9.]+(e[-+]?[0-9]+)?u?|null|'[^']*'|"[^"]*\"""", re.IGNORECASE)
@@ -245,53 +245,53 @@ class ConditionShape:
     """An expression, bare or in `${{ }}`. Unless it may give `anything` it must give true or false."""
 
     def __init__(
-        self, wants: str = "a condition (such as ${{ jobs.count.outputs.rows > 0 }})", *, anything: bool = False
+        self, expected: str = "a condition (such as ${{ jobs.count.outputs.rows > 0 }})", *, anything: bool = False
     ) -> None:
-        self.wants = wants
+        self.expected = expected
         self.anything = anything
 
     def schema(self) -> Schema:
         return {"type": ["string", "boolean"], "minLength": 1}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         if not isinstance(node, ScalarNode) or not isinstance(node.value, (str, bool)) or node.value == "":
-            return refuse(self, reading, node)
+            return refuse(self, reader, node)
         if isinstance(node.value, bool):
             return Expr(str(node.value).lower())
         bare = node.value if "${{" not in node.value else sole_expression(node.value) or ""
         if not self.anything and LITERAL.fullmatch(bare.strip()):
-            reading.problem(node, f"a condition gives true or false; `{bare.strip():.40}` never does")
+            reader.problem(node, f"a condition gives true or false; `{bare.strip():.40}` never does")
             return None
         if "${{" not in node.value:
-            quoted = reading.text[node.place.start : node.place.start + 1] in ("'", '"')
-            return reading.expression(node.value.strip(), reading.further(node.place, int(quoted)))
+            quoted = reader.text[node.place.start : node.place.start + 1] in ("'", '"')
+            return reader.expression(node.value.strip(), reader.further(node.place, int(quoted)))
         sole = sole_expression(node.value)
         if sole is None:
-            reading.problem(node, "one expression is expected here; put all of it into one ${{ ... }}")
+            reader.problem(node, "one expression is expected here; put all of it into one ${{ ... }}")
             return None
-        reading.template(node)
+        reader.template(node)
         return Expr(sole)
 
 
 class DataShape:
     """Any data; its texts may hold expressions."""
 
-    wants = "data"
+    expected = "data"
 
     def schema(self) -> Schema:
         return {}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         pending = [node]
         while pending:
             match pending.pop():
                 case ScalarNode() as scalar:
-                    reading.template(scalar)
+                    reader.template(scalar)
                 case ListNode(parts=parts):
                     pending.extend(parts)
                 case MapNode(entries=entries):
                     for entry in entries.values():
-                        reading.template(entry.key)
+                        reader.template(entry.key)
                         pending.append(entry.value)
         return plain_data(node)
 
@@ -301,20 +301,20 @@ class NameShape:
 
     def __init__(self, what: str = "a name", *, variable: bool = False) -> None:
         self.variable = variable
-        self.wants = f"{what} (letters, digits{' and _' if variable else ', _ and -'}; first a letter)"
+        self.expected = f"{what} (letters, digits{' and _' if variable else ', _ and -'}; first a letter)"
 
     def schema(self) -> Schema:
         return {"type": "string", "pattern": f"^{(VARIABLE if self.variable else NAME).pattern}$"}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         value = node.value if isinstance(node, ScalarNode) else None
         if not isinstance(value, str) or not (VARIABLE if self.variable else NAME).fullmatch(value):
-            return refuse(self, reading, node)
+            return refuse(self, reader, node)
         if len(value) > NAME_CHARS_MAX:
-            reading.problem(node, f"a name may have {NAME_CHARS_MAX} characters; this has {len(value)}")
+            reader.problem(node, f"a name may have {NAME_CHARS_MAX} characters; this has {len(value)}")
             return None
         if self.variable and (value in RESERVED or value == "inputs"):
-            reading.problem(node, f"`{value}` means something in expressions already; take another name")
+            reader.problem(node, f"`{value}` means something in expressions already; take another name")
             return None
         return value
 
@@ -330,18 +330,18 @@ class EnvNameShape(NameShape):
     def schema(self) -> Schema:
         return {"type": "string", "pattern": f"^{self.pattern.pattern}$"}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         value = node.value if isinstance(node, ScalarNode) else None
-        return value if self.pattern.fullmatch(str(value)) else refuse(self, reading, node)
+        return value if self.pattern.fullmatch(str(value)) else refuse(self, reader, node)
 
 
 class MapOf:
     """A map from names, of any kind unless `keys` says which, to values of one shape."""
 
-    def __init__(self, values: ValueShape, keys: NameShape | None = None, wants: str = "a map") -> None:
+    def __init__(self, values: ValueShape, keys: NameShape | None = None, expected: str = "a map") -> None:
         self.values = values
         self.keys = keys
-        self.wants = wants
+        self.expected = expected
 
     def schema(self) -> Schema:
         schema: Schema = {"type": "object", "additionalProperties": self.values.schema()}
@@ -349,31 +349,31 @@ class MapOf:
             schema["propertyNames"] = {"pattern": self.keys.schema()["pattern"]}
         return schema
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         if not isinstance(node, MapNode):
-            return refuse(self, reading, node)
+            return refuse(self, reader, node)
         for entry in node.entries.values():
             if self.keys is not None:
-                self.keys.read(reading, entry.key)
-        return {name: self.values.read(reading, entry.value) for name, entry in node.entries.items()}
+                self.keys.read(reader, entry.key)
+        return {name: self.values.read(reader, entry.value) for name, entry in node.entries.items()}
 
 
 class ListOf:
     """A list, or with `single` also one value in place of a list of one."""
 
-    def __init__(self, values: ValueShape, *, single: bool = False, wants: str = "") -> None:
+    def __init__(self, values: ValueShape, *, single: bool = False, expected: str = "") -> None:
         self.values = values
         self.single = single
-        self.wants = wants or f"a list of {values.wants}"
+        self.expected = expected or f"a list of {values.expected}"
 
     def schema(self) -> Schema:
         items = {"type": "array", "items": self.values.schema()}
         return {"anyOf": [self.values.schema(), items]} if self.single else items
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
         if isinstance(node, ListNode):
-            return [self.values.read(reading, part) for part in node.parts]
-        return [self.values.read(reading, node)] if self.single else refuse(self, reading, node)
+            return [self.values.read(reader, part) for part in node.parts]
+        return [self.values.read(reader, node)] if self.single else refuse(self, reader, node)
 
 
 class Either:
@@ -382,20 +382,20 @@ class Either:
     def __init__(self, map_shape: ValueShape, other: ValueShape) -> None:
         self.map_shape = map_shape
         self.other = other
-        self.wants = f"{map_shape.wants} or {other.wants}"
+        self.expected = f"{map_shape.expected} or {other.expected}"
 
     def schema(self) -> Schema:
         return {"anyOf": [self.map_shape.schema(), self.other.schema()]}
 
-    def read(self, reading: YamlReader, node: YamlNode) -> Any:
-        return (self.map_shape if isinstance(node, MapNode) else self.other).read(reading, node)
+    def read(self, reader: YamlReader, node: YamlNode) -> Any:
+        return (self.map_shape if isinstance(node, MapNode) else self.other).read(reader, node)
 
 
 class DeferredShape:
     """Something that is read by whoever asked for it, such as the body of a loop: it is given as the node it is."""
 
-    def __init__(self, wants: str, definition: str) -> None:
-        self.wants = wants
+    def __init__(self, expected: str, definition: str) -> None:
+        self.expected = expected
         self.definition = definition
 
     def schema(self) -> Schema:

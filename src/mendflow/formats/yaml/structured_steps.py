@@ -35,38 +35,38 @@ NAMED: Final = NameShape("the name of an element, or a key of `for-each`,", vari
 ELEMENTS: Final = Key(DATA, "A list, or an expression that gives one.")
 
 
-def steps(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def steps(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     node = fields.node_of("steps")
     assert node is not None
-    return Sequence(body=build.in_order(node, seat), **seat.node())
+    return Sequence(body=build.in_order(node, header), **header.node())
 
 
-def do(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def do(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     """A body of its own. It takes the step's name, unless something of the step's must hold for it as a whole."""
     node = fields.node_of("do")
     assert node is not None
     if isinstance(node, ListNode):
-        return Sequence(body=build.in_order(node, seat), **seat.node())
-    return Sequence(body=(build.body(node, seat.part("do")),), **seat.node())
+        return Sequence(body=build.in_order(node, header), **header.node())
+    return Sequence(body=(build.body(node, header.part("do")),), **header.node())
 
 
 def on_failure(build: StepBuilder, fields: Fields) -> Literal["stop", "finish"]:
-    return "stop" if fields.get("on-failure", build.reading.on_failure) == "stop" else "finish"
+    return "stop" if fields.get("on-failure", build.reader.on_failure) == "stop" else "finish"
 
 
-def jobs(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def jobs(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     node = fields.node_of("jobs")
     assert node is not None
-    return parallel_jobs(build, node, seat, on_failure(build, fields))
+    return parallel_jobs(build, node, header, on_failure(build, fields))
 
 
-def parallel(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def parallel(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     node = fields.node_of("parallel")
     assert node is not None
-    return Parallel(branches=build.parts(node, seat), on_fault=on_failure(build, fields), **seat.node())
+    return Parallel(branches=build.parts(node, header), on_fault=on_failure(build, fields), **header.node())
 
 
-def choose(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def choose(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     many = "choose-many" in fields
     node = fields.node_of("choose-many" if many else "choose")
     assert node is not None
@@ -74,21 +74,21 @@ def choose(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
     otherwise: Activity | None = None
     parts = list_parts(build, node, "branches, each with `when` and `do`")
     if isinstance(node, ListNode) and not parts:
-        build.reading.problem(node, "a choice needs at least one branch, with `when` and `do`")
+        build.reader.problem(node, "a choice needs at least one branch, with `when` and `do`")
     for count, part in enumerate(parts, 1):
-        branch = fields_of(build.reading, part, flow_keys.BRANCH, "a branch")
+        branch = fields_of(build.reader, part, flow_keys.BRANCH, "a branch")
         if branch is None:
             continue
         if "otherwise" in branch:
             if count != len(node.parts if isinstance(node, ListNode) else []) or "when" in branch or "do" in branch:
-                build.reading.problem(part, "`otherwise` stands alone, and last")
-            otherwise = inner_body(build, branch, "otherwise", seat.part("otherwise"))
+                build.reader.problem(part, "`otherwise` stands alone, and last")
+            otherwise = inner_body(build, branch, "otherwise", header.part("otherwise"))
         elif "when" in branch and "do" in branch:
             when = branch.get("when", Expr("false"))
-            branches.append(Branch(when=when, body=inner_body(build, branch, "do", seat.part(count))))
+            branches.append(Branch(when=when, body=inner_body(build, branch, "do", header.part(count))))
         else:
-            build.reading.problem(part, "a branch has `when` and `do`, or `otherwise`")
-    return Choose(branches=tuple(branches), otherwise=otherwise, many=many, **seat.node())
+            build.reader.problem(part, "a branch has `when` and `do`, or `otherwise`")
+    return Choose(branches=tuple(branches), otherwise=otherwise, many=many, **header.node())
 
 
 def list_parts(build: StepBuilder, node: YamlNode | None, of_what: str) -> list[YamlNode]:
@@ -98,7 +98,7 @@ def list_parts(build: StepBuilder, node: YamlNode | None, of_what: str) -> list[
     if isinstance(node, MapNode):
         return [node]
     if node is not None:
-        build.reading.problem(node, f"a list of {of_what} is expected here, not {describe(node)}")
+        build.reader.problem(node, f"a list of {of_what} is expected here, not {describe(node)}")
     return []
 
 
@@ -110,44 +110,44 @@ def inner_body(build: StepBuilder, fields: Fields, key: str, name: str) -> Activ
     return build.body(node, name)
 
 
-def while_loop(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def while_loop(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     return While(
-        condition=fields.get("while", Expr("false")), body=repeat_step(build, fields, seat, "while"), **seat.node()
+        condition=fields.get("while", Expr("false")), body=repeat_step(build, fields, header, "while"), **header.node()
     )
 
 
-def until_loop(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def until_loop(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     return Until(
-        condition=fields.get("until", Expr("true")), body=repeat_step(build, fields, seat, "until"), **seat.node()
+        condition=fields.get("until", Expr("true")), body=repeat_step(build, fields, header, "until"), **header.node()
     )
 
 
-def repeat_step(build: StepBuilder, fields: Fields, seat: StepHeader, kind: str) -> Activity:
+def repeat_step(build: StepBuilder, fields: Fields, header: StepHeader, kind: str) -> Activity:
     if "do" not in fields:
-        build.reading.problem(fields.node, f"`{kind}` needs `do:` with what is to be repeated")
-    with build.reading.inside(kind):
-        return inner_body(build, fields, "do", seat.part("do"))
+        build.reader.problem(fields.node, f"`{kind}` needs `do:` with what is to be repeated")
+    with build.reader.inside(kind):
+        return inner_body(build, fields, "do", header.part("do"))
 
 
-def for_each(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def for_each(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     """The loop has the step's name; its turn is shown under that name too, with the turn's number."""
     node = fields.node_of("for-each")
     kind = build.kind(fields.node)
     assert node is not None and kind is not None
     spec = loop_fields(build, node)
     options = loop_options(build, spec, node)
-    turn = StepHeader(name=f"{seat.name}.iteration", label=seat.label or seat.name, prefix=seat.prefix)
-    with build.reading.area(*(options.get("axes") or [options["variable"]]), "index"):
+    turn = StepHeader(name=f"{header.name}.iteration", label=header.label or header.name, prefix=header.prefix)
+    with build.reader.area(*(options.get("axes") or [options["variable"]]), "index"):
         body = build.make(kind, fields, turn)
-        with build.reading.alias(seat.name):
+        with build.reader.alias(header.name):
             collect = spec.get("collect") if spec else None
     if collect is not None:
-        collect = rename_job_in(collect, seat.name, turn.name)
+        collect = rename_job_in(collect, header.name, turn.name)
     if isinstance(collect, dict):
         options["collect_map"] = collect
     else:
         options["collect"] = collect or iteration_outputs(body)
-    return ForEach(body=body, collect_files=iteration_files(body), **options, **seat.node())
+    return ForEach(body=body, collect_files=iteration_files(body), **options, **header.node())
 
 
 def loop_fields(build: StepBuilder, node: YamlNode) -> Fields | None:
@@ -156,18 +156,18 @@ def loop_fields(build: StepBuilder, node: YamlNode) -> Fields | None:
         return None
     names = [name for name in node.entries if name not in flow_keys.FOR_EACH]
     if not names or any(key in node.entries for key in ("items", "from", "to")):
-        return fields_of(build.reading, node, flow_keys.FOR_EACH, "`for-each`")
+        return fields_of(build.reader, node, flow_keys.FOR_EACH, "`for-each`")
     good = {name: entry for name, entry in node.entries.items() if name not in names or is_name(build, entry.key)}
     table = {**flow_keys.FOR_EACH, **{name: ELEMENTS for name in names}}
-    return Fields(build.reading, MapNode(node.place, good), table)
+    return Fields(build.reader, MapNode(node.place, good), table)
 
 
 def is_name(build: StepBuilder, key: ScalarNode) -> bool:
     """Whether a key of a loop names an element; else it says what is wrong with it."""
     if likely := mistyped(str(key.value)):
-        build.reading.problem(key, f"`for-each` has no key `{key.value}`", likely)
+        build.reader.problem(key, f"`for-each` has no key `{key.value}`", likely)
         return False
-    return NAMED.read(build.reading, key) is not None
+    return NAMED.read(build.reader, key) is not None
 
 
 def mistyped(name: str) -> str:
@@ -178,7 +178,7 @@ def mistyped(name: str) -> str:
 
 def loop_options(build: StepBuilder, spec: Fields | None, node: YamlNode) -> dict[str, Any]:
     if spec is None:
-        return {"items": items_of(build, node), "variable": "item", "on_fault": build.reading.on_failure}
+        return {"items": items_of(build, node), "variable": "item", "on_fault": build.reader.on_failure}
     names = [name for name in spec.node.entries if name not in flow_keys.FOR_EACH]
     demand_one_way(build, spec, node, names)
     items = spec.node_of("items")
@@ -191,7 +191,7 @@ def loop_options(build: StepBuilder, spec: Fields | None, node: YamlNode) -> dic
         "max_parallel": spec.get("max-parallel", 0),
         "min_success": spec.get("min-success"),
         "min_ended": spec.get("min-ended"),
-        "on_fault": spec.get("on-failure", build.reading.on_failure),
+        "on_fault": spec.get("on-failure", build.reader.on_failure),
         **tolerance(spec),
     }
     lists = {name: items_of(build, element) for name in names if (element := spec.node_of(name)) is not None}
@@ -201,13 +201,13 @@ def loop_options(build: StepBuilder, spec: Fields | None, node: YamlNode) -> dic
         found["axes"], found["zip"] = lists, spec.get("zip", False)
         sizes = {len(each) for each in lists.values() if isinstance(each, list)}
         if found["zip"] and len(sizes) > 1:
-            build.reading.problem(node, "lists that are zipped must be of one length")
+            build.reader.problem(node, "lists that are zipped must be of one length")
     return found
 
 
 def demand_one_way(build: StepBuilder, spec: Fields, node: YamlNode, names: list[str]) -> None:
     """A loop goes over one list, several named ones, or numbers."""
-    problem = build.reading.problem
+    problem = build.reader.problem
     if names and "as" in spec:
         problem(spec.node.entries["as"].key, f"`as` goes with `items`; the element is called `{names[0]}` already")
     if "zip" in spec and len(names) < 2:
@@ -224,8 +224,8 @@ def demand_one_way(build: StepBuilder, spec: Fields, node: YamlNode, names: list
     if "min-success" in spec and "min-ended" in spec:
         problem(node, "`for-each` has `min-success` or `min-ended`, not both")
     if "tolerate" in spec and ("min-success" in spec or "min-ended" in spec):
-        told = "`tolerate` lets all iterations run; `min-success` and `min-ended` end some. Take one"
-        problem(spec.node.entries["tolerate"].key, told)
+        text = "`tolerate` lets all iterations run; `min-success` and `min-ended` end some. Take one"
+        problem(spec.node.entries["tolerate"].key, text)
 
 
 def tolerance(spec: Fields) -> dict[str, Any]:
@@ -235,35 +235,35 @@ def tolerance(spec: Fields) -> dict[str, Any]:
 
 def items_of(build: StepBuilder, node: YamlNode) -> Any:
     if isinstance(node, (ScalarNode, MapNode)) and not is_sole_expression(node):
-        build.reading.problem(
+        build.reader.problem(
             node, f"a list is expected here, or ${{{{ an expression }}}} that gives one, not {describe(node)}"
         )
         return []
-    return DATA.read(build.reading, node)
+    return DATA.read(build.reader, node)
 
 
 def is_sole_expression(node: YamlNode) -> bool:
     return isinstance(node, ScalarNode) and isinstance(node.value, str) and sole_expression(node.value) is not None
 
 
-def scope(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def scope(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     node = fields.node_of("scope")
     assert node is not None
-    reading = build.reading
+    reader = build.reader
     variables = fields.get("variables", {})
-    with reading.area(*variables):
-        body = build.body(node, seat.part("body"))
+    with reader.area(*variables):
+        body = build.body(node, header.part("body"))
         catches = tuple(
-            catch(build, part, seat.part(f"catch-{count}"))
+            catch(build, part, header.part(f"catch-{count}"))
             for count, part in enumerate(list_parts(build, fields.node_of("catch"), "handlers"), 1)
         )
-        with reading.inside("undo"):
-            compensation = inner_body(build, fields, "undo", seat.part("undo")) if "undo" in fields else None
-        with reading.inside("on-terminate"):
+        with reader.inside("undo"):
+            compensation = inner_body(build, fields, "undo", header.part("undo")) if "undo" in fields else None
+        with reader.inside("on-terminate"):
             termination = (
-                inner_body(build, fields, "on-terminate", seat.part("end")) if "on-terminate" in fields else None
+                inner_body(build, fields, "on-terminate", header.part("end")) if "on-terminate" in fields else None
             )
-        messages, alarms = event_handlers(build, fields, seat, every=True)
+        messages, alarms = event_handlers(build, fields, header, every=True)
     return Scope(
         body=body,
         variables=variables,
@@ -273,64 +273,64 @@ def scope(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
         messages=messages,
         alarms=alarms,
         isolated=fields.get("isolated", False),
-        **seat.node(),
+        **header.node(),
     )
 
 
 def catch(build: StepBuilder, node: YamlNode, name: str) -> Catch:
-    fields = fields_of(build.reading, node, flow_keys.CATCH, "a handler")
+    fields = fields_of(build.reader, node, flow_keys.CATCH, "a handler")
     if fields is None:
         return Catch(body=Empty(name=name))
     variable = fields.get("as", "fault")
-    with build.reading.area(variable), build.reading.inside("catch"):
+    with build.reader.area(variable), build.reader.inside("catch"):
         body = inner_body(build, fields, "do", name)
     return Catch(body=body, fault=fields.get("fault"), variable=variable)
 
 
 def event_handlers(
-    build: StepBuilder, fields: Fields, seat: StepHeader, *, every: bool
+    build: StepBuilder, fields: Fields, header: StepHeader, *, every: bool
 ) -> tuple[tuple[OnMessage, ...], tuple[OnAlarm, ...]]:
     messages = list_parts(build, fields.node_of("on-message"), "messages")
     alarms = list_parts(build, fields.node_of("on-alarm"), "alarms")
     return (
-        tuple(on_message(build, part, seat.part(f"message-{count}")) for count, part in enumerate(messages, 1)),
-        tuple(on_alarm(build, part, seat.part(f"alarm-{count}"), every) for count, part in enumerate(alarms, 1)),
+        tuple(on_message(build, part, header.part(f"message-{count}")) for count, part in enumerate(messages, 1)),
+        tuple(on_alarm(build, part, header.part(f"alarm-{count}"), every) for count, part in enumerate(alarms, 1)),
     )
 
 
 def on_message(build: StepBuilder, node: YamlNode, name: str) -> OnMessage:
-    fields = fields_of(build.reading, node, flow_keys.ON_MESSAGE, "a message")
+    fields = fields_of(build.reader, node, flow_keys.ON_MESSAGE, "a message")
     if fields is None:
         return OnMessage(channel="", body=Empty(name=name))
     variable = fields.get("as", "message")
     correlation = fields.get("match")
-    with build.reading.area(variable):
+    with build.reader.area(variable):
         body = inner_body(build, fields, "do", name)
     channel = fields.get("channel", "")
-    build.reading.channels.add(channel)
+    build.reader.channels.add(channel)
     return OnMessage(channel=channel, body=body, variable=variable, correlation=correlation)
 
 
 def on_alarm(build: StepBuilder, node: YamlNode, name: str, every: bool) -> OnAlarm:
-    fields = fields_of(build.reading, node, flow_keys.ON_ALARM, "an alarm")
+    fields = fields_of(build.reader, node, flow_keys.ON_ALARM, "an alarm")
     if fields is None:
         return OnAlarm(body=Empty(name=name))
     if "every" in fields and not every:
-        build.reading.problem(node, "`every` is for the alarms of a scope; a pick waits for one happening")
+        build.reader.problem(node, "`every` is for the alarms of a scope; a pick waits for one happening")
     if not any(key in fields for key in ("after", "at", "every")):
-        build.reading.problem(node, "an alarm needs `after` (a duration), `at` (a moment) or `every` (a duration)")
-    with build.reading.area():
+        build.reader.problem(node, "an alarm needs `after` (a duration), `at` (a moment) or `every` (a duration)")
+    with build.reader.area():
         body = inner_body(build, fields, "do", name)
     return OnAlarm(body=body, duration=fields.get("after"), until=fields.get("at"), every=fields.get("every"))
 
 
-def pick(build: StepBuilder, fields: Fields, seat: StepHeader) -> Activity:
+def pick(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     node = fields.node_of("pick")
     assert node is not None
-    given = fields_of(build.reading, node, flow_keys.PICK, "`pick`")
+    given = fields_of(build.reader, node, flow_keys.PICK, "`pick`")
     if given is None:
-        return Empty(**seat.node())
-    messages, alarms = event_handlers(build, given, seat, every=False)
+        return Empty(**header.node())
+    messages, alarms = event_handlers(build, given, header, every=False)
     if not messages and not alarms:
-        build.reading.problem(node, "`pick` needs something to wait for: `on-message` or `on-alarm`")
-    return Pick(messages=messages, alarms=alarms, **seat.node())
+        build.reader.problem(node, "`pick` needs something to wait for: `on-message` or `on-alarm`")
+    return Pick(messages=messages, alarms=alarms, **header.node())

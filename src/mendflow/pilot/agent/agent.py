@@ -55,7 +55,8 @@ class Agent:
         slot_pool: Callable[..., SlotPool] = SlotPool,
         boot_ms: Callable[[], int] = boot_ms,
     ) -> None:
-        """`crew` has the slots: processes of this machine, or of one that is only imagined; `boot_ms` is its clock."""
+        """`slot_pool` has the slots: processes of this machine, or of one that is only imagined; `boot_ms` is its
+        clock."""
         self._boot_ms = boot_ms
         self.attempts = Attempts(capacity)
         self.lease = LeaseClock(work_folder.lease)
@@ -79,7 +80,7 @@ class Agent:
             self._background,
             keep_all=settings.keep_all,
             kept_folders=KeptFolders(work_folder, keep_limits) if settings.keep_failed else None,
-            told=self.changed.set,
+            on_result=self.changed.set,
             holds=lambda: not self.lease.is_over(self._boot_ms()),
         )
         self._slot_pool = slot_pool(

@@ -27,7 +27,7 @@ GROWN, GROWN_BYTES = 1.25, 16 << 20
 
 @dataclass(slots=True, eq=False)
 class HeldAttempt:
-    """One attempt in the agent. `link` is the slot that has it; `forgotten` means that nobody wants its result."""
+    """One attempt in the agent. `link` is the slot that has it; `is_abandoned` means that nobody wants its result."""
 
     job: JobId
     fence: int

@@ -17,12 +17,12 @@ REQUEST_BYTES = 4 * LOG_PART_BYTES
 
 
 class LiveLogs:
-    """`told` is called when there is a part to be sent."""
+    """`on_part` is called when there is a part to be sent."""
 
-    def __init__(self, work_folder: WorkFolder, attempts: Attempts, told: Callable[[], None]) -> None:
+    def __init__(self, work_folder: WorkFolder, attempts: Attempts, on_part: Callable[[], None]) -> None:
         self._work_folder = work_folder
         self._attempts = attempts
-        self._told = told
+        self._on_part = on_part
         self._parts: deque[LogPart] = deque()
 
     @property
@@ -41,7 +41,7 @@ class LiveLogs:
         if held is not None:
             part = await asyncio.to_thread(self._read, held, wanted)
         self._parts.append(part)
-        self._told()
+        self._on_part()
 
     def _read(self, held: HeldAttempt, wanted: LogRequest) -> LogPart:
         for path in self._paths(held):

@@ -21,19 +21,19 @@ are to be kept among it, does not wait for files that come slowly."""
 
 
 class AttemptPreparer:
-    """`brought` is told of an attempt that had to be staged, with the fault if that failed."""
+    """`on_prepared` is told of an attempt that had to be staged, with the fault if that failed."""
 
     def __init__(
         self,
         work_folder: WorkFolder,
         staging: FileStager,
         background: DetachedTasks,
-        brought: Callable[[HeldAttempt, Fault | None], None],
+        on_prepared: Callable[[HeldAttempt, Fault | None], None],
     ) -> None:
         self._work_folder = work_folder
         self._staging = staging
         self._background = background
-        self._on_prepared = brought
+        self._on_prepared = on_prepared
         self._threads = ThreadPoolExecutor(ATTEMPTS_MAX, thread_name_prefix="mendflow-bring")
 
     def prepare(self, held: HeldAttempt) -> bool:

@@ -39,8 +39,8 @@ _NOTHING = Measurements()
 
 
 class ResultDelivery:
-    """`told` is called when there is a result to be reported. `holds` says whether the lease does: no published file
-    gets its name when it does not. `kept_folders` are those of failed attempts; None if none is to be kept."""
+    """`on_result` is called when there is a result to be reported. `holds` says whether the lease does: no published
+    file gets its name when it does not. `kept_folders` are those of failed attempts; None if none is to be kept."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ResultDelivery:
         *,
         keep_all: bool,
         kept_folders: KeptFolders | None,
-        told: Callable[[], None],
+        on_result: Callable[[], None],
         holds: Callable[[], bool],
     ) -> None:
         self._work_folder = work_folder
@@ -63,7 +63,7 @@ class ResultDelivery:
         self._sweep_at = 0.0
         self._is_sweeping = False
         self._kept_since = 0
-        self._told = told
+        self._on_result = on_result
         self._holds = holds
         self._threads = ThreadPoolExecutor(PUBLISHED_MAX, thread_name_prefix="mendflow-publish")
 
@@ -79,7 +79,7 @@ class ResultDelivery:
                 done.outcome if done.staging_measures == _NOTHING else add_measures(done.outcome, done.staging_measures)
             )
             self._attempts.report(held, outcome)
-            self._told()
+            self._on_result()
 
     async def _keep_files(self, held: HeldAttempt) -> None:
         """The result is told only when its files are safe, however long the server is away; and a storage element, as
@@ -108,7 +108,7 @@ class ResultDelivery:
                 held.done, outcome=outcome, files={}, spills=[], publish={}, staging_measures=_NOTHING, log=False
             )
             self._attempts.report(held, outcome)
-            self._told()
+            self._on_result()
             return
 
     def clean_up(self, held: HeldAttempt) -> None:

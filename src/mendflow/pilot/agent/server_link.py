@@ -71,7 +71,7 @@ class PendingExchange:
     want: int
     quiet: bool
     reports: frozenset[tuple[str, int]]
-    told: int = 0  # the version of the cache that the server knows once it has read this
+    cache_version: int = 0  # the version of the cache that the server knows once it has read this
 
 
 class CacheReporter(Protocol):
@@ -130,9 +130,9 @@ class ServerLink:
         boot_ms: Callable[[], int] = boot_ms,
         wall_ms: Callable[[], int] = wall_ms,
     ) -> None:
-        """`seek` looks where the server is now, and says whether it has moved. `host` is this machine if not given, and
-        `boot_ms` its clock; `wall_ms` is the one that its slots measure jobs by. `storage`, `submission` and `unfit`
-        are what a pilot says of itself in each request."""
+        """`find_server` looks where the server is now, and says whether it has moved. `host` is this machine if not
+        given, and `boot_ms` its clock; `wall_ms` is the one that its slots measure jobs by. `storage`, `submission` and
+        `unfit` are what a pilot says of itself in each request."""
         self._boot_ms = boot_ms
         self._wall_ms = wall_ms
         self._agent = agent
@@ -190,7 +190,9 @@ class ServerLink:
             return max(0, self._answered_at + LINGER_MS - now)
         exchange = self._pending[0]
         if not self._has_news(exchange):
-            live = self._agent.has_live_news or (self._caches is not None and self._caches.version != self._told)
+            live = self._agent.has_live_news or (
+                self._caches is not None and self._caches.version != self._reported_version
+            )
             return max(0, self._spoke_at + LIVE_MS - now) if live else None
         return max(0, (gathered_at if exchange.quiet else exchange.sent_at + PATIENCE_MS) - now)
 
@@ -237,7 +239,7 @@ class ServerLink:
         reports = frozenset(attempts.reports)
         self._spoke_at = self._boot_ms()
         exchange = PendingExchange(self._serial, self._spoke_at, self._spoke_at, request.want, not reports, reports)
-        exchange.told = request.cache_version
+        exchange.cache_version = request.cache_version
         self._pending.append(exchange)
         task = asyncio.get_running_loop().create_task(
             self._exchange(exchange, _ENCODER.encode(request), request.wait_ms)
@@ -247,12 +249,12 @@ class ServerLink:
         return task
 
     @property
-    def _told(self) -> int:
+    def _reported_version(self) -> int:
         """The version of the cache that the server knows, or will when it has read what is on its way."""
-        return max((exchange.told for exchange in self._pending), default=self._cache_seen)
+        return max((exchange.cache_version for exchange in self._pending), default=self._cache_seen)
 
     def _cache_news(self) -> CacheUpdate | None:
-        return self._caches.news(self._told) if self._caches is not None else None
+        return self._caches.news(self._reported_version) if self._caches is not None else None
 
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -23,18 +23,18 @@ BEFORE_MAX: Final = 8
 
 
 class KnownServers(msgspec.Struct, frozen=True):
-    """`told`: who lives; `before`: who did earlier, the latest first."""
+    """`current`: who lives; `before`: who did earlier, the latest first."""
 
-    told: list[str] = []
+    current: list[str] = []
     before: list[str] = []
 
 
 class ServerAddresses:
-    """`address` is where the pilot speaks now; `mark` stands for what it was told. `moved` is called with each address
-    that it goes to by itself."""
+    """`address` is where the pilot speaks now; `mark` stands for what it was told. `on_move` is called with each
+    address that it goes to by itself."""
 
     def __init__(self, initial_urls: str, token: str, kept: Path) -> None:
-        """`given` are addresses with commas between them. Raises ValueError for what is none."""
+        """`initial_urls` are addresses with commas between them. Raises ValueError for what is none."""
         self._initial = [ServerAddress(url.strip(), token) for url in initial_urls.split(",") if url.strip()]
         if not self._initial:
             raise ValueError("give the address of a server, such as http://127.0.0.1:8765")
@@ -43,7 +43,7 @@ class ServerAddresses:
         self.on_move: Callable[[ServerAddress], None] = _nobody
         self.address = self._initial[0]
         self._remembered = self._read()
-        self.mark = servers_mark(self._remembered.told)
+        self.mark = servers_mark(self._remembered.current)
 
     def _read(self) -> KnownServers:
         try:
@@ -53,7 +53,7 @@ class ServerAddresses:
 
     def set_urls(self, urls: list[str]) -> None:
         """Which servers there are now."""
-        known = dict.fromkeys([*self._remembered.told, *self._remembered.before])
+        known = dict.fromkeys([*self._remembered.current, *self._remembered.before])
         before = [url for url in known if url not in urls]
         self._remembered, self.mark = KnownServers(urls, before[:BEFORE_MAX]), servers_mark(urls)
         try:
@@ -81,7 +81,7 @@ class ServerAddresses:
         """What it was told of comes first: what it was given once may long be gone."""
         initial_urls = {address.url: address for address in self._initial}
         known: dict[str, ServerAddress] = {}
-        for url in (*self._remembered.told, *initial_urls, *self._remembered.before):
+        for url in (*self._remembered.current, *initial_urls, *self._remembered.before):
             try:
                 known.setdefault(url, initial_urls.get(url) or ServerAddress(url, self._token))
             except ValueError:

@@ -22,7 +22,8 @@ ENDING_S = 8.0
 
 
 class SlotPool:
-    """`hear` gets what slots say; `lose` gets a slot that died unexpectedly, with all its processes dead already."""
+    """`on_message` gets what slots say; `on_lost` gets a slot that died unexpectedly, with all its processes dead
+    already."""
 
     def __init__(
         self,

@@ -28,8 +28,8 @@ def build_work(
     number: int = 0,
 ) -> SlotWork:
     """`folder` is the attempt's, `code` is where a function's module is to be loaded from; `devices` are the GPUs that
-    the attempt was given, and `variable` tells it so. `brought` is what was measured while its files were brought.
-    `number` says which try of the job it is; 0: the fence does."""
+    the attempt was given, and `variable` tells it so. `staging_measures` is what was measured while its files were
+    fetched. `number` says which try of the job it is; 0: the fence does."""
     number = number or fence
     if devices:
         spec = msgspec.structs.replace(spec, env={**spec.env, variable: devices})

@@ -107,11 +107,11 @@ class DiskCache(CacheContents):
 
     def _bring(self, digest: str, arriving: str, fetch: Fetch) -> CacheOrigin:
         for sharer in self._sharers:
-            brought = sharer.bring(digest, arriving)
-            if brought is ArrivalKind.HASHED:
+            arrival = sharer.bring(digest, arriving)
+            if arrival is ArrivalKind.HASHED:
                 entries.seal(arriving, digest)
                 return CacheOrigin.SHARED
-            if brought is ArrivalKind.LINKED:
+            if arrival is ArrivalKind.LINKED:
                 if entries.has_content(arriving, digest):
                     return CacheOrigin.SHARED
                 log.warning("a neighbour's cache has other content under the digest %s; it is not used", digest[:12])

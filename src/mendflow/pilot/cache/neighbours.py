@@ -20,7 +20,7 @@ class NeighbourSelector:
         self._clock_s = clock_s
         self._chance = chance
         self._neighbours: list[Neighbour] = []
-        self._holders: dict[str, list[Neighbour]] = {}  # by digest, as the server has told
+        self._holders: dict[str, list[Neighbour]] = {}  # by digest, as the server has known
         self._alone_until: dict[str, float] = {}
         self._gave_at: dict[str, float] = {}
 
@@ -29,12 +29,12 @@ class NeighbourSelector:
         self._neighbours = [neighbour for neighbour in neighbours if neighbour.address and neighbour.key]
 
     def set_holders(self, holders: Iterable[Holder]) -> None:
-        """Who has files that are wanted soon. What was told longest ago is forgotten when there is too much of it."""
-        told: dict[str, list[Neighbour]] = {}
+        """Who has files that are wanted soon. What was known longest ago is forgotten when there is too much of it."""
+        by_digest: dict[str, list[Neighbour]] = {}
         for each in holders:
             if each.neighbour.address and each.neighbour.key:
-                told.setdefault(each.sha256, []).append(each.neighbour)
-        for digest, neighbours in told.items():
+                by_digest.setdefault(each.sha256, []).append(each.neighbour)
+        for digest, neighbours in by_digest.items():
             self._holders.pop(digest, None)
             self._holders[digest] = neighbours
         while len(self._holders) > REMEMBERED_MAX:
@@ -43,8 +43,8 @@ class NeighbourSelector:
     def worth_asking(self, digest: str = "") -> list[Neighbour]:
         holders = list(self._holders.get(digest, ()))
         self._chance.shuffle(holders)
-        told = {each.pilot for each in holders}
-        others = [each for each in self._neighbours if each.pilot not in told]
+        known = {each.pilot for each in holders}
+        others = [each for each in self._neighbours if each.pilot not in known]
         self._chance.shuffle(others)
         others.sort(key=lambda each: -self._gave_at.get(each.address, 0.0))
         now = self._clock_s()

@@ -97,8 +97,8 @@ def needs_files(spec: JobSpec) -> bool:
 
 
 class FileStager:
-    """Every method blocks and is meant for a thread; they may run side by side. `places` knows where logical files are
-    and where published ones go."""
+    """Every method blocks and is meant for a thread; they may run side by side. `catalogue` knows where logical files
+    are and where published ones go."""
 
     def __init__(
         self,
@@ -262,7 +262,7 @@ class FileStager:
         return self._publishing.keep(done, may_rename)
 
     def release(self, digests: Iterable[str]) -> None:
-        """Let go of what `bring` has given."""
+        """Let go of files that were staged for a job."""
         self._cache.release(digests)
 
 

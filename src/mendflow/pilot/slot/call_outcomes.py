@@ -68,7 +68,7 @@ def finished_call(
     cut_bytes: int,
     keep_folder: Callable[[SlotWork, Fault], str],
 ) -> FinishedAttempt:
-    """A call that came back. Its outcome is only opened if there is something to add or to check. `watch` is what it
+    """A call that came back. Its outcome is only opened if there is something to add or to check. `monitor` is what it
     was watched with, if that was long enough to see anything."""
     outcome, files, spills, kept = result.outcome, work.files, result.spills, result.kept
     peak_bytes = monitor.peak_bytes if monitor is not None else 0

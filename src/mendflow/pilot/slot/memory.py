@@ -46,8 +46,8 @@ def _groups(own: str) -> list[Path]:
 def counters(own: str = OWN) -> list[Path]:
     """The files in which the kernel counts whom it has killed for memory, the nearest to this process first."""
     old = CGROUPS / "memory"
-    told = [group / ("memory.oom_control" if group.is_relative_to(old) else "memory.events") for group in _groups(own)]
-    return [*told, Path("/proc/vmstat")]
+    files = [group / ("memory.oom_control" if group.is_relative_to(old) else "memory.events") for group in _groups(own)]
+    return [*files, Path("/proc/vmstat")]
 
 
 class OutOfMemoryKills:

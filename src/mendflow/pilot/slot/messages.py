@@ -56,8 +56,7 @@ class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
 class SlotWork(msgspec.Struct, frozen=True, array_like=True):
     """One attempt, as a slot gets it; `number` says which try of the job it is. A shell command, or an encoded
     `FunctionCall` with what the slot must know of it: `module` and `code` tell whether a warm worker may serve it;
-    `devices` are the GPUs that it was given. `publish` and what was measured while its files were `brought` only come
-    back when it is done."""
+    `devices` are the GPUs that it was given. `publish` and `staging_measures` only come back when it is done."""
 
     job: JobId
     fence: int

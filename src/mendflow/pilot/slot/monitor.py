@@ -25,7 +25,7 @@ def now_ms() -> int:
 
 
 class AttemptMonitor:
-    """`family` tells the processes of the attempt as they are now."""
+    """`list_pids` tells the processes of the attempt as they are now."""
 
     def __init__(self, work: SlotWork, list_pids: Callable[[], list[int]]) -> None:
         self.work = work

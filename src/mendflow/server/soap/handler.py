@@ -94,8 +94,8 @@ class SoapHandler:
         except ClientDisconnected:
             if self._open_requests.stopping:
                 await send_response(send, refusal_response(Unreachable(STOPPING)))
-        except RequestError as mistake:
-            await send_response(send, refusal_response(mistake))
+        except RequestError as error:
+            await send_response(send, refusal_response(error))
         except Exception as error:  # noqa: BLE001 - outermost handler: answer the caller, log the traceback
             await send_response(
                 send, refusal_response(error_bodies.log_unforeseen(error, scope["method"], scope["path"]))
@@ -160,8 +160,8 @@ class SoapHandler:
         id = id or str(uuid.uuid4())
         try:
             posted = await self._gateway.post(words[1], inbound.channel, message, id=id, who=caller.name)
-        except (InvalidRequest, BadFlow) as mistake:
-            raise BadEnvelope(mistake.message) from mistake
+        except (InvalidRequest, BadFlow) as error:
+            raise BadEnvelope(error.message) from error
         if not inbound.binding.operation.output:
             await send_response(send, SoapResponse(202))
             return
@@ -202,28 +202,24 @@ class SoapHandler:
 
 def operation_response(endpoint: Endpoint, inbound: InboundOperation, answer: MessageReply) -> SoapResponse:
     """The outcome of a request, as a SOAP response of its operation."""
-    world, said = endpoint.world, inbound.binding
+    world, binding = endpoint.world, inbound.binding
     if answer.fault is not None:
-        return SoapResponse(500, write_fault(fault_words(answer.fault), fault_detail(world, said, answer.fault)))
+        return SoapResponse(500, write_fault(fault_words(answer.fault), fault_detail(world, binding, answer.fault)))
     if answer.end_fault:
         sentence = f"{answer.end_fault}: {NO_REPLY_REASONS.get(answer.end_fault, 'there is no reply')}"
         return SoapResponse(500, write_fault(sentence))
     message = answer.value if isinstance(answer.value, dict) else {}
-    return SoapResponse(200, write_envelope(answer_body(world, said, message)))
+    return SoapResponse(200, write_envelope(answer_body(world, binding, message)))
 
 
-def refusal_response(mistake: RequestError) -> SoapResponse:
+def refusal_response(error: RequestError) -> SoapResponse:
     """An error as a SOAP fault. SOAP requires status 500 for an invalid envelope; other errors keep their HTTP
     status."""
-    if isinstance(mistake, BadEnvelope):
-        return SoapResponse(500, write_fault(mistake.message, code=mistake.faultcode))
-    if isinstance(mistake, WrongServer):
-        mistake = TemporarilyUnavailable(
-            "this flow is just moving from one server to another; send it again in a moment"
-        )
-    return SoapResponse(
-        mistake.status, write_fault(mistake.message, code="Client" if mistake.status < 500 else "Server")
-    )
+    if isinstance(error, BadEnvelope):
+        return SoapResponse(500, write_fault(error.message, code=error.faultcode))
+    if isinstance(error, WrongServer):
+        error = TemporarilyUnavailable("this flow is just moving from one server to another; send it again in a moment")
+    return SoapResponse(error.status, write_fault(error.message, code="Client" if error.status < 500 else "Server"))
 
 
 async def send_response(send: Send, response: SoapResponse) -> None:
@@ -271,8 +267,8 @@ async def _parse_in_thread(data: bytes | str, read: Callable[[bytes | str], T]) 
 def _parse_message(endpoint: Endpoint, action: str, data: bytes | str) -> tuple[InboundOperation, PartValues, str]:
     """The operation that a message is for, the message, and its message id."""
     envelope = read_envelope(data)
-    said, message = read_request(endpoint.world, (each.binding for each in endpoint.inbound), envelope, action)
-    return next(each for each in endpoint.inbound if each.binding is said), message, envelope.message_id
+    binding, message = read_request(endpoint.world, (each.binding for each in endpoint.inbound), envelope, action)
+    return next(each for each in endpoint.inbound if each.binding is binding), message, envelope.message_id
 
 
 def _parse_port_request(data: bytes | str) -> tuple[str, str]:
@@ -298,8 +294,8 @@ def _header(scope: HTTPScope, name: bytes) -> str:
 def decode_charset(data: bytes, content_type: str) -> bytes | str:
     """Decode a message in the encoding of its HTTP header, which overrides the one in the XML declaration; else
     unchanged."""
-    said = _CHARSET.search(content_type)
-    encoding = SUPPORTED.get(said.group(1).lower(), "") if said else ""
+    charset = _CHARSET.search(content_type)
+    encoding = SUPPORTED.get(charset.group(1).lower(), "") if charset else ""
     if not encoding or data.startswith(BYTE_ORDER_MARKS):
         return data
     try:

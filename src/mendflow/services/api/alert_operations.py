@@ -1,4 +1,4 @@
-"""The part of the domain that is about alerts, notifications and webhooks, and the release of a job by a person.
+"""The part of the domain that is about alerts, notifications and webhooks, and the requeueing of a job by a person.
 
 Like the rest it answers only when what it says is on disk."""
 
@@ -40,7 +40,7 @@ class AlertOperations(ViewOperations):
         ended."""
         id = await self._job_id(job)
         known = await self.job(id)
-        if known.requeued is None and self._server.runtime.meta.release(id, by=who, reason=reason) is None:
+        if known.requeued is None and self._server.runtime.meta.requeue(id, by=who, reason=reason) is None:
             state = "over" if known.finished else "waiting, and will be given to the next pilot that fits"
             raise Conflict(f"no pilot has job {id}: it is {state}; only a running job can be requeued")
         if known.requeued is None:

@@ -128,7 +128,7 @@ def _choose(submissions: Sequence[Job], number: int) -> _Chosen | None:
     found = [_Chosen(job, attempt, count) for (job, attempt), count in zip(attempts, numbers, strict=True)]
     if number:
         found = [each for each in found if each.number == number]
-    begun = [each for each in found if each.attempt.end != "released"]
+    begun = [each for each in found if each.attempt.end != "returned"]
     return (begun or found or [None])[-1]
 
 

@@ -172,8 +172,8 @@ def _attempts(job: Job) -> list[str]:
 
 
 def _end_of(attempt: Attempt) -> str:
-    if attempt.release is not None:
-        return f"{attempt.release.sentence()} ({clock(attempt.release.at)})"
+    if attempt.requeue is not None:
+        return f"{attempt.requeue.sentence()} ({clock(attempt.requeue.at)})"
     return f"{attempt.end}, {attempt.fault.message}" if attempt.fault else attempt.end
 
 

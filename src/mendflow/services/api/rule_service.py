@@ -16,7 +16,7 @@ from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import exlet_of
 from mendflow.core.rules import insertion, trials
-from mendflow.core.rules.candidates import Candidate as Distinction
+from mendflow.core.rules.candidates import Candidate
 from mendflow.services.cases.flows import Flows
 from mendflow.services.recovery.administration import ManualRepairs, RuleRequest
 from mendflow.services.recovery.decisions import DecisionStore
@@ -208,7 +208,7 @@ def _rule_request(wish: RuleSpec, at_hand: Decision | None, steps: Flow | None) 
     )
 
 
-def _difference(found: Distinction) -> str:
+def _difference(found: Candidate) -> str:
     here, there = (msgspec.json.encode(value).decode()[:80] for value in (found.here, found.there))
     return f"here {here}, there {there}" if found.there is not None else f"here {here}"
 
@@ -219,8 +219,8 @@ def _broken_cornerstone(
     """The cornerstone that adding the rule would break."""
     try:
         insertion.add_rule(rules, type, task, context, draft)
-    except RequestError as mistake:
-        return mistake.message
+    except RequestError as error:
+        return error.message
     return ""
 
 

@@ -21,7 +21,7 @@ from mendflow.core.model.views import (
     LogView,
 )
 from mendflow.core.query.search import Search
-from mendflow.core.query.vocabulary import ITEMS
+from mendflow.core.query.search_fields import ITEMS
 from mendflow.services.api.domain_reader import DomainReader
 from mendflow.services.api.item_list import ItemList
 from mendflow.services.api.job_logs import JobLogs

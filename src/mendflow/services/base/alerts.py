@@ -38,7 +38,7 @@ class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
     raised_by: str
     case: CaseId = CaseId("")
     item: ItemId | None = None
-    is_told: bool = False
+    is_notified: bool = False
     open: bool = True
     closed_at: Instant = 0
     acknowledged_at: Instant = 0
@@ -80,7 +80,7 @@ class ProblemFound(NamedTuple):
 
 
 class AlertRaised(NamedTuple):
-    """Clients are to be notified of an alert; when that is certain, `AlertStore.mark_told` is to be called."""
+    """Clients are to be notified of an alert; when that is certain, `AlertStore.mark_notified` is to be called."""
 
     alert: AlertDocument
 
@@ -133,14 +133,14 @@ class AlertStore:
     async def close(self, known: StoredAlert) -> None:
         await self._put(msgspec.structs.replace(known.alert, open=False, closed_at=self._clock.now()), known.version)
 
-    async def mark_told(self, id: str) -> None:
+    async def mark_notified(self, id: str) -> None:
         """Clients will be notified of this alert, whatever happens to this server."""
-        while (known := await self._find(id)) is not None and not known.alert.is_told:
-            await self._put(msgspec.structs.replace(known.alert, is_told=True), known.version)
+        while (known := await self._find(id)) is not None and not known.alert.is_notified:
+            await self._put(msgspec.structs.replace(known.alert, is_notified=True), known.version)
 
     async def tell_for_ended(self, ended: Callable[[AlertDocument], bool]) -> None:
         """Notify clients of alerts whose servers ended before they could; one server does so for each alert."""
-        for known in [each for each in self.open.values() if not each.alert.is_told and ended(each.alert)]:
+        for known in [each for each in self.open.values() if not each.alert.is_notified and ended(each.alert)]:
             mine = msgspec.structs.replace(known.alert, raised_by=self._server())
             if await self._put(mine, known.version):
                 self._hub.publish(AlertRaised(mine))

@@ -28,8 +28,8 @@ class _Subscriber:
         self.kind = kind
         self.queue: asyncio.Queue[_Event | None] = asyncio.Queue(SUBSCRIBER_QUEUE_MAX + 1)
 
-    def wants(self, told: _Event) -> bool:
-        return not self.kind or told[2] == self.kind
+    def wants(self, event: _Event) -> bool:
+        return not self.kind or event[2] == self.kind
 
 
 class EventStream:
@@ -48,25 +48,25 @@ class EventStream:
         message: str = "",
     ) -> None:
         self._serial = max(self._serial + 1, at * SERIALS_PER_MS)
-        told = (self._serial, at, kind, case, item, state, message)
+        event = (self._serial, at, kind, case, item, state, message)
         latest = self._latest.get(case)
         if latest is None:
             latest = self._latest[case] = deque(maxlen=EVENTS_PER_CASE_MAX)
-        latest.append(told)
+        latest.append(event)
         if self._subscribers:
-            self._deliver(case, told)
+            self._deliver(case, event)
 
-    def _deliver(self, case: CaseId, told: _Event) -> None:
+    def _deliver(self, case: CaseId, event: _Event) -> None:
         for name in (case, ""):
             for listener in list(self._subscribers.get(name, ())):
-                if not listener.wants(told):
+                if not listener.wants(event):
                     continue
                 if listener.queue.full():
                     listener.queue.get_nowait()
                     self._subscribers[name].discard(listener)
                     listener.queue.put_nowait(None)
                 else:
-                    listener.queue.put_nowait(told)
+                    listener.queue.put_nowait(event)
 
     def ended(self, case: CaseId) -> None:
         """Nothing more will happen in this case."""
@@ -81,7 +81,7 @@ class EventStream:
     def has_ended(self, case: CaseId) -> bool:
         """Whether the end of the case is still in memory."""
         latest = self._latest.get(case)
-        return latest is not None and any(told[2] == "case" and told[5] in _END_STATES for told in latest)
+        return latest is not None and any(event[2] == "case" and event[5] in _END_STATES for event in latest)
 
     def forget(self, case: CaseId) -> None:
         self._latest.pop(case, None)
@@ -100,9 +100,9 @@ class EventStream:
         if not over:
             listeners.add(listener)
         try:
-            for told in list(self._latest.get(CaseId(case), ())) if case else []:
-                if told[0] > after and listener.wants(told):
-                    yield _view(told)
+            for event in list(self._latest.get(CaseId(case), ())) if case else []:
+                if event[0] > after and listener.wants(event):
+                    yield _view(event)
             while not over:
                 heard = await listener.queue.get()
                 if heard is None:
@@ -114,8 +114,8 @@ class EventStream:
                 self._subscribers.pop(case, None)
 
 
-def _view(told: _Event) -> ChangeEvent:
-    serial, at, kind, case, item, state, message = told
+def _view(event: _Event) -> ChangeEvent:
+    serial, at, kind, case, item, state, message = event
     return ChangeEvent(
         serial=serial,
         at=at,

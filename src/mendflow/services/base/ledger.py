@@ -142,12 +142,13 @@ class Ledger:
         if not self.broken:
             self._break(reason, [])
 
-    def touch(self, kind: str, id: str, document: object, *, last: bool = False, told: bool = False) -> None:
-        """Write this document (a struct, encoded when it is written). `last`: it will not be written again. `told`: it
-        changes because of a report of a pilot or a request of a person, and not because of an entry in a journal."""
+    def touch(self, kind: str, id: str, document: object, *, last: bool = False, from_outside: bool = False) -> None:
+        """Write this document (a struct, encoded when it is written). `last`: it will not be written again.
+        `from_outside`: it changes because of a report of a pilot or a request of a person, and not because of an entry
+        in a journal."""
         key = (kind, id)
         if self._shared:
-            self._note_order(key, told)
+            self._note_order(key, from_outside)
         self._pending[key] = document
         if self._watched:
             self._note_change(key, document)
@@ -203,10 +204,10 @@ class Ledger:
         self._tails[root] = tail
         return tail
 
-    def _note_order(self, key: _Key, told: bool = False) -> None:
+    def _note_order(self, key: _Key, from_outside: bool = False) -> None:
         """Track the order of documents and entries of a tree: whether this document follows from entries before it, and
         whether later entries may follow from it."""
-        if not told:
+        if not from_outside:
             self._acknowledged.discard(key)
         elif key not in self._pending:
             self._acknowledged.add(key)
@@ -273,12 +274,12 @@ class Ledger:
             self._writing, self._pending = self._pending, {}
             waiters, self._waiters = self._waiters, []
             gone, self._deleted = self._deleted, set()
-            told, self._acknowledged = self._acknowledged, set()
+            from_outside, self._acknowledged = self._acknowledged, set()
             self._tails.clear()
             # A waiter that comes while we write depends on the next batch, or on this one: it waits for the next.
             self._counts.began(len(self._writing))
             try:
-                await self._write(self._writing, told)
+                await self._write(self._writing, from_outside)
                 self._counts.ended()
                 for key in gone:
                     self._versions.pop(key, None)
@@ -306,10 +307,10 @@ class Ledger:
                 waiter.set_result(None)
         self._waiters.clear()
 
-    async def _write(self, pending: _Pending, told: set[_Key]) -> None:
+    async def _write(self, pending: _Pending, from_outside: set[_Key]) -> None:
         writes = {key: write for key, noted in pending.items() if (write := self._prepare(key, noted)) is not None}
         while writes:
-            at_once, writes = _split_by_journal(writes, told) if self._shared else (writes, {})
+            at_once, writes = _split_by_journal(writes, from_outside) if self._shared else (writes, {})
             await self._wait_for_promise()
             again: dict[_Key, Write] = {}
             for key, result in zip(at_once, await self._store.write(list(at_once.values())), strict=True):
@@ -359,7 +360,9 @@ class Ledger:
         self._on_broken(reason)
 
 
-def _split_by_journal(writes: dict[_Key, Write], told: set[_Key]) -> tuple[dict[_Key, Write], dict[_Key, Write]]:
+def _split_by_journal(
+    writes: dict[_Key, Write], from_outside: set[_Key]
+) -> tuple[dict[_Key, Write], dict[_Key, Write]]:
     """Split into what can be written at once, and what comes after a journal entry of the same tree of cases and has to
     wait for that. Reports of pilots and requests of people follow from no journal; an entry may follow from them, so
     entries come last. The streams that all servers append to wait until nothing else is left."""
@@ -373,7 +376,7 @@ def _split_by_journal(writes: dict[_Key, Write], told: set[_Key]) -> tuple[dict[
         root = root_of(id if kind else id.removeprefix(JOURNALS))
         if not kind and not id.startswith(JOURNALS):
             common[key] = write
-        elif root in journals and key not in told:
+        elif root in journals and key not in from_outside:
             later[key] = write
         elif kind:
             at_once[key] = write

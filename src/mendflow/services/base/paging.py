@@ -16,7 +16,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value
 from mendflow.core.query.literals import refuse
 from mendflow.core.query.search import Search
-from mendflow.core.query.vocabulary import SearchName, Vocabulary, value_of
+from mendflow.core.query.search_fields import SearchField, SearchFields, value_of
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 EXAMINED_MAX: Final = 100_000
@@ -66,7 +66,7 @@ class SearchPage(NamedTuple):
     looked_at: int
 
 
-def order_of(words: Vocabulary, given: str, usual: str) -> SortOrder:
+def order_of(words: SearchFields, given: str, usual: str) -> SortOrder:
     """The order that was asked for; refused if no store index has it."""
     name = given or usual
     found = words.names.get(name.removeprefix("-"))
@@ -89,7 +89,7 @@ class Paging(NamedTuple):
 
 
 def wanted(
-    words: Vocabulary, where: str, also: list[str], paging: Paging, *, now: Instant, order: str, usual: str
+    words: SearchFields, where: str, also: list[str], paging: Paging, *, now: Instant, order: str, usual: str
 ) -> SearchQuery:
     both = Search(words, where, now), Search(words, " && ".join(also), now)
     return SearchQuery(*both, order_of(words, order, usual), paging.limit, paging.offset, paging.after)
@@ -126,7 +126,7 @@ async def count(store: Store, wanted: SearchQuery, by: str, see: ReadDocument) -
     return counts, "", looked_at
 
 
-def counted_by(words: Vocabulary, by: str) -> SearchName:
+def counted_by(words: SearchFields, by: str) -> SearchField:
     found = words.names.get(by)
     if found is None or found.kind == "data":
         refuse(f"nothing can be counted by {by!r}; known are {', '.join(words.names)}")

@@ -87,9 +87,9 @@ class CalledCases:
                 self._not_begun(live, order, "the call was given up before its case began")
         except StoreUnavailable:
             raise  # it is no mistake of the call
-        except RequestError as mistake:
-            self._not_begun(live, order, mistake.message)
-            fault = Fault(name=NOT_CALLED, category=Category.INPUT, message=mistake.message)
+        except RequestError as error:
+            self._not_begun(live, order, error.message)
+            fault = Fault(name=NOT_CALLED, category=Category.INPUT, message=error.message)
             await self._finished(live.id, order.serial, Outcome(fault=fault))
 
     async def _flow(self, live: LiveCase, order: StartCalledCase) -> Flow:

@@ -6,8 +6,8 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.views import CaseQuery, CountsView
-from mendflow.core.query.vocabulary import CASES
-from mendflow.services.base import paging as searching
+from mendflow.core.query.search_fields import CASES
+from mendflow.services.base import paging
 from mendflow.services.base.paging import Paging, SearchPage, SearchQuery, equals
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.stores.contract import Store, StoredDocument
@@ -19,11 +19,11 @@ Living = Mapping[CaseId, LiveCase]
 
 async def search(store: Store, living: Living, query: CaseQuery, now: Instant) -> SearchPage:
     """The bodies of their documents; by default the newest first."""
-    return await searching.find(store, _search_query(query, now), lambda document: _current_body(living, document))
+    return await paging.find(store, _search_query(query, now), lambda document: _current_body(living, document))
 
 
 async def count(store: Store, living: Living, query: CaseQuery, by: str, now: Instant) -> CountsView:
-    counts, place, looked_at = await searching.count(
+    counts, place, looked_at = await paging.count(
         store, _search_query(query, now), by, lambda document: _current_body(living, document)
     )
     return CountsView(counts=counts, next=place, looked_at=looked_at)
@@ -31,7 +31,7 @@ async def count(store: Store, living: Living, query: CaseQuery, by: str, now: In
 
 def _search_query(query: CaseQuery, now: Instant) -> SearchQuery:
     also = [equals(name, value) for name, value in (("flow", query.flow), ("status", query.status)) if value]
-    return searching.wanted(
+    return paging.wanted(
         CASES,
         query.where,
         also,

@@ -11,7 +11,18 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mendflow.core.engine import Case, LiveItem, StaleAnswer, decide, evolve, find_item, owed, restore, snapshot
+from mendflow.core.engine import (
+    Case,
+    LiveItem,
+    StaleAnswer,
+    decide,
+    evolve,
+    evolve_new,
+    find_item,
+    owed,
+    restore,
+    snapshot,
+)
 from mendflow.core.engine.messages import (
     CaseMoved,
     Command,
@@ -96,6 +107,7 @@ class FlowManager:
         self._clock = clock
         self._events = events
         self._points = points
+        self._executor = hub.need(OrderExecutor, self)
         self.live = live
         self.counts = counts
 
@@ -225,7 +237,7 @@ class FlowManager:
         self._events.tell(event.at, "case", live.id, state=live.document.status, message=message)
 
     async def _restore_counts(self, live: LiveCase) -> None:
-        told = set()
+        restored = set()
         async for found in self._store.scan(RUNS_KIND, f"{live.id}/"):
             runs = _decode_runs(found.body)
             self._ledger.known(RUNS_KIND, found.id, found.version)
@@ -241,12 +253,12 @@ class FlowManager:
             live.noted.add(found.id)
             if item.kind != "receive":  # this is not work, and is not counted
                 live.tally.move(item.name, item.kind, live.take_back(item.serial), item.state)
-            told.add(item.serial)
+            restored.add(item.serial)
         for serial in list(live.failed):
             live.heard(serial)
         for called in (await self.cases_called_by(live.id)).values():
             serial, ended = called.parent_serial, called.status not in LIVE_STATUSES
-            gone = serial in told or serial in live.past
+            gone = serial in restored or serial in live.past
             if ended and called.parent_item and not gone and serial not in live.case.index.serials:
                 live.tally.move(name_of(called.parent_item), "call", "", called.status)
         if live.document.rerun_of is not None:
@@ -382,18 +394,22 @@ class FlowManager:
             pass  # the case has gone on without it
 
     def _record(self, live: LiveCase, events: list[Event]) -> list[Order]:
+        """Apply new events and append them to the journal, each with where it was cut."""
         orders: list[Order] = []
-        stream = journal_of(live.id)
         for event in events:
-            self._ledger.append(stream, live.position, _encode(event))
-            live.position += 1
+            given, problem = list[Order](), ""
             try:
-                orders += evolve(live.case, event)
-                live.work += live.case.meter.work
+                event, given = evolve_new(live.case, event)
             except Exception as error:  # a case that cannot continue must not affect the others
                 log.exception("case %s has failed by an internal error; run it again", live.id)
-                self._give_up(live.document, f"internal error of mendflow: {error!r:.300}; run the case again")
+                problem = f"internal error of mendflow: {error!r:.300}; run the case again"
+            self._ledger.append(journal_of(live.id), live.position, _encode(event))
+            live.position += 1
+            if problem:
+                self._give_up(live.document, problem)
                 return []
+            orders += given
+            live.work += live.case.meter.work
         return orders
 
     def _note_run(self, live: LiveCase, begun: LiveItem) -> None:
@@ -420,9 +436,7 @@ class FlowManager:
         self._ledger.touch(SNAPSHOT_KIND, live.id, Snapshot(case=live.id, position=live.position, state=state))
 
     async def _execute(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
-        executor = self._hub.provider(OrderExecutor)
-        assert executor is not None, "a server has somebody who carries orders out"
-        await executor.carry_out(live, orders, again=again)
+        await self._executor().carry_out(live, orders, again=again)
 
     async def _carry_out(self, live: LiveCase, orders: list[Order]) -> None:
         await self._execute(live, orders)

@@ -53,7 +53,7 @@ from mendflow.services.cases import forced_items
 from mendflow.services.cases.called_cases import NOT_CALLED, CalledCases, outcome_of
 from mendflow.services.cases.facts import CaseEnded, JobFailed, OrderExecutor, OrdersGiven, RecoveryHooks
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.interception_rules import OUTGOING, InterceptionRules
+from mendflow.services.cases.interception_points import OUTGOING, InterceptionPoints
 from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase, name_of
 from mendflow.services.cases.partners import MessageBoard, PartnerCalls, StyleSheetRuns
 from mendflow.services.cases.result_cache import ResultCache
@@ -75,7 +75,7 @@ class OrderDispatcher:
         *,
         manager: FlowManager,
         calls: CalledCases,
-        interception_rules: InterceptionRules,
+        interception_points: InterceptionPoints,
         meta: MetaScheduler,
         submitter: Submitter,
         reuse: ResultCache,
@@ -90,8 +90,11 @@ class OrderDispatcher:
     ) -> None:
         self._hub = hub
         hub.provide(OrderExecutor, self)
+        self._partners = hub.need(PartnerCalls, self)
+        self._style_sheets = hub.need(StyleSheetRuns, self)
+        self._board = hub.need(MessageBoard, self)
         self._manager = manager
-        self._interception_rules = interception_rules
+        self._interception_points = interception_points
         self._meta = meta
         self._submitter = submitter
         self._reuse = reuse
@@ -135,10 +138,10 @@ class OrderDispatcher:
         if live.flow.xml is not None:
             orders = self._register_listeners(live, orders)
         self._hub.publish(OrdersGiven(live, orders))
-        if self._interception_rules.points(live).item_pre:
+        if self._interception_points.points(live).item_pre:
             for order in orders:
                 handler = handlers[type(order)]
-                if type(order) not in OUTGOING or not await self._interception_rules.before_item(
+                if type(order) not in OUTGOING or not await self._interception_points.before_item(
                     live, order, again, handler
                 ):
                     await handler(live, order, again)
@@ -156,9 +159,9 @@ class OrderDispatcher:
         if live is None:
             self._tell_of_another_try(case, serial, outcome)  # nobody waited for it, and its case is over
             return
-        if outcome.ok and self._interception_rules.points(live).item_post:
+        if outcome.ok and self._interception_points.points(live).item_post:
             go = partial(self._job_finished, case, serial, outcome)
-            if self._interception_rules.completing(live, serial, outcome, go):
+            if self._interception_points.completing(live, serial, outcome, go):
                 return
         await self._job_finished(case, serial, outcome)
 
@@ -179,10 +182,10 @@ class OrderDispatcher:
         if live is None:
             return
         go = partial(self._finished, case, serial, outcome)
-        if outcome.ok and self._interception_rules.points(live).item_post:
-            aside = self._interception_rules.completing(live, serial, outcome, go)
+        if outcome.ok and self._interception_points.points(live).item_post:
+            aside = self._interception_points.completing(live, serial, outcome, go)
         else:
-            aside = not outcome.ok and self._interception_rules.failing(live, serial, outcome, go)
+            aside = not outcome.ok and self._interception_points.failing(live, serial, outcome, go)
         if not aside:
             await go()
 
@@ -215,8 +218,8 @@ class OrderDispatcher:
         """A timer has fired."""
         live = self._manager.live.get(case)
         go = partial(self._manager.fire, case, serial)
-        watched = live is not None and ExceptionType.TIMEOUT in self._interception_rules.points(live)
-        if live is None or not watched or not self._interception_rules.before_timeout(live, serial, go):
+        watched = live is not None and ExceptionType.TIMEOUT in self._interception_points.points(live)
+        if live is None or not watched or not self._interception_points.before_timeout(live, serial, go):
             await go()
 
     # Jobs
@@ -266,7 +269,7 @@ class OrderDispatcher:
 
     async def _begin_case(self, live: LiveCase, order: ContinueLater, again: bool) -> None:
         go = partial(self._resume_case, live.id, order.serial)
-        if not self._interception_rules.beginning(live, order, go):
+        if not self._interception_points.beginning(live, order, go):
             self._background.start(go())
 
     async def _run_primitive(self, live: LiveCase, order: RunPrimitive, again: bool) -> None:
@@ -283,9 +286,8 @@ class OrderDispatcher:
     # Other cases and partners
 
     async def _call_partner(self, live: LiveCase, order: CallPartner, again: bool) -> None:
-        partners = self._hub.provider(PartnerCalls)
-        if order.port_type and partners is not None:
-            partners.call(live, order)
+        if order.port_type:
+            self._partners().call(live, order)
             return
         message = f"there is no partner {order.partner!r} on this server, so {order.operation!r} cannot be called"
         fault = Fault(name="partnerUnknown", category=Category.REFUSED, message=message)
@@ -294,23 +296,20 @@ class OrderDispatcher:
         self._background.start(self._manager.finish(live.id, order.serial, Outcome(fault=fault)))
 
     async def _transform(self, live: LiveCase, order: RunStyleSheet, again: bool) -> None:
-        runs = self._hub.provider(StyleSheetRuns)
-        assert runs is not None, "a server that reads flows in BPEL runs their style sheets"
-        runs.begin(live, order)
+        self._style_sheets().begin(live, order)
 
     async def _send_reply(self, live: LiveCase, order: SendReply, again: bool) -> None:
         self._events.tell(self._clock.now(), "message", live.id, state="reply", message=order.channel)
-        board = self._hub.provider(MessageBoard)
-        if (board is None or not board.take_reply(live, order)) and not again:
+        if not self._board().take_reply(live, order) and not again:
             self._ledger.touch(REPLY_KIND, f"{live.id}/{order.serial}", order, last=True)
         self._background.start(self._manager.finish(live.id, order.serial, Outcome()))
 
     def _register_listeners(self, live: LiveCase, orders: Sequence[Order]) -> Sequence[Order]:
         """Register the case's listeners before anything is awaited, so that a message that comes meanwhile finds them.
         Returns the other orders."""
-        board = self._hub.provider(MessageBoard)
+        board = self._board()
         for order in orders:
-            if isinstance(order, ListenerAdded) and board is not None:
+            if isinstance(order, ListenerAdded):
                 board.case_listens(live, order.channel)
         return [order for order in orders if not isinstance(order, ListenerAdded)]
 
@@ -380,7 +379,7 @@ class OrderDispatcher:
 
     async def _end(self, live: LiveCase, order: EndCase, again: bool) -> None:
         go = partial(self._publish_end, live, order)
-        if not live.document.live or not self._interception_rules.ending(live, order, go):
+        if not live.document.live or not self._interception_points.ending(live, order, go):
             await go()
 
     async def _publish_end(self, live: LiveCase, order: EndCase) -> None:
@@ -400,7 +399,7 @@ class OrderDispatcher:
             self._events.ended(live.id)
             if document.parent is not None and document.parent_serial:  # else nobody there waits for it
                 self._background.start(self.finished(document.parent, document.parent_serial, outcome_of(document)))
-            self._interception_rules.forget(live)
+            self._interception_points.forget(live)
             recovery = self._hub.provider(RecoveryHooks)
             if recovery is not None:
                 self._background.start(recovery.case_over(live))

@@ -66,8 +66,8 @@ class FileStaging:
             )
         except StoreUnavailable:
             raise
-        except RequestError as mistake:
-            raise _StagingFailed(name, source, mistake) from mistake
+        except RequestError as error:
+            raise _StagingFailed(name, source, error) from error
 
     async def _store_path(self, source: str, folder: str) -> FileRef:
         if "\0" in source:
@@ -88,13 +88,13 @@ come."""
 
 
 class _StagingFailed(Exception):
-    def __init__(self, name: str, source: str, mistake: RequestError) -> None:
-        super().__init__(mistake.message)
+    def __init__(self, name: str, source: str, error: RequestError) -> None:
+        super().__init__(error.message)
         self.fault = Fault(
             name=STAGED_FILE_FAULT,
-            category=Category.INPUT if isinstance(mistake, PERMANENT_ERRORS) else Category.DATA,
-            message=mistake.message,
+            category=Category.INPUT if isinstance(error, PERMANENT_ERRORS) else Category.DATA,
+            message=error.message,
             stage=AttemptStage.STAGE_IN,
             file=name,
-            data={"source": source, "others": [], "reason": mistake.message},
+            data={"source": source, "others": [], "reason": error.message},
         )

@@ -152,7 +152,7 @@ class UserTasks:
         if task.state == "claimed" and task.claimed_by != who:
             raise Conflict(f"task {id} is claimed by {task.claimed_by}; ask for its release first")
         task.state, task.claimed_by = "claimed", who
-        self._write(task, told=True)
+        self._write(task, from_outside=True)
         return task.view()
 
     async def release(self, id: str, who: str) -> UserTaskView:
@@ -160,7 +160,7 @@ class UserTasks:
         if task.claimed_by and task.claimed_by != who:
             raise Conflict(f"task {id} is claimed by {task.claimed_by}, who alone can release it")
         task.state, task.claimed_by = "offered", ""
-        self._write(task, told=True)
+        self._write(task, from_outside=True)
         return task.view()
 
     async def end(self, id: str, state: UserTaskState, outputs: Value, who: str, comment: str) -> UserTaskView:
@@ -173,7 +173,7 @@ class UserTasks:
             raise Conflict(f"task {id} wants a value for {', '.join(missing)}; nothing was changed")
         task.state, task.ended_by, task.comment, task.outputs = state, who, comment, outputs
         task.ended_at = self._clock.now()
-        self._write(task, told=True)
+        self._write(task, from_outside=True)
         await self._finished(task.case, task.serial, outcome_of(task))
         return task.view()
 
@@ -184,9 +184,9 @@ class UserTasks:
             raise Conflict(f"task {id} is over: {task.state}{by}")
         return task
 
-    def _write(self, task: TaskDocument, *, told: bool = False) -> None:
+    def _write(self, task: TaskDocument, *, from_outside: bool = False) -> None:
         over = task.state not in OPEN_STATES
-        self._ledger.touch(TASK_KIND, task.id, task, last=over, told=told)
+        self._ledger.touch(TASK_KIND, task.id, task, last=over, from_outside=from_outside)
         if over:
             self._open.pop(task.id, None)
         self._events.tell(self._clock.now(), "user-task", task.case, task.item, state=task.state, message=task.title)

@@ -105,13 +105,13 @@ class ServerMembership:
         return self._registered and self._meter() < self._promised_until
 
     def living(self) -> list[ServerDocument]:
-        return [sight.document for sight in self.peer_states.values() if not sight.document.ended]
+        return [peer.document for peer in self.peer_states.values() if not peer.document.ended]
 
     def find(self, server: str) -> ServerDocument | None:
         if server == self.id:
             return self._own_document
-        sight = self.peer_states.get(server)
-        return sight.document if sight is not None and not sight.document.ended else None
+        peer = self.peer_states.get(server)
+        return peer.document if peer is not None and not peer.document.ended else None
 
     def promise(self) -> Promise:
         return _IncarnationPromise(self, self.incarnation)
@@ -246,25 +246,25 @@ class ServerMembership:
         self._on_looked()
 
     async def _observe(self, document: StoredDocument, now: int, watched_ms: int) -> None:
-        sight = self.peer_states.get(document.id)
-        if sight is None or sight.version != document.version:
-            told = _decode(document.body)
-            self.peer_states[document.id] = PeerState(told, document.version, now)
-            if sight is not None and (told.ended, told.changes) != (sight.document.ended, sight.document.changes):
+        peer = self.peer_states.get(document.id)
+        if peer is None or peer.version != document.version:
+            latest = _decode(document.body)
+            self.peer_states[document.id] = PeerState(latest, document.version, now)
+            if peer is not None and (latest.ended, latest.changes) != (peer.document.ended, peer.document.changes):
                 self._on_changed()
             return
-        sight.silent_ms += watched_ms
-        if not sight.document.ended:
-            if sight.silent_ms >= self.terms.takeover_ms:
-                await self._close(sight, now)
-        elif sight.homeless and sight.silent_ms >= KEPT_TERMS * self.terms.takeover_ms:
-            await self._store.write([Delete(SERVER_KIND, document.id, sight.version)])
+        peer.silent_ms += watched_ms
+        if not peer.document.ended:
+            if peer.silent_ms >= self.terms.takeover_ms:
+                await self._close(peer, now)
+        elif peer.homeless and peer.silent_ms >= KEPT_TERMS * self.terms.takeover_ms:
+            await self._store.write([Delete(SERVER_KIND, document.id, peer.version)])
 
-    async def _close(self, sight: PeerState, now: int) -> None:
+    async def _close(self, peer: PeerState, now: int) -> None:
         """The server was found dead. The first to write this has found it; a heartbeat that comes in between proves the
         contrary."""
-        closed = msgspec.structs.replace(sight.document, ended=True, silent_ms=max(1, now - sight.moved_at))
-        [result] = await self._store.write([Put(SERVER_KIND, closed.id, _encode(closed), sight.version)])
+        closed = msgspec.structs.replace(peer.document, ended=True, silent_ms=max(1, now - peer.moved_at))
+        [result] = await self._store.write([Put(SERVER_KIND, closed.id, _encode(closed), peer.version)])
         if isinstance(result, WriteDone):
             self.on_found_dead += 1
             log.warning("server %s did not report for %d ms; its cases are taken over", closed.id, closed.silent_ms)

@@ -25,7 +25,7 @@ class ClusterOverview:
         membership = self._membership
         own = membership.find(membership.id)
         assert own is not None, "a server knows itself"
-        told = msgspec.structs.replace(
+        current = msgspec.structs.replace(
             own,
             version=health.version,
             cases=health.cases_live,
@@ -33,12 +33,12 @@ class ClusterOverview:
             running=health.jobs_running,
             pilots=health.pilots,
         )
-        views = [_view(told, 0, silent_ms=1, own=True)]
+        views = [_view(current, 0, silent_ms=1, own=True)]
         if isinstance(membership, ServerMembership):
             now, silent_ms = self._meter(), membership.terms.promise_ms
             views += [
-                _view(sight.document, now - sight.moved_at, silent_ms=silent_ms)
-                for _, sight in sorted(membership.peer_states.items())
+                _view(peer.document, now - peer.moved_at, silent_ms=silent_ms)
+                for _, peer in sorted(membership.peer_states.items())
             ]
         return views
 

@@ -330,7 +330,7 @@ class RelayedRequest:
     ) -> SyncRequest:
         """The request as another server gets it. It names every attempt: an attempt that is not named counts as given
         up. A report for another server is named as a running attempt."""
-        its, told = set(its), {(report.job, report.fence) for report in reports}
+        its, reported = set(its), {(report.job, report.fence) for report in reports}
         running = [
             beat if beat.job in its else AttemptStatus(beat.job, beat.fence, beat.state, _NOTHING)
             for beat in request.running
@@ -338,7 +338,7 @@ class RelayedRequest:
         running += [
             AttemptStatus(report.job, report.fence, "running", _NOTHING)
             for report in request.reports
-            if (report.job, report.fence) not in told
+            if (report.job, report.fence) not in reported
         ]
         return msgspec.structs.replace(
             request,

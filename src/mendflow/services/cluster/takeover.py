@@ -73,9 +73,9 @@ class Takeover:
 
     async def look(self) -> None:
         """Take over what is left of servers that have ended."""
-        ended = {id: sight for id, sight in self._membership.peer_states.items() if sight.document.ended}
+        ended = {id: peer for id, peer in self._membership.peer_states.items() if peer.document.ended}
         due = self._meter() - self._full_scan_at >= FULL_SCAN_TERMS * self._membership.terms.takeover_ms
-        if not self._membership.may_promise() or not (due or any(not sight.homeless for sight in ended.values())):
+        if not self._membership.may_promise() or not (due or any(not peer.homeless for peer in ended.values())):
             return
         if due:
             self._full_scan_at = self._meter()
@@ -87,24 +87,24 @@ class Takeover:
         left.sort(key=lambda document: hashlib.sha256(f"{self._membership.id} {document.id}".encode()).digest())
         await asyncio.gather(*(self._take(document, ended.get(homes[document.id].server)) for document in left))
         servers = {home.server for home in homes.values()}
-        for id, sight in ended.items():
-            sight.homeless = id not in servers
+        for id, peer in ended.items():
+            peer.homeless = id not in servers
 
     def _is_abandoned(self, home: HomeDocument, ended: dict[str, PeerState], *, due: bool) -> bool:
         """Whether no server continues it. What an earlier incarnation of a restarted server began belongs to that
         server."""
         if self._homes.knows(home.root):
             return False
-        if (sight := ended.get(home.server)) is not None:
-            return home.incarnation == sight.document.incarnation or due
+        if (peer := ended.get(home.server)) is not None:
+            return home.incarnation == peer.document.incarnation or due
         if home.server == self._membership.id:
             return due
         return due and self._membership.find(home.server) is None
 
-    async def _take(self, document: StoredDocument, sight: PeerState | None) -> None:
+    async def _take(self, document: StoredDocument, peer: PeerState | None) -> None:
         async with self._slots:
             for tree in await self._homes.take([document]):
-                left_ms = max(0, sight.promises_end() - self._meter()) if sight is not None else None
+                left_ms = max(0, peer.promises_end() - self._meter()) if peer is not None else None
                 await self._load_tree(tree._replace(promised_ms=left_ms))
 
     async def _load_tree(self, tree: CaseTree) -> None:

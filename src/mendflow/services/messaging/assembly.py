@@ -73,7 +73,7 @@ class MessagingServices:
             notices=runtime.notices,
             poster=ground.poster,
             find=self._cases.find,
-            mail=self.message_router,
+            router=self.message_router,
             chance=random.random,
         )
         self.by_name: dict[str, ServerPort] = {
@@ -87,7 +87,7 @@ class MessagingServices:
             ledger=runtime.ledger,
             finished=finished,
             url=lambda: ground.url,
-            mail=self.message_router,
+            router=self.message_router,
             counts=runtime.counts.partner_calls,
         )
         self.transforms = TransformRunner(ground.transformer, runtime.ledger, finished)

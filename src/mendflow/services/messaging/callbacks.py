@@ -64,7 +64,7 @@ CaseLookup = Callable[[str], Awaitable[CaseDocument | None]]
 
 
 class Callbacks:
-    """`find` returns the case of a job; `mail` takes messages for flows of this server."""
+    """`find` returns the case of a job; `router` takes messages for flows of this server."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Callbacks:
         notices: Notices,
         poster: Poster,
         find: CaseLookup,
-        mail: MessageSink,
+        router: MessageSink,
         chance: Callable[[], float],
     ) -> None:
         self._ledger = ledger
@@ -84,7 +84,7 @@ class Callbacks:
         self._poster = poster
         self._find = find
         self._sender = RetryingSender(clock, chance)
-        self.mail = mail
+        self.router = router
         self._outbox = Outbox(CALLBACK_KIND, CallbackDocument, store, ledger, homes)
         self._by_job: dict[CaseId, list[CallbackDocument]] = {}
 
@@ -172,11 +172,11 @@ class Callbacks:
             headers = {"Content-Type": "text/xml; charset=utf-8", "SOAPAction": f'"{NOTIFY_ACTION}"'}
             return await self._poster.post(to.url, write_envelope([element], [id, *to.soap_headers]), headers)
         try:
-            await self.mail.post(to.flow, to.channel, as_message(element), id=callback.id, who=who)
+            await self.router.post(to.flow, to.channel, as_message(element), id=callback.id, who=who)
         except StoreUnavailable:
             raise
         except NotFound as gone:
             self._notices.post(f"the end of {callback.job} cannot be told: {gone.message}", case=callback.job)
-        except RequestError as mistake:
-            return mistake.message
+        except RequestError as error:
+            return error.message
         return ""

@@ -42,7 +42,7 @@ Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 
 
 class PartnerCaller:
-    """`ports` are those of this server, by name. `url` is the address of this server; `mail` takes messages for
+    """`ports` are those of this server, by name. `url` is the address of this server; `router` takes messages for
     flows."""
 
     def __init__(
@@ -53,7 +53,7 @@ class PartnerCaller:
         ledger: Ledger,
         finished: Finished,
         url: Callable[[], str],
-        mail: MessageInbox,
+        router: MessageInbox,
         counts: LabeledCounter,
     ) -> None:
         self._caller = caller
@@ -61,7 +61,7 @@ class PartnerCaller:
         self._ledger = ledger
         self._finished = finished
         self._url = url
-        self._mail = mail
+        self._router = router
         self._counts = counts
         self.running = CaseTasks()
 
@@ -92,46 +92,51 @@ class PartnerCaller:
         world = live.flow.xml
         assert world is not None, "only flows that speak XML have port types"
         address = address_of(order.reference)
-        said = messages.bind_operation(world, order.port_type, order.operation, address=address)
+        binding = messages.bind_operation(world, order.port_type, order.operation, address=address)
         message = order.value if isinstance(order.value, dict) else {}
         if address.startswith(OWN_SCHEME):
-            return await self._post_to_flow(address, said, message, live, order)
+            return await self._post_to_flow(address, binding, message, live, order)
         if address.startswith(IN_PROCESS):
-            return await self._call_port(address, said, live, order)
+            return await self._call_port(address, binding, live, order)
         instance = live.case.index.serials.get(order.serial, 0)
         id = _message_id(live, live.unanswered.setdefault(instance, order.serial))
         soap_headers = headers_of(order.reference)
         body = with_public_references(
-            write_envelope(messages.request_body(world, said, message), [id, *soap_headers]), self._url()
+            write_envelope(messages.request_body(world, binding, message), [id, *soap_headers]), self._url()
         )
         assigned = _is_assigned(live, address)
-        answer = await self._caller.call(address, body, action=said.bound.action, assigned=assigned)
-        heard = await asyncio.to_thread(_read_answer, world, said, address, answer)
+        answer = await self._caller.call(address, body, action=binding.bound.action, assigned=assigned)
+        heard = await asyncio.to_thread(_read_answer, world, binding, address, answer)
         if heard.fault is None or not heard.fault.infrastructure:
             live.unanswered.pop(instance, None)
         return heard
 
     async def _post_to_flow(
-        self, address: str, said: messages.BoundOperation, message: dict[str, Value], live: LiveCase, order: CallPartner
+        self,
+        address: str,
+        binding: messages.BoundOperation,
+        message: dict[str, Value],
+        live: LiveCase,
+        order: CallPartner,
     ) -> Outcome:
         """Give a message to a flow of this server."""
         flow, link = own_link(address)
         channel, id = f"{link}.{order.operation}", f"{live.id}/{order.serial}"
         try:
-            posted = await self._mail.post(flow, channel, message, id=id, who=live.document.owner)
-        except (NotFound, WrongServer) as mistake:
-            fault = Fault(name=UNREACHABLE, category=Category.SCHEDULER_DOWN, message=mistake.message)
-            raise CallFailed(fault) from mistake
-        if not said.operation.output:
+            posted = await self._router.post(flow, channel, message, id=id, who=live.document.owner)
+        except (NotFound, WrongServer) as error:
+            fault = Fault(name=UNREACHABLE, category=Category.SCHEDULER_DOWN, message=error.message)
+            raise CallFailed(fault) from error
+        if not binding.operation.output:
             return Outcome()
-        answer = await self._mail.answer(posted.id)
+        answer = await self._router.answer(posted.id)
         if answer.end_fault:
             sentence = f"{flow} ended without a reply"
             return Outcome(fault=Fault(name=answer.end_fault, category=Category.FLOW, message=sentence))
         return Outcome(outputs=answer.value, fault=answer.fault)
 
     async def _call_port(
-        self, address: str, said: messages.BoundOperation, live: LiveCase, order: CallPartner
+        self, address: str, binding: messages.BoundOperation, live: LiveCase, order: CallPartner
     ) -> Outcome:
         """Call a port of this server in process."""
         port, world = self._ports.get(address.removeprefix(IN_PROCESS)), live.flow.xml
@@ -145,8 +150,10 @@ class PartnerCaller:
         try:
             answer = await port.handle_call(element, live, order)
         except PortFault as fault:
-            raise CallFailed(invoke_fault(fault, said.operation.faults.get(split_name(fault.name)[1], ""))) from fault
-        parts = world.messages.get(said.operation.output, ())
+            raise CallFailed(
+                invoke_fault(fault, binding.operation.faults.get(split_name(fault.name)[1], ""))
+            ) from fault
+        parts = world.messages.get(binding.operation.output, ())
         return Outcome(outputs={parts[0].name: element_value(answer)} if answer is not None and parts else None)
 
 
@@ -180,24 +187,24 @@ def _outcome_word(outcome: Outcome) -> str:
 
 
 def _read_answer(
-    world: XmlDefinitions, said: messages.BoundOperation, address: str, answer: PartnerResponse
+    world: XmlDefinitions, binding: messages.BoundOperation, address: str, answer: PartnerResponse
 ) -> Outcome:
     """Decode an answer. Only an envelope can contain a fault of the partner itself; any other bad status comes from
     something in between."""
-    if answer.status in _SUCCESS_STATUSES and not said.operation.output:
+    if answer.status in _SUCCESS_STATUSES and not binding.operation.output:
         return Outcome()
     try:
         envelope = read_envelope(answer.body, f"the answer of {address}")
-        told = envelope.fault()
-        if told is not None:
-            return Outcome(fault=messages.fault_of(world, said, told))
+        fault = envelope.fault()
+        if fault is not None:
+            return Outcome(fault=messages.fault_of(world, binding, fault))
         if answer.status not in _SUCCESS_STATUSES:
             return Outcome(fault=_status(address, answer.status))
-        return Outcome(outputs=dict(messages.read_answer(world, said, envelope)))
+        return Outcome(outputs=dict(messages.read_answer(world, binding, envelope)))
     except BadEnvelope as bad:
         if answer.status not in _SUCCESS_STATUSES:
             return Outcome(fault=_status(address, answer.status))
-        sentence = f"{address} gave an answer that is none to {said.operation.name}: {bad.message}"
+        sentence = f"{address} gave an answer that is none to {binding.operation.name}: {bad.message}"
         return Outcome(fault=Fault(name=REFUSED, category=Category.REFUSED, message=sentence))
 
 

@@ -97,13 +97,13 @@ class ListenerIndex:
             self._drop(case, channel)
         self._cases.pop(case, None)
 
-    def may_take(self, live: LiveCase, name: str, mail: str, message: Value) -> bool:
+    def may_take(self, live: LiveCase, name: str, id: str, message: Value) -> bool:
         """Whether a case may take a message that waits. The message's values are computed once, however many cases
         ask."""
         keys = self._cases.get(live.id, {}).get(Channel(live.document.flow, live.document.digest, name), ())
         if not keys or ANY_MESSAGE in keys or live.flow.xml is None:
             return bool(keys)
-        kind, known = "", self._property_values.setdefault(mail, {})
+        kind, known = "", self._property_values.setdefault(id, {})
         for names, values in keys:
             if (live.document.digest, names) not in known:
                 kind = kind or listened_type(live.case, name) or ""
@@ -113,9 +113,9 @@ class ListenerIndex:
                 return True
         return False
 
-    def drop_message(self, mail: str) -> None:
+    def drop_message(self, message: str) -> None:
         """A message no longer waits."""
-        self._property_values.pop(mail, None)
+        self._property_values.pop(message, None)
 
     def has_listener(self, flow: str, name: str) -> bool:
         """Whether any case of the flow listens on the channel."""

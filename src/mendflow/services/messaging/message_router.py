@@ -98,7 +98,7 @@ class MessageRouter:
         if repeated and not await self._messages.is_same(name, channel, message):
             raise Conflict(f"the message id {id[:100]!r} was used for another message; take another")
         if not repeated:
-            mail = MessageDocument(
+            document = MessageDocument(
                 id=name,
                 flow=flow,
                 channel=channel,
@@ -108,27 +108,27 @@ class MessageRouter:
                 who=who,
                 one_way=channel not in plan.requests,
             )
-            self._demand_room(mail, newest)
+            self._demand_room(document, newest)
             with self._ledger.atomic():
-                self._messages.add(mail)
-                await self._route(mail, newest)
+                self._messages.add(document)
+                await self._route(document, newest)
         await self._ledger.settled()
         return PostReceipt(id=name, repeated=repeated)
 
-    def _demand_room(self, mail: MessageDocument, newest: FlowDocument) -> None:
+    def _demand_room(self, message: MessageDocument, newest: FlowDocument) -> None:
         """Refuse a message that no case listens for where too many wait already. Messages that have waited for very
         long are dropped first."""
-        waiting = self._messages.waiting(mail.flow, mail.channel)
-        if len(waiting) < WAITING_MAX or mail.channel in self._plan(newest).begins:
+        waiting = self._messages.waiting(message.flow, message.channel)
+        if len(waiting) < WAITING_MAX or message.channel in self._plan(newest).begins:
             return
-        if any(match_kind(live.case, mail.channel, mail.message) != "no" for live in self._candidates(mail)):
+        if any(match_kind(live.case, message.channel, message.message) != "no" for live in self._candidates(message)):
             return
         late = [each for each in waiting if each.received_at < self._clock.now() - WAITING_MS_MAX]
-        message = f"nobody has listened on {mail.channel} for so long, and more messages came than are kept"
+        reason = f"nobody has listened on {message.channel} for so long, and more messages came than are kept"
         for each in late:
-            self._close(each, MessageReply(fault=Fault(name=REFUSED, category=Category.REFUSED, message=message)))
+            self._close(each, MessageReply(fault=Fault(name=REFUSED, category=Category.REFUSED, message=reason)))
         if not late:
-            words = f"messages on {mail.channel} wait for cases of flow {mail.flow} to listen; ask again"
+            words = f"messages on {message.channel} wait for cases of flow {message.flow} to listen; ask again"
             raise TemporarilyUnavailable(f"{WAITING_MAX} {words}")
 
     def _demand_channel(self, plan: Plan, message: Deliver) -> None:
@@ -163,55 +163,57 @@ class MessageRouter:
 
     # Routing
 
-    async def _route(self, mail: MessageDocument, newest: FlowDocument | None) -> None:
+    async def _route(self, message: MessageDocument, newest: FlowDocument | None) -> None:
         """Give a message to the case that it is meant for, if there is one."""
-        verdicts = {live.id: match_kind(live.case, mail.channel, mail.message) for live in self._candidates(mail)}
+        verdicts = {
+            live.id: match_kind(live.case, message.channel, message.message) for live in self._candidates(message)
+        }
         correlated = next((case for case, verdict in verdicts.items() if verdict == "correlated"), None)
         plain = next((case for case, verdict in verdicts.items() if verdict == "plain"), None)
         if correlated is not None:
-            await self._assign(mail, correlated)
-        elif newest is not None and mail.channel in self._plan(newest).begins:
-            await self._begin(mail, self._messages.begin_case(mail), newest)
+            await self._assign(message, correlated)
+        elif newest is not None and message.channel in self._plan(newest).begins:
+            await self._begin(message, self._messages.begin_case(message), newest)
         elif plain is not None:
-            await self._assign(mail, plain)
+            await self._assign(message, plain)
 
-    def _candidates(self, mail: MessageDocument) -> list[LiveCase]:
+    def _candidates(self, message: MessageDocument) -> list[LiveCase]:
         """The live cases that may take it, the oldest first."""
-        cases = self._listeners.cases_for_message(mail.flow, mail.channel, mail.message)
+        cases = self._listeners.cases_for_message(message.flow, message.channel, message.message)
         found = [live for case in cases if (live := self._manager.live.get(case)) is not None and not live.case.over]
         return sorted(found, key=lambda live: (live.document.started_at, len(live.id), live.id))
 
-    async def _assign(self, mail: MessageDocument, case: CaseId) -> None:
-        self._listeners.drop_message(mail.id)
-        self._messages.assign(mail, case)
-        await self._deliver(mail)
+    async def _assign(self, message: MessageDocument, case: CaseId) -> None:
+        self._listeners.drop_message(message.id)
+        self._messages.assign(message, case)
+        await self._deliver(message)
 
-    async def _begin(self, mail: MessageDocument, case: CaseId, newest: FlowDocument) -> None:
-        document = CaseDocument(id=case, flow=newest.name, digest=newest.digest, owner=mail.who)
+    async def _begin(self, message: MessageDocument, case: CaseId, newest: FlowDocument) -> None:
+        document = CaseDocument(id=case, flow=newest.name, digest=newest.digest, owner=message.who)
         try:
             await self._manager.begin(document, newest.flow, {})
-        except RequestError as mistake:
-            self._refuse(mail, mistake)
+        except RequestError as error:
+            self._refuse(message, error)
         else:
-            await self._deliver(mail)
+            await self._deliver(message)
 
-    async def _deliver(self, mail: MessageDocument) -> None:
-        live = self._manager.live.get(mail.case)
+    async def _deliver(self, message: MessageDocument) -> None:
+        live = self._manager.live.get(message.case)
         if live is None:
             return  # it ended as it began; then that is the answer
         try:
-            await self._manager.command(live.id, Deliver(id=mail.id, channel=mail.channel, value=mail.message))
-        except RequestError as mistake:
-            self._refuse(mail, mistake)
-        if mail.one_way and mail.id in self._messages.open and mail.id not in live.case.messages_waiting():
-            self._close(mail, MessageReply(case=mail.case))
+            await self._manager.command(live.id, Deliver(id=message.id, channel=message.channel, value=message.message))
+        except RequestError as error:
+            self._refuse(message, error)
+        if message.one_way and message.id in self._messages.open and message.id not in live.case.messages_waiting():
+            self._close(message, MessageReply(case=message.case))
 
-    def _refuse(self, mail: MessageDocument, mistake: RequestError) -> None:
+    def _refuse(self, message: MessageDocument, error: RequestError) -> None:
         """The flow, or the version of it that a case has, does not accept such a message after all."""
-        if isinstance(mistake, StoreUnavailable):
-            raise mistake
-        fault = Fault(name=REFUSED, category=Category.REFUSED, message=mistake.message)
-        self._close(mail, MessageReply(fault=fault, case=mail.case))
+        if isinstance(error, StoreUnavailable):
+            raise error
+        fault = Fault(name=REFUSED, category=Category.REFUSED, message=error.message)
+        self._close(message, MessageReply(fault=fault, case=message.case))
 
     def case_listens(self, live: LiveCase, channel: str) -> None:
         """An activity of a case begins to listen."""
@@ -222,28 +224,28 @@ class MessageRouter:
 
     async def _offer(self, live: LiveCase, channel: str) -> None:
         """Offer a case the waiting messages, in the order in which they came."""
-        for mail in self._messages.waiting(live.document.flow, channel):
+        for message in self._messages.waiting(live.document.flow, channel):
             if live.case.over or live.id not in self._manager.live:
                 return
-            wanted = not mail.case and self._listeners.may_take(live, channel, mail.id, mail.message)
-            if wanted and match_kind(live.case, channel, mail.message) != "no":
+            wanted = not message.case and self._listeners.may_take(live, channel, message.id, message.message)
+            if wanted and match_kind(live.case, channel, message.message) != "no":
                 with self._ledger.atomic():
-                    await self._assign(mail, live.id)
+                    await self._assign(message, live.id)
 
     # Replies
 
     def take_reply(self, live: LiveCase, order: SendReply) -> bool:
         """A case answers a message; whether the message came in here. Reported twice, it counts once."""
-        mail = self._messages.open.get(order.message)
-        if mail is None:
+        message = self._messages.open.get(order.message)
+        if message is None:
             return self._messages.knows(order.message)
         if not order.fault:
-            self._close(mail, MessageReply(value=order.value, case=live.id))
+            self._close(message, MessageReply(value=order.value, case=live.id))
             return True
         data: dict[str, Value] = {"type": {"message": order.message_type}, "value": order.value}
         words = f"the flow answers with {order.fault}"
         fault = Fault(name=order.fault, category=Category.FLOW, message=words, data=data)
-        self._close(mail, MessageReply(fault=fault, case=live.id))
+        self._close(message, MessageReply(fault=fault, case=live.id))
         return True
 
     def case_ended(self, document: CaseDocument) -> None:
@@ -253,24 +255,24 @@ class MessageRouter:
         unheard = frozenset(live.case.undelivered if live is not None else ())
         exited = live is not None and live.case.exited
         self._listeners.forget(document.id)
-        for mail in self._messages.of_case(document.id):
-            if mail.id in unheard and not mail.begins:  # otherwise it would start one case after the other
-                self._messages.assign(mail, CaseId(""))
-                self._background.start(self._reroute(mail))
+        for message in self._messages.of_case(document.id):
+            if message.id in unheard and not message.begins:  # otherwise it would start one case after the other
+                self._messages.assign(message, CaseId(""))
+                self._background.start(self._reroute(message))
             else:
                 self._close(
-                    mail, MessageReply(case=document.id) if mail.one_way else _end_reply(document, exited=exited)
+                    message, MessageReply(case=document.id) if message.one_way else _end_reply(document, exited=exited)
                 )
 
-    async def _reroute(self, mail: MessageDocument) -> None:
-        if not mail.case and mail.id in self._messages.open:
+    async def _reroute(self, message: MessageDocument) -> None:
+        if not message.case and message.id in self._messages.open:
             with self._ledger.atomic():
-                await self._route(mail, self._flows.deployed(mail.flow))
+                await self._route(message, self._flows.deployed(message.flow))
 
-    def _close(self, mail: MessageDocument, answer: MessageReply) -> None:
-        self._listeners.drop_message(mail.id)
-        self._messages.close(mail, answer)
-        for each in self._waiters.get(mail.id, ()):
+    def _close(self, message: MessageDocument, answer: MessageReply) -> None:
+        self._listeners.drop_message(message.id)
+        self._messages.close(message, answer)
+        for each in self._waiters.get(message.id, ()):
             if not each.done():
                 each.set_result(answer)
 
@@ -300,21 +302,21 @@ class MessageRouter:
         for live in cases:
             for channel in live.case.listeners if live.flow.xml is not None else ():
                 self._listeners.update(live, channel)
-        for mail in [each for each in self._messages.open.values() if root_of(each.id) in roots]:
+        for message in [each for each in self._messages.open.values() if root_of(each.id) in roots]:
             with self._ledger.atomic():
-                await self._take_up(mail)
+                await self._take_up(message)
 
-    async def _take_up(self, mail: MessageDocument) -> None:
-        document = await self._manager.document(mail.case) if mail.case else None
-        newest = self._flows.deployed(mail.flow)
-        if not mail.case:
-            await self._route(mail, newest)
+    async def _take_up(self, message: MessageDocument) -> None:
+        document = await self._manager.document(message.case) if message.case else None
+        newest = self._flows.deployed(message.flow)
+        if not message.case:
+            await self._route(message, newest)
         elif document is not None and not document.live:
             self.case_ended(document)
         elif document is not None:
-            await self._deliver(mail)
+            await self._deliver(message)
         elif newest is not None:
-            await self._begin(mail, mail.case, newest)
+            await self._begin(message, message.case, newest)
 
     def _plan(self, newest: FlowDocument) -> Plan:
         known = self._plans.get(newest.name)

@@ -18,7 +18,7 @@ from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Store
 
-MESSAGE_KIND: Final = "mail"
+MESSAGE_KIND: Final = "message"
 MESSAGE_REPLY_KIND: Final = "answer"
 ENDPOINT_KIND: Final = "endpoint"
 
@@ -95,9 +95,9 @@ _decode_endpoint: Final = msgspec.json.Decoder(EndpointDocument).decode
 _Group = CaseId | tuple[str, str]
 
 
-def _group(mail: MessageDocument) -> _Group:
+def _group(message: MessageDocument) -> _Group:
     """The messages that a case has, or those of a channel that wait."""
-    return mail.case or (mail.flow, mail.channel)
+    return message.case or (message.flow, message.channel)
 
 
 class MessageStore:
@@ -122,14 +122,14 @@ class MessageStore:
         async for found in self._store.scan(MESSAGE_REPLY_KIND, f"{root}/"):
             self._ledger.known(MESSAGE_REPLY_KIND, found.id, found.version)
             answered[found.id] = _decode_reply(found.body).at
-        mails: list[MessageDocument] = []
+        messages: list[MessageDocument] = []
         async for found in self._store.scan(MESSAGE_KIND, f"{root}/"):
             self._ledger.known(MESSAGE_KIND, found.id, found.version)
             if found.id not in answered:
-                mails.append(_decode_message(found.body))
-        for mail in sorted(mails, key=lambda each: each.number):
-            self.open[mail.id] = mail
-            self._groups.setdefault(_group(mail), {})[mail.id] = mail
+                messages.append(_decode_message(found.body))
+        for message in sorted(messages, key=lambda each: each.number):
+            self.open[message.id] = message
+            self._groups.setdefault(_group(message), {})[message.id] = message
         self._replied.update(sorted(answered.items(), key=lambda each: each[1]))
         return True
 
@@ -151,54 +151,54 @@ class MessageStore:
 
     async def is_same(self, id: str, channel: str, message: Value) -> bool:
         """Whether the message with this key had this content, as far as it is still stored."""
-        mail = self.open.get(id)
-        if mail is None:
+        known = self.open.get(id)
+        if known is None:
             await self._ledger.settled()
             found = await self._store.get(MESSAGE_KIND, id)
-            mail = _decode_message(found.body) if found is not None else None
-        return mail is None or (mail.channel, mail.message) == (channel, message)
+            known = _decode_message(found.body) if found is not None else None
+        return known is None or (known.channel, known.message) == (channel, message)
 
-    def add(self, mail: MessageDocument) -> None:
+    def add(self, message: MessageDocument) -> None:
         """A new message."""
-        root = root_of(mail.id)
+        root = root_of(message.id)
         endpoint = self.endpoints[root]
         endpoint.messages += 1
-        mail.number = endpoint.messages
-        self.open[mail.id] = mail
-        self._groups.setdefault(_group(mail), {})[mail.id] = mail
-        self._ledger.touch(ENDPOINT_KIND, root, endpoint, told=True)
-        self._ledger.touch(MESSAGE_KIND, mail.id, mail, told=True)
+        message.number = endpoint.messages
+        self.open[message.id] = message
+        self._groups.setdefault(_group(message), {})[message.id] = message
+        self._ledger.touch(ENDPOINT_KIND, root, endpoint, from_outside=True)
+        self._ledger.touch(MESSAGE_KIND, message.id, message, from_outside=True)
         self._drop_old_replies()
 
-    def begin_case(self, mail: MessageDocument) -> CaseId:
+    def begin_case(self, message: MessageDocument) -> CaseId:
         """Start a new case with this message; returns the case's id."""
-        root = root_of(mail.id)
+        root = root_of(message.id)
         endpoint = self.endpoints[root]
         endpoint.cases += 1
         self._ledger.touch(ENDPOINT_KIND, root, endpoint)
-        self.assign(mail, CaseId(f"{root}.{endpoint.cases}"), begins=True)
-        return mail.case
+        self.assign(message, CaseId(f"{root}.{endpoint.cases}"), begins=True)
+        return message.case
 
-    def assign(self, mail: MessageDocument, case: CaseId, *, begins: bool = False) -> None:
+    def assign(self, message: MessageDocument, case: CaseId, *, begins: bool = False) -> None:
         """Give the message to a case; an empty one: it waits again."""
-        self._leave_group(mail)
-        mail.case, mail.begins = case, begins
-        self._groups.setdefault(_group(mail), {})[mail.id] = mail
-        self._ledger.touch(MESSAGE_KIND, mail.id, mail)
+        self._leave_group(message)
+        message.case, message.begins = case, begins
+        self._groups.setdefault(_group(message), {})[message.id] = message
+        self._ledger.touch(MESSAGE_KIND, message.id, message)
 
-    def _leave_group(self, mail: MessageDocument) -> None:
-        mails = self._groups[_group(mail)]
-        del mails[mail.id]
-        if not mails:
-            del self._groups[_group(mail)]
+    def _leave_group(self, message: MessageDocument) -> None:
+        messages = self._groups[_group(message)]
+        del messages[message.id]
+        if not messages:
+            del self._groups[_group(message)]
 
-    def close(self, mail: MessageDocument, answer: MessageReply) -> None:
+    def close(self, message: MessageDocument, answer: MessageReply) -> None:
         """The message is finished."""
         now = self._clock.now()
-        self._leave_group(mail)
-        del self.open[mail.id]
-        self._replied[mail.id] = now
-        self._ledger.touch(MESSAGE_REPLY_KIND, mail.id, ReplyDocument(answer=answer, at=now))
+        self._leave_group(message)
+        del self.open[message.id]
+        self._replied[message.id] = now
+        self._ledger.touch(MESSAGE_REPLY_KIND, message.id, ReplyDocument(answer=answer, at=now))
 
     async def answer(self, id: str) -> MessageReply | None:
         """The answer to a finished message; None if it is not known, or no longer."""

@@ -97,24 +97,24 @@ class ProcessTransformer:
         assert process.stdin is not None and process.stdout is not None
         try:
             async with asyncio.timeout(self.bounds.wall_s):
-                _, said = await asyncio.gather(_write_input(process.stdin, given), self._read_output(process.stdout))
-                code = None if said is None else await process.wait()
+                _, output = await asyncio.gather(_write_input(process.stdin, given), self._read_output(process.stdout))
+                code = None if output is None else await process.wait()
         except TimeoutError:
             return _fault(f"the style sheet did not end within {self.bounds.wall_s:g} s", Category.TIME)
         finally:
             await _kill(process, process.stdout)
-        if said is None or code is None:
+        if output is None or code is None:
             return _fault(f"the style sheet makes more than {self.bounds.result_bytes // MIB} MB")
-        return _decode_result(said, code)
+        return _decode_result(output, code)
 
     async def _read_output(self, source: asyncio.StreamReader) -> bytes | None:
         """The whole output of the process; None if it is too large."""
-        said = bytearray()
+        output = bytearray()
         while part := await source.read(1 << 16):
-            said += part
-            if len(said) > self.bounds.result_bytes:
+            output += part
+            if len(output) > self.bounds.result_bytes:
                 return None
-        return bytes(said)
+        return bytes(output)
 
 
 async def _start_process() -> asyncio.subprocess.Process:
@@ -138,20 +138,20 @@ async def _write_input(target: asyncio.StreamWriter, given: bytes) -> None:
     target.close()
 
 
-async def _kill(process: asyncio.subprocess.Process, said: asyncio.StreamReader) -> None:
+async def _kill(process: asyncio.subprocess.Process, output: asyncio.StreamReader) -> None:
     """Kill the process and read the rest of its output; only then its end is known."""
     with suppress(ProcessLookupError):
         process.kill()
-    while await said.read(1 << 16):
+    while await output.read(1 << 16):
         pass
     await process.wait()
 
 
-def _decode_result(said: bytes, code: int) -> Value | Fault:
+def _decode_result(output: bytes, code: int) -> Value | Fault:
     if code != 0:
         return _fault("the style sheet took too much time or memory, and was stopped", Category.TIME)
     try:
-        made = msgspec.json.decode(said, type=SheetResult)
+        made = msgspec.json.decode(output, type=SheetResult)
     except msgspec.DecodeError:
         return _fault("the style sheet took too much memory, and was stopped", Category.MEMORY)
     if made.fault:

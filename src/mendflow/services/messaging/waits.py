@@ -35,7 +35,7 @@ def _expected_messages(case: Case, instance: ReceiveItem | PickInstance) -> Iter
     for channel, key in instance.listening:
         activity, env = listener_activity(case, case.listeners[channel][key])
         how = message_of(activity)
-        values = [said for each in outer_sets(activity) for said in _values(case, env, each.set)]
+        values = [value for each in outer_sets(activity) for value in _values(case, env, each.set)]
         yield f"{how.operation} of {how.partner_link}" + (f" with {', '.join(values)}" if values else "")
 
 

@@ -31,16 +31,16 @@ def job_finding(
     ran, silence = ran_ms(job, pilot, now), now - pilot.seen_at if pilot.seen_at else 0
     if not expected_ms or ran <= max(expected_ms, rules.long_min_ms):
         return None
-    told = f"job {job.id} ({job.spec.item}) has run for {duration(ran)} on pilot {pilot.id}"
-    told += f" at {pilot.host}" if pilot.host else ""
-    told += f", {duration(expected_ms)} were expected"
+    sentence = f"job {job.id} ({job.spec.item}) has run for {duration(ran)} on pilot {pilot.id}"
+    sentence += f" at {pilot.host}" if pilot.host else ""
+    sentence += f", {duration(expected_ms)} were expected"
     if silence >= silent_ms:
         return AlertFinding(
             kind="orphan",
             subject=job.id,
             episode=f"{job.fence}-{pilot.newest}",
-            sentence=f"{told}, and the pilot was not heard for {duration(silence)}. When its lease ends another pilot"
-            " gets the job by itself; look whether that machine is still there",
+            sentence=f"{sentence}, and the pilot was not heard for {duration(silence)}. When its lease ends another"
+            " pilot gets the job by itself; look whether that machine is still there",
             case=job.case,
             item=job.spec.item,
         )
@@ -50,8 +50,8 @@ def job_finding(
         kind="long-job",
         subject=job.id,
         episode=str(job.fence),
-        sentence=f"{told}, and it still runs. See what it says with `mendflow logs {job.id}`; if it hangs, let another"
-        f" pilot try it with `mendflow requeue {job.id}`",
+        sentence=f"{sentence}, and it still runs. See what it says with `mendflow logs {job.id}`; if it hangs, let"
+        f" another pilot try it with `mendflow requeue {job.id}`",
         case=job.case,
         item=job.spec.item,
     )
@@ -81,14 +81,15 @@ def server_finding(server: str, incarnation: str, host: str, silent_ms: int) -> 
     )
 
 
-def delivery_finding(to: str, told: Notification, why: str, now: Instant) -> AlertFinding:
+def delivery_finding(to: str, notification: Notification, why: str, now: Instant) -> AlertFinding:
     """At most one a day for each receiver."""
+    waited, before = duration(now - notification.at), max(0, notification.serial - 1)
     return AlertFinding(
         kind="not-delivered",
         subject=to,
         episode=str(now // DAY_MS),
-        sentence=f"{to} did not take the notification {told.id} in {duration(now - told.at)}: {why}. Others may be"
-        f" missing there too; read them with `mendflow admin notifications --after {max(0, told.serial - 1)}`, and put"
+        sentence=f"{to} did not take the notification {notification.id} in {waited}: {why}. Others may be"
+        f" missing there too; read them with `mendflow admin notifications --after {before}`, and put"
         " the receiver right or remove it with `mendflow admin webhooks remove`",
     )
 

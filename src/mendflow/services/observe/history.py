@@ -42,7 +42,7 @@ from mendflow.core.engine.messages import (
     WriteData,
 )
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.jobs import Job, Release
+from mendflow.core.model.jobs import Job, Requeue
 from mendflow.core.model.repair import BY_HAND, Decision
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import ItemView
@@ -231,21 +231,21 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
     for job in jobs:
         again = job.id.partition("~")[2]
         for number, attempt in enumerate(job.history, 1):
-            if attempt.end == "released" and attempt.release is None:
+            if attempt.end == "returned" and attempt.requeue is None:
                 continue  # the grant came back, and the attempt never began
-            told = f"attempt {number}" + (f" of submission {again}" if again else "")
+            text = f"attempt {number}" + (f" of submission {again}" if again else "")
             known = {"case": job.case, "source": "pilot", "item": job.spec.item, "name": name_of(job.spec.item)}
             begun = max(attempt.granted_at, attempt.measures.started_at)
             begun = min(begun, attempt.ended_at or begun)  # a pilot's clock may be ahead of ours
             yield msgspec.convert(
-                {**known, "at": begun, "what": "began", "lifecycle": "start", "by": attempt.pilot, "message": told},
+                {**known, "at": begun, "what": "began", "lifecycle": "start", "by": attempt.pilot, "message": text},
                 HistoryEntry,
             )
-            release = attempt.release or (None if attempt.end else job.requeued)
-            if release is not None:
-                yield _release_entry(job, release, told, begun)
+            requeue = attempt.requeue or (None if attempt.end else job.requeued)
+            if requeue is not None:
+                yield _requeue_entry(job, requeue, text, begun)
             elif attempt.end and attempt.end != "completed":
-                why = f"{told}: {attempt.fault.message}" if attempt.fault else told
+                why = f"{text}: {attempt.fault.message}" if attempt.fault else text
                 yield msgspec.convert(
                     {
                         **known,
@@ -259,18 +259,18 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
                 )
 
 
-def _release_entry(job: Job, release: Release, told: str, begun: Instant) -> HistoryEntry:
+def _requeue_entry(job: Job, requeue: Requeue, text: str, begun: Instant) -> HistoryEntry:
     """A person requeued the job."""
     return HistoryEntry(
-        at=max(release.at, begun + 1),
+        at=max(requeue.at, begun + 1),
         case=job.case,
         source="person",
         what="requeued",
         name=name_of(job.spec.item),
         item=job.spec.item,
         lifecycle="reassign",
-        by=release.by,
-        message=f"{told}: {release.reason}" if release.reason else told,
+        by=requeue.by,
+        message=f"{text}: {requeue.reason}" if requeue.reason else text,
     )
 
 
@@ -286,8 +286,8 @@ def with_actors(
             yield msgspec.structs.replace(entry, by=pilots[entry.item])
         elif ends and entry.item in people:
             task = people[entry.item]
-            said = task.comment or entry.message
-            yield msgspec.structs.replace(entry, source="person", what=task.state, by=task.ended_by, message=said)
+            comment = task.comment or entry.message
+            yield msgspec.structs.replace(entry, source="person", what=task.state, by=task.ended_by, message=comment)
         else:
             yield entry
 
@@ -345,9 +345,9 @@ def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
         yield known
         if decision.ended_at and decision.state in ("done", "failed", "rejected"):
             came = decision.result or decision.state
-            told = f"{decision.exlet}: {came}" + (f" ({decision.note})" if decision.note else "")
+            text = f"{decision.exlet}: {came}" + (f" ({decision.note})" if decision.note else "")
             how = "complete" if decision.state == "done" else "ate_abort"
-            yield msgspec.structs.replace(known, at=decision.ended_at, what="repaired", message=told, lifecycle=how)
+            yield msgspec.structs.replace(known, at=decision.ended_at, what="repaired", message=text, lifecycle=how)
 
 
 def _trigger_entry(decision: Decision) -> HistoryEntry | None:
@@ -371,31 +371,31 @@ def _trigger_entry(decision: Decision) -> HistoryEntry | None:
 
 
 def _rule_of(decision: Decision) -> str:
-    said = decision.conclusion
-    if said is not None and said.rule == BY_HAND:
-        return said.ordered_by or "a person"
-    return f"{said.rules} v{said.version} rule {said.rule}" if said else ""
+    conclusion = decision.conclusion
+    if conclusion is not None and conclusion.rule == BY_HAND:
+        return conclusion.ordered_by or "a person"
+    return f"{conclusion.rules} v{conclusion.version} rule {conclusion.rule}" if conclusion else ""
 
 
 def _conclusion_text(decision: Decision) -> str:
     about = f"{decision.type.value}: {decision.fault.message}" if decision.fault else decision.type.value
     if not decision.exlet:
-        said = f"{about}; {'waits for a person' if decision.state == 'waiting' else 'no rule took it up'}"
+        text = f"{about}; {'waits for a person' if decision.state == 'waiting' else 'no rule took it up'}"
     else:
-        said = f"{about}; runs {decision.exlet}"
-    return "; ".join((*(f"rule {each.rule} on trial would run {each.exlet}" for each in decision.trials), said))
+        text = f"{about}; runs {decision.exlet}"
+    return "; ".join((*(f"rule {each.rule} on trial would run {each.exlet}" for each in decision.trials), text))
 
 
 _DECIDED, _STEPS, _REPAIRED, _BEGAN = 2, 3, 4, 5
 
 
 def merged(
-    journal: Iterable[HistoryEntry], told: Iterable[HistoryEntry], steps: Iterable[HistoryEntry]
+    journal: Iterable[HistoryEntry], attempts_and_decisions: Iterable[HistoryEntry], steps: Iterable[HistoryEntry]
 ) -> list[HistoryEntry]:
-    """All entries in the order of time; at the same instant, causes before their consequences. `told` is what pilots
-    and the service did, `steps` what exlets did."""
+    """All entries in the order of time; at the same instant, causes before their consequences. `steps`
+    are those of exlets."""
     ranked = [(entry.at, 1, entry) for entry in journal]
-    ranked += [(entry.at, _rank(entry), entry) for entry in told]
+    ranked += [(entry.at, _rank(entry), entry) for entry in attempts_and_decisions]
     ranked += [(entry.at, _STEPS, entry) for entry in steps]
     return [entry for _, _, entry in sorted(ranked, key=lambda each: each[:2])]
 

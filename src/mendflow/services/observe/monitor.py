@@ -117,9 +117,9 @@ class Monitor:
             return
         self._lost_pilots.append(pilot_finding(pilot, episode, lease_ms=self._meta.leases.lease_ms))
 
-    async def delivery_failed(self, to: str, told: Notification, why: str) -> None:
+    async def delivery_failed(self, to: str, notification: Notification, why: str) -> None:
         """A notification could not be delivered to a receiver in the time allowed."""
-        await self.alerts.raise_(delivery_finding(to, told, why, self._clock.now()))
+        await self.alerts.raise_(delivery_finding(to, notification, why, self._clock.now()))
 
     def _problem_found(self, finding: AlertFinding) -> None:
         """Raise it at once: the server may end before the next look, as one does that runs a single case."""
@@ -174,9 +174,9 @@ class Monitor:
         await self.alerts.tell_for_ended(self._is_orphaned)
         if self._announced:
             await self._ledger.settled()
-            told, self._announced = self._announced, []
-            for id in told:
-                await self.alerts.mark_told(id)
+            announced, self._announced = self._announced, []
+            for id in announced:
+                await self.alerts.mark_notified(id)
 
     async def _overdue_jobs(self) -> AsyncIterator[AlertFinding]:
         now, silent_ms = self._clock.now(), self._meta.leases.lease_ms // 2
@@ -201,10 +201,10 @@ class Monitor:
 
     def _dead_servers(self) -> Iterator[AlertFinding]:
         if isinstance(self._membership, ServerMembership):
-            for sight in self._membership.peer_states.values():
-                told = sight.document
-                if told.ended and told.silent_ms:
-                    yield server_finding(told.id, told.incarnation, told.host, told.silent_ms)
+            for peer in self._membership.peer_states.values():
+                document = peer.document
+                if document.ended and document.silent_ms:
+                    yield server_finding(document.id, document.incarnation, document.host, document.silent_ms)
 
     def _growing_queues(self) -> Iterator[AlertFinding]:
         now, server = self._clock.now(), self._membership.id
@@ -270,5 +270,5 @@ class Monitor:
 
     def _incarnation(self, server: str) -> str:
         membership = self._membership
-        sight = membership.peer_states.get(server) if isinstance(membership, ServerMembership) else None
-        return sight.document.incarnation if sight is not None else ""
+        peer = membership.peer_states.get(server) if isinstance(membership, ServerMembership) else None
+        return peer.document.incarnation if peer is not None else ""

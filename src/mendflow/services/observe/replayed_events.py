@@ -14,15 +14,15 @@ _OVER = frozenset({"completed", "failed", "cancelled", "cached", "skipped"})
 
 
 async def listen(
-    told: EventStream, document: CaseDocument, rows: AsyncIterator[ItemView], after: int, kind: str
+    stream: EventStream, document: CaseDocument, rows: AsyncIterator[ItemView], after: int, kind: str
 ) -> AsyncIterator[ChangeEvent]:
     """Events of one case from the given serial on; `rows` are its items. Ends with the case."""
     id, over = document.id, not document.live
-    if after and not told.covers_since(id, after) and kind in ("", "item"):
+    if after and not stream.covers_since(id, after) and kind in ("", "item"):
         async for happening in _items_since(rows, after):
             yield happening
-    ended = told.has_ended(id)
-    async for happening in told.listen(id, after, kind=kind, over=over):
+    ended = stream.has_ended(id)
+    async for happening in stream.listen(id, after, kind=kind, over=over):
         yield happening
     if over and not ended and kind in ("", "case"):
         yield _end_event(document, after)

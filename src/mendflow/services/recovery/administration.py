@@ -194,16 +194,16 @@ class ManualRepairs(RuleEditor):
                 wish = RuleRequest(
                     condition=condition, exlet=exlet, steps=steps, decision=at_hand.id, rules=name, note=note
                 )
-                said = await self._conclusion_by_rule(at_hand, wish, who)
+                conclusion = await self._conclusion_by_rule(at_hand, wish, who)
             else:
-                said = await self._retry_on_conflict(
+                conclusion = await self._retry_on_conflict(
                     partial(self._conclusion_by_hand, at_hand, exlet, steps, name, who)
                 )
         except RequestError:
             if waiting is None:
                 self._decisions.withdraw(at_hand)
             raise
-        return await self._apply(at_hand, said, note)
+        return await self._apply(at_hand, conclusion, note)
 
     async def apply(self, decision: str, *, who: str = "") -> Decision | None:
         """Ask the rules again, as they are now, about a waiting decision: one without a rule, or one whose exlet waits
@@ -212,12 +212,12 @@ class ManualRepairs(RuleEditor):
         if found.state != "waiting" and not self.is_in_level(found.exlet_case):
             raise Conflict(f"decision {decision} does not wait: it is {found.state}")
         await self._demand_running(found)
-        said = self._rules.judge(found.type, found.flow, found.task, found.context).conclusion
-        if said is None or found.state == "waiting":
-            return await self._apply(found, said, "") if said is not None else None
-        if found.conclusion is not None and _same(said, found.conclusion):
+        conclusion = self._rules.judge(found.type, found.flow, found.task, found.context).conclusion
+        if conclusion is None or found.state == "waiting":
+            return await self._apply(found, conclusion, "") if conclusion is not None else None
+        if found.conclusion is not None and _same(conclusion, found.conclusion):
             return None
-        return await self._rejections.reject(found, said, f"another rule applies, by {who}" if who else "")
+        return await self._rejections.reject(found, conclusion, f"another rule applies, by {who}" if who else "")
 
     def is_in_level(self, exlet: CaseId | None) -> bool:
         """Whether this exlet waits in a level for its time."""
@@ -244,38 +244,40 @@ class ManualRepairs(RuleEditor):
             raise Conflict(f"decision {decision} has nothing to reject: {wrong.state}; `mendflow mend` makes an exlet")
         if await self._engine(wrong).facts(wrong.case) is None:
             raise Conflict(f"case {wrong.case} is over; correct the rule with `mendflow rules add`")
-        said = await self._retry_on_conflict(lambda: self._correct_rule(wrong, exlet, steps, condition, note, who))
-        return await self._rejections.reject(wrong, said, note or f"rejected by {who}")
+        conclusion = await self._retry_on_conflict(
+            lambda: self._correct_rule(wrong, exlet, steps, condition, note, who)
+        )
+        return await self._rejections.reject(wrong, conclusion, note or f"rejected by {who}")
 
     async def _correct_rule(
         self, wrong: Decision, exlet: str, steps: Flow | None, condition: str, note: str, who: str
     ) -> Conclusion:
-        said = wrong.conclusion
-        assert said is not None
-        before, now = self._rules.newest_or_empty(said.rules), self._clock.now()
+        conclusion = wrong.conclusion
+        assert conclusion is not None
+        before, now = self._rules.newest_or_empty(conclusion.rules), self._clock.now()
         if (known := self._existing_rule(before, wrong, condition, exlet, steps)) is not None:
-            return replace(said, version=before.version, task=known.tree, rule=known.rule, exlet=exlet, trail=())
+            return replace(conclusion, version=before.version, task=known.tree, rule=known.rule, exlet=exlet, trail=())
         await self._demand_worklet(before, wrong.type, exlet, steps)
         draft = Draft(condition=condition, exlet=exlet, steps=steps, author=who, at=now, note=note)
         if condition:
             grown = add_rule(before, wrong.type, wrong.task, wrong.context, draft)
             made, tree, rule = grown.rule_set, grown.tree, grown.rule
         else:
-            tree, rule = said.task, said.rule
+            tree, rule = conclusion.task, conclusion.rule
             made = replace_exlet(before, wrong.type, tree, rule, exlet, steps=steps, author=who, at=now)
-        note = note or f"rule {said.rule} corrected"
+        note = note or f"rule {conclusion.rule} corrected"
         put = await self._rules.put(made, author=who, note=note, expected=before.version)
-        return replace(said, version=put.version, task=tree, rule=rule, exlet=exlet, trail=())
+        return replace(conclusion, version=put.version, task=tree, rule=rule, exlet=exlet, trail=())
 
-    async def _apply(self, at_hand: Decision, said: Conclusion, note: str) -> Decision:
+    async def _apply(self, at_hand: Decision, conclusion: Conclusion, note: str) -> Decision:
         if at_hand.state != "waiting":
-            after = successor(at_hand, said, self._clock)
+            after = successor(at_hand, conclusion, self._clock)
             after.safeguard, after.note = at_hand.safeguard or at_hand.exlet_case or "", note
-            return await self._service.apply_conclusion(after, said, after.context) or after
-        at_hand.state, at_hand.exlet, at_hand.conclusion = "running", said.exlet, said
+            return await self._service.apply_conclusion(after, conclusion, after.context) or after
+        at_hand.state, at_hand.exlet, at_hand.conclusion = "running", conclusion.exlet, conclusion
         at_hand.note, at_hand.taken_up_at = note or at_hand.note, self._clock.now()
         self._decisions.open.pop(at_hand.id, None)
-        return await self._service.apply_conclusion(at_hand, said, at_hand.context) or at_hand
+        return await self._service.apply_conclusion(at_hand, conclusion, at_hand.context) or at_hand
 
     async def _conclusion_by_rule(self, at_hand: Decision, wish: RuleRequest, who: str) -> Conclusion:
         added = await self.add_rule(wish, who=who)
@@ -342,7 +344,7 @@ class ManualRepairs(RuleEditor):
         return decision
 
     def _engine(self, decision: Decision) -> Engine:
-        return self._service.engine(decision)
+        return self._service.held.engine(decision)
 
 
 def _demand_live(live: LiveCase, item: str) -> None:

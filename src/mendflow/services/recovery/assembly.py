@@ -23,7 +23,6 @@ from mendflow.services.cases.facts import RecoveryHooks, UndoLibrary
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import InterceptionPoints
-from mendflow.services.cases.interception_rules import InterceptionRules
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.contexts import ContextBuilder
@@ -60,7 +59,6 @@ class RecoveryServices:
         manager: FlowManager,
         flows: Flows,
         interception_points: InterceptionPoints,
-        interception_rules: InterceptionRules,
         meta: PilotScheduler,
         proxy: Proxy,
         levels: Levels,
@@ -113,7 +111,7 @@ class RecoveryServices:
             service=self.exceptions,
             manager=manager,
             meta=meta,
-            interception_rules=interception_rules,
+            interception_points=interception_points,
             ledger=ledger,
             clock=clock,
             check_ms=check_ms,
@@ -179,7 +177,7 @@ class RecoveryServices:
     async def exlet_is_waiting(self, live: LiveCase) -> None:
         decision = self.exceptions.decisions.open.get(live.document.decision)
         if decision is not None:
-            await self.exceptions.exlet_is_waiting(decision)
+            await self.exceptions.held.release_while_exlet_waits(decision)
 
     async def case_over(self, live: LiveCase) -> None:
         if exlet_depth(live.id) and live.document.status != "completed":

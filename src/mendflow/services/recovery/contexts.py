@@ -193,8 +193,15 @@ class ContextBuilder:
         """The attempts of a job, where the event does not say how many there were: so it is with a job whose files
         could not be staged, which is restarted where others are submitted again."""
         known = find_item_facts(facts, event)
-        told = "attempts" in _map(event.facts.get("job")) or event.type is ExceptionType.ITEM_PRE
-        if told or event.engine or known is None or known.kind != "job" or not event.serial or self._attempts is None:
+        has_attempts = "attempts" in _map(event.facts.get("job")) or event.type is ExceptionType.ITEM_PRE
+        if (
+            has_attempts
+            or event.engine
+            or known is None
+            or known.kind != "job"
+            or not event.serial
+            or self._attempts is None
+        ):
             return {}
         id = JobId(f"{event.case}/{event.serial}")
         return {"id": id, "attempts": await self._attempts(id), "generation": 1 + known.restarts}
@@ -280,18 +287,18 @@ def _fault(fault: Fault | None) -> dict[str, Value]:
             "infrastructure": False,
             "family": "",
         }
-    told = classify(fault)
+    classification = classify(fault)
     return {
         "name": fault.name,
         "type": fault.name,
         "category": fault.category.value,
-        "recoverable": told.recoverable,
-        "family": told.family,
-        "reason": told.reason,
+        "recoverable": classification.recoverable,
+        "family": classification.family,
+        "reason": classification.reason,
         "infrastructure": fault.infrastructure,
         "message": fault.message[:TEXT_CHARS_MAX],
         "file": fault.file,
-        "stage": told.stage,
+        "stage": classification.stage,
         "exit_code": fault.exit_code,
         "signal": fault.signal,
         "data": fault.data,

@@ -35,11 +35,15 @@ class RuleVersionCache:
         self._rules = rules
         self._known: dict[tuple[str, int, str, str], Mapping[int, Rule]] = {}
 
-    async def of(self, said: Conclusion) -> Mapping[int, Rule]:
-        key = (said.rules, said.version, said.type.value, said.task)
+    async def of(self, conclusion: Conclusion) -> Mapping[int, Rule]:
+        key = (conclusion.rules, conclusion.version, conclusion.type.value, conclusion.task)
         if key not in self._known:
             try:
-                found = (await self._rules.version(said.rules, said.version)).trees.get(said.type, {}).get(said.task)
+                found = (
+                    (await self._rules.version(conclusion.rules, conclusion.version))
+                    .trees.get(conclusion.type, {})
+                    .get(conclusion.task)
+                )
             except NotFound:
                 found = None
             self._known[key] = found.rules if found else {}
@@ -47,10 +51,10 @@ class RuleVersionCache:
 
 
 async def view_of(decision: Decision, conditions: RuleVersionCache, *, whole: bool = False) -> DecisionView:
-    said = decision.conclusion
-    by_hand = said is not None and said.rule == BY_HAND
-    rules = await conditions.of(said) if said else {}
-    decided = rules.get(said.rule) if said else None
+    conclusion = decision.conclusion
+    by_hand = conclusion is not None and conclusion.rule == BY_HAND
+    rules = await conditions.of(conclusion) if conclusion else {}
+    decided = rules.get(conclusion.rule) if conclusion else None
     return DecisionView(
         id=decision.id,
         case=decision.case,
@@ -64,17 +68,17 @@ async def view_of(decision: Decision, conditions: RuleVersionCache, *, whole: bo
         engine=decision.engine,
         fault=public_fault(decision.fault) if decision.fault is not None else None,
         group=group_id(decision.type, decision.signature),
-        rules=said.rules if said and not by_hand else "",
-        version=said.version if said and not by_hand else 0,
-        tree=said.task if said else "",
-        rule=said.rule if said and not by_hand else None,
-        ordered_by=said.ordered_by if said else "",
+        rules=conclusion.rules if conclusion and not by_hand else "",
+        version=conclusion.version if conclusion and not by_hand else 0,
+        tree=conclusion.task if conclusion else "",
+        rule=conclusion.rule if conclusion and not by_hand else None,
+        ordered_by=conclusion.ordered_by if conclusion else "",
         trigger=str(decision.context.get("trigger") or ""),
         condition=decided.condition if decided else "",
         exlet=decision.exlet,
         exlet_case=decision.exlet_case,
-        trail=_trail(said, rules) if said else [],
-        others=said.others if said else 0,
+        trail=_trail(conclusion, rules) if conclusion else [],
+        others=conclusion.others if conclusion else 0,
         trials=decision.trials,
         ended_at=decision.ended_at,
         result=decision.result,
@@ -89,7 +93,7 @@ def public_fault(fault: Fault) -> Fault:
     return msgspec.structs.replace(fault, data=redact({"data": fault.data})["data"])
 
 
-def _trail(said: Conclusion, rules: Mapping[int, Rule]) -> list[TrailStep]:
+def _trail(conclusion: Conclusion, rules: Mapping[int, Rule]) -> list[TrailStep]:
     return [
         TrailStep(
             rule=tested.rule,
@@ -98,7 +102,7 @@ def _trail(said: Conclusion, rules: Mapping[int, Rule]) -> list[TrailStep]:
             values=tested.values,
             error=tested.error,
         )
-        for tested in said.trail
+        for tested in conclusion.trail
     ]
 
 
@@ -110,14 +114,14 @@ def common_values(samples: Sequence[Decision]) -> dict[str, dict[str, int]]:
         for path, value in leaves(sample.context).items():
             if value not in (None, "", 0, 0.0, False, [], {}):
                 counted.setdefault(path, Counter())[_shown(value)] += 1
-    told = {
+    counters = {
         path: values
         for path, values in counted.items()
         if values.most_common(1)[0][1] >= MOSTLY * len(samples)
         and path.partition(".")[0] not in ("capacity", "history")
     }
-    order = sorted(told, key=lambda path: (path.rpartition(".")[2] not in TELLING_PATHS, root_weight(path), path))
-    return {path: dict(told[path].most_common(4)) for path in order[:VALUES_MAX]}
+    order = sorted(counters, key=lambda path: (path.rpartition(".")[2] not in TELLING_PATHS, root_weight(path), path))
+    return {path: dict(counters[path].most_common(4)) for path in order[:VALUES_MAX]}
 
 
 def distinguishing_conditions(

@@ -17,7 +17,6 @@ from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.decision_subject import event_of_decision, subject_of_decision
 from mendflow.services.base.alerts import ProblemFound
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import Clock, Failure, MendableJobs
@@ -29,12 +28,12 @@ from mendflow.services.base.notices import Notices
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.cases.suspensions import sentence
 from mendflow.services.recovery.contexts import ContextBuilder, bounded_context
 from mendflow.services.recovery.decisions import RETRYING, DecisionStore, EngineCaseId, signature_of
 from mendflow.services.recovery.exlets import ExletLauncher, exlet_depth
 from mendflow.services.recovery.failed_attempts import failure_event, is_left_to_queue
 from mendflow.services.recovery.failures import unhandled_finding
+from mendflow.services.recovery.held_actions import HeldActions
 from mendflow.services.recovery.removals import RemovalHandler
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.recovery.statistics import ExceptionHistory
@@ -48,11 +47,6 @@ DEPTH_MAX: Final = 5
 REPAIRS_MAX: Final = 100
 """Rules may repair an item again and again. After this many exlets for one item its rules start none; people still
 may."""
-
-CONSTRAINT_TYPES: Final = frozenset(
-    {ExceptionType.CASE_PRE, ExceptionType.CASE_POST, ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST}
-)
-"""For these types what was held continues when the exlet waits for something, unless it was suspended."""
 
 SETTLING_RESULTS: Final = frozenset({RETRYING, "recovered", "restarted", "completed", "failed", "removed"})
 """Results of an exlet that settle a failure; after any other result it is passed on."""
@@ -94,8 +88,8 @@ class ExceptionService:
         self.decisions = decisions
         self.past = past
         self.contexts = contexts
-        self.jobs = jobs
         self.engines: dict[str, Engine] = {}
+        self.held = HeldActions(engines=self.engines, decisions=decisions, jobs=jobs)
         self._reported: dict[str, None] = {}
         self._exlets = ExletLauncher(
             store=store, ledger=ledger, manager=manager, flows=flows, rules=rules, decisions=decisions
@@ -121,7 +115,7 @@ class ExceptionService:
             self.run_in_background(self._finish_ending(decision))
 
     async def _finish_ending(self, decision: Decision) -> None:
-        await self._release_case(decision)
+        await self.held.release_case(decision)
         self.decisions.close(decision)
 
     async def _resume(self, decision: Decision, exlet_case: CaseId) -> None:
@@ -156,15 +150,15 @@ class ExceptionService:
             return False
         try:
             context = await self.contexts.build(event, await self.facts(event), exlet_depth(event.case))
-            said = self.rules.judge(event.type, event.flow, event.task, context).conclusion
+            conclusion = self.rules.judge(event.type, event.flow, event.task, context).conclusion
         except StoreUnavailable:
             raise
         except Exception:  # an error in one report must not end the watch over everything else
             log.exception("exception %s could not be decided; it continues without a repair", event.id)
             return False
-        if said is None:
+        if conclusion is None:
             return False
-        if (id := f"{event.id}/{said.rules}.{said.task}.{said.rule}") not in self._reported:
+        if (id := f"{event.id}/{conclusion.rules}.{conclusion.task}.{conclusion.rule}") not in self._reported:
             self._reported[id] = None
             if len(self._reported) > REPORTED_MAX:
                 del self._reported[next(iter(self._reported))]
@@ -256,8 +250,8 @@ class ExceptionService:
         if await self.decisions.find(event.id) is not None:
             return
         decision = self.new_decision(event, context, None)
-        said = verdict.conclusion
-        decision.trials = [*verdict.trials, *([replace(said, passive=True)] if said is not None else [])]
+        conclusion = verdict.conclusion
+        decision.trials = [*verdict.trials, *([replace(conclusion, passive=True)] if conclusion is not None else [])]
         decision.state, decision.note = "passive" if decision.trials else "ignored", NOTHING_TO_MEND
         self._record(decision, context)
 
@@ -274,12 +268,12 @@ class ExceptionService:
             self._notices.post(message, case=decision.case, item=decision.item)
 
     async def apply_conclusion(
-        self, decision: Decision, said: Conclusion, context: dict[str, Value]
+        self, decision: Decision, conclusion: Conclusion, context: dict[str, Value]
     ) -> Decision | None:
         """Carry out a conclusion; None if nothing can follow from it."""
-        exlet = await self._exlets.find(said)
-        problem = self._problem(decision, said, exlet)
-        exlet_case, turn = await self._exlets.next_case(decision), await self._exlets.start_time(decision, said)
+        exlet = await self._exlets.find(conclusion)
+        problem = self._problem(decision, conclusion, exlet)
+        exlet_case, turn = await self._exlets.next_case(decision), await self._exlets.start_time(decision, conclusion)
         if decision.id in self.decisions.open:
             return self.decisions.open[decision.id]  # reported twice at the same time
         if problem or exlet is None:
@@ -293,12 +287,16 @@ class ExceptionService:
         self._background.start(self._begin_when_due(decision, exlet, context, turn))
         return decision
 
-    def _problem(self, decision: Decision, said: Conclusion, exlet: Flow | None) -> str:
+    def _problem(self, decision: Decision, conclusion: Conclusion, exlet: Flow | None) -> str:
         if exlet_depth(decision.case) >= DEPTH_MAX:
-            return f"exlets mend exlets {DEPTH_MAX} deep here already; {said.exlet} is not started"
-        return "" if exlet is not None else f"rule {said.rule} of {said.rules} concludes {said.exlet}, which is nowhere"
+            return f"exlets mend exlets {DEPTH_MAX} deep here already; {conclusion.exlet} is not started"
+        return (
+            ""
+            if exlet is not None
+            else f"rule {conclusion.rule} of {conclusion.rules} concludes {conclusion.exlet}, which is nowhere"
+        )
 
-    def new_decision(self, event: ExceptionEvent, context: dict[str, Value], said: Conclusion | None) -> Decision:
+    def new_decision(self, event: ExceptionEvent, context: dict[str, Value], conclusion: Conclusion | None) -> Decision:
         return Decision(
             id=event.id,
             case=event.case,
@@ -313,8 +311,8 @@ class ExceptionService:
             job=event.job,
             fault=event.fault,
             signature=signature_of(event),
-            exlet=said.exlet if said is not None else "",
-            conclusion=said,
+            exlet=conclusion.exlet if conclusion is not None else "",
+            conclusion=conclusion,
             context=bounded_context(context),
         )
 
@@ -347,18 +345,8 @@ class ExceptionService:
             await self._exlets.begin(decision, exlet, context)
         except StoreUnavailable:
             raise  # it is started after everything was loaded again
-        except RequestError as mistake:
-            await self._finish(decision, "failed", f"exlet {decision.exlet} could not start: {mistake.message}")
-
-    async def exlet_is_waiting(self, decision: Decision) -> None:
-        """A step of the exlet waits for something: what was held continues meanwhile, unless it was suspended."""
-        if decision.type not in CONSTRAINT_TYPES or decision.released or decision.state != "running":
-            return
-        engine = self.engine(decision)
-        if not await engine.suspended(decision.case, decision.item):
-            decision.released = True
-            self.decisions.note(decision)
-            await engine.release(event_of_decision(decision.id))
+        except RequestError as error:
+            await self._finish(decision, "failed", f"exlet {decision.exlet} could not start: {error.message}")
 
     async def exlet_ended(self, document: CaseDocument) -> None:
         decision = self.decisions.open.get(document.decision)
@@ -369,25 +357,16 @@ class ExceptionService:
         elif reason := await self.removals.reason(decision):
             await self.removals.end(decision, reason)
         else:
-            said = document.fault.message if document.fault else document.status
-            note = f"exlet {decision.exlet} ({document.id}) {document.status}: {said}"
-            await self._finish(
-                decision, "failed", "; ".join((note, *await self._remaining_holds(decision, document.id)))
-            )
-
-    async def _remaining_holds(self, decision: Decision, exlet: CaseId) -> list[str]:
-        """What a failed exlet has suspended stays suspended, for a person to decide: who holds it, and what to do."""
-        engine = self.engine(decision)
-        cases = dict.fromkeys([decision.case, *await engine.cases_of(decision.flow)])
-        held = [(case, await engine.held_by(exlet, case)) for case in cases]
-        return [sentence(case, holds) for case, holds in held if holds]
+            message = document.fault.message if document.fault else document.status
+            note = f"exlet {decision.exlet} ({document.id}) {document.status}: {message}"
+            holds = await self.held.remaining_holds(decision, document.id)
+            await self._finish(decision, "failed", "; ".join((note, *holds)))
 
     async def _finish(self, decision: Decision, state: Any, note: str = "") -> None:
         """The repair is over: what was held continues."""
-        nothing_done = decision.result not in SETTLING_RESULTS
-        passes_on = decision.type is ExceptionType.ABORT and nothing_done
+        passes_on = decision.type is ExceptionType.ABORT and decision.result not in SETTLING_RESULTS
         decision.note = note or decision.note
-        await self._release_case(decision)
+        await self.held.release_case(decision)
         self.decisions.end(decision, state, "passed-on" if passes_on else "failed" if note else "completed")
         self.past.count_result(decision)
         if note:
@@ -395,21 +374,7 @@ class ExceptionService:
         self._events.tell(
             decision.ended_at, "repair", decision.case, decision.item, state, f"{decision.exlet}: {decision.result}"
         )
-        await self.release_held(decision, nothing_done)
-
-    async def release_held(self, decision: Decision, nothing_done: bool) -> None:
-        event = event_of_decision(decision.id)
-        engine = self.engine(decision)
-        if decision.type is ExceptionType.ABORT and decision.job is not None and not decision.engine:
-            if nothing_done and self.jobs is not None:
-                await self.jobs.pass_on(decision.job, decided=subject_of_decision(decision, decision.job))
-            return
-        await engine.release(event)
-
-    async def _release_case(self, decision: Decision) -> None:
-        """Release a case that was suspended until the repair is over."""
-        if decision.safeguard:
-            await self.engine(decision).resume(decision.case, None, holder=decision.safeguard, by=f"{decision.id}/end")
+        await self.held.release(decision, passes_on=passes_on)
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
         """The outcome of a retried job was reported to its flow."""
@@ -428,13 +393,6 @@ class ExceptionService:
                 self.decisions.end(decision, "done" if document.status == "completed" else "failed", document.status)
         elif document.decision:
             await self.exlet_ended(document)
-
-    # Looking
-
-    def engine(self, decision: Decision) -> Engine:
-        found = self.engines.get(decision.engine)
-        assert found is not None, f"nobody has registered the engine {decision.engine!r}"
-        return found
 
     async def facts(self, event: ExceptionEvent) -> CaseFacts | None:
         engine = self.engines.get(event.engine)

@@ -54,7 +54,9 @@ class _ExletCount:
     def __init__(self) -> None:
         self.highest = 0
         self.of_item: Counter[ItemId | None] = Counter()
-        self.told: set[ItemId | None] = set()  # the items for which the administrator was told that there were too many
+        self.warned: set[ItemId | None] = (
+            set()
+        )  # the items for which the administrator was told that there were too many
         self.turns: dict[_Rule, deque[Instant]] = {}  # when the last exlets of each rule started, or will start
 
     def add(self, number: int, item: ItemId | None) -> None:
@@ -84,13 +86,13 @@ class ExletLauncher:
         self._decisions = decisions
         self._counts: dict[str, _ExletCount] = {}
 
-    async def find(self, said: Conclusion) -> Flow | None:
+    async def find(self, conclusion: Conclusion) -> Flow | None:
         """An exlet of the set, or a flow that is deployed by that name."""
-        found = await self._rules.exlet(said)
+        found = await self._rules.exlet(conclusion)
         if found is not None:
             return found
         try:
-            return (await self._flows.find(said.exlet))[0]
+            return (await self._flows.find(conclusion.exlet))[0]
         except NotFound:
             return None
 
@@ -105,12 +107,12 @@ class ExletLauncher:
         """How many exlets there were already for the decision's item."""
         return (await self._count(stem_of(decision), decision)).of_item[decision.item]
 
-    async def start_time(self, decision: Decision, said: Conclusion) -> Instant:
+    async def start_time(self, decision: Decision, conclusion: Conclusion) -> Instant:
         """When the exlet may start: when it was decided on, unless the same rule has just mended the item too often.
         What a person orders starts at once."""
-        if decision.item is None or said.ordered_by:
+        if decision.item is None or conclusion.ordered_by:
             return decision.at
-        rule = (decision.item, said.rules, said.type.value, said.task, said.rule)
+        rule = (decision.item, conclusion.rules, conclusion.type.value, conclusion.task, conclusion.rule)
         turns = (await self._count(stem_of(decision), decision)).turns.setdefault(rule, deque(maxlen=STARTS_MAX))
         at = max(decision.at, turns[0] + STARTS_WINDOW_MS) if len(turns) == STARTS_MAX else decision.at
         turns.append(at)
@@ -118,9 +120,9 @@ class ExletLauncher:
 
     async def is_first_warning(self, decision: Decision) -> bool:
         """Whether this is the first warning about too many repairs of the item."""
-        told = (await self._count(stem_of(decision), decision)).told
-        first = decision.item not in told
-        told.add(decision.item)
+        warned = (await self._count(stem_of(decision), decision)).warned
+        first = decision.item not in warned
+        warned.add(decision.item)
         return first
 
     async def _count(self, stem: str, decision: Decision) -> _ExletCount:

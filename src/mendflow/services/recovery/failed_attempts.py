@@ -9,7 +9,7 @@ from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import serial_of
 from mendflow.services.base.contracts import Failure
-from mendflow.services.cases.interception_rules import job_facts_of, outcome_facts
+from mendflow.services.cases.exception_facts import job_facts_of, outcome_facts
 from mendflow.services.cases.live_case import CaseDocument, name_of
 
 RETRY_IS_FUTILE: Final = frozenset({Category.MEMORY, Category.TIME})

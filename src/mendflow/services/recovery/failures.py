@@ -139,14 +139,14 @@ class _GroupBuilder:
         for trial in brief.trials:
             key = _Key(trial.rules, trial.rule, trial.exlet, True)
             self.handled.setdefault(key, Counter())["on trial"] += 1
-        said = brief.conclusion
+        conclusion = brief.conclusion
         if retried:
             self.handled.setdefault(_Key("", 0, THE_QUEUE, False), Counter())["tried again"] += 1
-        elif said is not None or brief.exlet:
-            ruled = said is not None and said.rule != BY_HAND
+        elif conclusion is not None or brief.exlet:
+            ruled = conclusion is not None and conclusion.rule != BY_HAND
             key = (
-                _Key(said.rules, said.rule, brief.exlet, said.passive)
-                if said and ruled
+                _Key(conclusion.rules, conclusion.rule, brief.exlet, conclusion.passive)
+                if conclusion and ruled
                 else _Key("", 0, brief.exlet, False)
             )
             self.handled.setdefault(key, Counter())[brief.result or brief.state] += 1

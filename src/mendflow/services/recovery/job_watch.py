@@ -21,9 +21,10 @@ from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.exception_facts import job_facts_of
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.interception_points import InterceptedFlows, InterceptedTypes, RulesChanged
-from mendflow.services.cases.interception_rules import InterceptionRules, job_facts_of
+from mendflow.services.cases.intercepted_types import InterceptedFlows, InterceptedTypes, RulesChanged
+from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.live_case import LiveCase, name_of
 from mendflow.services.cases.timers import Timers
 from mendflow.services.recovery.exception_service import ExceptionService
@@ -46,7 +47,7 @@ class ExceptionMonitor:
         service: ExceptionService,
         manager: FlowManager,
         meta: PilotScheduler,
-        interception_rules: InterceptionRules,
+        interception_points: InterceptionPoints,
         ledger: Ledger,
         clock: Clock,
         hub: Hub,
@@ -56,7 +57,7 @@ class ExceptionMonitor:
         self._service = service
         self._manager = manager
         self._meta = meta
-        self._interception_rules = interception_rules
+        self._interception_points = interception_points
         self._ledger = ledger
         self._clock = clock
         self._check_ms = check_ms
@@ -101,7 +102,7 @@ class ExceptionMonitor:
         event = self._event(job, live, ExceptionType.TIMEOUT, {"timed_out": job.spec.item}, fence)
         with self._ledger.atomic():
             await self._service.tell(event)
-            await self._interception_rules.notify_parallel_items(live, job.spec.item, f"{job.id}:{fence}")
+            await self._interception_points.notify_parallel_items(live, job.spec.item, f"{job.id}:{fence}")
 
     # A job that breaks a constraint while it runs
 
@@ -117,11 +118,11 @@ class ExceptionMonitor:
 
     async def _check_violation(self, job: Job) -> None:
         try:
-            live, told = self._case_with_rules(job, ExceptionType.VIOLATION), self._meta.running(job.id)
-            if live is None or told is None:
+            live, running = self._case_with_rules(job, ExceptionType.VIOLATION), self._meta.running(job.id)
+            if live is None or running is None:
                 return
-            measures: Value = msgspec.to_builtins(told.measures)
-            facts = {"measures": {**_NO_MEASURES, **measures}, "values": told.values}
+            measures: Value = msgspec.to_builtins(running.measures)
+            facts = {"measures": {**_NO_MEASURES, **measures}, "values": running.values}
             with self._ledger.atomic():
                 await self._service.tell_lasting(self._event(job, live, ExceptionType.VIOLATION, facts, job.fence))
         finally:

@@ -73,7 +73,7 @@ class Levels:
         self._clock = clock
         self._homes = homes
         self.waits_ms = tuple(waits_ms)
-        self._hub = hub
+        self._takes = hub.need(DueEntries, self)
         self._entries: dict[str, LevelEntry] = {}
         self._heap: list[tuple[Instant, str]] = []
         self._changed = asyncio.Event()
@@ -198,9 +198,7 @@ class Levels:
         return None
 
     async def _due(self, entry: LevelEntry) -> None:
-        takes = self._hub.provider(DueEntries)
-        assert takes is not None, f"somebody takes what is due in level {entry.level}"
-        await takes.due(entry)
+        await self._takes().due(entry)
 
     async def _release(self, entry: LevelEntry) -> None:
         with self._ledger.atomic():  # if the store is unreachable everything is loaded again, and with it this entry
@@ -208,6 +206,6 @@ class Levels:
                 await self._due(entry)
             except StoreUnavailable:
                 raise
-            except RequestError as mistake:
-                log.warning("entry %s of retry level %d cannot be retried: %s", entry.key, entry.level, mistake)
+            except RequestError as error:
+                log.warning("entry %s of retry level %d cannot be retried: %s", entry.key, entry.level, error)
         self.leave(entry.key)

@@ -16,41 +16,41 @@ from mendflow.services.recovery.levels import Mode
 
 
 def failed(order: RunPrimitive, problem: RequestError | SubmissionFailed) -> Outcome:
-    said = problem.message if isinstance(problem, RequestError) else problem.fault.message
-    message = f"{order.do.value} could not be done: {said}"
+    reason = problem.message if isinstance(problem, RequestError) else problem.fault.message
+    message = f"{order.do.value} could not be done: {reason}"
     return Outcome(fault=Fault(name="mendFailed", category=Category.FLOW, message=message))
 
 
-def level_of(said: Value, decision: Decision | None, levels: int) -> int:
+def level_of(value: Value, decision: Decision | None, levels: int) -> int:
     """The level that an exlet names; none, or 0, is the one after the last that the job has been through. Raises
     InvalidRequest where there is no such level: a job that has waited in the last one cannot be recovered in this
     way."""
-    if not isinstance(said, int) or isinstance(said, bool) or said < 0:
-        raise InvalidRequest(f"a level is a number from 1 on, or 0 for the next, not {said!r:.80}", field="level")
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise InvalidRequest(f"a level is a number from 1 on, or 0 for the next, not {value!r:.80}", field="level")
     job = decision.context.get("job") if decision is not None else None
     before = job.get("level", 0) if isinstance(job, dict) else 0
-    if said > levels:
-        raise InvalidRequest(f"there are {levels} levels to wait in, and no level {said}", field="level")
-    if not said and before >= levels:
+    if value > levels:
+        raise InvalidRequest(f"there are {levels} levels to wait in, and no level {value}", field="level")
+    if not value and before >= levels:
         raise InvalidRequest(f"it has waited in all of the {levels} levels", field="level")
-    return said or int(before) + 1
+    return value or int(before) + 1
 
 
-def mode_of(said: Value) -> Mode:
-    if said == "express" or said == "recoverable":
-        return "express" if said == "express" else "recoverable"
-    raise InvalidRequest(f"a level's mode is recoverable or express, not {said!r:.80}", field="mode")
+def mode_of(value: Value) -> Mode:
+    if value == "express" or value == "recoverable":
+        return "express" if value == "express" else "recoverable"
+    raise InvalidRequest(f"a level's mode is recoverable or express, not {value!r:.80}", field="mode")
 
 
 def fault_for(decision: Decision | None, order: RunPrimitive) -> Fault:
     """The fault of the decision, or the one that the exlet names."""
     known = decision.fault if decision is not None else None
-    said = order.settings.get("message")
+    message_given = order.settings.get("message")
     name = order.settings.get("fault")
     if known is None:
-        message = str(said or "an exlet made it fail")
+        message = str(message_given or "an exlet made it fail")
         return Fault(name=str(name or "failed"), category=Category.FLOW, message=message)
-    return msgspec.structs.replace(known, name=str(name or known.name), message=str(said or known.message))
+    return msgspec.structs.replace(known, name=str(name or known.name), message=str(message_given or known.message))
 
 
 def change_of(settings: dict[str, Value]) -> Change:

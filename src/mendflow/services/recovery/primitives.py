@@ -16,19 +16,17 @@ import msgspec
 
 from mendflow.core.engine import item_order
 from mendflow.core.engine.messages import RunPrimitive
-from mendflow.core.engine.plan import WORK
-from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError, StoreUnavailable
+from mendflow.core.model.errors import InvalidRequest, RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.repair import Decision, ExceptionType, Primitive
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.decision_subject import subject_of_decision
 from mendflow.core.recovery.primitive_checks import WHOLE_CASES
 from mendflow.services.base.contracts import Change, MendableJobs, SubmissionFailed
-from mendflow.services.base.engine_interfaces import Engine, ItemFacts
 from mendflow.services.base.notices import Notices
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.live_case import CaseDocument, LiveCase, name_of
+from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.levels import LevelEntry, Levels
 from mendflow.services.recovery.primitive_settings import (
@@ -40,10 +38,10 @@ from mendflow.services.recovery.primitive_settings import (
     mode_of,
     next_source,
 )
+from mendflow.services.recovery.repair_targets import RepairTarget, RepairTargets, job_of, job_of_ended_item
 
 log = logging.getLogger("mendflow.primitives")
 
-ITEMS_SHOWN: Final = 20
 RESULTS: Final = {
     Primitive.REMOVE: "removed",
     Primitive.RESTART: "restarted",
@@ -60,27 +58,6 @@ class UnwindHandler(Protocol):
         there is nothing to undo."""
         ...
 
-
-class RepairTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """What a primitive is applied to, and in whose name."""
-
-    case: CaseId
-    item: ItemId | None
-    items: list[ItemFacts]
-    engine: Engine
-    holder: str
-    by: str
-    decision: Decision | None
-    local: bool
-
-    @property
-    def at_hand(self) -> bool:
-        """Whether it is applied to the item of the decision, and not to another item of its case."""
-        about = self.decision.item if self.decision is not None else None
-        return about is None or self.item == about or any(each.item == about for each in self.items)
-
-
-ITEM_PRIMITIVES = frozenset(Primitive) - {Primitive.UNWIND, Primitive.NOTIFY}
 
 BEFORE_SUBMISSION = frozenset({ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST})
 """At these points the job of an item is not submitted yet, or has completed."""
@@ -102,6 +79,7 @@ class Primitives:
         self._jobs = jobs
         self._levels = levels
         self._unwinding = unwinding
+        self._targets = RepairTargets(manager, service.engines, service.decisions)
         self._notices = notices
         self._do: dict[Primitive, Callable[[RepairTarget, RunPrimitive], Awaitable[None]]] = {
             Primitive.SUSPEND: self._suspend,
@@ -132,7 +110,7 @@ class Primitives:
             await self._manager.finish(live.id, order.serial, outcome)
 
     async def _perform(self, live: LiveCase, order: RunPrimitive, again: bool) -> Outcome | None:
-        mended = await self._resolve_target(live, order)
+        mended = await self._targets.resolve(live, order)
         if not again:
             self._note_absence(mended, order)
         if order.do is Primitive.UNWIND:
@@ -165,77 +143,9 @@ class Primitives:
         """Record in the decision that another item that was named has not begun, or is over, and was left alone."""
         if mended.decision is None or order.target != "item" or not order.about or mended.items or mended.at_hand:
             return
-        said = f"{order.do.value}: {order.about} is not under way, so nothing was done to it"
-        mended.decision.note = "; ".join(each for each in (mended.decision.note, said) if each)
+        text = f"{order.do.value}: {order.about} is not under way, so nothing was done to it"
+        mended.decision.note = "; ".join(each for each in (mended.decision.note, text) if each)
         self._service.decisions.note(mended.decision)
-
-    # Targets
-
-    async def _resolve_target(self, live: LiveCase, order: RunPrimitive) -> RepairTarget:
-        exlet = await self._exlet_of(live.document)
-        engine = self._service.engines[exlet.mends_engine]
-        assert exlet.mends is not None
-        item = ItemId(order.about) if order.about else exlet.mends_item
-        to_items = order.target == "item" and order.do in ITEM_PRIMITIVES
-        return RepairTarget(
-            case=exlet.mends,
-            item=item,
-            items=await self._target_items(engine, exlet.mends, item) if to_items else [],
-            engine=engine,
-            holder=exlet.id,
-            by=f"{live.id}/{order.serial}",
-            decision=self._service.decisions.open.get(exlet.decision),
-            local=not exlet.mends_engine,
-        )
-
-    async def _exlet_of(self, document: CaseDocument) -> CaseDocument:
-        """The exlet that a case belongs to: itself, or the one that called it, directly or indirectly."""
-        found: CaseDocument | None = document
-        while found is not None and found.mends is None:
-            found = await self._manager.document(found.parent) if found.parent is not None else None
-        if found is None:
-            raise InvalidRequest(f"case {document.id} mends nothing, so it has no use for primitives")
-        return found
-
-    async def _affected_cases(self, mended: RepairTarget, order: RunPrimitive) -> list[CaseId]:
-        if order.target == "case":
-            return [mended.case]
-        if order.target == "all-cases":
-            facts = await mended.engine.facts(mended.case)
-            flow = facts.flow if facts is not None else mended.decision.flow if mended.decision else ""
-            return sorted({*await mended.engine.cases_of(flow), mended.case})
-        return await self._ancestors(mended)
-
-    async def _ancestors(self, mended: RepairTarget) -> list[CaseId]:
-        """The case of the decision and those above it: the one that called it or that it mends, up to the root."""
-        found, each = [mended.case], mended.case
-        while mended.local and (document := await self._manager.document(each)) is not None:
-            above = document.mends if document.mends is not None else document.parent
-            if above is None or above in found:
-                break
-            found.append(above)
-            each = above
-        return found
-
-    async def _target_items(self, engine: Engine, case: CaseId, item: ItemId | None) -> list[ItemFacts]:
-        """The item that is named; all live items of a task where a task is named. Raises NotFound for one that the flow
-        does not have."""
-        if item is None:
-            raise InvalidRequest("there is no item at hand; say which with `item`")
-        facts = await engine.facts(case, item)
-        live = facts.items if facts is not None else []
-        found = [each for each in live if each.item == item] or [each for each in live if each.task == item]
-        if not found and engine is self._service.engines[""]:
-            self._demand_known(case, item)
-        return found
-
-    def _demand_known(self, case: CaseId, item: ItemId) -> None:
-        live = self._manager.live.get(case)
-        if live is None or any(name_of(item) in (node.name, node.shown) for node in live.case.plan.nodes):
-            return
-        known = sorted({node.shown or node.name for node in live.case.plan.nodes if node.kind in WORK})
-        said = f"it has {', '.join(known[:ITEMS_SHOWN])}" + (" and more" if len(known) > ITEMS_SHOWN else "")
-        raise NotFound(f"flow {live.document.flow} has no item {item:.80}; {said}")
 
     # Suspend, continue, remove, write: items and cases
 
@@ -245,7 +155,7 @@ class Primitives:
             for each in mended.items:
                 await engine.suspend(mended.case, each.item, holder=holder, by=by)
             return
-        for case in await self._affected_cases(mended, order):
+        for case in await self._targets.affected_cases(mended, order):
             await engine.suspend(case, None, holder=holder, by=by)
 
     async def _continue(self, mended: RepairTarget, order: RunPrimitive) -> None:
@@ -254,7 +164,7 @@ class Primitives:
             for each in mended.items:
                 await engine.resume(mended.case, each.item, holder=holder, by=by)
             return
-        for case in await self._affected_cases(mended, order):
+        for case in await self._targets.affected_cases(mended, order):
             await engine.resume(case, None, holder=holder, by=by)
 
     async def _remove(self, mended: RepairTarget, order: RunPrimitive) -> None:
@@ -265,7 +175,7 @@ class Primitives:
         if mended.decision is not None:
             mended.decision.removes = True  # on disk before the case is gone: its end stops the other exlets
             self._service.decisions.note(mended.decision)
-        for case in await self._affected_cases(mended, order):
+        for case in await self._targets.affected_cases(mended, order):
             await mended.engine.cancel(case, reason=f"removed by exlet {mended.holder}", by=mended.by)
 
     async def _write(self, mended: RepairTarget, order: RunPrimitive) -> None:
@@ -276,7 +186,7 @@ class Primitives:
             for each in mended.items:
                 await mended.engine.write(mended.case, each.item, values, by=mended.by)
             return
-        for case in await self._affected_cases(mended, order):
+        for case in await self._targets.affected_cases(mended, order):
             await mended.engine.write(case, None, values, by=mended.by)
 
     # Items
@@ -380,7 +290,7 @@ class Primitives:
             return
         try:
             change = msgspec.structs.replace(change_of(order.settings), wait_ms=0, level=entry.level)
-            await self._resubmit_items(await self._resolve_target(live, order), change)
+            await self._resubmit_items(await self._targets.resolve(live, order), change)
             outcome = Outcome()
         except StoreUnavailable:
             raise
@@ -419,18 +329,3 @@ class Primitives:
             return
         self._notices.post(message, case=mended.case, item=mended.item)
         await self._notices.posted()
-
-
-def job_of(mended: RepairTarget, item: ItemFacts) -> JobId | None:
-    """The id that the flow uses for the item's job; None if it is not a job, or not submitted yet."""
-    if not mended.local or item.kind != "job" or not item.serial or item.status == "staging":
-        return None
-    return JobId(f"{mended.case}/{item.serial}")
-
-
-def job_of_ended_item(mended: RepairTarget) -> JobId | None:
-    """The job that failed, if its item is over: the flow does not wait for it, but it can be mended all the same."""
-    decision = mended.decision
-    if not mended.local or decision is None or decision.type is not ExceptionType.ABORT or mended.item != decision.item:
-        return None  # what another engine calls a job is not one of ours
-    return decision.job

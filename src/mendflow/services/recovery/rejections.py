@@ -45,7 +45,7 @@ class RejectionHandler:
 
     async def _finish(self, wrong: Decision) -> Decision:
         """All steps, whichever were done before."""
-        engine, holder = self._service.engine(wrong), f"reject:{wrong.id}"
+        engine, holder = self._service.held.engine(wrong), f"reject:{wrong.id}"
         stands = wrong
         if await engine.facts(wrong.case) is not None:
             await engine.suspend(wrong.case, None, holder=holder, by=f"{wrong.id}/reject")
@@ -94,15 +94,15 @@ def successor_id(before: Decision) -> str:
     return f"{base}!{int(number or 1) + 1}"
 
 
-def successor(before: Decision, said: Conclusion, clock: Clock) -> Decision:
+def successor(before: Decision, conclusion: Conclusion, clock: Clock) -> Decision:
     """A decision that replaces another."""
     return replace(
         before,
         id=successor_id(before),
         at=clock.now(),
         state="running",
-        exlet=said.exlet,
-        conclusion=said,
+        exlet=conclusion.exlet,
+        conclusion=conclusion,
         exlet_case=None,
         taken_up_at=0,
         ended_at=0,

@@ -49,8 +49,8 @@ class RemovalHandler:
         at_its_end = document.ending.removed if document.live and document.ending is not None else ""
         if not at_its_end and (document.status != "cancelled" or decision.at > document.ended_at):
             return ""
-        said = at_its_end or (document.fault.message if document.fault is not None else "")
-        return f"case {document.id}, which it was to mend, was removed" + (f": {said}" if said else "")
+        reason = at_its_end or (document.fault.message if document.fault is not None else "")
+        return f"case {document.id}, which it was to mend, was removed" + (f": {reason}" if reason else "")
 
     async def stop(self, decision: Decision, reason: str) -> None:
         """Stop the exlet, and with it everything that it has called and submitted. If it has not started, it never

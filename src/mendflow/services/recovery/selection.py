@@ -9,7 +9,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.repair import Decision, ExceptionEvent, ExceptionType
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.interception_points import event_id
+from mendflow.services.cases.intercepted_types import event_id
 from mendflow.services.cases.live_case import LiveCase, name_of
 from mendflow.services.recovery.exception_service import ExceptionService
 
@@ -44,12 +44,12 @@ class WorkletSelector:
     async def _choose(self, event: ExceptionEvent) -> Decision:
         service = self._service
         context = await service.contexts.build(event, await service.facts(event), 0)
-        said = service.rules.judge(event.type, event.flow, event.task, context).conclusion
-        if said is None:
+        conclusion = service.rules.judge(event.type, event.flow, event.task, context).conclusion
+        if conclusion is None:
             raise NotFound(
                 f"no rule chooses a worklet for {event.item} in flow {event.flow}; `mendflow rules add` makes one"
             )
-        decision = service.new_decision(event, context, said)
+        decision = service.new_decision(event, context, conclusion)
         decision.exlet_case = CaseId(f"{event.case}.{event.serial}")
         service.decisions.begin(decision)
         service.past.count_decision(decision, "")

@@ -5,7 +5,6 @@ that these steps are being undone. So whatever happens in between, each step is 
 crash neither skips one nor repeats one. If the flow itself has no compensation for a task, it comes from a library, by
 the task's name."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -13,8 +12,7 @@ import msgspec
 from mendflow.core.engine import CompensationStep, compensations
 from mendflow.core.engine.messages import MarkCompensated
 from mendflow.core.model.errors import Conflict, NotFound
-from mendflow.core.model.flow import Activity, Call, Flow, Input
-from mendflow.core.model.flow import Sequence as InOrder
+from mendflow.core.model.flow import Activity, Call, Flow, Input, Sequence
 from mendflow.core.model.ids import CaseId, FlowName, Instant, ItemId
 from mendflow.core.model.values import Value
 from mendflow.services.base.contracts import TRIES, Clock
@@ -27,6 +25,9 @@ from mendflow.stores.contract import Store
 COMPENSATION_KIND: Final = "compensation"
 NUMBERS: Final = "numbers"
 LABEL_CHARS_MAX: Final = 100
+
+UndoStep = tuple[CompensationStep, Flow, dict[str, Value]]
+"""A completed step, the flow that undoes it, and its inputs."""
 
 
 class Compensation(msgspec.Struct, kw_only=True):
@@ -115,7 +116,7 @@ class Unwinder:
             await self._manager.command(case, MarkCompensated(numbers=tuple(begun.inputs[NUMBERS]), by=by))
         return begun.live
 
-    def _steps(self, mended: LiveCase) -> list[tuple[CompensationStep, Flow, dict[str, Value]]]:
+    def _steps(self, mended: LiveCase) -> list[UndoStep]:
         """What is to be undone and how, the last first."""
         found = []
         for each in reversed(compensations(mended.case)):
@@ -131,7 +132,7 @@ class Unwinder:
         serial: int,
         id: CaseId,
         mended: LiveCase,
-        steps: Sequence[tuple[CompensationStep, Flow, dict[str, Value]]],
+        steps: list[UndoStep],
     ) -> CaseDocument:
         """The case that undoes is in the journal before anything of it starts, and so is the event that records its
         steps."""
@@ -150,7 +151,7 @@ class Unwinder:
         return document
 
 
-def flow_of(name: str, steps: Sequence[tuple[CompensationStep, Flow, dict[str, Value]]]) -> Flow:
+def flow_of(name: str, steps: list[UndoStep]) -> Flow:
     """One call after another. Flows are told apart by the number of the step that they undo."""
     calls: list[Flow] = []
     body: list[Activity] = []
@@ -162,7 +163,7 @@ def flow_of(name: str, steps: Sequence[tuple[CompensationStep, Flow, dict[str, V
     declared = {f"given_{each.number}": Input(type="map") for each, _, _ in steps}
     return Flow(
         name=FlowName(f"{name}.unwind"),
-        body=InOrder(name="unwind", body=tuple(body)),
+        body=Sequence(name="unwind", body=tuple(body)),
         inputs={**declared, NUMBERS: Input(type="list")},
         calls=tuple(calls),
         description=f"undoes what a case of {name} has completed, the last first",

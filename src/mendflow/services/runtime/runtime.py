@@ -33,7 +33,6 @@ from mendflow.services.cases.called_cases import CalledCases
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import InterceptionPoints
-from mendflow.services.cases.interception_rules import InterceptionRules
 from mendflow.services.cases.live_case import LiveCase, state_of
 from mendflow.services.cases.order_dispatcher import OrderDispatcher
 from mendflow.services.cases.result_cache import ResultCache
@@ -141,18 +140,6 @@ class Runtime:
         self.catalogue = Catalogue(store, ledger, clock, hub)
         live: dict[CaseId, LiveCase] = {}
         self.counts = server.counts
-        self.interception_points = InterceptionPoints(live, ledger, hub)
-        self.manager = FlowManager(
-            store=store,
-            ledger=ledger,
-            clock=clock,
-            events=events,
-            homes=self.homes,
-            hub=hub,
-            live=live,
-            points=self.interception_points,
-            counts=server.counts,
-        )
         queue = JobQueue(data_wait_ms=settings.data_wait_ms)
         self._signals = Nudges(membership, server.peers, queue, clock) if membership.shared else None
         self._promised: dict[CaseId, int] = {}  # by tree that was taken over: when its last promise can have begun
@@ -180,7 +167,18 @@ class Runtime:
         self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, hub=hub, patterns=server.patterns)
         self.patterns = PatternStore(store, ledger, server.patterns, on_change=self.proxy.use_patterns)
         self.jobs: MetaScheduler = self.proxy if settings.recovery else self.meta
-        self.interception_rules = InterceptionRules(self.interception_points, self.jobs, store)
+        self.interception_points = InterceptionPoints(live=live, ledger=ledger, hub=hub, meta=self.jobs, store=store)
+        self.manager = FlowManager(
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            events=events,
+            homes=self.homes,
+            hub=hub,
+            live=live,
+            points=self.interception_points,
+            counts=server.counts,
+        )
         repairing = hub if settings.recovery else Hub()  # a hub of its own: no rule is asked
         self.levels = Levels(
             store=store, ledger=ledger, clock=clock, homes=self.homes, hub=repairing, waits_ms=settings.levels_ms
@@ -197,7 +195,7 @@ class Runtime:
         self.dispatcher = OrderDispatcher(
             manager=self.manager,
             calls=self.calls,
-            interception_rules=self.interception_rules,
+            interception_points=self.interception_points,
             meta=self.jobs,
             submitter=self.submitter,
             reuse=ResultCache(server.file_store, self.catalogue, ledger, clock, events),
@@ -246,6 +244,8 @@ class Runtime:
         self._takeover = self._build_takeover(server)
         self._progress = ProgressWriter(self.manager.live, ledger, clock)
         self._reading: asyncio.Task[None] | None = None
+        hub.check()
+        repairing.check()
 
     def _build_relay(self, server: ServerContext) -> Relay | None:
         """The relay to other servers, if there may be some."""
@@ -299,7 +299,6 @@ class Runtime:
             manager=self.manager,
             flows=self.flows,
             interception_points=self.interception_points,
-            interception_rules=self.interception_rules,
             meta=self.meta,
             proxy=self.proxy,
             levels=self.levels,

@@ -130,13 +130,13 @@ class Server:
             looked=self._looked,
         )
 
-    def _load(self, told: ServerDocument) -> None:
+    def _load(self, document: ServerDocument) -> None:
         """How much work this server has, for the other servers."""
         if self._runtime is not None:
             meta, manager = self._runtime.meta, self._runtime.manager
-            told.waiting, told.running = len(meta.queue), meta.jobs_running()
-            told.pilots, told.cases = len(meta.own_pilots()), len(manager.live)
-            told.demand = groups_of(meta, self.clock.now()) if told.waiting else []
+            document.waiting, document.running = len(meta.queue), meta.jobs_running()
+            document.pilots, document.cases = len(meta.own_pilots()), len(manager.live)
+            document.demand = groups_of(meta, self.clock.now()) if document.waiting else []
 
     def _closed(self, reason: str) -> None:
         """Another server has taken over from this one: its cases no longer belong to it."""

@@ -69,10 +69,10 @@ class AnswerBuilder:
         """The resources of the pilot that are in use, by its own report and by what this answer grants."""
         taken = request.taken
         assert taken is not None
-        all_told = Resources(
+        together = Resources(
             cpus=taken.cpus, memory_bytes=taken.memory_bytes, disk_bytes=taken.disk_bytes, gpus=taken.gpus
         )
-        return [all_told, *(each.spec.resources for each in self.jobs)]
+        return [together, *(each.spec.resources for each in self.jobs)]
 
     def answer(
         self, request: SyncRequest, servers: list[str], caches: CacheRegistry, *, idle_exit_ms: int = 0

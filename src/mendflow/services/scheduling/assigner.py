@@ -57,7 +57,7 @@ class Assigner:
             assert job.pilot == pilot.id
             self._meta.leases.grant(pilot.id, id, job.fence, now=self._meta.steady_ms_now())
             pilot.held[id] = GrantedAttempt(request.serial, runs=place < slots_open)
-            self._meta.changed(job, told=True)
+            self._meta.changed(job, from_outside=True)
             draft.jobs.append(Assignment(id, job.fence, self._meta.spec_for_pilot(job), job.tries))
 
     def _take(

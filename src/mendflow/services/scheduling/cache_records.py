@@ -88,11 +88,11 @@ class CacheRegistry:
         news = request.cache
         if news is not None and news.base == seen and news.version == version:
             return news
-        told = self._caches.full_update(pilot.id, PASSED_FILES_MAX)
+        update = self._caches.full_update(pilot.id, PASSED_FILES_MAX)
         shared = pilot.cache
-        if told is None:
+        if update is None:
             return None
-        return msgspec.structs.replace(told, folder=shared.folder, address=shared.address, key=shared.key)
+        return msgspec.structs.replace(update, folder=shared.folder, address=shared.address, key=shared.key)
 
     def cards(self, pilots: list[PilotRecord]) -> list[CacheAdvert]:
         """How these pilots share their caches, for other servers."""

@@ -168,9 +168,9 @@ class Exchange:
         loop = asyncio.get_running_loop()
         began = loop.time()
         relay = None if request.front else self._relay
-        tour: RelayRound | None = None
+        relayed: RelayRound | None = None
         if relay is not None and relay.concerns_peers(pilot.id, request, draft):
-            tour = await self._relay_request(relay.round(pilot, request, who, draft), pilot, draft)
+            relayed = await self._relay_request(relay.round(pilot, request, who, draft), pilot, draft)
         until = began + self._hold_ms(request, draft) / 1000
         told_at_once = self._meta.caches.should_answer_at_once(pilot, request)
         while True:
@@ -183,8 +183,8 @@ class Exchange:
             if draft.has_news or self._stopping or request.leaving or told_at_once:
                 break
             if relay is not None and pilot.wants_jobs and not waits:
-                tour = tour or relay.round(pilot, request, who, draft)
-                if await tour.fetch(request.want) or draft.has_news:
+                relayed = relayed or relay.round(pilot, request, who, draft)
+                if await relayed.fetch(request.want) or draft.has_news:
                     break
             left_s = until - loop.time()
             if left_s <= 0:
@@ -205,13 +205,13 @@ class Exchange:
             return min(request.wait_ms, UNCLAIMED_MS)
         return min(request.wait_ms, lease_ms // 6 if draft.has_remote else lease_ms // 3)
 
-    async def _relay_request(self, tour: RelayRound, pilot: PilotRecord, draft: AnswerBuilder) -> RelayRound:
-        await tour.go()
-        for report in tour.unowned_reports:
+    async def _relay_request(self, relayed: RelayRound, pilot: PilotRecord, draft: AnswerBuilder) -> RelayRound:
+        await relayed.go()
+        for report in relayed.unowned_reports:
             ref, accepted = AttemptRef(report.job, report.fence), await self._was_accepted(pilot, report)
             if accepted is not None:
                 (draft.accepted if accepted else draft.refused).append(ref)
-        return tour
+        return relayed
 
     # Reports
 
@@ -283,7 +283,7 @@ class Exchange:
             await self._meta.finish(job)
         else:
             self._meta.enqueue(job)
-            self._meta.changed(job, told=True)
+            self._meta.changed(job, from_outside=True)
 
     async def _was_accepted(self, pilot: PilotRecord, report: AttemptReport) -> bool | None:
         """Whether a report was accepted that is repeated because the verdict did not reach the pilot. None if the
@@ -303,8 +303,8 @@ class Exchange:
     async def _compare_attempts(self, pilot: PilotRecord, request: SyncRequest, draft: AnswerBuilder) -> None:
         """An attempt that the pilot names and does not hold is lost to it, if the job is ours; one that it should name
         and does not was given up."""
-        if self._meta.released:
-            self._meta.repeat_release_orders(pilot)
+        if self._meta.requeued:
+            self._meta.repeat_requeue_orders(pilot)
         lost = self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady_ms_now())
         others = {(ref.job, ref.fence) for ref in lost}
         named = set()
@@ -354,7 +354,7 @@ class Exchange:
         elif begun:
             events = job_lifecycle.lose(job, now=now, policy=self._meta.policy, why="the job was lost in a restart")
         else:
-            events = job_lifecycle.release(job, job.fence, now=now)
+            events = job_lifecycle.give_back(job, job.fence, now=now)
         await self._end_attempt(job, events)
 
     async def _pilot_leaves(self, pilot: PilotRecord, why: str) -> None:

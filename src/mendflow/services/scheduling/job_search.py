@@ -9,8 +9,8 @@ import msgspec
 from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.views import CountsView, JobPage, JobQuery
-from mendflow.core.query.vocabulary import JOBS
-from mendflow.services.base import paging as searching
+from mendflow.core.query.search_fields import JOBS
+from mendflow.services.base import paging
 from mendflow.services.base.paging import Paging, SearchQuery, equals
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store, StoredDocument
@@ -29,12 +29,12 @@ def shown(meta: PilotScheduler, job: Job) -> Job:
 
 async def search(store: Store, meta: PilotScheduler, query: JobQuery, now: Instant) -> JobPage:
     """By default the newest first; at the same instant, the last submitted first."""
-    found = await searching.find(store, _search_query(query, now), lambda document: _current_body(meta, document))
+    found = await paging.find(store, _search_query(query, now), lambda document: _current_body(meta, document))
     return JobPage(rows=[_decode(body) for body in found.bodies], next=found.next, looked_at=found.looked_at)
 
 
 async def count(store: Store, meta: PilotScheduler, query: JobQuery, by: str, now: Instant) -> CountsView:
-    counts, place, looked_at = await searching.count(
+    counts, place, looked_at = await paging.count(
         store, _search_query(query, now), by, lambda document: _current_body(meta, document)
     )
     return CountsView(counts=counts, next=place, looked_at=looked_at)
@@ -45,7 +45,7 @@ def _search_query(query: JobQuery, now: Instant) -> SearchQuery:
     also = [equals(name, value) for name, value in fields.items() if value]
     if query.attempts_min:
         also.append(f"attempts >= {query.attempts_min}")
-    return searching.wanted(
+    return paging.wanted(
         JOBS,
         query.where,
         also,

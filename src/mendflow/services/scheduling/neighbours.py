@@ -99,10 +99,10 @@ class NeighbourRegistry:
         sharing = self.sites.get(card.site, "site")
         (hosts, host), (sites, site) = self._groups_of(card)
         state = (hosts[host].changes, sites[site].changes, sharing)
-        told = self._sent.get(id)
-        if told is None or told.state != state:
-            told = self._sent[id] = SentNeighbours(state, _shared_neighbours(card, hosts[host], sites[site], sharing))
-        return told.neighbours, told.mark
+        sent = self._sent.get(id)
+        if sent is None or sent.state != state:
+            sent = self._sent[id] = SentNeighbours(state, _shared_neighbours(card, hosts[host], sites[site], sharing))
+        return sent.neighbours, sent.mark
 
     def may_ask_site(self, id: PilotId) -> bool:
         """Whether a pilot may ask others of its site for files."""

@@ -88,7 +88,7 @@ class PilotScheduler:
         self._outcomes: dict[JobId, Outcome] = {}
         self._failed_jobs: dict[JobId, Job] = {}  # failed, and the submitter is being told just now
         self._unable_since: dict[Resources, Instant] = {}
-        self.released: dict[JobId, Instant] = {}  # requeued by people, and when their pilots were last told
+        self.requeued: dict[JobId, Instant] = {}  # requeued by people, and when their pilots were last told
         self._wait_count = 0
         # by wait: pilots whose exchanges are held until there is work
         self._waiting_pilots: dict[int, PilotRecord] = {}
@@ -176,30 +176,30 @@ class PilotScheduler:
         self.apply(job, job_lifecycle.cancel(job, now=self._clock.now(), reason=reason, log_tail=tail))
         self.close(job)
 
-    def release(self, id: JobId, *, by: str, reason: str) -> Job | None:
+    def requeue(self, id: JobId, *, by: str, reason: str) -> Job | None:
         """Take the job's attempt from its pilot, which is told to stop it. None if no pilot has the job."""
         job = self.jobs.get(id)
         if job is None or not self.apply(
-            job, job_lifecycle.release_attempt(job, by=by, reason=reason, now=self._clock.now())
+            job, job_lifecycle.requeue_attempt(job, by=by, reason=reason, now=self._clock.now())
         ):
             return None
         self._control(job, AttemptControl.CANCEL)
-        self.released[id] = self._clock.now()
-        self.changed(job, told=True)
+        self.requeued[id] = self._clock.now()
+        self.changed(job, from_outside=True)
         return job
 
-    def repeat_release_orders(self, pilot: PilotRecord) -> None:
-        """A pilot that does not stop a released attempt within a lease is told that the attempt is lost. The order may
+    def repeat_requeue_orders(self, pilot: PilotRecord) -> None:
+        """A pilot that does not stop a requeued attempt within a lease is told that the attempt is lost. The order may
         have been lost in a restart: until then it is repeated from time to time."""
         now, lease_ms = self._clock.now(), self.leases.lease_ms
-        for id, told_at in list(self.released.items()):
+        for id, told_at in list(self.requeued.items()):
             job = self.jobs.get(id)
             if job is None or job.requeued is None:
-                del self.released[id]
+                del self.requeued[id]
             elif id in pilot.held and now - job.requeued.at >= lease_ms:
                 self.leases.end(pilot.id, id)
             elif id in pilot.held and now - told_at >= lease_ms // 6:
-                self.released[id] = now
+                self.requeued[id] = now
                 pilot.orders.append(AttemptOrder(id, job.fence, AttemptControl.CANCEL))
 
     async def capacity(self) -> CapacityReport:
@@ -263,21 +263,21 @@ class PilotScheduler:
         self.counts.placed.add("turn" if chosen.turn else "data" if chosen.bytes else "order")
         return because(job.spec, chosen)
 
-    def changed(self, job: Job, *, told: bool = False) -> None:
-        """`told`: it changed because of a report of its pilot, or of the clock; every other change follows from an
-        order of its case."""
-        self._ledger.touch(JOB_KIND, job.id, job, told=told)
+    def changed(self, job: Job, *, from_outside: bool = False) -> None:
+        """`from_outside`: it changed because of a report of its pilot, or of the clock; every other change follows from
+        an order of its case."""
+        self._ledger.touch(JOB_KIND, job.id, job, from_outside=from_outside)
         self.hub.publish(JobMoved(job))
 
-    def close(self, job: Job, *, told: bool = False) -> None:
+    def close(self, job: Job, *, from_outside: bool = False) -> None:
         """The job is over: write it for the last time, and remove it from memory."""
-        self._ledger.touch(JOB_KIND, job.id, job, last=True, told=told)
+        self._ledger.touch(JOB_KIND, job.id, job, last=True, from_outside=from_outside)
         self.jobs.pop(job.id, None)
         self.hub.publish(JobMoved(job))
 
     async def finish(self, job: Job) -> None:
         """The job is over: tell its submitter."""
-        self.close(job, told=True)
+        self.close(job, from_outside=True)
         callback = self._callbacks.pop(job.id, None)
         if callback is None:
             return
@@ -435,7 +435,7 @@ class PilotScheduler:
                     # a pilot whose lease we renew, the document gets another version before we answer.
                     self._ledger.touch(JOB_KIND, job.id, job)
                 if job.requeued is not None:
-                    self.released[job.id] = 0
+                    self.requeued[job.id] = 0
         return [new for new in missing if new.id not in kept and new.id not in self.jobs]
 
     async def _read(self, id: JobId) -> Job:

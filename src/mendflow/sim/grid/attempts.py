@@ -44,7 +44,7 @@ class ReadCounts(msgspec.Struct, gc=False):
 
 
 class SimulatedAttempt:
-    """`over` is told when the attempt has ended by itself; `outcome` then is what it came to."""
+    """`on_end` is called when the attempt has ended by itself; `outcome` then is what it came to."""
 
     __slots__ = (
         "_begun_s",

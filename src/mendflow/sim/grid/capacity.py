@@ -43,8 +43,8 @@ def waiting_text(names: Mapping[str, int], wanted: Sequence[Resources], pilots: 
     """Why jobs wait that nobody takes: `names` says how many of each, `pilots` how many are there still."""
     if not names:
         return "no job waits"
-    told = ", ".join(f"{count:,} of {name}" for name, count in list(names.items())[:TOLD_MAX])
-    waits = f"{count_text(sum(names.values()), 'job waits', 'jobs wait')} that no pilot takes: {told}"
+    text = ", ".join(f"{count:,} of {name}" for name, count in list(names.items())[:TOLD_MAX])
+    waits = f"{count_text(sum(names.values()), 'job waits', 'jobs wait')} that no pilot takes: {text}"
     never = next((needs for needs in wanted if not can_some_pilot_take(needs, sites)), None)
     if never is not None:
         return f"{waits}; {misfit_text(never, sites)}"

@@ -17,8 +17,8 @@ Sync = Callable[[SyncRequest], Awaitable[SyncAnswer]]
 
 
 class GridContext:
-    """`sync` is the product's exchange. `courses` counts attempts under way, `pending` what batch systems have been
-    given: while there are any, the world is not stuck."""
+    """`sync` is the product's exchange. `attempts_running` counts attempts under way, `pending` what batch systems have
+    been given: while there are any, the world is not stuck."""
 
     def __init__(self, loop: VirtualLoop, scene: GridScene, job_model: JobModel, sync: Sync) -> None:
         self.loop = loop

@@ -56,7 +56,7 @@ class LeanPilot:
         self._reports: dict[JobId, AttemptReport] = {}
         self._serial = 0
         self._heard = 0
-        self._cache_told = 0  # the version that the server knows once it has read what is on its way
+        self._reported_version = 0  # the version that the server knows once it has read what is on its way
         self._mean_ms: float | None = None
         self._is_exchanging = False  # a request is under way that is answered at once, or its answer is
         self._idle_exit_s = site.idle_exit_s
@@ -103,12 +103,12 @@ class LeanPilot:
             leaves=self._is_leaving,
             wait_ms=0 if leaving else self._wait_ms,
             sent_at=round(now * 1000),
-            cache=cache.news(self._cache_told) if cache is not None else None,
+            cache=cache.news(self._reported_version) if cache is not None else None,
             cache_version=cache.version if cache is not None else 0,
             neighbours=cache.mark if cache is not None else 0,
             submission=self.submission,
         )
-        self._cache_told = request.cache_version
+        self._reported_version = request.cache_version
         self._is_exchanging = bool(request.reports) or leaving
         if leaving:
             self._end_all(LEFT)
@@ -167,7 +167,7 @@ class LeanPilot:
     def _follow_orders(self, answer: SyncAnswer) -> None:
         if self._cache is not None:
             if answer.serial == self._serial:
-                self._cache_told = answer.cache_seen
+                self._reported_version = answer.cache_seen
             if answer.neighbours is not None:
                 self._cache.set_neighbours(answer.neighbours, answer.neighbours_mark)
             if answer.holders:

@@ -119,16 +119,16 @@ def is_transient(error: Error) -> bool:
 
 def unavailable(address: PostgresqlAddress, error: Error) -> StoreUnavailable:
     """The sentence for an error. What the driver says has no password in it."""
-    said = " ".join(str(error).split()) or type(error).__name__
+    reason = " ".join(str(error).split()) or type(error).__name__
     _, what = _meaning(error)
     what = what or (_AWAY if is_transient(error) else "the server refused")
-    return StoreUnavailable(f"{address.shown}: {what} ({said})", store=address.shown)
+    return StoreUnavailable(f"{address.shown}: {what} ({reason})", store=address.shown)
 
 
 def _meaning(error: Error) -> tuple[str, str]:
-    said = str(error)
+    reason = str(error)
     for state, phrase, what in _WHAT_TO_DO:
-        if error.sqlstate == state or (error.sqlstate is None and phrase and re.search(phrase, said)):
+        if error.sqlstate == state or (error.sqlstate is None and phrase and re.search(phrase, reason)):
             return state, what
     return error.sqlstate or "", ""
 

@@ -21,7 +21,6 @@ class _Known(msgspec.Struct):
 
 
 _known = msgspec.json.Decoder(_Known)
-_any = msgspec.json.Decoder(msgspec.Raw)  # checks without building anything
 
 
 def fields_of(write: Put) -> IndexedFields:

@@ -40,27 +40,27 @@ class SqliteStore:
     async def open(self) -> None:
         assert self._opened is None, "opened twice"
         loop = asyncio.get_running_loop()
-        self._opened = await asyncio.to_thread(self._told, lambda: _open(self._path, self._lock, loop))
+        self._opened = await asyncio.to_thread(self._translating_errors, lambda: _open(self._path, self._lock, loop))
 
     async def close(self) -> None:
         """Waits for what is queued; what is asked after this is refused."""
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.writer.finish()
-            await asyncio.to_thread(self._told, opened.close)
+            await asyncio.to_thread(self._translating_errors, opened.close)
             self._lock.release()
 
     async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         return await self._ready().writer.put(writes) if writes else []
 
     async def get(self, kind: str, id: str) -> StoredDocument | None:
-        rows = self._told(lambda: self._ready().loop_reader.execute(sql.GET, (kind, id)).fetchall())
+        rows = self._translating_errors(lambda: self._ready().loop_reader.execute(sql.GET, (kind, id)).fetchall())
         return StoredDocument(kind, id, *rows[0]) if rows else None
 
     async def get_many(self, kind: str, ids: Sequence[str]) -> list[StoredDocument]:
         params = (kind, msgspec.json.encode(list(dict.fromkeys(ids))).decode())
         if len(ids) <= INLINE_IDS_MAX:
-            rows = self._told(lambda: self._ready().loop_reader.execute(sql.GET_MANY, params).fetchall())
+            rows = self._translating_errors(lambda: self._ready().loop_reader.execute(sql.GET_MANY, params).fetchall())
         else:
             rows = await self._rows(sql.GET_MANY, params)
         return _documents(kind, rows)
@@ -69,7 +69,7 @@ class SqliteStore:
         return [row[0] for row in await self._rows(sql.READ, (stream, start, limit))]
 
     async def length(self, stream: str) -> int:
-        (row,) = self._told(lambda: self._ready().loop_reader.execute(sql.LENGTH, (stream,)).fetchall())
+        (row,) = self._translating_errors(lambda: self._ready().loop_reader.execute(sql.LENGTH, (stream,)).fetchall())
         return int(row[0])
 
     async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
@@ -107,7 +107,7 @@ class SqliteStore:
         opened = self._ready()
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
-            opened.reading, self._told, lambda: opened.thread_reader.execute(statement, params).fetchall()
+            opened.reading, self._translating_errors, lambda: opened.thread_reader.execute(statement, params).fetchall()
         )
 
     def _ready(self) -> "_Opened":
@@ -115,7 +115,7 @@ class SqliteStore:
             raise StoreUnavailable(f"{self._path} is not open: open the store before use", path=str(self._path))
         return self._opened
 
-    def _told(self, work: Callable[[], T]) -> T:
+    def _translating_errors(self, work: Callable[[], T]) -> T:
         """Do it, and turn what the disk or SQLite say into a sentence."""
         try:
             return work()

@@ -118,8 +118,8 @@ class ItemKind(ActivityKind[J], Generic[J]):
         leave_result(run, instance, None, {}, fault.exit_code)
         run.case.envs[instance.env].results[node.name].update(failed=True, fault=fault_value(fault))
         if node.kind in WORK:
-            told = ItemFailed(item=instance.item, name=node.shown, kind=node.kind, fault=fault)
-            run.orders.append(told)
+            failed = ItemFailed(item=instance.item, name=node.shown, kind=node.kind, fault=fault)
+            run.orders.append(failed)
         run.end(instance, InstanceEnd.FAILED)
 
     def suspend(self, run: Run, instance: J, /) -> None:

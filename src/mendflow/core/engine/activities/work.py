@@ -157,8 +157,8 @@ class InvokeKind(ItemKind[Item]):
         _, link = link_at(case, env, sends.partner_link)
         reference = partner_at(case, env, sends.partner_link)
         if not is_callable(address := address_of(reference)):
-            said = f"the address {address!r:.200}, where nobody can be called" if address else "no address"
-            raise flow_fault(UNSUPPORTED_REFERENCE, f"the reference of {sends.partner_link} says {said}")
+            text = f"the address {address!r:.200}, where nobody can be called" if address else "no address"
+            raise flow_fault(UNSUPPORTED_REFERENCE, f"the reference of {sends.partner_link} says {text}")
         message_delivery.correlate_with(run, env, sends.correlations, operation.input, value)
         return CallPartner(
             serial=0,
@@ -184,8 +184,8 @@ class InvokeKind(ItemKind[Item]):
     def order_finished(self, run: Run, instance: Item, outcome: Outcome) -> None:
         node = run.nodes[instance.node]
         if node.activity.sends is not None:
-            told = ItemDone(item=instance.item, name=node.shown, kind=node.kind)
-            run.orders.append(replace(told, outputs=outcome.outputs, fault=outcome.fault))
+            done = ItemDone(item=instance.item, name=node.shown, kind=node.kind)
+            run.orders.append(replace(done, outputs=outcome.outputs, fault=outcome.fault))
         super().order_finished(run, instance, outcome)
 
     def succeed(self, run: Run, instance: Item, outcome: Outcome) -> None:

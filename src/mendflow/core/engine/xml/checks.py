@@ -58,27 +58,27 @@ def speaks_xml(activity: Any) -> bool:
     return False
 
 
-def undeclared_names(activity: Any, around: XmlScope) -> Iterator[str]:
+def undeclared_names(activity: Any, scope: XmlScope) -> Iterator[str]:
     """What an activity or a handler names that is not there."""
     match activity:
         case Assign(xml=copies):
-            yield from _copy_problems(copies, around)
+            yield from _copy_problems(copies, scope)
         case Validate(variables=names):
-            yield from _variable_problems(names, around)
+            yield from _variable_problems(names, scope)
         case Throw(variable=name):
-            yield from _variable_problems((name,), around)
+            yield from _variable_problems((name,), scope)
         case Scope(declared=ScopeDeclarations(first=first)):
-            yield from _copy_problems(first, around)
+            yield from _copy_problems(first, scope)
         case OnMessage(declared=ScopeDeclarations(first=first)):
-            yield from _copy_problems(first, around)
+            yield from _copy_problems(first, scope)
     if isinstance(activity, (Receive, Reply, OnMessage)) and activity.xml is None:
         yield "all messages of a flow with XML are said in XML: give it the partner link and the operation"
     for how, mine in messages_of(activity):
-        if around.operation(how, mine=mine) is None:
+        if scope.operation(how, mine=mine) is None:
             yield f"no partner link {how.partner_link:.80} with an operation {how.operation:.80} is declared around it"
-        yield from _variable_problems((how.variable, *(each.variable for each in how.parts)), around)
+        yield from _variable_problems((how.variable, *(each.variable for each in how.parts)), scope)
         sets = (each.set for each in how.correlations)
-        known = {name for each in around.declared for name in each.correlation_sets}
+        known = {name for each in scope.declared for name in each.correlation_sets}
         yield from (f"no correlation set {name:.80} is declared around it" for name in sets if name not in known)
 
 
@@ -109,12 +109,12 @@ def messages_of(activity: Any) -> Iterator[tuple[XmlMessage, bool]]:
             yield from ((how, False) for how in (sends, gets) if how is not None)
 
 
-def _copy_problems(copies: Sequence[XmlCopy], around: XmlScope) -> Iterator[str]:
+def _copy_problems(copies: Sequence[XmlCopy], scope: XmlScope) -> Iterator[str]:
     for copy in copies:
         source, target = copy.source, copy.target
-        yield from _variable_problems((source.variable, target.variable), around)
+        yield from _variable_problems((source.variable, target.variable), scope)
         for name in filter(None, (source.partner_link, target.partner_link)):
-            if not any(name in each.partner_links for each in around.declared):
+            if not any(name in each.partner_links for each in scope.declared):
                 yield f"no partner link {name:.80} is declared around it"
         if source.literal is not None:
             try:
@@ -123,5 +123,5 @@ def _copy_problems(copies: Sequence[XmlCopy], around: XmlScope) -> Iterator[str]
                 yield f"a literal in it cannot be read: {refusal.message}"
 
 
-def _variable_problems(names: Sequence[str], around: XmlScope) -> Iterator[str]:
-    return (f"no variable {name:.80} is declared around it" for name in names if name and not around.variable(name))
+def _variable_problems(names: Sequence[str], scope: XmlScope) -> Iterator[str]:
+    return (f"no variable {name:.80} is declared around it" for name in names if name and not scope.variable(name))

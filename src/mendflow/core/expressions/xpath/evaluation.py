@@ -14,8 +14,8 @@ from mendflow.core.model.values import Value
 from mendflow.core.xml.tree import Attribute, Element, Node, Text, XmlDocument
 
 WORK_MAX: Final = 1_000_000
-"""Nodes looked at, or hundreds of characters read or written, in one evaluation. What something counts for never
-changes, however fast it gets: journals hold what followed from it (tests/histories)."""
+"""Nodes looked at, or hundreds of characters read or written, in one evaluation. An expression that was given up in a
+case has to be given up in each replay: what was over this bound stays over it, however fast the evaluator gets."""
 
 SUBLANGUAGE: Final = "subLanguageExecutionFault"
 

@@ -138,8 +138,8 @@ def _lang(focus: Focus, arguments: Arguments) -> XValue:
     wanted = _text(focus, arguments).lower()
     at: Node | None = focus.node
     while at is not None:
-        if isinstance(at, Element) and (said := at.get(f"{{{XML_NAMESPACE}}}lang")) is not None:
-            return said.lower() == wanted or said.lower().startswith(f"{wanted}-")
+        if isinstance(at, Element) and (language := at.get(f"{{{XML_NAMESPACE}}}lang")) is not None:
+            return language.lower() == wanted or language.lower().startswith(f"{wanted}-")
         at = at.parent
     return False
 

@@ -45,9 +45,9 @@ def adapt(path: str | Path, out: str | Path, proxy: str = IN_PROCESS, only: Sequ
     world = read_bpel(data, path).xml
     assert world is not None, "a process in BPEL knows its WSDL files"
     given = parse_bpel(data, path)
-    root, reading = given.document.root, XmlReader(str(path), given.problems)
-    folder, aliases, splice = f"{out.stem}.files", Aliases(reading, world), TextEditor(decode(data), root)
-    chosen, left = select_calls(root, InvokeReader(reading, given.definitions, world), only, reading)
+    root, reader = given.document.root, XmlReader(str(path), given.problems)
+    folder, aliases, splice = f"{out.stem}.files", Aliases(reader, world), TextEditor(decode(data), root)
+    chosen, left = select_calls(root, InvokeReader(reader, given.definitions, world), only, reader)
     weave(splice, root, chosen, aliases, f"{folder}/{PROXY_FILE}")
     if given.problems:
         raise BadFlow(problems=given.problems)

@@ -36,14 +36,16 @@ class PropertyPath(msgspec.Struct, frozen=True):
 class Aliases:
     """What the proxy's messages must know of the properties of one process."""
 
-    def __init__(self, reading: XmlReader, world: XmlDefinitions) -> None:
-        self._reading, self._world = reading, world
+    def __init__(self, reader: XmlReader, world: XmlDefinitions) -> None:
+        self._reader, self._world = reader, world
         self._steps: dict[tuple[str, str], list[PropertyPath]] = {}
 
     def add(self, call: InterceptedCall) -> None:
         """The properties that the correlations of an invoke look at."""
         for at in (
-            each for around in own_elements(call.at, "correlations") for each in own_elements(around, "correlation")
+            each
+            for enclosing in own_elements(call.at, "correlations")
+            for each in own_elements(enclosing, "correlation")
         ):
             ways = DIRECTIONS[at.get("pattern", "").strip() or "request"]
             for property in self._properties(at):
@@ -69,14 +71,14 @@ class Aliases:
 
     def _properties(self, at: ParsedElement) -> Iterator[str]:
         name = at.get("set", "").strip()
-        for around in at.iterancestors():
+        for enclosing in at.iterancestors():
             for each in (
                 each
-                for sets in own_elements(around, "correlationSets")
+                for sets in own_elements(enclosing, "correlationSets")
                 for each in own_elements(sets, "correlationSet")
             ):
                 if each.get("name", "").strip() == name:
-                    yield from (self._reading.resolved(each, word) for word in each.get("properties", "").split())
+                    yield from (self._reader.resolved(each, word) for word in each.get("properties", "").split())
                     return
 
     def _found(self, at: ParsedElement, call: InterceptedCall, way: str, property: str, message: str) -> None:
@@ -97,7 +99,7 @@ class Aliases:
             known.append(step)
 
     def _refuse(self, at: ParsedElement, call: InterceptedCall, why: str) -> None:
-        self._reading.problem(
+        self._reader.problem(
             at,
             f"{call.activity} cannot be intercepted without losing its correlation: {why}; leave it out by --only",
         )

@@ -46,8 +46,8 @@ class InterceptedCall(msgspec.Struct, frozen=True, kw_only=True):
 class InvokeReader:
     """Reads the invokes of one process, of which the rest is known to be right."""
 
-    def __init__(self, reading: XmlReader, definitions: Definitions, world: XmlDefinitions) -> None:
-        self._reading, self._definitions, self._world = reading, definitions, world
+    def __init__(self, reader: XmlReader, definitions: Definitions, world: XmlDefinitions) -> None:
+        self._reader, self._definitions, self._world = reader, definitions, world
 
     def of(self, at: ParsedElement) -> InterceptedCall:
         link = at.get("partnerLink", "").strip()
@@ -73,12 +73,12 @@ class InvokeReader:
     def _port_type(self, at: ParsedElement, link: str) -> str:
         declared = next(
             each
-            for around in at.iterancestors()
-            for links in own_elements(around, "partnerLinks")
+            for enclosing in at.iterancestors()
+            for links in own_elements(enclosing, "partnerLinks")
             for each in own_elements(links, "partnerLink")
             if each.get("name", "").strip() == link
         )
-        kind = self._reading.qname(declared, "partnerLinkType")
+        kind = self._reader.qname(declared, "partnerLinkType")
         return self._definitions.partner_link_types[kind][declared.get("partnerRole", "").strip()]
 
     def _port(self, port_type: str) -> ServicePort:
@@ -90,7 +90,7 @@ class InvokeReader:
         self, at: ParsedElement, whole: str, one: str, variable: str, parts: tuple[MessagePart, ...]
     ) -> tuple[PartVariable, ...]:
         by_name = {part.name: part for part in parts}
-        singly = [each for around in own_elements(at, f"{one}s") for each in own_elements(around, one)]
+        singly = [each for enclosing in own_elements(at, f"{one}s") for each in own_elements(enclosing, one)]
         if singly:
             return tuple(
                 self._single(at, each.get(variable, "").strip(), by_name[each.get("part", "").strip()])
@@ -108,8 +108,8 @@ class InvokeReader:
 
     def _kind(self, at: ParsedElement, variable: str) -> str:
         """What a variable is, by the declaration that is the nearest around."""
-        for around in at.iterancestors():
-            if (declared := _declaration(around, variable)) is not None:
+        for enclosing in at.iterancestors():
+            if (declared := _declaration(enclosing, variable)) is not None:
                 names = {name.lower() for name in map(str, declared.keys())}
                 if any("messagetype" in name for name in names):
                     return MESSAGE
@@ -126,12 +126,12 @@ class InvokeReader:
         )
 
 
-def _declaration(around: ParsedElement, variable: str) -> ParsedElement | None:
-    """The element that declares a variable of this name for what stands inside `around`."""
+def _declaration(enclosing: ParsedElement, variable: str) -> ParsedElement | None:
+    """The element that declares a variable of this name for what stands inside `enclosing`."""
     for each in (
-        each for variables in own_elements(around, "variables") for each in own_elements(variables, "variable")
+        each for variables in own_elements(enclosing, "variables") for each in own_elements(variables, "variable")
     ):
         if each.get("name", "").strip() == variable:
             return each
-    implied = {"catch": "faultVariable", "onEvent": "variable"}.get(local_name(around), "")
-    return around if implied and around.get(implied, "").strip() == variable else None
+    implied = {"catch": "faultVariable", "onEvent": "variable"}.get(local_name(enclosing), "")
+    return enclosing if implied and enclosing.get(implied, "").strip() == variable else None

@@ -24,13 +24,13 @@ class UniqueNames:
 class PrefixScope:
     """The prefixes in the scope of an element, and those that something new inside it has to declare."""
 
-    def __init__(self, around: ParsedElement) -> None:
-        self._around = {prefix: uri for prefix, uri in around.nsmap.items() if prefix}
+    def __init__(self, element: ParsedElement) -> None:
+        self._known_prefixes = {prefix: uri for prefix, uri in element.nsmap.items() if prefix}
         self.declared: dict[str | None, str] = {}
 
     def of(self, space: str, wanted: str = "ns") -> str:
         """A prefix that means this namespace."""
-        known = {**self._around, **{str(prefix): uri for prefix, uri in self.declared.items()}}
+        known = {**self._known_prefixes, **{str(prefix): uri for prefix, uri in self.declared.items()}}
         if (found := next((prefix for prefix, uri in known.items() if uri == space), None)) is not None:
             return found
         made, number = wanted, 1

@@ -38,14 +38,14 @@ class WeavingReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def select_calls(
-    process: ParsedElement, calls: InvokeReader, only: Sequence[str], reading: XmlReader
+    process: ParsedElement, calls: InvokeReader, only: Sequence[str], reader: XmlReader
 ) -> tuple[list[InterceptedCall], tuple[tuple[str, str], ...]]:
     """The invokes to intercept, in the order of the document; and the others, each with the reason."""
     invokes = [each for each in activities_in(process) if local_name(each) == "invoke"]
     named = dict.fromkeys(filter(None, (each.get("name", "").strip() for each in invokes)))
     for name in only:
         if name not in named:
-            reading.problem(process, f"there is no invoke named {name}; {_name_list(named)}", nearest_word(name, named))
+            reader.problem(process, f"there is no invoke named {name}; {_name_list(named)}", nearest_word(name, named))
     chosen, left = [], []
     for call in map(calls.of, invokes):
         if reason := _reason_to_leave(call, only):
@@ -53,7 +53,7 @@ def select_calls(
         else:
             chosen.append(call)
     if chosen and any(each.get("namespace", "").strip() == PROXY for each in own_elements(process, "import")):
-        reading.problem(process, "it has interceptors already; adapt the process that it was made from")
+        reader.problem(process, "it has interceptors already; adapt the process that it was made from")
     return chosen, tuple(left)
 
 
@@ -105,8 +105,10 @@ def _replace(splice: TextEditor, call: InterceptedCall, scope: ParsedElement) ->
     indent = splice.indent_of(invoke)
     parent = invoke.getparent()
     assert parent is not None, "an invoke is never a whole process"
-    around = splice.indent_of(parent)
-    step = indent[len(around) :] if indent.startswith(around) and len(indent) > len(around) else "    "
+    outer_indent = splice.indent_of(parent)
+    step = (
+        indent[len(outer_indent) :] if indent.startswith(outer_indent) and len(indent) > len(outer_indent) else "    "
+    )
     outer = _with_handlers(invoke, scope) if needs_scope(invoke) else scope
     _keep_standard_elements(invoke, outer)
     etree.indent(outer, space=step)

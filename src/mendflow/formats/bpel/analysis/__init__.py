@@ -36,11 +36,11 @@ RULES: Final[tuple[AnalysisRule, ...]] = tuple(
 
 def analyse(given: ParsedProcess) -> list[Problem]:
     """All that breaks a rule, in the order of the rules."""
-    sight = ProcessView(given.document, given.definitions, given.places)
+    view = ProcessView(given.document, given.definitions, given.places)
     found = []
     for rule in RULES:
         before = f"SA{rule.number:05}: " if rule.number else ""
-        for finding in rule.check(sight):
+        for finding in rule.check(view):
             line = finding.at.sourceline or 0
-            found.append(Problem(file=finding.file or sight.file, line=line, message=before + finding.message))
+            found.append(Problem(file=finding.file or view.file, line=line, message=before + finding.message))
     return list(dict.fromkeys(found))

@@ -18,24 +18,24 @@ ContentKey = tuple[object, ...]
 
 
 @rule(1)
-def no_operation_begins_with_its_answer(sight: ProcessView) -> Iterator[Violation]:
+def no_operation_begins_with_its_answer(view: ProcessView) -> Iterator[Violation]:
     """The operations of port types that a process uses have an input, and it comes first."""
-    used = {port for link in sight.all("partnerLink") for port in _port_types(sight, link)}
-    for document, at in _definitions(sight, WSDL, "portType"):
+    used = {port for link in view.all("partnerLink") for port in _port_types(view, link)}
+    for document, at in _definitions(view, WSDL, "portType"):
         if qualified_name(document.root.get("targetNamespace", ""), word(at, "name")) not in used:
             continue
         for operation in own_elements(at, "operation"):
             order = [local_name(each) for each in own_elements(operation, "input", "output")]
             if order and order[0] != "input":
                 kind = "solicit-response" if len(order) > 1 else "notification"
-                said = f"{word(operation, 'name')} is a {kind} operation; only those that begin with an input are known"
-                yield Violation(operation, said, document.file)
+                text = f"{word(operation, 'name')} is a {kind} operation; only those that begin with an input are known"
+                yield Violation(operation, text, document.file)
 
 
 @rule(2)
-def operations_are_not_overloaded(sight: ProcessView) -> Iterator[Violation]:
+def operations_are_not_overloaded(view: ProcessView) -> Iterator[Violation]:
     """The operations of a port type have names of their own."""
-    for document, at in _definitions(sight, WSDL, "portType"):
+    for document, at in _definitions(view, WSDL, "portType"):
         seen: set[str] = set()
         for operation in own_elements(at, "operation"):
             name = word(operation, "name")
@@ -47,142 +47,142 @@ def operations_are_not_overloaded(sight: ProcessView) -> Iterator[Violation]:
 
 
 @rule(10)
-def what_is_used_is_imported(sight: ProcessView) -> Iterator[Violation]:
+def what_is_used_is_imported(view: ProcessView) -> Iterator[Violation]:
     """The types, elements, messages, partner link types and properties that a process names are imported."""
-    for at in sight.every():
-        for kind, name in _names_used_at(sight, at):
-            if name and not _is_known(sight, kind, name):
-                advice = sight.definitions.advice_on(name)
+    for at in view.every():
+        for kind, name in _names_used_at(view, at):
+            if name and not _is_known(view, kind, name):
+                advice = view.definitions.advice_on(name)
                 yield Violation(at, f"nothing that the process imports defines the {kind} {name}{advice}")
 
 
 @rule(10)
-def schemas_can_be_used(sight: ProcessView) -> Iterator[Violation]:
+def schemas_can_be_used(view: ProcessView) -> Iterator[Violation]:
     """All that schemas build on is there."""
-    for said in schema_problems(sight.world):
-        if any(f"{{{space}}}" in said for space in sight.definitions.left_out):
+    for problem in schema_problems(view.world):
+        if any(f"{{{space}}}" in problem for space in view.definitions.left_out):
             continue  # what is not read may define it
-        yield Violation(sight.root, f"the schemas that the process imports cannot be used: {said}")
+        yield Violation(view.root, f"the schemas that the process imports cannot be used: {problem}")
 
 
 @rule(11)
-def imports_are_of_their_namespace(sight: ProcessView) -> Iterator[Violation]:
+def imports_are_of_their_namespace(view: ProcessView) -> Iterator[Violation]:
     """What is imported for a namespace is of that namespace."""
-    for at, given in _imports(sight):
+    for at, given in _imports(view):
         wanted = at.get("namespace")
         if wanted is not None and given is not None and wanted.strip() != given:
             yield Violation(at, f"{word(at, 'location')} is of the namespace {given or '(none)'}, not of {wanted}")
 
 
 @rule(12)
-def imports_without_a_namespace_have_none(sight: ProcessView) -> Iterator[Violation]:
+def imports_without_a_namespace_have_none(view: ProcessView) -> Iterator[Violation]:
     """What is imported for no namespace is of none."""
-    for at, given in _imports(sight):
+    for at, given in _imports(view):
         if at.get("namespace") is None and given:
             yield Violation(at, f"{word(at, 'location')} is of the namespace {given}; the import has to say so")
 
 
 @rule(14)
-def definitions_do_not_conflict(sight: ProcessView) -> Iterator[Violation]:
+def definitions_do_not_conflict(view: ProcessView) -> Iterator[Violation]:
     """Nothing is defined in two ways."""
     first: dict[tuple[str, str, str], ContentKey] = {}
-    for document in sight.definitions.documents:
+    for document in view.definitions.documents:
         for kind, space, at in _components(document):
             key, shape = (kind, space, word(at, "name")), _content_key(at)
             if first.setdefault(key, shape) != shape:
-                said = f"the {kind} {qualified_name(space, word(at, 'name'))} is defined in another way elsewhere"
-                yield Violation(at, f"{said}; import only one of the two", document.file)
+                text = f"the {kind} {qualified_name(space, word(at, 'name'))} is defined in another way elsewhere"
+                yield Violation(at, f"{text}; import only one of the two", document.file)
 
 
 @rule(19)
-def properties_have_one_type(sight: ProcessView) -> Iterator[Violation]:
+def properties_have_one_type(view: ProcessView) -> Iterator[Violation]:
     """A property has a type or an element."""
-    for document, at in _definitions(sight, PROPERTIES, "property"):
+    for document, at in _definitions(view, PROPERTIES, "property"):
         if (at.get("type") is None) == (at.get("element") is None):
             yield Violation(at, "a property has a type or an element, and not both", document.file)
 
 
 @rule(20)
-def aliases_are_of_one_thing(sight: ProcessView) -> Iterator[Violation]:
+def aliases_are_of_one_thing(view: ProcessView) -> Iterator[Violation]:
     """A property alias is for a message's part, for a type, or for an element."""
-    for document, at in _definitions(sight, PROPERTIES, "propertyAlias"):
-        said = {name for name in (*ALIAS_TARGETS, "part") if at.get(name) is not None}
-        if said not in ({"messageType", "part"}, {"type"}, {"element"}):
+    for document, at in _definitions(view, PROPERTIES, "propertyAlias"):
+        given = {name for name in (*ALIAS_TARGETS, "part") if at.get(name) is not None}
+        if given not in ({"messageType", "part"}, {"type"}, {"element"}):
             yield Violation(at, "a propertyAlias has a messageType and a part, or a type, or an element", document.file)
         message = XmlReader(document.file, []).qname(at, "messageType")
-        parts = sight.definitions.messages.get(message)
+        parts = view.definitions.messages.get(message)
         if parts is not None and word(at, "part") and word(at, "part") not in {part.name for part in parts}:
             yield Violation(at, f"the message {message} has no part {word(at, 'part')}", document.file)
 
 
 @rule(22)
-def aliases_are_not_ambiguous(sight: ProcessView) -> Iterator[Violation]:
+def aliases_are_not_ambiguous(view: ProcessView) -> Iterator[Violation]:
     """A property has one alias for a message type, a type or an element."""
     seen: set[tuple[str, XmlType]] = set()
-    for document, at in _definitions(sight, PROPERTIES, "propertyAlias"):
-        reading = XmlReader(document.file, [])
-        message, type, element = (reading.qname(at, name) for name in ALIAS_TARGETS)
-        key = (reading.qname(at, "propertyName"), XmlType(message=message, element=element, type=type))
+    for document, at in _definitions(view, PROPERTIES, "propertyAlias"):
+        reader = XmlReader(document.file, [])
+        message, type, element = (reader.qname(at, name) for name in ALIAS_TARGETS)
+        key = (reader.qname(at, "propertyName"), XmlType(message=message, element=element, type=type))
         if key in seen:
-            said = f"the property {key[0]} has another alias for {message or element or type}; leave only one"
-            yield Violation(at, said, document.file)
+            text = f"the property {key[0]} has another alias for {message or element or type}; leave only one"
+            yield Violation(at, text, document.file)
         seen.add(key)
 
 
-def _port_types(sight: ProcessView, link: ParsedElement) -> Iterator[str]:
-    return iter(sight.definitions.partner_link_types.get(sight.qname(link, "partnerLinkType"), {}).values())
+def _port_types(view: ProcessView, link: ParsedElement) -> Iterator[str]:
+    return iter(view.definitions.partner_link_types.get(view.qname(link, "partnerLinkType"), {}).values())
 
 
-def _definitions(sight: ProcessView, space: str, name: str) -> Iterator[tuple[SourceDocument, ParsedElement]]:
+def _definitions(view: ProcessView, space: str, name: str) -> Iterator[tuple[SourceDocument, ParsedElement]]:
     """What WSDL documents define of a kind."""
-    for document in sight.definitions.documents:
+    for document in view.definitions.documents:
         for at in document.root.iterchildren(f"{{{space}}}{name}"):
             yield document, at
 
 
-def _names_used_at(sight: ProcessView, at: ParsedElement) -> Iterator[tuple[str, str]]:
+def _names_used_at(view: ProcessView, at: ParsedElement) -> Iterator[tuple[str, str]]:
     """What an element of a process names of the things that documents define."""
     if local_name(at) in ("variable", "onEvent"):
-        yield from _of_message(sight, sight.qname(at, "messageType"))
-        yield "element", sight.qname(at, "element")
-        yield "type", sight.qname(at, "type")
+        yield from _of_message(view, view.qname(at, "messageType"))
+        yield "element", view.qname(at, "element")
+        yield "type", view.qname(at, "type")
     elif local_name(at) == "catch":
-        yield from _of_message(sight, sight.qname(at, "faultMessageType"))
-        yield "element", sight.qname(at, "faultElement")
+        yield from _of_message(view, view.qname(at, "faultMessageType"))
+        yield "element", view.qname(at, "faultElement")
     elif local_name(at) == "partnerLink":
-        yield "partner link type", sight.qname(at, "partnerLinkType")
+        yield "partner link type", view.qname(at, "partnerLinkType")
     elif local_name(at) in ("from", "to"):
-        yield "property", sight.qname(at, "property")
+        yield "property", view.qname(at, "property")
     elif local_name(at) == "correlationSet":
-        yield from (("property", sight.resolved(at, name)) for name in word(at, "properties").split())
+        yield from (("property", view.resolved(at, name)) for name in word(at, "properties").split())
 
 
-def _of_message(sight: ProcessView, message: str) -> Iterator[tuple[str, str]]:
+def _of_message(view: ProcessView, message: str) -> Iterator[tuple[str, str]]:
     """A message, and what its parts are made of."""
     yield "message", message
-    for part in sight.definitions.messages.get(message, ()):
+    for part in view.definitions.messages.get(message, ()):
         yield "element", part.element
         yield "type", part.type
 
 
-def _is_known(sight: ProcessView, kind: str, name: str) -> bool:
+def _is_known(view: ProcessView, kind: str, name: str) -> bool:
     """Whether it is defined, or would be in a document that is not read."""
-    given = sight.definitions
+    given = view.definitions
     if split_name(name)[0] in given.left_out:
         return True
     if kind == "element":
-        return declares_element(sight.world, name)
+        return declares_element(view.world, name)
     if kind == "type":
-        return declares_type(sight.world, name)
+        return declares_type(view.world, name)
     if kind == "partner link type":
         return name in given.partner_link_types
     return name in (given.messages if kind == "message" else given.properties)
 
 
-def _imports(sight: ProcessView) -> Iterator[tuple[ParsedElement, str | None]]:
+def _imports(view: ProcessView) -> Iterator[tuple[ParsedElement, str | None]]:
     """Each import of the process, and the namespace of what is there; None if nobody can say."""
-    for at in own_elements(sight.root, "import"):
-        found = sight.imported(at)
+    for at in own_elements(view.root, "import"):
+        found = view.imported(at)
         given = found.get("targetNamespace", "") if found is not None else None
         readable = found is not None and namespace(found) == word(at, "importType")
         yield at, given if readable else None
@@ -207,8 +207,8 @@ def _content_key(at: ParsedElement) -> ContentKey:
     inside = tuple(
         _content_key(each) for each in elements(at) if local_name(each) not in ("documentation", "annotation")
     )
-    said = tuple(sorted((name, _expanded_name(at, value)) for name, value in at.items()))
-    return (at.tag, said, text_of(at).strip(), inside)
+    attributes = tuple(sorted((name, _expanded_name(at, value)) for name, value in at.items()))
+    return (at.tag, attributes, text_of(at).strip(), inside)
 
 
 def _expanded_name(at: ParsedElement, value: str) -> str:

@@ -14,9 +14,9 @@ OUTBOUND: Final = ("catch", "catchAll", "terminationHandler")
 
 
 @rule(64)
-def names_of_links_are_unique(sight: ProcessView) -> Iterator[Violation]:
+def names_of_links_are_unique(view: ProcessView) -> Iterator[Violation]:
     """Links of one flow have names of their own."""
-    for flow in sight.all("flow"):
+    for flow in view.all("flow"):
         seen: set[str] = set()
         for link in declarations_in(flow, "links", "link"):
             if word(link, "name") in seen:
@@ -25,18 +25,18 @@ def names_of_links_are_unique(sight: ProcessView) -> Iterator[Violation]:
 
 
 @rule(65)
-def links_are_declared_around(sight: ProcessView) -> Iterator[Violation]:
+def links_are_declared_around(view: ProcessView) -> Iterator[Violation]:
     """Whoever is source or target of a link stands in the flow that declares it."""
-    for end in sight.link_ends():
+    for end in view.link_ends():
         name = word(end, "linkName")
-        if name and sight.flow_link(end) is None:
+        if name and view.flow_link(end) is None:
             yield Violation(end, f"no flow around this activity declares a link {name}")
 
 
 @rule(66)
-def links_have_two_ends(sight: ProcessView) -> Iterator[Violation]:
+def links_have_two_ends(view: ProcessView) -> Iterator[Violation]:
     """A link has one source and one target."""
-    for ends in sight.links:
+    for ends in view.links:
         name = word(ends.link, "name")
         for what, found in (("source", ends.sources), ("target", ends.targets)):
             if len(found) != 1:
@@ -44,10 +44,10 @@ def links_have_two_ends(sight: ProcessView) -> Iterator[Violation]:
 
 
 @rule(67)
-def two_activities_have_one_link(sight: ProcessView) -> Iterator[Violation]:
+def two_activities_have_one_link(view: ProcessView) -> Iterator[Violation]:
     """From one activity to another there is one link at most."""
     seen: dict[tuple[ParsedElement, ParsedElement], str] = {}
-    for ends in sight.links:
+    for ends in view.links:
         for pair in ends.pairs():
             name = word(ends.link, "name")
             if pair in seen and seen[pair] != name:
@@ -56,31 +56,31 @@ def two_activities_have_one_link(sight: ProcessView) -> Iterator[Violation]:
 
 
 @rule(68)
-def sources_are_distinct(sight: ProcessView) -> Iterator[Violation]:
+def sources_are_distinct(view: ProcessView) -> Iterator[Violation]:
     """An activity is the source of a link once."""
-    yield from _duplicate_ends(sight, "sources", "source")
+    yield from _duplicate_ends(view, "sources", "source")
 
 
 @rule(69)
-def targets_are_distinct(sight: ProcessView) -> Iterator[Violation]:
+def targets_are_distinct(view: ProcessView) -> Iterator[Violation]:
     """An activity is the target of a link once."""
-    yield from _duplicate_ends(sight, "targets", "target")
+    yield from _duplicate_ends(view, "targets", "target")
 
 
 @rule(70)
-def links_stay_within_what_is_repeated(sight: ProcessView) -> Iterator[Violation]:
+def links_stay_within_what_is_repeated(view: ProcessView) -> Iterator[Violation]:
     """A link does not lead into or out of a loop, event handlers or a compensation handler."""
-    for ends in sight.links:
+    for ends in view.links:
         for activity in (*ends.sources, *ends.targets):
-            if (around := _between(activity, ends.flow, REPEATABLE)) is not None:
-                said = f"the link {word(ends.link, 'name')} crosses the boundary of a <{local_name(around)}>"
-                yield Violation(activity, f"{said}; declare it in a flow inside")
+            if (enclosing := _between(activity, ends.flow, REPEATABLE)) is not None:
+                text = f"the link {word(ends.link, 'name')} crosses the boundary of a <{local_name(enclosing)}>"
+                yield Violation(activity, f"{text}; declare it in a flow inside")
 
 
 @rule(71)
-def links_lead_out_of_handlers_only(sight: ProcessView) -> Iterator[Violation]:
+def links_lead_out_of_handlers_only(view: ProcessView) -> Iterator[Violation]:
     """A link may leave a fault or termination handler, for somewhere outside of its scope, and enter none."""
-    for ends in sight.links:
+    for ends in view.links:
         for source, target in ends.pairs():
             yield from _boundary_crossings(ends, source, target)
 
@@ -97,8 +97,8 @@ def _boundary_crossings(ends: LinkEnds, source: ParsedElement, target: ParsedEle
         yield Violation(target, f"the link {name} leads from a handler into its own scope; let it end outside of that")
 
 
-def _duplicate_ends(sight: ProcessView, group: str, one: str) -> Iterator[Violation]:
-    for ends in sight.all(group):
+def _duplicate_ends(view: ProcessView, group: str, one: str) -> Iterator[Violation]:
+    for ends in view.all(group):
         counted = Counter(word(each, "linkName") for each in own_elements(ends, one))
         for name, times in counted.items():
             if times > 1:
@@ -108,11 +108,11 @@ def _duplicate_ends(sight: ProcessView, group: str, one: str) -> Iterator[Violat
 def _between(at: ParsedElement, flow: ParsedElement, names: tuple[str, ...]) -> ParsedElement | None:
     """The outermost element of these names around an activity and inside the flow."""
     found = None
-    for around in at.iterancestors():
-        if around is flow:
+    for enclosing in at.iterancestors():
+        if enclosing is flow:
             break
-        if local_name(around) in names:
-            found = around
+        if local_name(enclosing) in names:
+            found = enclosing
     return found
 
 

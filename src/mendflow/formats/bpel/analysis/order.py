@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Literal
 
 from mendflow.core.xml import ParsedElement
-from mendflow.formats.bpel.analysis.process_view import ProcessView, scopes_around, word
+from mendflow.formats.bpel.analysis.process_view import ProcessView, enclosing_scopes, word
 from mendflow.formats.bpel.analysis.rules import Violation, rule
 from mendflow.formats.bpel.names import ACTIVITIES, local_name
 from mendflow.formats.bpel.vocabulary import BPEL
@@ -18,23 +18,23 @@ Moment = tuple[ParsedElement, Literal["start", "end"]]
 
 
 @rule(72)
-def links_close_no_circle(sight: ProcessView) -> Iterator[Violation]:
+def links_close_no_circle(view: ProcessView) -> Iterator[Violation]:
     """No activity comes, by way of links, before itself."""
-    circle = moments_in_cycles(moments(sight)) if sight.links else set()
-    for ends in sight.links:
+    circle = moments_in_cycles(moments(view)) if view.links else set()
+    for ends in view.links:
         for source, target in ends.pairs():
             if (source, "end") in circle and (target, "start") in circle:
                 yield Violation(ends.link, f"with the link {word(ends.link, 'name')} an activity comes before itself")
 
 
 @rule(82)
-def scopes_depend_one_way(sight: ProcessView) -> Iterator[Violation]:
+def scopes_depend_one_way(view: ProcessView) -> Iterator[Violation]:
     """Of two scopes side by side, not each has something in it that waits for something in the other."""
-    after = moments(sight)
+    after = moments(view)
     peers: dict[ParsedElement, list[ParsedElement]] = {}
-    for scope in sight.all("scope"):
+    for scope in view.all("scope"):
         if next(scope.iter(f"{{{BPEL}}}source", f"{{{BPEL}}}target"), None) is not None:
-            peers.setdefault(next(scopes_around(scope)), []).append(scope)
+            peers.setdefault(next(enclosing_scopes(scope)), []).append(scope)
     for side_by_side in peers.values():
         waited = {scope: _waiting_for(scope, after) for scope in side_by_side if len(side_by_side) > 1}
         for at, first in enumerate(side_by_side):
@@ -46,25 +46,25 @@ def scopes_depend_one_way(sight: ProcessView) -> Iterator[Violation]:
                     )
 
 
-def moments(sight: ProcessView) -> dict[Moment, set[Moment]]:
+def moments(view: ProcessView) -> dict[Moment, set[Moment]]:
     """What follows on each moment."""
     after: dict[Moment, set[Moment]] = {}
-    for activity in sight.all(*ACTIVITIES):
+    for activity in view.all(*ACTIVITIES):
         after.setdefault((activity, "start"), set()).add((activity, "end"))
-        around = next((each for each in activity.iterancestors() if local_name(each) in ACTIVITIES), None)
-        if around is not None:
-            after.setdefault((around, "start"), set()).add((activity, "start"))
-            after.setdefault((activity, "end"), set()).add((around, "end"))
-    for first, second in _neighbours(sight):
+        enclosing = next((each for each in activity.iterancestors() if local_name(each) in ACTIVITIES), None)
+        if enclosing is not None:
+            after.setdefault((enclosing, "start"), set()).add((activity, "start"))
+            after.setdefault((activity, "end"), set()).add((enclosing, "end"))
+    for first, second in _neighbours(view):
         after.setdefault((first, "end"), set()).add((second, "start"))
-    for ends in sight.links:
+    for ends in view.links:
         for source, target in ends.pairs():
             after.setdefault((source, "end"), set()).add((target, "start"))
     return after
 
 
-def _neighbours(sight: ProcessView) -> Iterator[tuple[ParsedElement, ParsedElement]]:
-    for sequence in sight.all("sequence"):
+def _neighbours(view: ProcessView) -> Iterator[tuple[ParsedElement, ParsedElement]]:
+    for sequence in view.all("sequence"):
         inside = [each for each in sequence if isinstance(each.tag, str) and local_name(each) in ACTIVITIES]
         yield from pairwise(inside)
 
@@ -79,7 +79,7 @@ def _waiting_for(scope: ParsedElement, after: dict[Moment, set[Moment]]) -> set[
         later |= new
         wanted += new
     outside = {activity for activity, moment in later if moment == "start" and activity not in inside}
-    return {around for activity in outside for around in (activity, *activity.iterancestors())}
+    return {enclosing for activity in outside for enclosing in (activity, *activity.iterancestors())}
 
 
 def moments_in_cycles(after: dict[Moment, set[Moment]]) -> set[Moment]:

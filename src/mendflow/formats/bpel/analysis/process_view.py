@@ -50,7 +50,7 @@ class ProcessView:
         self.root, self.file = document.root, document.file
         self.definitions, self._places = definitions, places
         self.world: XmlDefinitions = definitions.world(self.root.get("targetNamespace", ""), {})
-        self._reading = XmlReader(document.file, [])
+        self._reader = XmlReader(document.file, [])
         self._every = list(_bpel(self.root))
         self._variables: dict[ParsedElement, dict[str, VariableDeclaration]] = {}
         self._names: dict[tuple[ParsedElement, str], dict[str, ParsedElement]] = {}
@@ -75,10 +75,10 @@ class ProcessView:
 
     def qname(self, at: ParsedElement, attribute: str) -> str:
         """The qualified name in an attribute. A prefix that means nothing is told of by the reader."""
-        return self._reading.qname(at, attribute)
+        return self._reader.qname(at, attribute)
 
     def resolved(self, at: ParsedElement, name: str) -> str:
-        return self._reading.resolved(at, name)
+        return self._reader.resolved(at, name)
 
     def imported(self, at: ParsedElement) -> ParsedElement | None:
         """The document that an import of the process brings; None if there is none in reach."""
@@ -91,8 +91,8 @@ class ProcessView:
     # names
 
     def variable(self, at: ParsedElement, name: str) -> VariableDeclaration | None:
-        for around in outwards(at):
-            if (found := self.variables_of(around).get(name)) is not None:
+        for enclosing in outwards(at):
+            if (found := self.variables_of(enclosing).get(name)) is not None:
                 return found
         return None
 
@@ -104,17 +104,17 @@ class ProcessView:
         return found
 
     def link(self, at: ParsedElement, name: str) -> ParsedElement | None:
-        return self._around(at, "partnerLinks", "partnerLink", name)
+        return self._declaration_of(at, "partnerLinks", "partnerLink", name)
 
     def correlation_set(self, at: ParsedElement, name: str) -> ParsedElement | None:
-        return self._around(at, "correlationSets", "correlationSet", name)
+        return self._declaration_of(at, "correlationSets", "correlationSet", name)
 
     def exchange(self, at: ParsedElement, name: str) -> ParsedElement | None:
-        return self._around(at, "messageExchanges", "messageExchange", name)
+        return self._declaration_of(at, "messageExchanges", "messageExchange", name)
 
     def flow_link(self, end: ParsedElement) -> ParsedElement | None:
         """The link that a <source> or <target> means."""
-        return self._around(activity_of(end), "links", "link", word(end, "linkName"), ("flow",))
+        return self._declaration_of(activity_of(end), "links", "link", word(end, "linkName"), ("flow",))
 
     def link_ends(self) -> Iterator[ParsedElement]:
         """Every <source> and <target> that belongs to an activity."""
@@ -135,15 +135,15 @@ class ProcessView:
                 side += [activity_of(end)] if activity_of(end) not in side else []
         return list(found.values())
 
-    def _around(
+    def _declaration_of(
         self, at: ParsedElement, group: str, one: str, name: str, kinds: tuple[str, ...] = SCOPES
     ) -> ParsedElement | None:
-        for around in outwards(at):
-            if around is not at and local_name(around) in kinds:
-                table = self._names.get((around, group))
+        for enclosing in outwards(at):
+            if enclosing is not at and local_name(enclosing) in kinds:
+                table = self._names.get((enclosing, group))
                 if table is None:
-                    each = reversed(list(declarations_in(around, group, one)))
-                    table = self._names[around, group] = {word(node, "name"): node for node in each}
+                    each = reversed(list(declarations_in(enclosing, group, one)))
+                    table = self._names[enclosing, group] = {word(node, "name"): node for node in each}
                 if name in table:
                     return table[name]
         return None
@@ -231,7 +231,7 @@ def outwards(at: ParsedElement) -> Iterator[ParsedElement]:
     yield from at.iterancestors()
 
 
-def scopes_around(at: ParsedElement) -> Iterator[ParsedElement]:
+def enclosing_scopes(at: ParsedElement) -> Iterator[ParsedElement]:
     """The scopes that an element stands in, and the process at last. A scope does not stand in itself."""
     return (each for each in at.iterancestors() if local_name(each) in SCOPES and namespace(each) == BPEL)
 

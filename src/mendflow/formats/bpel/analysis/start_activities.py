@@ -12,24 +12,24 @@ TRANSPARENT: Final = ("sequence", "flow", "scope")
 
 
 @rule(15)
-def something_begins_it(sight: ProcessView) -> Iterator[Violation]:
+def something_begins_it(view: ProcessView) -> Iterator[Violation]:
     """A process has a <receive> or a <pick> that begins it."""
-    if not starts(sight) and next(own_elements(sight.root, *ACTIVITIES), None) is not None:
-        yield Violation(sight.root, 'no <receive> or <pick> has createInstance="yes", so no case can ever begin')
+    if not starts(view) and next(own_elements(view.root, *ACTIVITIES), None) is not None:
+        yield Violation(view.root, 'no <receive> or <pick> has createInstance="yes", so no case can ever begin')
 
 
 @rule(56)
-def nothing_comes_before_the_start(sight: ProcessView) -> Iterator[Violation]:
+def nothing_comes_before_the_start(view: ProcessView) -> Iterator[Violation]:
     """Before what begins a case, and beside it, there are only scopes, flows, sequences and other beginnings."""
-    beginnings = set(starts(sight))
-    leading = {around for each in beginnings for around in each.iterancestors()}
+    beginnings = set(starts(view))
+    leading = {enclosing for each in beginnings for enclosing in each.iterancestors()}
     for each in beginnings:
-        around = next((one for one in each.iterancestors() if _delays(one)), None)
-        if around is not None:
+        enclosing = next((one for one in each.iterancestors() if _delays(one)), None)
+        if enclosing is not None:
             yield Violation(
-                each, f"what begins a case cannot stand in <{local_name(around)}>, which would have to begin first"
+                each, f"what begins a case cannot stand in <{local_name(enclosing)}>, which would have to begin first"
             )
-    for structure in sight.all("sequence", "flow"):
+    for structure in view.all("sequence", "flow"):
         if structure in leading:
             for early in _activities_before(structure, beginnings, leading):
                 yield Violation(
@@ -38,9 +38,9 @@ def nothing_comes_before_the_start(sight: ProcessView) -> Iterator[Violation]:
 
 
 @rule(57)
-def beginnings_belong_together(sight: ProcessView) -> Iterator[Violation]:
+def beginnings_belong_together(view: ProcessView) -> Iterator[Violation]:
     """Several beginnings with correlations share a correlation set, and each joins it."""
-    correlated = [(each, sets) for each in starts(sight) if (sets := _sets(each))]
+    correlated = [(each, sets) for each in starts(view) if (sets := _sets(each))]
     if len(correlated) < 2:
         return
     common = set.intersection(*(set(sets) for _, messages in correlated for sets in messages))
@@ -54,29 +54,29 @@ def beginnings_belong_together(sight: ProcessView) -> Iterator[Violation]:
 
 
 @rule(62)
-def time_does_not_begin_it(sight: ProcessView) -> Iterator[Violation]:
+def time_does_not_begin_it(view: ProcessView) -> Iterator[Violation]:
     """A <pick> that begins a case waits for messages only."""
-    for at in sight.all("pick"):
+    for at in view.all("pick"):
         for alarm in own_elements(at, "onAlarm"):
             if is_yes(at, "createInstance"):
                 yield Violation(alarm, "a <pick> that begins a case has no alarms: there is no case that could wait")
 
 
-def starts(sight: ProcessView) -> list[ParsedElement]:
-    return [each for each in sight.all("receive", "pick") if is_yes(each, "createInstance")]
+def starts(view: ProcessView) -> list[ParsedElement]:
+    return [each for each in view.all("receive", "pick") if is_yes(each, "createInstance")]
 
 
 def _sets(start: ParsedElement) -> list[dict[str, str]]:
     """What each correlated message of a beginning says of correlation sets: how it initiates them, by name."""
     messages = [start] if local_name(start) == "receive" else list(own_elements(start, "onMessage"))
-    said = [{word(each, "set"): word(each, "initiate") or "no" for each in correlations(at)} for at in messages]
-    return [sets for sets in said if sets]
+    initiations = [{word(each, "set"): word(each, "initiate") or "no" for each in correlations(at)} for at in messages]
+    return [sets for sets in initiations if sets]
 
 
-def _delays(around: ParsedElement) -> bool:
+def _delays(enclosing: ParsedElement) -> bool:
     """Whether an element around an activity is something that has to happen before it."""
-    inside_handler = local_name(around) in (*FCT_HANDLERS, "eventHandlers")
-    return inside_handler or (local_name(around) in ACTIVITIES and local_name(around) not in TRANSPARENT)
+    inside_handler = local_name(enclosing) in (*FCT_HANDLERS, "eventHandlers")
+    return inside_handler or (local_name(enclosing) in ACTIVITIES and local_name(enclosing) not in TRANSPARENT)
 
 
 def _activities_before(

@@ -51,19 +51,19 @@ class XPathFunctionCall(msgspec.Struct, frozen=True):
     arguments: tuple[str | None, ...]
 
 
-def xpath_sources(sight: ProcessView) -> Iterator[XPathSource]:
+def xpath_sources(view: ProcessView) -> Iterator[XPathSource]:
     """All that is in XPath, but for what is empty."""
-    for at in sight.all(*EXPRESSIONS, *COUNTERS):
-        yield from _in(sight, at, "expression")
-    for at in sight.all("from", "to"):
+    for at in view.all(*EXPRESSIONS, *COUNTERS):
+        yield from _in(view, at, "expression")
+    for at in view.all("from", "to"):
         if (
             not any(at.get(name) is not None for name in ("variable", "partnerLink"))
             and next(own_elements(at), None) is None
         ):
-            yield from _in(sight, at, "expression")
-    for at in sight.all("query"):
-        yield from _in(sight, at, "query")
-    for document in sight.definitions.documents:
+            yield from _in(view, at, "expression")
+    for at in view.all("query"):
+        yield from _in(view, at, "query")
+    for document in view.definitions.documents:
         for alias in document.root.iterchildren(f"{{{PROPERTIES}}}propertyAlias"):
             for query in alias.iterchildren(f"{{{PROPERTIES}}}query"):
                 if (text := text_of(query).strip()) and word(query, "queryLanguage") in ("", XPATH_1_0):
@@ -83,21 +83,21 @@ def function_calls(expression: XPathSource) -> list[XPathFunctionCall]:
     ]
 
 
-def property_calls(sight: ProcessView) -> Iterator[tuple[ParsedElement, str, str]]:
+def property_calls(view: ProcessView) -> Iterator[tuple[ParsedElement, str, str]]:
     """Where a property is asked for in an expression: the variable and the property, by its full name."""
-    for expression in xpath_sources(sight):
+    for expression in xpath_sources(view):
         for call in function_calls(expression):
             if call.name == PROPERTY and len(call.arguments) == 2 and all(call.arguments):
                 variable, property = call.arguments
                 assert variable is not None and property is not None
                 prefix = property.rpartition(":")[0]
                 if QNAME.fullmatch(property) and (not prefix or prefix in expression.at.nsmap):
-                    yield expression.at, variable, sight.resolved(expression.at, property) if prefix else property
+                    yield expression.at, variable, view.resolved(expression.at, property) if prefix else property
 
 
-def _in(sight: ProcessView, at: ParsedElement, kind: Kind) -> Iterator[XPathSource]:
+def _in(view: ProcessView, at: ParsedElement, kind: Kind) -> Iterator[XPathSource]:
     attribute = "queryLanguage" if kind == "query" else "expressionLanguage"
-    language = word(at, attribute) or word(sight.root, attribute) or XPATH_1_0
+    language = word(at, attribute) or word(view.root, attribute) or XPATH_1_0
     if (text := text_of(at).strip()) and language == XPATH_1_0:
         yield XPathSource(at, text, kind)
 

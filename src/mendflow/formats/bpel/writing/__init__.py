@@ -63,8 +63,8 @@ def _process(world: XmlDefinitions, body: Scope, beside: list[ImportedFile]) -> 
         for each in beside
     ]
     writer = ProcessWriter(spaces, WRITERS)
-    around = InheritedAttributes(suppress_join_failure=body.suppress_join_failure)
-    root = scopes.process(writer, body, around, imports)
+    inherited = InheritedAttributes(suppress_join_failure=body.suppress_join_failure)
+    root = scopes.process(writer, body, inherited, imports)
     name = body.label or body.name
     root.attributes = {"name": name, "targetNamespace": world.namespace} | spaces.attributes() | root.attributes
     return document(root)

@@ -36,65 +36,65 @@ from mendflow.formats.bpel.writing.activity_writer import InheritedAttributes, P
 from mendflow.formats.bpel.writing.tags import XmlTag, new_tag
 
 
-def empty(_writer: ProcessWriter, _at: Empty, _around: InheritedAttributes) -> XmlTag:
+def empty(_writer: ProcessWriter, _at: Empty, _inherited: InheritedAttributes) -> XmlTag:
     return new_tag("bpel:empty")
 
 
-def exit_(_writer: ProcessWriter, _at: Exit, _around: InheritedAttributes) -> XmlTag:
+def exit_(_writer: ProcessWriter, _at: Exit, _inherited: InheritedAttributes) -> XmlTag:
     return new_tag("bpel:exit")
 
 
-def rethrow(_writer: ProcessWriter, _at: Rethrow, _around: InheritedAttributes) -> XmlTag:
+def rethrow(_writer: ProcessWriter, _at: Rethrow, _inherited: InheritedAttributes) -> XmlTag:
     return new_tag("bpel:rethrow")
 
 
-def throw(writer: ProcessWriter, at: Throw, _around: InheritedAttributes) -> XmlTag:
+def throw(writer: ProcessWriter, at: Throw, _inherited: InheritedAttributes) -> XmlTag:
     return new_tag("bpel:throw", {"faultName": writer.fault(at.fault), "faultVariable": at.variable})
 
 
-def wait(writer: ProcessWriter, at: Wait, _around: InheritedAttributes) -> XmlTag:
+def wait(writer: ProcessWriter, at: Wait, _inherited: InheritedAttributes) -> XmlTag:
     return new_tag("bpel:wait", {}, *writer.when(at.duration, at.until))
 
 
-def assign(writer: ProcessWriter, at: Assign, _around: InheritedAttributes) -> XmlTag:
+def assign(writer: ProcessWriter, at: Assign, _inherited: InheritedAttributes) -> XmlTag:
     validated = "yes" if at.validate else ""
     return new_tag("bpel:assign", {"validate": validated}, *(writer.parts.copy(copy) for copy in at.xml))
 
 
-def validate(_writer: ProcessWriter, at: Validate, _around: InheritedAttributes) -> XmlTag:
+def validate(_writer: ProcessWriter, at: Validate, _inherited: InheritedAttributes) -> XmlTag:
     return new_tag("bpel:validate", {"variables": " ".join(at.variables)})
 
 
-def compensate(_writer: ProcessWriter, at: Compensate, _around: InheritedAttributes) -> XmlTag:
+def compensate(_writer: ProcessWriter, at: Compensate, _inherited: InheritedAttributes) -> XmlTag:
     if at.scope is None:
         return new_tag("bpel:compensate")
     return new_tag("bpel:compensateScope", {"target": written_name(at.scope)})
 
 
-def sequence(writer: ProcessWriter, at: Sequence, around: InheritedAttributes) -> XmlTag:
-    return new_tag("bpel:sequence", {}, *(writer.activity(each, around) for each in at.body))
+def sequence(writer: ProcessWriter, at: Sequence, inherited: InheritedAttributes) -> XmlTag:
+    return new_tag("bpel:sequence", {}, *(writer.activity(each, inherited) for each in at.body))
 
 
-def flow(writer: ProcessWriter, at: Parallel, around: InheritedAttributes) -> XmlTag:
+def flow(writer: ProcessWriter, at: Parallel, inherited: InheritedAttributes) -> XmlTag:
     links = [new_tag("bpel:link", {"name": written_name(name)}) for name in at.links]
     group = new_tag("bpel:links", {}, *links) if links else None
-    return new_tag("bpel:flow", {}, group, *(writer.activity(each, around) for each in at.branches))
+    return new_tag("bpel:flow", {}, group, *(writer.activity(each, inherited) for each in at.branches))
 
 
-def if_(writer: ProcessWriter, at: Choose, around: InheritedAttributes) -> XmlTag:
+def if_(writer: ProcessWriter, at: Choose, inherited: InheritedAttributes) -> XmlTag:
     first, *others = at.branches
-    otherwise = new_tag("bpel:else", {}, writer.activity(at.otherwise, around)) if at.otherwise is not None else None
+    otherwise = new_tag("bpel:else", {}, writer.activity(at.otherwise, inherited)) if at.otherwise is not None else None
     return new_tag(
         "bpel:if",
         {},
         writer.parts.expression("condition", first.when),
-        writer.activity(first.body, around),
+        writer.activity(first.body, inherited),
         *(
             new_tag(
                 "bpel:elseif",
                 {},
                 writer.parts.expression("condition", each.when),
-                writer.activity(each.body, around),
+                writer.activity(each.body, inherited),
             )
             for each in others
         ),
@@ -102,17 +102,17 @@ def if_(writer: ProcessWriter, at: Choose, around: InheritedAttributes) -> XmlTa
     )
 
 
-def while_(writer: ProcessWriter, at: While, around: InheritedAttributes) -> XmlTag:
+def while_(writer: ProcessWriter, at: While, inherited: InheritedAttributes) -> XmlTag:
     condition = writer.parts.expression("condition", at.condition)
-    return new_tag("bpel:while", {}, condition, writer.activity(at.body, around))
+    return new_tag("bpel:while", {}, condition, writer.activity(at.body, inherited))
 
 
-def repeat_until(writer: ProcessWriter, at: Until, around: InheritedAttributes) -> XmlTag:
+def repeat_until(writer: ProcessWriter, at: Until, inherited: InheritedAttributes) -> XmlTag:
     condition = writer.parts.expression("condition", at.condition)
-    return new_tag("bpel:repeatUntil", {}, writer.activity(at.body, around), condition)
+    return new_tag("bpel:repeatUntil", {}, writer.activity(at.body, inherited), condition)
 
 
-def for_each(writer: ProcessWriter, at: ForEach, around: InheritedAttributes) -> XmlTag:
+def for_each(writer: ProcessWriter, at: ForEach, inherited: InheritedAttributes) -> XmlTag:
     condition, wanted = None, at.min_ended if at.min_success is None else at.min_success
     if wanted is not None:
         successful = {"successfulBranchesOnly": "" if at.min_success is None else "yes"}
@@ -124,11 +124,11 @@ def for_each(writer: ProcessWriter, at: ForEach, around: InheritedAttributes) ->
         writer.parts.expression("startCounterValue", writer.number(at.first)),
         writer.parts.expression("finalCounterValue", writer.number(at.last)),
         condition,
-        writer.activity(at.body, around),
+        writer.activity(at.body, inherited),
     )
 
 
-def receive(writer: ProcessWriter, at: Receive, _around: InheritedAttributes) -> XmlTag:
+def receive(writer: ProcessWriter, at: Receive, _inherited: InheritedAttributes) -> XmlTag:
     xml = writer.message(at)
     creates = "yes" if xml.creates else ""
     return new_tag(
@@ -138,7 +138,7 @@ def receive(writer: ProcessWriter, at: Receive, _around: InheritedAttributes) ->
     )
 
 
-def reply(writer: ProcessWriter, at: Reply, _around: InheritedAttributes) -> XmlTag:
+def reply(writer: ProcessWriter, at: Reply, _inherited: InheritedAttributes) -> XmlTag:
     xml = writer.message(at)
     return new_tag(
         "bpel:reply",
@@ -148,11 +148,11 @@ def reply(writer: ProcessWriter, at: Reply, _around: InheritedAttributes) -> Xml
     )
 
 
-def invoke(writer: ProcessWriter, at: Invoke, _around: InheritedAttributes) -> XmlTag:
+def invoke(writer: ProcessWriter, at: Invoke, _inherited: InheritedAttributes) -> XmlTag:
     sends, gets = at.sends, at.gets
     assert sends is not None, "what is no call of a partner link was refused before"
-    said = list(sends.correlations)
-    said += [each for each in (gets.correlations if gets is not None else ()) if each not in said]
+    correlations = list(sends.correlations)
+    correlations += [each for each in (gets.correlations if gets is not None else ()) if each not in correlations]
     return new_tag(
         "bpel:invoke",
         {
@@ -161,30 +161,30 @@ def invoke(writer: ProcessWriter, at: Invoke, _around: InheritedAttributes) -> X
             "inputVariable": sends.variable,
             "outputVariable": gets.variable if gets is not None else "",
         },
-        writer.parts.correlations(tuple(said)),
+        writer.parts.correlations(tuple(correlations)),
         writer.parts.to_parts(sends),
         writer.parts.from_parts(gets) if gets is not None else None,
     )
 
 
-def pick(writer: ProcessWriter, at: Pick, around: InheritedAttributes) -> XmlTag:
+def pick(writer: ProcessWriter, at: Pick, inherited: InheritedAttributes) -> XmlTag:
     creates = any(each.xml is not None and each.xml.creates for each in at.messages)
     return new_tag(
         "bpel:pick",
         {"createInstance": "yes" if creates else ""},
-        *(_on_message(writer, each, around) for each in at.messages),
-        *(_on_alarm(writer, each, around) for each in at.alarms),
+        *(_on_message(writer, each, inherited) for each in at.messages),
+        *(_on_alarm(writer, each, inherited) for each in at.alarms),
     )
 
 
-def _on_message(writer: ProcessWriter, at: OnMessage, around: InheritedAttributes) -> XmlTag:
+def _on_message(writer: ProcessWriter, at: OnMessage, inherited: InheritedAttributes) -> XmlTag:
     xml = writer.message(at)
-    body = writer.activity(at.body, around)
+    body = writer.activity(at.body, inherited)
     return new_tag("bpel:onMessage", inbound_attributes(xml, at.exchange), *_message_parts(writer, xml), body)
 
 
-def _on_alarm(writer: ProcessWriter, at: OnAlarm, around: InheritedAttributes) -> XmlTag:
-    return new_tag("bpel:onAlarm", {}, *writer.when(at.duration, at.until), writer.activity(at.body, around))
+def _on_alarm(writer: ProcessWriter, at: OnAlarm, inherited: InheritedAttributes) -> XmlTag:
+    return new_tag("bpel:onAlarm", {}, *writer.when(at.duration, at.until), writer.activity(at.body, inherited))
 
 
 def inbound_attributes(xml: XmlMessage, exchange: str) -> dict[str, str]:

@@ -31,16 +31,16 @@ class ProcessWriter:
         self.spaces, self.parts = spaces, ElementWriter(spaces)
         self._writers = writers
 
-    def activity(self, at: Activity, around: InheritedAttributes) -> XmlTag:
-        inside = msgspec.structs.replace(around, suppress_join_failure=at.suppress_join_failure)
+    def activity(self, at: Activity, inherited: InheritedAttributes) -> XmlTag:
+        inside = msgspec.structs.replace(inherited, suppress_join_failure=at.suppress_join_failure)
         made = self._writers[type(at)](self, at, inside)
-        return self.with_standard(made, at, around)
+        return self.with_standard(made, at, inherited)
 
-    def with_standard(self, made: XmlTag, at: ActivityNode, around: InheritedAttributes) -> XmlTag:
+    def with_standard(self, made: XmlTag, at: ActivityNode, inherited: InheritedAttributes) -> XmlTag:
         """The activity with its name and its links."""
         name = written_name(at.name)
         given = {"name": name if f"bpel:{name}" != made.name else ""}
-        if at.suppress_join_failure != around.suppress_join_failure:
+        if at.suppress_join_failure != inherited.suppress_join_failure:
             given["suppressJoinFailure"] = "yes" if at.suppress_join_failure else "no"
         made.attributes = {key: value for key, value in given.items() if value} | made.attributes
         links = [each for each in (self._targets(at), self._sources(at)) if each is not None]

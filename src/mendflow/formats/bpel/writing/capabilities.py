@@ -58,8 +58,8 @@ def not_expressible(flow: Flow) -> Iterator[str]:
             yield f"{name}: BPEL has no `when` on activities; put it into a choice"
         if each.join == "all":
             yield f"{name}: its links are joined by `all`; write a join condition that names them"
-        if said := CHECKS.get(type(each)):
-            yield from (f"{name}: {reason}" for reason in said(each))
+        if check := CHECKS.get(type(each)):
+            yield from (f"{name}: {reason}" for reason in check(each))
 
 
 def _assign(at: Assign) -> Iterator[str]:

@@ -173,10 +173,10 @@ class _NativeConverter:
             case Parallel():
                 return self._parallel(at)
             case Choose():
-                branches = tuple(Branch(self._said(at, each.when), self.activity(each.body)) for each in at.branches)
+                branches = tuple(Branch(self._checked(at, each.when), self.activity(each.body)) for each in at.branches)
                 return replace(at, branches=branches, otherwise=self._maybe(at.otherwise))
             case While() | Until():
-                return replace(at, condition=self._said(at, at.condition), body=self.activity(at.body))
+                return replace(at, condition=self._checked(at, at.condition), body=self.activity(at.body))
             case ForEach():
                 return self._for_each(at)
             case Scope():
@@ -205,7 +205,7 @@ class _NativeConverter:
         return self.links.setdefault(name, f"link{len(self.links) + 1}")
 
     def _when(self, at: Activity, when: Expr | None) -> Expr | None:
-        return self._said(at, when) if when is not None else None
+        return self._checked(at, when) if when is not None else None
 
     def _job(self, at: JobActivity) -> Activity:
         """Its description is a literal; the queue answers when the job has ended, or at once if nobody waits for it."""
@@ -214,8 +214,8 @@ class _NativeConverter:
         try:
             description = jsdl_template(at, self.flow.folder)
         except BadFlow as refused:
-            told, name = f"{at.label or at.name}: ", at.name.replace(".", "-")
-            self.problems += [told + each.message.removeprefix(f"{name}: ") for each in refused.problems]
+            prefix, name = f"{at.label or at.name}: ", at.name.replace(".", "-")
+            self.problems += [prefix + each.message.removeprefix(f"{name}: ") for each in refused.problems]
             description = JsdlTemplate("", ())
         literal = f'<literal><{operation} xmlns="{JOBS}">{description.text}</{operation}></literal>'
         jobs = f"{{{JOBS}}}"
@@ -224,7 +224,7 @@ class _NativeConverter:
         copies = [XmlCopy(source=XmlSource(literal=literal), target=XmlTarget(variable="run", part="parameters"))]
         for path, expr in description.filled:
             place = XmlTarget(expression=Expr(f"$run.parameters/*[1]{path}", XPATH))
-            copies.append(XmlCopy(source=XmlSource(expression=self._said(at, expr)), target=place))
+            copies.append(XmlCopy(source=XmlSource(expression=self._checked(at, expr)), target=place))
         sends = XmlMessage(partner_link=QUEUE, operation=operation, variable="run")
         gets = None if forgotten else XmlMessage(partner_link=QUEUE, operation=operation, variable="ran")
         call = Invoke(name=at.name, partner=QUEUE, operation=operation, sends=sends, gets=gets)
@@ -268,7 +268,7 @@ class _NativeConverter:
         return self._thrown_behind(at, replace(counted, body=turn), ["failed"])
 
     def _number(self, at: Activity, value: Expr | int | None) -> Expr | int | None:
-        return self._said(at, value) if isinstance(value, Expr) else value
+        return self._checked(at, value) if isinstance(value, Expr) else value
 
     def _scope(self, at: Scope) -> Activity:
         catches = tuple(self._catch(at, each) for each in at.catches)
@@ -311,12 +311,12 @@ class _NativeConverter:
     def _source(self, at: Activity, name: str, value: Template) -> XmlSource:
         text = value.strip() if isinstance(value, str) and is_template(value) else None
         if text is not None and text.startswith("${{") and text.endswith("}}") and text.count("${{") == 1:
-            return XmlSource(expression=self._said(at, Expr(text[3:-2].strip(), CEL)))
+            return XmlSource(expression=self._checked(at, Expr(text[3:-2].strip(), CEL)))
         if text is not None or type(value) not in CONSTANTS:
             self.problems.append(f"{at.name}: {name} is neither one expression nor a text, a number or a boolean")
         return XmlSource(expression=Expr(msgspec.json.encode(value).decode(), CEL))
 
-    def _said(self, at: Activity, expr: Expr) -> Expr:
+    def _checked(self, at: Activity, expr: Expr) -> Expr:
         for name in sorted(references(expr)):
             if name.partition(".")[0] == "jobs":
                 self.problems.append(
@@ -328,7 +328,7 @@ class _NativeConverter:
         """Ours are milliseconds; BPEL's are texts."""
         if not isinstance(value, Expr):
             return value
-        return Expr(f'"PT" + string(double({self._said(at, value).text}) / 1000.0) + "S"', CEL)
+        return Expr(f'"PT" + string(double({self._checked(at, value).text}) / 1000.0) + "S"', CEL)
 
 
 def _conjunction(one: Expr | None, other: Expr | None) -> Expr | None:

@@ -8,16 +8,16 @@ from mendflow.formats.bpel.writing.activity_writer import InheritedAttributes, P
 from mendflow.formats.bpel.writing.tags import XmlTag, new_tag
 
 
-def scope(writer: ProcessWriter, at: Scope, around: InheritedAttributes) -> XmlTag:
+def scope(writer: ProcessWriter, at: Scope, inherited: InheritedAttributes) -> XmlTag:
     """An invoke in a scope of its own name, with handlers and nothing else, is an invoke with handlers."""
-    if _is_invoke_with_handlers(at) and at.exit_on_standard_fault == around.exit_on_standard_fault:
-        return _invoke_with_handlers(writer, at, around)
-    return _scope(writer, at, around, [])
+    if _is_invoke_with_handlers(at) and at.exit_on_standard_fault == inherited.exit_on_standard_fault:
+        return _invoke_with_handlers(writer, at, inherited)
+    return _scope(writer, at, inherited, [])
 
 
-def _scope(writer: ProcessWriter, at: Scope, around: InheritedAttributes, declared: list[XmlTag]) -> XmlTag:
+def _scope(writer: ProcessWriter, at: Scope, inherited: InheritedAttributes, declared: list[XmlTag]) -> XmlTag:
     made = new_tag("bpel:scope", {"isolated": "yes" if at.isolated else ""})
-    inside = exits(made, at, around)
+    inside = exits(made, at, inherited)
     declared = declared or (writer.parts.declared(at.declared) if at.declared is not None else [])
     return made.put(
         *declared,
@@ -29,21 +29,21 @@ def _scope(writer: ProcessWriter, at: Scope, around: InheritedAttributes, declar
     )
 
 
-def process(writer: ProcessWriter, at: Scope, around: InheritedAttributes, imports: list[XmlTag]) -> XmlTag:
+def process(writer: ProcessWriter, at: Scope, inherited: InheritedAttributes, imports: list[XmlTag]) -> XmlTag:
     """The outermost scope."""
     made = new_tag("bpel:process", {"suppressJoinFailure": "yes" if at.suppress_join_failure else ""})
-    inside = exits(made, at, around)
+    inside = exits(made, at, inherited)
     declared = writer.parts.declared(at.declared) if at.declared is not None else []
     return made.put(
         *imports, *declared, _faults(writer, at, inside), _events(writer, at, inside), writer.activity(at.body, inside)
     )
 
 
-def exits(made: XmlTag, at: Scope, around: InheritedAttributes) -> InheritedAttributes:
+def exits(made: XmlTag, at: Scope, inherited: InheritedAttributes) -> InheritedAttributes:
     """What holds inside a scope, with what has to be said for that."""
-    if at.exit_on_standard_fault != around.exit_on_standard_fault:
+    if at.exit_on_standard_fault != inherited.exit_on_standard_fault:
         made.attributes["exitOnStandardFault"] = "yes" if at.exit_on_standard_fault else "no"
-    return msgspec.structs.replace(around, exit_on_standard_fault=at.exit_on_standard_fault)
+    return msgspec.structs.replace(inherited, exit_on_standard_fault=at.exit_on_standard_fault)
 
 
 def _faults(writer: ProcessWriter, at: Scope, inside: InheritedAttributes) -> XmlTag | None:
@@ -76,13 +76,13 @@ def _events(writer: ProcessWriter, at: Scope, inside: InheritedAttributes) -> Xm
     return new_tag("bpel:eventHandlers", {}, *handlers) if handlers else None
 
 
-def _on_event(writer: ProcessWriter, at: OnMessage, around: InheritedAttributes) -> XmlTag:
+def _on_event(writer: ProcessWriter, at: OnMessage, inherited: InheritedAttributes) -> XmlTag:
     """What its scope declares is held by the handler, with the variables that the handler implies."""
     xml, declared = writer.message(at), at.declared or ScopeDeclarations()
     implied = frozenset({xml.variable, *(each.variable for each in xml.parts)} - {""})
     body = at.body
     assert isinstance(body, Scope), "an event handler for a message has a scope"
-    inside = msgspec.structs.replace(around, suppress_join_failure=body.suppress_join_failure)
+    inside = msgspec.structs.replace(inherited, suppress_join_failure=body.suppress_join_failure)
     made = _scope(writer, body, inside, writer.parts.declared(declared, implied))
     attributes = {
         "partnerLink": xml.partner_link,
@@ -96,7 +96,7 @@ def _on_event(writer: ProcessWriter, at: OnMessage, around: InheritedAttributes)
         attributes,
         writer.parts.correlations(xml.correlations),
         writer.parts.from_parts(xml),
-        writer.with_standard(made, body, around),
+        writer.with_standard(made, body, inherited),
     )
 
 
@@ -117,11 +117,11 @@ def _is_invoke_with_handlers(at: Scope) -> bool:
     )
 
 
-def _invoke_with_handlers(writer: ProcessWriter, at: Scope, around: InheritedAttributes) -> XmlTag:
-    made = writer.activity(at.body, around)
-    made.put(*_catches(writer, at, around))
+def _invoke_with_handlers(writer: ProcessWriter, at: Scope, inherited: InheritedAttributes) -> XmlTag:
+    made = writer.activity(at.body, inherited)
+    made.put(*_catches(writer, at, inherited))
     if at.compensation is not None:
-        made.put(new_tag("bpel:compensationHandler", {}, writer.activity(at.compensation, around)))
+        made.put(new_tag("bpel:compensationHandler", {}, writer.activity(at.compensation, inherited)))
     # Correlations, handlers and parts come in this order.
     order = ("correlations", "catch", "catchAll", "compensationHandler", "toParts", "fromParts")
     made.children.sort(key=lambda child: order.index(child.name.partition(":")[2]) if isinstance(child, XmlTag) else 0)

@@ -68,7 +68,7 @@ class Catalogue:
         self._holds = PlaceStore(store, ledger, self.files, self.elements)
         self._writers = WritingJobs(store)
         self._clock = clock
-        self._hub = hub
+        self._listener = hub.need(NewFiles, self)
 
     # For people
 
@@ -161,14 +161,14 @@ class Catalogue:
         for name, ref in refs.items():
             try:
                 await self._publish(flow_job_id(job), ref)
-            except (Conflict, InvalidRequest) as mistake:
+            except (Conflict, InvalidRequest) as error:
                 fault = Fault(
                     name=NOT_PUBLISHED,
                     category=Category.OUTPUT,
-                    message=f"{name}: {mistake.message}",
+                    message=f"{name}: {error.message}",
                     stage=AttemptStage.STAGE_OUT,
                     file=name,
-                    data={"logical": ref.logical, "element": "", "reason": mistake.message},
+                    data={"logical": ref.logical, "element": "", "reason": error.message},
                 )
                 return Outcome(fault=fault, measures=outcome.measures, log_tail=outcome.log_tail)
         return outcome
@@ -216,9 +216,7 @@ class Catalogue:
             fresh = {each for each in changed.replicas if each not in before}
             await self.files.change(name, lambda now: now and _without_replicas(now, replicas=fresh))
             raise
-        listener = self._hub.provider(NewFiles)
-        if listener is not None:
-            await listener.added(changed)
+        await self._listener().added(changed)
         return changed
 
     # For pilots
@@ -253,8 +251,8 @@ class Catalogue:
                 continue
             try:
                 url = replica_place(element, file.name, replica, request.site)
-            except RequestError as mistake:
-                flaws.append(mistake.message)
+            except RequestError as error:
+                flaws.append(error.message)
                 continue
             places.append(
                 (_distance(element, request.site, request.storage), ReplicaLocation(element=element, url=url))
@@ -282,8 +280,8 @@ class Catalogue:
                 raise Forbidden(f"job {request.job} is to publish no {output!r:.80} like this")
             try:
                 files[output], replaces[output] = await self._place(placing, request)
-            except RequestError as mistake:
-                wrong[output] = mistake.message
+            except RequestError as error:
+                wrong[output] = error.message
         return PlaceAnswer(files=files, wrong=wrong, replaces={name: left for name, left in replaces.items() if left})
 
     async def _place(self, placing: OutputPlacement, request: PlaceRequest) -> tuple[ReplicaLocation, tuple[str, ...]]:

@@ -48,7 +48,7 @@ class Arrivals:
         self._notices = notices
         self._swept_at: dict[str, Instant] = {}
 
-    async def told(self, name: str, files: Sequence[FileRef]) -> DataSet:
+    async def add(self, name: str, files: Sequence[FileRef]) -> DataSet:
         """Add files to a set, which is created if it does not exist. Files that arrive after it was closed are counted,
         and nothing follows from them."""
         check_name(name, "data set")
@@ -73,7 +73,7 @@ class Arrivals:
         known = await self._set_store.find(name)
         if known is not None and known.closed and add_files(known, refs):
             raise Conflict(f"data set {name} is closed: nothing can be added to it; take another")
-        return await self.told(name, refs)
+        return await self.add(name, refs)
 
     async def _resolve(self, file: str | FileRef) -> FileRef:
         if isinstance(file, str):
@@ -94,10 +94,10 @@ class Arrivals:
         async for found in self._catalogue.of_set(name, since):
             files.append(found.ref())
             if len(files) >= CHUNK:
-                await self.told(name, files)
+                await self.add(name, files)
                 files = []
         if files:
-            await self.told(name, files)
+            await self.add(name, files)
         self._swept_at[name] = now
 
     async def added(self, file: LogicalFile) -> str:
@@ -109,5 +109,5 @@ class Arrivals:
         except InvalidRequest as invalid:
             self._notices.post(f"file {file.name}: {invalid.message}; it is in no set")
             return ""
-        await self.told(file.data_set, [file.ref()])
+        await self.add(file.data_set, [file.ref()])
         return file.data_set

@@ -224,8 +224,8 @@ class DataSetController:
         except (StoreUnavailable, TemporarilyUnavailable):
             self._wanted[state.name] = None  # at the next look
             return None
-        except RequestError as mistake:
-            self._not_started(state, batch, key, mistake.message)
+        except RequestError as error:
+            self._not_started(state, batch, key, error.message)
             return None
         self.problems.pop(key, None)
         return case.id

@@ -87,7 +87,7 @@ class DataSets:
 
     async def came(self, name: str, files: Sequence[FileRef]) -> None:
         """A watch has found files of a set. When this returns, they are durably in the set."""
-        await self._arrivals.told(name, files)
+        await self._arrivals.add(name, files)
         self.controller.wake(name)
 
     async def added(self, file: LogicalFile) -> None:

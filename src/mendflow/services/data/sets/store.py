@@ -102,8 +102,8 @@ class DataSetStore:
     async def over(self, name: str) -> None:
         """Nothing follows from this set any more: mark it, so that it is not processed again."""
         while (found := await self._store.get(SET_KIND, name)) is not None and not _is_over(found):
-            told = msgspec.structs.replace(_decode_document(found.body), over=True)
-            await self._store.write([Put(SET_KIND, name, _encode(told), found.version)])
+            closed = msgspec.structs.replace(_decode_document(found.body), over=True)
+            await self._store.write([Put(SET_KIND, name, _encode(closed), found.version)])
         self._read.pop(name, None)
 
     def _due_batches(self, state: DataSet) -> list[SetFact]:

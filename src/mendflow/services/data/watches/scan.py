@@ -113,8 +113,8 @@ class FolderScanner:
             return known
         except StoreUnavailable:
             raise
-        except RequestError as mistake:
-            memory.refused[seen.path] = (seen.identity, f"{seen.path!r:.200} on {element.name}: {mistake.message}")
+        except RequestError as error:
+            memory.refused[seen.path] = (seen.identity, f"{seen.path!r:.200} on {element.name}: {error.message}")
             return known
         memory.taken[seen.path] = seen.identity
         memory.refused.pop(seen.path, None)

@@ -80,8 +80,8 @@ class WatchService:
     async def all(self) -> list[WatchView]:
         watches = [_decode(found.body) async for found in self._store.scan(WATCH_KIND)]
         reports = {found.id: _decode_report(found.body) async for found in self._store.scan(REPORT_KIND)}
-        told = {each.watch.name: each for each in reports.values()}
-        return [msgspec.structs.replace(told.get(each.name, WatchView(watch=each)), watch=each) for each in watches]
+        by_name = {each.watch.name: each for each in reports.values()}
+        return [msgspec.structs.replace(by_name.get(each.name, WatchView(watch=each)), watch=each) for each in watches]
 
     async def add(self, watch: FolderWatch, *, who: str) -> WatchView:
         """Watch a folder of an element; a watch with the same name is replaced."""
@@ -178,5 +178,5 @@ class WatchService:
         found = await self._store.get(REPORT_KIND, view.watch.name)
         before = _decode_report(found.body) if found is not None else None
         if before is None or msgspec.structs.replace(before, looked_at=0) != view:
-            told = msgspec.structs.replace(view, looked_at=self._clock.now())
-            await self._store.write([Put(REPORT_KIND, view.watch.name, _encode(told), found.version if found else 0)])
+            report = msgspec.structs.replace(view, looked_at=self._clock.now())
+            await self._store.write([Put(REPORT_KIND, view.watch.name, _encode(report), found.version if found else 0)])

@@ -57,12 +57,12 @@ def job_request_in(element: Element) -> JobRequest:
     key = text_in(element, "key")
     if len(key) > KEY_CHARS_MAX:
         raise refusal(JOBS, [f"a key has at most {KEY_CHARS_MAX} characters; this one has {len(key)}"])
-    told = child(element, "callback")
+    reply_to = child(element, "callback")
     return JobRequest(
         operation=element.local,
         description=write(described[0]),
         key=key,
-        callback=address_in(told) if told is not None else None,
+        callback=address_in(reply_to) if reply_to is not None else None,
         soap_headers=headers_in(element),
     )
 
@@ -76,14 +76,14 @@ def job_in(element: Element) -> str:
 
 
 def callback_in(element: Element) -> str:
-    told = child(element, "callback")
-    return address_in(told) if told is not None else ""
+    reply_to = child(element, "callback")
+    return address_in(reply_to) if reply_to is not None else ""
 
 
 def headers_in(element: Element) -> tuple[str, ...]:
     """The headers that the endpoint reference of a callback asks for."""
-    told = child(element, "callback")
-    return tuple(headers_of(element_value(write(told)))) if told is not None else ()
+    reply_to = child(element, "callback")
+    return tuple(headers_of(element_value(write(reply_to)))) if reply_to is not None else ()
 
 
 def job_element(name: str, job: str) -> str:
@@ -104,11 +104,11 @@ def outcome_element(name: str, document: CaseDocument, *, own: bool = True) -> s
     code = 0 if document.status == "completed" else fault.exit_code if fault is not None else None
     inner += [text_element(JOBS, "exitCode", str(code))] if code is not None else []
     if fault is not None:
-        said = {"name": fault.name, "category": fault.category.value, "message": fault.message}
-        told = Element(JOBS, "fault")
-        for local, text in said.items():
-            told.append(text_element(JOBS, local, text))
-        inner.append(told)
+        texts = {"name": fault.name, "category": fault.category.value, "message": fault.message}
+        fault_element = Element(JOBS, "fault")
+        for local, text in texts.items():
+            fault_element.append(text_element(JOBS, local, text))
+        inner.append(fault_element)
     inner += [_output(each, value) for each, value in document.outputs.items()]
     return write(new_element(JOBS, name, *inner))
 

@@ -38,13 +38,13 @@ class PortFault(Exception):
 
 def refusal(namespace: str, problems: Iterable[object]) -> PortFault:
     """The request cannot be carried out, for these reasons."""
-    told = [str(each) for each in problems]
-    children = [text_element(namespace, "problem", each) for each in told]
-    return PortFault(f"{{{namespace}}}{REFUSED}", "; ".join(told), write(new_element(namespace, REFUSED, *children)))
+    texts = [str(each) for each in problems]
+    children = [text_element(namespace, "problem", each) for each in texts]
+    return PortFault(f"{{{namespace}}}{REFUSED}", "; ".join(texts), write(new_element(namespace, REFUSED, *children)))
 
 
-def refusal_of(namespace: str, mistake: RequestError) -> PortFault:
-    problems = mistake.problems if isinstance(mistake, BadFlow) and mistake.problems else [mistake.message]
+def refusal_of(namespace: str, error: RequestError) -> PortFault:
+    problems = error.problems if isinstance(error, BadFlow) and error.problems else [error.message]
     return refusal(namespace, problems)
 
 
@@ -55,21 +55,21 @@ def raising_port_faults(namespace: str) -> Iterator[None]:
         yield
     except (StoreUnavailable, TemporarilyUnavailable):
         raise
-    except RequestError as mistake:
-        raise refusal_of(namespace, mistake) from mistake
+    except RequestError as error:
+        raise refusal_of(namespace, error) from error
 
 
 def request(namespace: str, text: str, operations: Iterable[str]) -> Element:
     """The element of a request, which is named after its operation."""
     try:
         element = read_shared(text)
-    except BadXml as mistake:
-        raise refusal_of(namespace, mistake) from mistake
+    except BadXml as error:
+        raise refusal_of(namespace, error) from error
     if element.ns != namespace or element.local not in operations:
         known = ", ".join(operations)
-        told = f"{{{element.ns}}}{element.local}"[:SHOWN_CHARS]
+        asked = f"{{{element.ns}}}{element.local}"[:SHOWN_CHARS]
         raise refusal(
-            namespace, [f"{told} is nothing that can be asked of this port; there are {known} of {namespace}"]
+            namespace, [f"{asked} is nothing that can be asked of this port; there are {known} of {namespace}"]
         )
     return element
 

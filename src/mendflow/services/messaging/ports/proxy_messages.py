@@ -73,7 +73,7 @@ class PartnerCall(msgspec.Struct, frozen=True, kw_only=True):
 def call_in(element: Element) -> PartnerCall:
     """Parse a request. Raises PortFault."""
     namespace = PROXY
-    place, said = child(element, "address"), child(element, "message")
+    place, message = child(element, "address"), child(element, "message")
     address = address_in(place) if place is not None else ""
     operation, port_type = text_in(element, "operation"), text_in(element, "portType")
     style = text_in(element, "style") or "document"
@@ -82,11 +82,11 @@ def call_in(element: Element) -> PartnerCall:
         *(["<operation> is missing"] if not operation else []),
         *(["<portType> is missing: give it as {namespace}local"] if not port_type else []),
         *([f"<style> is document or rpc, not {style:.80}"] if style not in ("document", "rpc") else []),
-        *(["<message> is missing: give its parts, or none"] if said is None else []),
+        *(["<message> is missing: give its parts, or none"] if message is None else []),
     ]
-    if problems or said is None:
+    if problems or message is None:
         raise refusal(namespace, problems)
-    given = [_part(each) for each in children(said, "part")]
+    given = [_part(each) for each in children(message, "part")]
     bound_style: Style = "rpc" if style == "rpc" else "document"
     return PartnerCall(
         key=text_in(element, "key"),
@@ -193,9 +193,9 @@ def _body(call: PartnerCall, asked: str, answered: str) -> Scope:
 def answer_element(id: str, parts: tuple[MessagePart, ...], message: Value) -> str:
     """The partner's answer, as the answer of the proxy."""
     held = message if isinstance(message, dict) else {}
-    told = [_part_element(part, held[part.name]) for part in parts if part.name in held]
+    elements = [_part_element(part, held[part.name]) for part in parts if part.name in held]
     inner = Element(PROXY, "message")
-    for each in told:
+    for each in elements:
         inner.append(each)
     return write(new_element(PROXY, "callResponse", text_element(PROXY, "callId", id), inner))
 
@@ -224,9 +224,9 @@ def failure(call: PartnerCall, fault: Fault) -> PortFault:
     value = data.get("value")
     if part is None or space != split_name(call.port_type)[0] or not isinstance(value, dict) or part.name not in value:
         return PortFault(fault.name, fault.message, partner=fault)
-    told = [
+    elements = [
         text_element(PROXY, "name", fault.name),
         text_element(PROXY, "text", fault.message),
         _part_element(part, value[part.name]),
     ]
-    return PortFault(qualified_name(PROXY, FAILED), fault.message, write(new_element(PROXY, FAILED, *told)))
+    return PortFault(qualified_name(PROXY, FAILED), fault.message, write(new_element(PROXY, FAILED, *elements)))

@@ -20,10 +20,10 @@ class WebhookSender:
         self._sender = RetryingSender(clock, chance)
         self.patience_ms = PATIENCE_MS
 
-    async def try_once(self, url: str, secret: str, told: Notification) -> str:
+    async def try_once(self, url: str, secret: str, notification: Notification) -> str:
         """One try; empty if it was accepted."""
-        body = _encode(told)
-        headers = {"Content-Type": "application/json", EVENT_HEADER: told.id, KIND_HEADER: told.kind}
+        body = _encode(notification)
+        headers = {"Content-Type": "application/json", EVENT_HEADER: notification.id, KIND_HEADER: notification.kind}
         if secret:
             headers[SIGNATURE_HEADER] = signature(secret, body, self._clock.now())
         return await self._poster.post(url, body, headers)
@@ -31,7 +31,7 @@ class WebhookSender:
     async def deliver(
         self,
         url: str,
-        told: Notification,
+        notification: Notification,
         *,
         tries: int,
         secret: Callable[[], str | None],
@@ -42,7 +42,7 @@ class WebhookSender:
 
         async def attempt() -> str | None:
             known = secret()
-            return None if known is None else await self.try_once(url, known, told)
+            return None if known is None else await self.try_once(url, known, notification)
 
-        until = told.at + self.patience_ms
+        until = notification.at + self.patience_ms
         return await self._sender.deliver(url, attempt, tries=tries, until=until, failed=failed)

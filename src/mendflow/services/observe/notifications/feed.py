@@ -21,10 +21,10 @@ class NotificationLog:
         self._store = store
         self._length = 0
 
-    async def add(self, told: Sequence[Notification]) -> int:
+    async def add(self, notifications: Sequence[Notification]) -> int:
         """Append these; returns the serial of the first, when they are written. After an error they may be there or
         not: appended again they have the same ids."""
-        entries = [_encode(each) for each in told]
+        entries = [_encode(each) for each in notifications]
         while True:
             [result] = await self._store.write([Append(NOTIFICATION_STREAM, entries, self._length)])
             self._length = result.version if isinstance(result, WriteDone) else result.actual

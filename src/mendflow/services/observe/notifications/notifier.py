@@ -35,7 +35,7 @@ from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.notifications")
 
-PENDING_KIND: Final = "letter"
+PENDING_KIND: Final = "notification"
 FEED_RETRY_MS: Final = 1_000
 
 
@@ -55,7 +55,7 @@ class PendingNotification(msgspec.Struct, kw_only=True):
 
 
 class DeliveryFailures(Protocol):
-    async def delivery_failed(self, to: str, told: Notification, why: str) -> None:
+    async def delivery_failed(self, to: str, notification: Notification, why: str) -> None:
         """A notification could not be delivered to a receiver in the time allowed."""
         ...
 
@@ -73,7 +73,7 @@ class Notifier:
         chance: Callable[[], float],
         hub: Hub,
     ) -> None:
-        self._hub = hub
+        self._failures = hub.need(DeliveryFailures, self)
         hub.subscribe(CaseEnded, lambda end: self.case_ended(end.document))
         hub.subscribe(JobFailed, lambda failed: self.item_failed(failed.live, failed.serial, failed.outcome))
         hub.subscribe(AlertRaised, lambda raised: self._alert_raised(raised.alert))
@@ -113,9 +113,9 @@ class Notifier:
         if status == "running" or status == "suspended":
             return
         message = document.fault.message if document.fault is not None else f"case {document.id} {status}"
-        told = self._about(document, status, f"{document.id}:end", document.ended_at, message)
+        notification = self._about(document, status, f"{document.id}:end", document.ended_at, message)
         extra = [Recipient(url=document.notify)] if document.notify else []
-        self._note(f"{document.id}:end", told, extra)
+        self._note(f"{document.id}:end", notification, extra)
         self._ledger.defer(CASE_KIND, document.id)
 
     def item_failed(self, live: LiveCase, serial: int, outcome: Outcome) -> None:
@@ -125,9 +125,9 @@ class Notifier:
         instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
         item = instance.item if isinstance(instance, Item) else None
         id = f"{live.id}:item-{serial}"
-        told = self._about(live.document, "item-failed", id, self._clock.now(), outcome.fault.message, item)
-        if self.webhooks.subscribers_of(told):
-            self._note(id, told, [])
+        notification = self._about(live.document, "item-failed", id, self._clock.now(), outcome.fault.message, item)
+        if self.webhooks.subscribers_of(notification):
+            self._note(id, notification, [])
 
     def _alert_raised(self, alert: AlertDocument) -> None:
         but = alert.subject if alert.kind == "not-delivered" else ""
@@ -137,8 +137,8 @@ class Notifier:
         """Notify clients of an alert; `but` is a webhook that is left out. Another server may have begun to notify of
         the same alert: both have the same id, and each has a pending notification of its own."""
         event = f"alert@{hashlib.sha256(id.encode()).hexdigest()[:24]}"
-        told = Notification(id=event, kind="alert", at=at, message=sentence, case=case, item=item, alert=id)
-        self._note(f"{event}@{self._homes.server}", told, [], but=but)
+        notification = Notification(id=event, kind="alert", at=at, message=sentence, case=case, item=item, alert=id)
+        self._note(f"{event}@{self._homes.server}", notification, [], but=but)
 
     def _about(
         self,
@@ -154,13 +154,15 @@ class Notifier:
             id=id, kind=kind, at=at, message=message, case=document.id, flow=flow, owner=owner, item=item
         )
 
-    def _note(self, id: str, told: Notification, extra: list[Recipient], *, but: str = "") -> None:
+    def _note(self, id: str, notification: Notification, extra: list[Recipient], *, but: str = "") -> None:
         if id in self._outbox.waiting:
             return
         webhooks = [
-            Recipient(url=hook.url, hook=hook.id) for hook in self.webhooks.subscribers_of(told) if hook.id != but
+            Recipient(url=hook.url, hook=hook.id)
+            for hook in self.webhooks.subscribers_of(notification)
+            if hook.id != but
         ]
-        pending = PendingNotification(id=id, notification=told, recipients=[*webhooks, *extra])
+        pending = PendingNotification(id=id, notification=notification, recipients=[*webhooks, *extra])
         self._outbox.add(pending)
         self._queue(pending)
 
@@ -217,9 +219,10 @@ class Notifier:
         why = await self._deliveries.deliver(
             address.url, pending.notification, tries=address.tries, secret=secret, failed=failed
         )
-        alarm = self._hub.provider(DeliveryFailures)
-        if why and alarm is not None:
-            await alarm.delivery_failed(address.hook or address.url.partition("?")[0], pending.notification, why)
+        if why:
+            await self._failures().delivery_failed(
+                address.hook or address.url.partition("?")[0], pending.notification, why
+            )
         pending.recipients.remove(address)
         if pending.recipients:
             self._outbox.save(pending)
@@ -229,6 +232,8 @@ class Notifier:
     async def send_test(self, id: str) -> DeliveryResult:
         """Send a test to a webhook now, once."""
         hook, now = await self.webhooks.get(id), self._clock.now()
-        told = Notification(id=f"test@{hook.id}-{now}", kind="test", at=now, message=f"this is a test of webhook {id}")
-        why = await self._deliveries.try_once(hook.url, hook.secret, told)
+        notification = Notification(
+            id=f"test@{hook.id}-{now}", kind="test", at=now, message=f"this is a test of webhook {id}"
+        )
+        why = await self._deliveries.try_once(hook.url, hook.secret, notification)
         return DeliveryResult(ok=not why, message=why or f"{hook.url} has taken it")

@@ -32,9 +32,9 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __repr__(self) -> str:
         return f"Webhook({self.id!r}, {self.url!r})"  # keeps the secret out of logs
 
-    def wants(self, told: Notification) -> bool:
-        about_flow = not self.flow or told.flow == self.flow
-        return told.kind in self.on and about_flow and (not self.owner or told.owner == self.owner)
+    def wants(self, notification: Notification) -> bool:
+        about_flow = not self.flow or notification.flow == self.flow
+        return notification.kind in self.on and about_flow and (not self.owner or notification.owner == self.owner)
 
     def view(self) -> WebhookView:
         return WebhookView(
@@ -72,8 +72,12 @@ class WebhookStore:
     def has_subscriber(self, kind: NotificationKind) -> bool:
         return kind in self._kinds
 
-    def subscribers_of(self, told: Notification) -> list[Webhook]:
-        return [hook for hook in self._webhooks.values() if hook.wants(told)] if told.kind in self._kinds else []
+    def subscribers_of(self, notification: Notification) -> list[Webhook]:
+        return (
+            [hook for hook in self._webhooks.values() if hook.wants(notification)]
+            if notification.kind in self._kinds
+            else []
+        )
 
     def find(self, id: str) -> Webhook | None:
         return self._webhooks.get(id)

@@ -25,8 +25,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 def fault_attributes(fault: Fault | None, exit_code: int | None = None) -> dict[str, Attribute]:
     """The attributes of a span for a fault, and for the exit code where there is one."""
-    told: dict[str, Attribute] = {}
+    attributes: dict[str, Attribute] = {}
     if fault is not None:
-        told = {"mendflow.fault.name": fault.name, "mendflow.fault.category": fault.category.value}
+        attributes = {"mendflow.fault.name": fault.name, "mendflow.fault.category": fault.category.value}
         exit_code = exit_code if exit_code is not None else fault.exit_code
-    return told if exit_code is None else {**told, "mendflow.exit_code": exit_code}
+    return attributes if exit_code is None else {**attributes, "mendflow.exit_code": exit_code}

@@ -106,10 +106,10 @@ class ForeignEngines:
 
 def case_facts_in(event: ExceptionEvent) -> CaseFacts:
     """What the event says of its case."""
-    said = event.facts.get(CASE_FACTS, {})
-    if not isinstance(said, dict):
+    facts = event.facts.get(CASE_FACTS, {})
+    if not isinstance(facts, dict):
         raise InvalidRequest(f"the fact `{CASE_FACTS}` of an event is a map", field=f"facts.{CASE_FACTS}")
-    known = {"version": "", "status": "running", "started_at": 0, **said, "case": event.case, "flow": event.flow}
+    known = {"version": "", "status": "running", "started_at": 0, **facts, "case": event.case, "flow": event.flow}
     try:
         return msgspec.convert(known, CaseFacts)
     except msgspec.ValidationError as error:

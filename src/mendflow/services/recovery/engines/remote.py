@@ -159,15 +159,15 @@ class RemoteEngine:
     async def restart(
         self, case: CaseId, item: ItemId, *, by: str, values: dict[str, Value] | None = None, level: int = 0
     ) -> bool:
-        told: dict[str, Value] = {"values": values} if values else {}
-        return await self._ask("restart", case, item, by, {**told, "level": level} if level else told)
+        settings: dict[str, Value] = {"values": values} if values else {}
+        return await self._ask("restart", case, item, by, {**settings, "level": level} if level else settings)
 
     async def complete(self, case: CaseId, item: ItemId, outputs: Value, *, by: str) -> bool:
         return await self._ask("complete", case, item, by, {"outputs": outputs})
 
     async def fail(self, case: CaseId, item: ItemId, fault: Fault, *, proceed: bool, by: str) -> bool:
-        told: Value = {"fault": msgspec.to_builtins(fault), "proceed": proceed}
-        return await self._ask("fail", case, item, by, told)
+        settings: Value = {"fault": msgspec.to_builtins(fault), "proceed": proceed}
+        return await self._ask("fail", case, item, by, settings)
 
     async def remove(self, case: CaseId, item: ItemId, *, by: str) -> bool:
         return await self._ask("remove", case, item, by, {})

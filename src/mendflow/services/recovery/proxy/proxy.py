@@ -218,10 +218,6 @@ class Proxy:
         """The conversation of a failed job that is under way."""
         return self._conversations.get(id)
 
-    async def last_conversation(self, id: JobId) -> Conversation | None:
-        """The same, also for a job that is over."""
-        return await self._conversations.look_up(id)
-
     # Outcomes
 
     async def _on_outcome(self, real: JobId, outcome: Outcome) -> None:
@@ -297,9 +293,9 @@ class Proxy:
             self._forget(id)
             return _ended_status(id, talk, outcome)
         held = talk.held if talk is not None else None
-        said = held.outcome.fault.message if held is not None and held.outcome.fault is not None else "it failed"
+        message = held.outcome.fault.message if held is not None and held.outcome.fault is not None else "it failed"
         attempts = talk.attempts if talk is not None else 0
-        return Status(job=id, state=JobState.AVAILABLE, attempts=attempts, reason=f"it is being mended: {said}")
+        return Status(job=id, state=JobState.AVAILABLE, attempts=attempts, reason=f"it is being mended: {message}")
 
     def _note_suspension(self, id: JobId, *, suspended: bool) -> Conversation | None:
         """Remember that a job is suspended that is about to be submitted again."""

@@ -32,9 +32,9 @@ class TrackedJob(msgspec.Struct, eq=False):
             if forgotten
             else ConversationMessage.SUBMIT
         )
-        said = [ConversationMessage.STAGED, sent] if spec.inputs or spec.replicas else [sent]
+        sequence = [ConversationMessage.STAGED, sent] if spec.inputs or spec.replicas else [sent]
         if self.callback is not None and self.waiter is None:
-            said.append(ConversationMessage.SUBSCRIBE)
+            sequence.append(ConversationMessage.SUBSCRIBE)
         if self.was_polled:
-            said.append(ConversationMessage.POLL)
-        return tuple(said)
+            sequence.append(ConversationMessage.POLL)
+        return tuple(sequence)

@@ -28,7 +28,7 @@ from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flows import check_names
-from mendflow.services.cases.interception_points import InterceptedTypes, RulesChanged
+from mendflow.services.cases.intercepted_types import InterceptedTypes, RulesChanged
 from mendflow.stores.contract import Store, StoredDocument
 
 log = logging.getLogger("mendflow.rules")

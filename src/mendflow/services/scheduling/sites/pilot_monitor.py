@@ -125,17 +125,17 @@ class PilotMonitor:
 
     async def _write_reports(self) -> None:
         while self._reports:
-            site, said = self._reports.popitem()
+            site, requests = self._reports.popitem()
             try:
-                document = await self._store.change(site, partial(self._apply_report, said))
+                document = await self._store.change(site, partial(self._apply_report, requests))
                 if document is not None:
                     await self._alerts.look(document, self._clock.now())
             except RequestError as error:  # the store is unreachable: the next look finds the same
                 log.warning("reports of pilots of site %s could not be written: %s", site, error.message)
 
-    def _apply_report(self, said: list[SyncRequest], document: SiteDocument) -> SiteDocument:
+    def _apply_report(self, requests: list[SyncRequest], document: SiteDocument) -> SiteDocument:
         now = self._clock.now()
-        for request in said:
+        for request in requests:
             name, pilot = request.submission, request.pilot
             if request.unfit:
                 document = submissions.record_contact(document, name, now)

@@ -85,9 +85,9 @@ class SiteStore:
         return document
 
     async def pause(self, name: str, *, who: str, why: str) -> SiteDocument:
-        told, now = why or f"by {who}", self._clock.now()
+        reason, now = why or f"by {who}", self._clock.now()
         return self._demand_found(
-            name, await self.change(name, lambda it: submissions.pause(it, told, now=now, by=who))
+            name, await self.change(name, lambda it: submissions.pause(it, reason, now=now, by=who))
         )
 
     async def resume(self, name: str) -> SiteDocument:

@@ -1,0 +1,108 @@
+"""Rules files: import one, export a set as one, check some."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.printing import print_json, say
+from mendflow.cli.problems import show_problems
+from mendflow.cli.rule_files import check_ending, dump, load, problems_of
+from mendflow.cli.rule_options import Note, SetArgument, Version
+from mendflow.cli.rule_trees import shown_name
+from mendflow.core.model.errors import Problem
+from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
+from mendflow.pages.formatting import count_text
+
+app = typer.Typer()
+
+
+@app.command("import")
+@with_context
+def import_(
+    context: CommandContext,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A rules file: .yaml, or .xrs of YAWL.")],
+    name: Annotated[
+        str,
+        typer.Option("--name", metavar="SET", help="Import under this name instead of the file's.", show_default=False),
+    ] = "",
+    note: Note = "",
+) -> None:
+    """Import a rules file; it is in force immediately."""
+    rules, left = load(Path(file), name=name)
+    view = context.run(lambda client: client.put_rules(rules, note=note or f"from {Path(file).name}"))
+    _tell_left(left, "has no counterpart here and will not hold")
+    if context.json:
+        print_json(view)
+    else:
+        say(f"{shown_name(view.name)} version {view.version}: {count_text(view.rule_count, 'rule')}")
+        warn_of_missing_flows(context, [view.name, *_selected(rules)])
+
+
+@app.command("export")
+@with_context
+def export(
+    context: CommandContext,
+    name: SetArgument,
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="The file to write, .xrs for YAWL; default: print YAML.")
+    ] = "",
+    version: Version = None,
+) -> None:
+    """Write a rule set to a file."""
+    path = Path(file or "rules.yaml")
+    check_ending(path)
+    view = context.run(lambda client: client.rule_set(name, version))
+    assert view.rules is not None, "a set that is asked for comes whole"
+    if context.json:
+        print_json(view.rules)
+        return
+    text, left = dump(view.rules, path)
+    _tell_left(left, "will not be understood by YAWL")
+    if file:
+        Path(file).write_text(text, encoding="utf-8")
+        say(f"{shown_name(view.name)} version {view.version} is in {file}")
+    else:
+        sys.stdout.write(text)
+
+
+@app.command("check")
+@with_context
+def check(
+    context: CommandContext, file: Annotated[list[str], typer.Argument(metavar="FILE...", help="Rules files.")]
+) -> None:
+    """Report every problem of rules files."""
+    problems = [problem for path in file for problem in problems_of(Path(path))]
+    if context.json:
+        print_json(problems)
+    elif problems:
+        show_problems(problems)
+        say(f"{count_text(len(problems), 'problem')} in {count_text(len(file), 'file')}", err=True)
+    else:
+        say(f"{count_text(len(file), 'file')}, no problems")
+    raise typer.Exit(ExitCode.BAD_INPUT if problems else ExitCode.OK)
+
+
+def _selected(rules: RuleSet) -> list[str]:
+    """The flows that the set's rules select and that do not come with it."""
+    trees = rules.trees.get(ExceptionType.SELECTION, {}).values()
+    return [rule.exlet for tree in trees for rule in tree.rules.values() if rule.exlet not in ("", *rules.exlets)]
+
+
+def warn_of_missing_flows(context: CommandContext, names: list[str]) -> None:
+    """To standard error, which of these flows nobody has deployed: perhaps a name is misspelt."""
+    known = {DEFAULT_RULES, *(str(view.name) for view in context.run(lambda client: client.flows()))}
+    if missing := [name for name in dict.fromkeys(names) if name not in known]:
+        flows = f"flow {missing[0]} is" if len(missing) == 1 else f"flows {', '.join(missing)} are"
+        say(f"no {flows} deployed here yet; the rules wait for that", err=True)
+
+
+def _tell_left(problems: list[Problem], what: str) -> None:
+    """What another format could not say, to standard error."""
+    if problems:
+        show_problems(problems)
+        say(f"{count_text(len(problems), 'thing')} {what}; it is told above", err=True)

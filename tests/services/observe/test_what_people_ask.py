@@ -1,0 +1,131 @@
+"""Alerts, requeued jobs, notifications and webhooks as whoever asks a domain sees them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mendflow.core.model.alerts import Notification, WebhookSpec
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
+from mendflow.core.model.flow import JobActivity
+from mendflow.core.model.jobs import Outcome
+from mendflow.services.api.domain import Domain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.stores.files import FolderFileStore
+from mendflow.stores.memory import MemoryStore
+from tests.services.conftest import HandPilot
+from tests.services.recovery.kit import flow
+
+
+class Public:
+    """A way out to public addresses only."""
+
+    private = False
+
+    def __init__(self) -> None:
+        self.got: list[tuple[str, Notification]] = []
+        self.news = asyncio.Event()
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> str:
+        self.got.append((url, msgspec.json.decode(body, type=Notification)))
+        self.news.set()
+        return ""
+
+
+@pytest.fixture
+def way_out() -> Public:
+    return Public()
+
+
+@pytest.fixture
+async def server(tmp_path: Path, way_out: Public) -> AsyncIterator[Server]:
+    file_store = FolderFileStore(tmp_path / "files")
+    file_store.open()
+    server = Server(
+        store=MemoryStore(),
+        file_store=file_store,
+        clock=SystemClock(),
+        settings=ServerSettings(),
+        version="test",
+        poster=way_out,
+    )
+    await server.open()
+    yield server
+    await server.close()
+
+
+async def test_an_address_given_with_a_case_is_told_of_its_end(
+    domain: Domain, pilot: HandPilot, way_out: Public
+) -> None:  # JS-8
+    await domain.deploy(flow(JobActivity(name="a", command="true")))
+    case = (await domain.start("f", {}, who="me", notify="https://example.org/told")).id
+    await pilot.run_all(lambda _: Outcome())
+    await asyncio.wait_for(way_out.news.wait(), 10)
+    [(url, told)] = way_out.got
+    assert (url, told.id, told.kind, told.serial) == ("https://example.org/told", f"{case}:end", "completed", 1)
+    assert await domain.notifications() == await domain.notifications(after=0) == [told]
+    assert await domain.notifications(after=1) == []
+
+
+async def test_addresses_that_the_server_may_not_reach_are_refused_when_they_are_given(domain: Domain) -> None:
+    await domain.deploy(flow(JobActivity(name="a", command="true")))
+    with pytest.raises(InvalidRequest, match="private"):
+        await domain.start("f", {}, who="me", notify="http://127.0.0.1/")
+    with pytest.raises(InvalidRequest, match="private"):
+        await domain.add_webhook(WebhookSpec(url="http://10.0.0.1/"), who="ann")
+    assert await domain.cases() == [] and await domain.webhooks() == []
+
+
+async def test_a_webhook_is_added_tried_and_removed(domain: Domain, way_out: Public) -> None:  # JS-8
+    view = await domain.add_webhook(WebhookSpec(url="https://example.org/", on=("failed",), secret="s"), who="ann")
+    assert await domain.webhooks() == [view] and view.signed and view.made_by == "ann"
+    assert (await domain.try_webhook(view.id, who="ann")).ok
+    assert way_out.got[0][1].kind == "test"
+    await domain.remove_webhook(view.id, who="ann")
+    assert await domain.webhooks() == []
+    with pytest.raises(NotFound, match="mendflow admin webhooks"):
+        await domain.remove_webhook(view.id, who="ann")
+
+
+async def test_only_what_runs_can_be_requeued_and_it_stands_in_the_history_who_did_it(
+    domain: Domain, pilot: HandPilot
+) -> None:  # JS-5
+    await domain.deploy(flow(JobActivity(name="a", command="true")))
+    case = (await domain.start("f", {}, who="me")).id
+    with pytest.raises(Conflict, match="waiting"):
+        await domain.requeue(f"{case}/1", who="ann")
+    await pilot.sync(want=1)
+    await pilot.sync()
+    requeued = (await domain.requeue("last/1", who="ann", reason="it hangs")).requeued
+    assert requeued is not None and (requeued.by, requeued.reason) == ("ann", "it hangs")
+    again = (await domain.requeue(f"{case}/1", who="bob")).requeued
+    assert again == requeued, "once is enough"
+    assert "requeued by ann: it hangs" in " ".join((await domain.why(f"{case}/1")).facts)
+    await pilot.exchange({"a": Outcome()})
+    job = await domain.job(f"{case}/1")
+    assert job.history[-1].requeue == requeued
+    told = [
+        (each.source, each.by, each.at, each.message) for each in await domain.history(case) if each.what == "requeued"
+    ]
+    assert told == [("person", "ann", max(requeued.at, told[0][2]), "attempt 1: it hangs")]
+    assert ": requeued by ann: it hangs (" in " ".join((await domain.why(f"{case}/1")).facts)
+    assert any("requeued by ann" in each.message for each in await domain.notices())
+    await pilot.run_all(lambda _: Outcome())
+    with pytest.raises(Conflict, match="over"):
+        await domain.requeue(f"{case}/1", who="ann")
+    with pytest.raises(NotFound):
+        await domain.requeue(f"{case}/9", who="ann")
+
+
+async def test_alerts_are_listed_open_ones_alone_or_all(server: Server, domain: Domain) -> None:  # JS-5
+    book = server.runtime.monitor.alerts
+    await server.runtime.monitor.delivery_failed("hook-1", Notification(id="x", kind="test", at=0, message=""), "dead")
+    [alert] = await domain.alerts()
+    assert alert.kind == "not-delivered" and alert.id in book.open
+    seen = await domain.acknowledge(alert.id, who="ann")
+    assert (seen.acknowledged_by, bool(seen.closed_at)) == ("ann", True)
+    assert await domain.alerts() == [] and await domain.alerts(every=True) == [seen]
+    assert await domain.acknowledge(alert.id, who="bob") == seen, "the first who saw it"
