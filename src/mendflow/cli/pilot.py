@@ -12,15 +12,7 @@ from mendflow.core.model.data import StorageElement
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.pilot.main import run_pilot
-from mendflow.pilot.options import (
-    KEEP_FAILED_MAX,
-    KeepLimits,
-    PilotOptions,
-    cache_options,
-    good,
-    log_bytes,
-    read_checks,
-)
+from mendflow.pilot.options import PilotOptions, cache_options, good, keep_limits, log_bytes, read_checks
 
 app = typer.Typer()
 
@@ -96,7 +88,7 @@ def pilot(
             envvar="MENDFLOW_KEEP_FAILED_MAX",
             help="How many of these folders to keep; 0: none.",
         ),
-    ] = KEEP_FAILED_MAX,
+    ] = 100,
     log_size: Annotated[
         str,
         typer.Option(
@@ -177,10 +169,8 @@ def pilot(
         away_exit_ms=_ms("--away-exit", away_exit),
         grace_ms=_ms("--grace", grace),
         keep=keep,
-        keep_failed=KeepLimits(
-            age_ms=_ms("--keep-failed", keep_failed),
-            bytes=_bytes("--keep-failed-size", keep_failed_size) or 0,
-            number=keep_failed_max,
+        keep_failed=keep_limits(
+            _ms("--keep-failed", keep_failed), _bytes("--keep-failed-size", keep_failed_size) or 0, keep_failed_max
         ),
         log_bytes_max=log_bytes(_bytes("--log-size", log_size) or 0),
         quiet=quiet,

@@ -110,10 +110,8 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     token_file, checks = found.pop("token_file"), found.pop("checks")
     try:
         found["log_bytes_max"] = log_bytes(found.pop("log_size"))
-        found["keep_failed"] = KeepLimits(
-            age_ms=found.pop("keep_failed"),
-            bytes=found.pop("keep_failed_size"),
-            number=found.pop("keep_failed_max"),
+        found["keep_failed"] = keep_limits(
+            found.pop("keep_failed"), found.pop("keep_failed_size"), found.pop("keep_failed_max")
         )
         found["cache"] = cache_options(
             space_bytes=found.pop("cache_size"),
@@ -144,6 +142,12 @@ def _size(text: str) -> int:
     if size is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no size; write bytes, or one like {SIZE_EXAMPLES}")
     return size
+
+
+def keep_limits(age_ms: int, size: int, number: int) -> KeepLimits:
+    if min(age_ms, size, number) < 0:
+        raise InvalidRequest("folders of failed attempts cannot be kept for less than no time, nor fewer than none")
+    return KeepLimits(age_ms=age_ms, bytes=size, number=number)
 
 
 def log_bytes(size: int) -> int:

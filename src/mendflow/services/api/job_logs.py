@@ -129,7 +129,8 @@ def _choose(submissions: Sequence[Job], number: int) -> _Chosen | None:
     if number:
         found = [each for each in found if each.number == number]
     begun = [each for each in found if each.attempt.end != "returned"]
-    return (begun or found or [None])[-1]
+    choice = begun or found
+    return choice[-1] if choice else None
 
 
 def _tail(chosen: _Chosen) -> str:
