@@ -6,6 +6,7 @@ import itertools
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from mendflow.core.model.errors import NotFound
@@ -15,6 +16,7 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Measurements, Outcome, StoredLog
 from mendflow.core.model.sync import AttemptStatus, LogPart, SyncRequest
 from mendflow.core.model.views import LogView
+from mendflow.services.api.archive.kinds import files_in
 from mendflow.services.api.domain import Domain
 from mendflow.services.api.job_logs import PART_BYTES
 from mendflow.services.runtime.server import Server
@@ -154,3 +156,11 @@ async def test_a_pilot_cannot_answer_for_an_attempt_of_another(
     assert not reading.done()
     await pilot.sync(a=Outcome(log_tail="truth\n"))
     assert (await reading).text != "lies" and (await domain.log(job)).text == "truth\n"
+
+
+async def test_an_archive_of_the_case_contains_its_logs(domain: Domain, server: Server, pilot: HandPilot) -> None:
+    job = await started(domain, pilot)
+    log = await stored(server, b"said\n" * 10_000)
+    await pilot.sync(a=failed("said\n", log))
+    document = msgspec.json.encode(await domain.job(job))
+    assert log.file.sha256 in files_in(document), "exports take along what documents refer to"
