@@ -1,6 +1,7 @@
 """A server's side of the pilot exchange, over real HTTP, and pilots in processes of their own."""
 
 import asyncio
+import gzip
 import hashlib
 import json
 import os
@@ -33,6 +34,8 @@ from mendflow.core.model.sync import (
     AttemptOrder,
     AttemptRef,
     AttemptStatus,
+    LogPart,
+    LogRequest,
     SyncAnswer,
     SyncRequest,
 )
@@ -64,6 +67,8 @@ class Ledger:
     accepted_fences: dict[JobId, list[int]] = field(default_factory=dict)
     beats: dict[JobId, AttemptStatus] = field(default_factory=dict)
     orders: list[AttemptOrder] = field(default_factory=list)
+    log_requests: list[LogRequest] = field(default_factory=list)
+    log_parts: list[LogPart] = field(default_factory=list)
     revoked: set[tuple[str, int]] = field(default_factory=set)
     files: dict[str, bytes] = field(default_factory=dict)
     requests: list[SyncRequest] = field(default_factory=list)
@@ -171,7 +176,7 @@ class Server:
 
     @staticmethod
     def _says(answer: SyncAnswer) -> bool:
-        return bool(answer.jobs or answer.accepted or answer.refused or answer.lost or answer.orders)
+        return bool(answer.jobs or answer.accepted or answer.refused or answer.lost or answer.orders or answer.logs)
 
     def _answer(self, request: SyncRequest, again: bool = False) -> SyncAnswer:
         ledger = self.ledger
@@ -200,6 +205,8 @@ class Server:
                 ledger.lapse(job)
         orders = [order for order in ledger.orders if (order.job, order.fence) in named]
         ledger.orders = [order for order in ledger.orders if order not in orders]
+        ledger.log_parts += () if again else request.logs
+        logs, ledger.log_requests = ledger.log_requests, []
         jobs: list[Assignment] = []
         while ledger.waiting and len(jobs) < request.want and not request.leaving:
             job = ledger.waiting.pop(0)
@@ -215,6 +222,7 @@ class Server:
             refused=refused,
             lost=lost,
             orders=orders,
+            logs=logs,
         )
 
     async def submit(self, spec: JobSpec) -> JobId:
@@ -229,6 +237,16 @@ class Server:
         async with self.changed:
             self.ledger.orders.append(AttemptOrder(job, self.ledger.fences[job], control))
             self.changed.notify_all()
+
+    async def log_part(self, job: JobId, offset: int) -> LogPart:
+        """What the pilot sends of the log of a job that runs."""
+        async with self.changed:
+            self.ledger.log_requests.append(LogRequest(job, self.ledger.fences[job], offset))
+            self.changed.notify_all()
+        await self.until(lambda: any(part.asked == offset for part in self.ledger.log_parts), f"the log of {job}")
+        (part,) = self.ledger.log_parts
+        self.ledger.log_parts = []
+        return part
 
     async def until(self, holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
         """Wait until something holds; look again at each exchange, and often enough for what the world does."""
@@ -251,6 +269,11 @@ class Server:
 
     async def shell(self, command: str, **more: Value) -> JobId:
         return await self.submit(JobSpec(item=ItemId("item"), command=command, **more))
+
+    def log(self, outcome: Outcome) -> bytes:
+        """The whole log of an attempt, as it was stored."""
+        assert outcome.log is not None
+        return gzip.decompress(self.ledger.files[outcome.log.file.sha256])
 
     def keep(self, content: bytes, name: str = "file") -> FileRef:
         sha = hashlib.sha256(content).hexdigest()

@@ -27,6 +27,7 @@ from mendflow.pilot.slot.memory import OutOfMemoryKills, counters, near_bound
 from mendflow.pilot.slot.messages import NIL, SlotWork
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import Reaper
+from mendflow.pilot.slot.settings import SLOT_SETTINGS
 from mendflow.pilot.worker.function_faults import ArgumentMissing, CallSetupFailed, fault_of
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_limits import pids_in
@@ -230,7 +231,7 @@ def test_without_a_shell_the_place_is_at_fault(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(script_shells, "SHELL", "/no/such/shell")
     work = SlotWork(JobId("c/1"), 1, "c", "i", "true", NIL, "", "", {}, {}, False, 0, 0, Limits())
     with pytest.raises(OSError, match="such") as failure:
-        shell.ShellRun(work, work_folder, {}, KillOnParentDeath(), script_shells.ScriptShells({}))
+        shell.ShellRun(work, work_folder, {}, KillOnParentDeath(), script_shells.ScriptShells({}), SLOT_SETTINGS)
     fault = start_fault(failure.value, str(tmp_path / "attempts" / "a"))
     assert (fault.category, fault.stage, fault.data) == (Category.RESOURCE, S, {"errno": "ENOENT"})
 

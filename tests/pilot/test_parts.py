@@ -9,11 +9,11 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import BinaryIO
 
 import msgspec
 import pytest
@@ -37,7 +37,6 @@ from mendflow.pilot.main import main
 from mendflow.pilot.options import cache_options, parse, useless
 from mendflow.pilot.slot.faults import StopReason, exit_fault, start_fault, stop_fault
 from mendflow.pilot.slot.lease import LeaseClock, boot_ms, margin_ms
-from mendflow.pilot.slot.logs import LogFile, LogTail
 from mendflow.pilot.slot.messages import FrameReader, frame
 from mendflow.pilot.slot.outputs import OUTPUT_BYTES_MAX, BadOutput, parse_outputs, read_outputs, within_bounds
 from mendflow.pilot.slot.processes import MillisecondRounder, Reaper, below_any, children, descendants, kill_tree
@@ -49,37 +48,6 @@ def test_frames_come_out_as_they_went_in_however_they_are_cut(messages: list[byt
     frames = FrameReader()
     seen = [one for at in range(0, len(stream), step) for one in frames.feed(stream[at : at + step])]
     assert seen == messages
-
-
-@given(st.lists(st.binary(max_size=400), max_size=40))
-def test_a_tail_is_the_end_of_what_came(pieces: list[bytes]) -> None:
-    tail = LogTail(100)
-    for piece in pieces:
-        tail.feed(piece)
-    assert tail.content() == b"".join(pieces)[-100:]
-
-
-@given(st.lists(st.binary(max_size=400), max_size=40))
-def test_a_log_keeps_head_and_tail_and_counts_what_it_cut(pieces: list[bytes]) -> None:
-    whole = b"".join(pieces)
-    with tempfile.TemporaryDirectory() as folder:
-        log = LogFile(f"{folder}/log", head_bytes=300, tail_bytes=200)
-        for piece in pieces:
-            log.feed(piece)
-        log.close()
-        content = Path(folder, "log").read_bytes() if whole else b""
-    if len(whole) <= 500:
-        assert content == whole
-    else:
-        cut = b"\n[mendflow: %d bytes were cut here]\n" % (len(whole) - 500)
-        assert content == whole[:300] + cut + whole[-200:]
-
-
-def test_a_log_that_cannot_be_written_hurts_nobody() -> None:
-    log = LogFile("/dev/full")
-    log.feed(b"x" * 100_000)
-    log.close()
-    assert log.seen == 100_000
 
 
 @pytest.mark.parametrize(
@@ -169,7 +137,7 @@ def test_reports_are_gathered_only_while_there_is_more_work_than_the_slots_run_a
     work_folder = WorkFolder(tmp_path)
     work_folder.make()
     has = Capacity(slots=2, cpus=2, memory_bytes=1 << 30, disk_bytes=1 << 30)
-    agent = Agent(work_folder, "p", has, FileStager(work_folder, FileClient(ServerAddress("http://x", ""))), keep=False)
+    agent = Agent(work_folder, "p", has, FileStager(work_folder, FileClient(ServerAddress("http://x", ""))))
     held = [HeldAttempt(JobId(f"case/{number}"), 1, Resources()) for number in range(8)]
     for one in held:
         agent.attempts.add(one)
@@ -270,6 +238,9 @@ class Shelf(FileClient):
         if sha256 not in self.files:
             raise ServerRefused(404, "no such file")
         yield self.files[sha256]
+
+    def put(self, sha256: str, name: str, content: BinaryIO, size: int) -> None:
+        self.files[sha256] = content.read()
 
 
 def kept(content: bytes) -> FileRef:

@@ -230,7 +230,8 @@ async def test_a_place_that_cannot_be_written_to_is_a_fault_of_stage_out(
     assert outcome.fault is not None and outcome.fault.name == "notPublished" and "nowhere" in outcome.fault.message
     server.ledger.element = replace(storage, read_only=True, name="tape")
     outcome = await server.outcome(await server.submit(publishing("echo x > out.dat")))
-    assert outcome.fault is not None and not outcome.files
+    assert outcome.fault is not None and outcome.has_rescued_files
+    assert server.ledger.files[outcome.files["out"].sha256] == b"x\n", "what it made is not lost"
     assert (outcome.fault.category, outcome.fault.stage) == (Category.OUTPUT, AttemptStage.STAGE_OUT)
     assert outcome.fault.data["element"] == "tape" and "read-only" in outcome.fault.message
     assert not list((tmp_path / "store").iterdir())

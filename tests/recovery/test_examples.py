@@ -54,7 +54,7 @@ def test_the_show_moves_to_a_venue_of_the_right_size(
 
 
 def log_of(site: Site, case: str, item: str) -> str:
-    return site.client.log(f"{case}/{site.client.item(case, item).serial}")
+    return site.client.log(f"{case}/{site.client.item(case, item).serial}").text
 
 
 def test_a_show_that_nobody_wants_to_see_is_called_off(concerts: Site) -> None:

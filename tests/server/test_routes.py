@@ -109,7 +109,8 @@ async def test_jobs_are_done_by_a_pilot_and_the_case_completes(client: Client) -
     assert len(jobs) == SEVERAL
     job = await client.job(jobs[0].id)
     assert job.spec.command == "true"
-    assert await client.log(job.id) == "said\n"
+    log = await client.log(job.id)
+    assert (log.text, log.attempt, log.next, log.over, log.job_over) == ("said\n", 1, 5, True, True)
     assert [pilot.id for pilot in await client.pilots()] == ["pilot-1"]
 
 

@@ -56,6 +56,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.pilot.environment",
             "mendflow.pilot.launch",
             "mendflow.pilot.main",
+            "mendflow.pilot.slot.kept_attempts",
             "mendflow.pilot.slot.memory",
             "mendflow.pilot.options",
             "mendflow.pilot.agent.orphan",

@@ -76,13 +76,15 @@ class SiteFolders:
         return "; ".join(part for part in (_how_ended(launch), *lines[-1:]) if part)
 
     def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
-        """Remove the folders of pilots that have left, and of others that ended long ago."""
+        """Remove the folders of pilots that have left, unless they keep folders of failed attempts, and of others that
+        ended long ago."""
         oldest = time.time() - KEPT_S
         for folder in self.folder(site).glob(f"{names_of(site)}*"):
             if folder.name in keep or site_of(folder.name) != site.name:  # other sites may use the same folder
                 continue
             try:
-                if folder.name in left or folder.stat().st_mtime < oldest:
+                is_old = folder.stat().st_mtime < oldest
+                if is_old or (folder.name in left and not _keeps_attempts(folder)):
                     shutil.rmtree(folder, ignore_errors=True)
             except FileNotFoundError:
                 continue
@@ -143,6 +145,11 @@ class SiteFolders:
         servers = pilot.servers or tuple(self._servers())
         words = [word for server in servers for word in ("--server", server)]
         return words + [str(word) for pair in given.items() if pair[1] or pair[0] == "--gpus" for word in pair]
+
+
+def _keeps_attempts(folder: Path) -> bool:
+    """Whether its pilot has kept folders of failed attempts there, for people to look into."""
+    return any((folder / "work" / "attempts").glob("*.kept"))
 
 
 def _ended(launch: Launch) -> Path:

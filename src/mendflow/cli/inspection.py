@@ -1,7 +1,5 @@
-"""Commands about one subject: why, logs, watch, report."""
+"""Commands about one subject: why, watch, report."""
 
-import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -32,17 +30,13 @@ from mendflow.cli.server_file import find_server
 from mendflow.cli.summary import fetch_outputs, print_held, print_summary, result_json, write_report
 from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
-from mendflow.core.model.errors import Conflict, NotFound, Unreachable
+from mendflow.core.model.errors import Conflict, Unreachable
 from mendflow.core.model.views import CaseView
-from mendflow.pages.formatting import one_line, plain_text, size_text
+from mendflow.pages.formatting import one_line, plain_text
 
 app = typer.Typer()
 
 T = TypeVar("T")
-
-FOLLOW_EVERY_S = 0.5
-LOG_BYTES_KEPT = 16_000
-"""A log of fewer bytes is complete."""
 
 UNFINISHED = ("running", "waiting", "staging", "available", "suspended", "offered", "claimed")
 
@@ -74,40 +68,6 @@ def why(
     if view.state in UNFINISHED and not (context.target.server or find_server(context.target.folder)):
         case = view.subject.partition(":")[0].partition("/")[0]
         say(f"no server runs it now; continue with mendflow resume {case}")
-
-
-@app.command("logs")
-def logs(
-    subject: Annotated[
-        str,
-        typer.Argument(
-            metavar="JOB",
-            help="A job CASE/NUMBER, or an item CASE:ITEM; CASE may be `last`.",
-            autocompletion=complete_from_server("printing"),
-        ),
-    ],
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the output until the job ends.")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Leave terminal escapes as the job printed them.")] = False,
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
-) -> None:
-    """Show what a job printed."""
-
-    async def read() -> None:
-        async with connect(ServerTarget(server, token_file, data)) as client:
-            job = await _job_id(client, subject)
-            text = await client.log(job)
-            if json:
-                print_json({"job": job, "log": text})
-                return
-            await _warn_if_truncated(client, job, text)
-            _write(text, raw=raw)
-            if follow:
-                await _follow_log(client, job, text, raw=raw)
-
-    run_async(read())
 
 
 @app.command("watch")
@@ -201,51 +161,3 @@ async def _ask_with_retry(target: ServerTarget, question: Callable[[Client], Awa
             raise
     async with connect(target) as client:
         return await question(client)
-
-
-async def _job_id(client: Client, subject: str) -> str:
-    """The job that is meant: by its own id, or by its item."""
-    case, colon, item = subject.partition(":")
-    if not colon:
-        case, _, number = subject.rpartition("/")
-        return f"{(await client.case(case)).id}/{number}" if case == "last" else subject
-    view = await client.item(case, item)
-    if view.job is None:
-        raise NotFound(f"{subject} is a {view.kind}, which prints nothing; see mendflow why {subject}")
-    return str(view.job)
-
-
-async def _warn_if_truncated(client: Client, job: str, text: str) -> None:
-    """Warn that the log is truncated: the server keeps only the end of the output."""
-    kept, outcome = len(text.encode(errors="replace")), (await client.job(job)).outcome
-    if outcome is None or kept < LOG_BYTES_KEPT:
-        return
-    printed = outcome.measures.stdout_bytes + outcome.measures.stderr_bytes
-    if printed > kept:
-        say(f"the last {size_text(kept)} of {size_text(printed)} that it printed; the beginning was dropped", err=True)
-
-
-def _write(text: str, *, raw: bool) -> None:
-    shown = text if raw else plain_text(text)
-    sys.stdout.write(shown if shown.endswith("\n") or not shown else shown + "\n")
-    sys.stdout.flush()
-
-
-async def _follow_log(client: Client, job: str, seen: str, *, raw: bool) -> None:
-    """Print new output. The server keeps only the tail, so lines that were printed may be gone from it."""
-    while True:
-        over = (await client.job(job)).finished
-        text = await client.log(job)
-        if text != seen:
-            _write(text[len(seen) :] if text.startswith(seen) else _new_part(seen, text), raw=raw)
-            seen = text
-        if over:
-            return
-        await asyncio.sleep(FOLLOW_EVERY_S)
-
-
-def _new_part(seen: str, text: str) -> str:
-    """What follows the last lines printed, or everything if they are gone."""
-    mark = seen[-200:]
-    place = text.rfind(mark) if mark else -1
-    return text[place + len(mark) :] if place >= 0 else text

@@ -12,7 +12,7 @@ from mendflow.core.model.data import StorageElement
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.pilot.main import run_pilot
-from mendflow.pilot.options import PilotOptions, cache_options, good, read_checks
+from mendflow.pilot.options import PilotOptions, cache_options, good, keep_limits, log_bytes, read_checks
 
 app = typer.Typer()
 
@@ -62,6 +62,43 @@ def pilot(
         typer.Option("--grace", metavar="TIME", help="How long running jobs may continue when the pilot is stopped."),
     ] = "5s",
     keep: Annotated[bool, typer.Option("--keep", help="Keep the working folders of the jobs.")] = False,
+    keep_failed: Annotated[
+        str,
+        typer.Option(
+            "--keep-failed",
+            metavar="TIME",
+            envvar="MENDFLOW_KEEP_FAILED",
+            help="How long to keep the working folders of failed attempts.",
+        ),
+    ] = "24h",
+    keep_failed_size: Annotated[
+        str,
+        typer.Option(
+            "--keep-failed-size",
+            metavar="SIZE",
+            envvar="MENDFLOW_KEEP_FAILED_SIZE",
+            help="How much disk these folders may take together.",
+        ),
+    ] = "10GiB",
+    keep_failed_max: Annotated[
+        int,
+        typer.Option(
+            "--keep-failed-max",
+            min=0,
+            metavar="N",
+            envvar="MENDFLOW_KEEP_FAILED_MAX",
+            help="How many of these folders to keep; 0: none.",
+        ),
+    ] = 100,
+    log_size: Annotated[
+        str,
+        typer.Option(
+            "--log-size",
+            metavar="SIZE",
+            envvar="MENDFLOW_LOG_SIZE",
+            help="How much to keep of what an attempt prints; of more, the beginning and the end are kept.",
+        ),
+    ] = "100MB",
     cache_size: Annotated[
         str, typer.Option("--cache-size", metavar="SIZE", help="Size of the cache for input files; 0B: no cache.")
     ] = "10GiB",
@@ -133,6 +170,10 @@ def pilot(
         away_exit_ms=_ms("--away-exit", away_exit),
         grace_ms=_ms("--grace", grace),
         keep=keep,
+        keep_failed=keep_limits(
+            _ms("--keep-failed", keep_failed), _bytes("--keep-failed-size", keep_failed_size) or 0, keep_failed_max
+        ),
+        log_bytes_max=log_bytes(_bytes("--log-size", log_size) or 0),
         quiet=quiet,
         name=name,
         storage=storage,

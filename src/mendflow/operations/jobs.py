@@ -4,15 +4,18 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from mendflow.core.model.parameters import NUMBER_MAX
 from mendflow.core.model.repair_views import Explanation
 from mendflow.core.model.stats import StatsView
-from mendflow.core.model.views import CountsView, Health, JobPage, JobQuery, JobView, PilotView, ServerView
+from mendflow.core.model.views import CountsView, Health, JobPage, JobQuery, JobView, LogView, PilotView, ServerView
 from mendflow.operations.arguments import Spread
 from mendflow.operations.names import CountedBy, JobName
 from mendflow.operations.operation import Calls, operation
 from mendflow.operations.roles import ADMINISTRATORS, ANYBODY, METRICS, READERS
 
 Subject = Annotated[str, Meta(min_length=1, description="CASE, CASE/SERIAL, CASE:ITEM or a pilot.")]
+AttemptNumber = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description="Of which attempt; 0: of the last one.")]
+LogOffset = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description="Leave out so many bytes.")]
 Running = Annotated[int, Meta(ge=0, le=1_000, description="Name so many running jobs of each, the longest first.")]
 
 
@@ -37,8 +40,9 @@ class JobCalls(Calls, tag="jobs"):
         """One job."""
 
     @operation("GET", "/jobs/{case}/{serial}/log", READERS)
-    async def log(self, job: JobName) -> str:
-        """The end of a job's output."""
+    async def log(self, job: JobName, *, attempt: AttemptNumber = 0, offset: LogOffset = 0) -> LogView:
+        """A part of what an attempt printed. It begins at `offset`, or later where bytes were left out; `next` is the
+        offset of the next part. Of an attempt that runs, its pilot is asked."""
 
     @operation("POST", "/jobs/{case}/{serial}/requeue", ADMINISTRATORS)
     async def requeue(self, job: JobName, *, reason: str = "") -> JobView:

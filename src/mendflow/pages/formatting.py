@@ -21,6 +21,8 @@ _UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
 def plain_text(text: str) -> str:
     """The text without terminal escapes, direction overrides and control characters; lines and tabs stay. A carriage
     return overwrites its line, as progress bars mean it to."""
+    if not _ESCAPES.search(text) and not _CONTROLS.search(text) and "\r" not in text:
+        return text
     text = _CONTROLS.sub("", _ESCAPES.sub("", text).replace("\r\n", "\n"))
     return "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
 

@@ -34,6 +34,7 @@ from mendflow.pilot.slot.memory import machine_bytes
 from mendflow.pilot.slot.process_tags import find_slots
 from mendflow.pilot.slot.processes import become_reaper
 from mendflow.pilot.slot.script_shells import find_bash
+from mendflow.pilot.slot.settings import SlotSettings
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -149,7 +150,18 @@ class _PilotRun:
         )
         cache.serve(address.url)
         staging = FileStager(work_folder, files, cache=cache.disk, catalogue=catalogue)
-        agent = Agent(work_folder, identity.pilot, has, staging, keep=options.keep)
+        agent = Agent(
+            work_folder,
+            identity.pilot,
+            has,
+            staging,
+            settings=SlotSettings(
+                keep_all=options.keep,
+                keep_failed=options.keep_failed.keeps_any,
+                log_bytes_max=options.log_bytes_max,
+            ),
+            keep_limits=options.keep_failed,
+        )
         link = ServerLink(
             agent,
             exchanges,

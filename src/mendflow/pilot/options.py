@@ -4,7 +4,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 import msgspec
 
@@ -12,9 +12,20 @@ from mendflow.core.caching.policies import POLICIES, policy_by_name
 from mendflow.core.model.checks import PilotChecks
 from mendflow.core.model.data import Sharing
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.units import SIZE_EXAMPLES, size_bytes
+from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.pilot.agent.site_checks import version
 from mendflow.pilot.cache.shared import CacheOptions
+from mendflow.pilot.files.kept_folders import KEEP_FAILED_BYTES, KEEP_FAILED_MAX, KEEP_FAILED_MS, KeepLimits
+from mendflow.pilot.slot.logs import LOG_BYTES_MAX, LOG_BYTES_MIN
+
+KEPT_VARIABLES: Final = {
+    "age": ("MENDFLOW_KEEP_FAILED", str(KEEP_FAILED_MS)),
+    "size": ("MENDFLOW_KEEP_FAILED_SIZE", str(KEEP_FAILED_BYTES)),
+    "number": ("MENDFLOW_KEEP_FAILED_MAX", str(KEEP_FAILED_MAX)),
+    "log": ("MENDFLOW_LOG_SIZE", str(LOG_BYTES_MAX)),
+}
+"""What bounds logs and kept folders where no option does, and what holds where the variable is not set either: the
+pilots that `mendflow run` and `mendflow serve` start have the environment of these."""
 
 
 class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +35,8 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     `grace_ms` is how long running jobs may continue when the pilot is asked to leave. `server_file` is a file in which
     the server publishes its address; it is read when the server is away. `name` is the submission's name in a batch
     system, `storage` the nearest storage element, `checks` what is verified before the pilot registers, and `cache` how
-    files are kept for later jobs and shared."""
+    files are kept for later jobs and shared. `keep` keeps the folders of all attempts for ever, `keep_failed` those of
+    failed ones within its limits; of a log no more than `log_bytes_max` are kept."""
 
     server: str
     work: Path
@@ -41,6 +53,8 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     away_exit_ms: int = 0
     grace_ms: int = 5_000
     keep: bool = False
+    keep_failed: KeepLimits = KeepLimits()
+    log_bytes_max: int = LOG_BYTES_MAX
     quiet: bool = False
     server_file: Path | None = None
     name: str = ""
@@ -74,6 +88,13 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument("--away-exit-ms", type=int, default=0, help="leave after this time without a server")
     parser.add_argument("--grace-ms", type=int, default=5_000, help="how long jobs may continue when asked to leave")
     parser.add_argument("--keep", action="store_true", help="keep the folders of finished attempts")
+    kept = {name: os.environ.get(variable, usual) for name, (variable, usual) in KEPT_VARIABLES.items()}
+    parser.add_argument(
+        "--keep-failed", type=_time_ms, default=kept["age"], help="keep those of failed ones for this time"
+    )
+    parser.add_argument("--keep-failed-size", type=_size, default=kept["size"], help="and no more than this")
+    parser.add_argument("--keep-failed-max", type=int, default=kept["number"], help="nor more than so many")
+    parser.add_argument("--log-size", type=_size, default=kept["log"], help="how much is kept of what a job prints")
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--server-file", type=Path, help="a file in which the server publishes its address")
     parser.add_argument("--name", default="", help="name of the submission in the batch system")
@@ -91,6 +112,10 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     found = vars(parser.parse_args(arguments))
     token_file, checks = found.pop("token_file"), found.pop("checks")
     try:
+        found["log_bytes_max"] = log_bytes(found.pop("log_size"))
+        found["keep_failed"] = keep_limits(
+            found.pop("keep_failed"), found.pop("keep_failed_size"), found.pop("keep_failed_max")
+        )
         found["cache"] = cache_options(
             space_bytes=found.pop("cache_size"),
             threshold_bytes=found.pop("min_free"),
@@ -106,11 +131,31 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     return PilotOptions(**{**found, "server": ",".join(found["server"])})
 
 
+def _time_ms(text: str) -> int:
+    """In milliseconds, or as people write it."""
+    time_ms = int(text) if text.isdecimal() else duration_ms(text)
+    if time_ms is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; write milliseconds, or one like {DURATION_EXAMPLES}")
+    return time_ms
+
+
 def _size(text: str) -> int:
     """A size in bytes, or as people write it."""
     size = int(text) if text.isdecimal() else size_bytes(text)
     if size is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; write bytes, or one like {SIZE_EXAMPLES}")
+    return size
+
+
+def keep_limits(age_ms: int, size: int, number: int) -> KeepLimits:
+    if min(age_ms, size, number) < 0:
+        raise InvalidRequest("folders of failed attempts cannot be kept for less than no time, nor fewer than none")
+    return KeepLimits(age_ms=age_ms, bytes=size, number=number)
+
+
+def log_bytes(size: int) -> int:
+    if size < LOG_BYTES_MIN:
+        raise InvalidRequest(f"of a log {size} bytes cannot be all that is kept: allow {LOG_BYTES_MIN} or more")
     return size
 
 

@@ -19,6 +19,7 @@ from mendflow.pilot.agent.slot_pool import SlotPool
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
 from mendflow.pilot.slot.messages import FromSlot
+from mendflow.pilot.slot.settings import SlotSettings
 from mendflow.sim.machines import Machine, VirtualProcess
 from mendflow.sim.network import Network, NoAnswer
 from mendflow.sim.slots import OutcomeModel, VirtualSlot
@@ -73,9 +74,7 @@ class VirtualPilot:
         servers.on_move = exchanges.move
         staging = FileStager(self.work_folder, FileClient(servers.address))
         slot_pool = partial(VirtualSlotPool, self, process)
-        agent = Agent(
-            self.work_folder, self.name, self.capacity, staging, keep=False, slot_pool=slot_pool, boot_ms=boot_ms
-        )
+        agent = Agent(self.work_folder, self.name, self.capacity, staging, slot_pool=slot_pool, boot_ms=boot_ms)
         link = ServerLink(
             agent,
             exchanges,
@@ -135,12 +134,18 @@ class VirtualSlotPool(SlotPool):
         name: str,
         slots: int,
         *,
-        keep: bool,
+        settings: SlotSettings,
         on_message: Callable[[SlotLink, FromSlot], None],
         on_lost: Callable[[SlotLink], None],
     ) -> None:
         super().__init__(
-            work_folder, name, slots, keep=keep, on_message=on_message, on_lost=on_lost, now_ms=pilot.machine.boot_ms
+            work_folder,
+            name,
+            slots,
+            settings=settings,
+            on_message=on_message,
+            on_lost=on_lost,
+            now_ms=pilot.machine.boot_ms,
         )
         self._host = pilot
         self._process = process

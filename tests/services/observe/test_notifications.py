@@ -95,7 +95,8 @@ def test_the_end_of_a_case_is_told_to_who_wants_it_and_stands_in_the_feed() -> N
             "http://all": ["failed"],
             "http://failures": ["failed"],
         }
-        assert [each.serial for each in await feed(two)] == [1, 2]
+        assert [each.serial for each in await feed(two)] == [1, 2, 3]
+        assert sorted(each.kind for each in (await feed(two))[1:]) == ["alert", "failed"], "no rule took it up"
 
     run(story)
 
@@ -109,7 +110,7 @@ def test_items_are_told_of_only_to_who_asked_for_them() -> None:  # JS-8
         await asyncio.sleep(1)
         [told] = receiver.got["http://items"]
         assert (told.case, told.item, told.message) == (case, "a", "it ended with exit code 3")
-        assert sorted(each.kind for each in await feed(one)) == ["failed", "item-failed"]
+        assert sorted(each.kind for each in await feed(one)) == ["alert", "failed", "item-failed"]
 
     run(story)
 

@@ -18,6 +18,7 @@ AlertKind = Literal[
     "not-delivered",
     "site-paused",
     "site-away",
+    "failure",
     "message",
 ]
 Severity = Literal["info", "warning", "critical"]

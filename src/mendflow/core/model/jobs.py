@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from mendflow.core.model.data import Publication
-from mendflow.core.model.faults import Fault
+from mendflow.core.model.faults import AttemptStage, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
 from mendflow.core.model.values import FileRef, Value
 
@@ -161,8 +161,7 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     peak_bytes: int = 0
     memory_bytes: int = 0
     ran_ms: int = 0
-    stdout_bytes: int = 0
-    stderr_bytes: int = 0
+    printed_bytes: int = 0
     cached_files: int = 0
     cached_bytes: int = 0
     shared_files: int = 0
@@ -174,9 +173,21 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     damaged: tuple[str, ...] = ()
 
 
+class StoredLog(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The whole log of an attempt, compressed by gzip as a stored file: `bytes` were printed; of a log over its bound
+    the `left_out_bytes` that were printed from `left_out_at` on are not in it."""
+
+    file: FileRef
+    bytes: int
+    left_out_at: int = 0
+    left_out_bytes: int = 0
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a job ended: with outputs and files, or with a fault. `file_lists` are its outputs that are several files,
-    each under its name below their folder. `values` are the last that it reported of itself."""
+    each under its name below their folder. `values` are the last that it reported of itself. `log_tail` is the end of
+    its log, and all of it unless there is a `log`. `folder` is where its pilot has kept its working folder, for people
+    to look into: that of a failed attempt, and for some time."""
 
     fault: Fault | None = None
     outputs: Value = None
@@ -187,10 +198,17 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     measures: Measurements = Measurements()
     cached_from: str = ""
     values: dict[str, Value] = {}
+    log: StoredLog | None = None
+    folder: str = ""
 
     @property
     def ok(self) -> bool:
         return self.fault is None
+
+    @property
+    def has_rescued_files(self) -> bool:
+        """Whether the job has done its work and what it made is stored, and only could not be taken to its place."""
+        return self.fault is not None and self.fault.stage == AttemptStage.STAGE_OUT and bool(self.files)
 
 
 class JobState(StrEnum):
@@ -230,6 +248,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     measures: Measurements = Measurements()
     requeue: Requeue | None = None  # requeued by a person
     because: str = ""  # why this pilot got it, if data locality mattered
+    log: StoredLog | None = None  # if it is longer than the end of it, which its fault or the job's outcome has
+    folder: str = ""  # where its pilot keeps its working folder, if it failed
 
     @property
     def shown(self) -> int:

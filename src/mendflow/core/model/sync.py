@@ -90,6 +90,30 @@ class AttemptOrder(msgspec.Struct, frozen=True, array_like=True):
     control: AttemptControl
 
 
+class LogRequest(msgspec.Struct, frozen=True, array_like=True):
+    """Somebody wants to read the log of an attempt that runs, from this byte on."""
+
+    job: JobId
+    fence: int
+    offset: int
+
+
+LOG_PART_BYTES = 1 << 20
+
+
+class LogPart(msgspec.Struct, frozen=True, array_like=True):
+    """The answer to a `LogRequest` from `asked`: bytes of the log from `offset` on, which is later where what was asked
+    for is left out; at most LOG_PART_BYTES of them. `size` is how many were printed so far, -1 if the pilot does not
+    have the attempt."""
+
+    job: JobId
+    fence: int
+    asked: int
+    offset: int = 0
+    data: bytes = b""
+    size: int = -1
+
+
 class Assignment(msgspec.Struct, frozen=True, array_like=True):
     """A job for a pilot, to be reported under this fence. `number` is the number of the try: grants that were returned
     unstarted do not count. Older servers omit it, and the fence is used."""
@@ -147,6 +171,7 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     submission: str = ""  # its name in a batch system, if it was submitted
     unfit: str = ""  # why it cannot work here: it ends after this exchange, and takes no job
     leaves: str = ""  # why it leaves, one of LEAVE_REASONS
+    logs: list[LogPart] = []  # what it was asked for
 
 
 def sync_flaw(request: SyncRequest) -> str:
@@ -166,6 +191,8 @@ def sync_flaw(request: SyncRequest) -> str:
     for name, text in texts.items():
         if len(text) > NAME_CHARS_MAX or not text.isprintable():
             return f"{name} is longer than {NAME_CHARS_MAX} characters, or not printable"
+    if any(len(part.data) > LOG_PART_BYTES or part.size > NUMBER_MAX for part in request.logs):
+        return f"logs has more than {LOG_PART_BYTES} bytes at a time"
     if request.cache is not None and (wrong := _flaw_of_cache(request.cache)):
         return f"cache {wrong}"
     return "" if request.pilot else "pilot is empty"
@@ -190,8 +217,9 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     promises nothing for: with any of them, the pilot's lease is not renewed. `servers` are the addresses of all live
     servers, sent when the pilot knows others. `cache_seen` is the version of the pilot's cache that this server has.
     `neighbours` are the pilots whose caches it may use, sent when it knows others; None otherwise. `holders` are pilots
-    of its site that have the jobs' inputs, as far as known: a few per file. `idle_exit_ms` is after how long without a
-    job it should leave from now on; 0: as in its options."""
+    of its site that have the jobs' inputs, as far as known: a few per file. `logs` are parts of logs that it should
+    send with its next request, which it sends at once. `idle_exit_ms` is after how long without a job it should leave
+    from now on; 0: as in its options."""
 
     serial: int
     lease_ms: int
@@ -207,6 +235,7 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     neighbours_mark: int = 0
     idle_exit_ms: int = 0
     holders: list[Holder] = []
+    logs: list[LogRequest] = []
 
 
 def servers_mark(servers: list[str]) -> int:

@@ -104,6 +104,9 @@ class AttemptView(View, frozen=True):
     fetched_bytes: int = 0
     stage_in_ms: int = 0
     stage_out_ms: int = 0
+    printed_bytes: int = 0
+    host: str = ""
+    folder: str = ""  # where its pilot keeps its folder, for a time, if it failed
 
 
 class RunView(View, frozen=True):
@@ -212,6 +215,26 @@ class Reason(View, frozen=True):
 
 
 ChangeKind = Literal["case", "item", "user-task", "alert", "message", "repair"]
+
+
+class LogView(View, frozen=True):
+    """A part of what an attempt printed: the bytes from `offset` to `next`, as text. Where `offset` is later than what
+    was asked for, the bytes between were left out, because the log is longer than its bound. `size` were printed so
+    far, and it is `over` when no more will be, `job_over` when the job will not be tried again either. `silent`: its
+    pilot does not answer, and `text` is the end of the log as it told that last. `folder` is where the pilot on `host`
+    keeps the folder of an attempt that failed."""
+
+    job: JobId
+    attempt: int
+    offset: int
+    text: str
+    next: int
+    size: int
+    over: bool
+    job_over: bool = False
+    silent: bool = False
+    host: str = ""
+    folder: str = ""
 
 
 class ChangeEvent(View, frozen=True):

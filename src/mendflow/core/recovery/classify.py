@@ -94,10 +94,11 @@ def _specific_reason(fault: Fault) -> tuple[bool, str] | None:
 
 
 def _failed_only_to_store(fault: Fault) -> bool:
-    """Whether a job's outputs could not be stored or published for a temporary reason: a place that is full or away,
-    not one that has another file or can never be written to."""
+    """Whether a job's outputs could not be stored or published for a reason that is temporary or that somebody may
+    remove: a place that is full, away, or may not be written to; not one that has another file or is none at all."""
     if fault.name == "notPublished":
-        return isinstance(fault.data, dict) and fault.data.get("passing") is True
+        said = fault.data if isinstance(fault.data, dict) else {}
+        return said.get("passing") is True or said.get("lasting") is False
     return fault.name in STORING_FAULTS
 
 

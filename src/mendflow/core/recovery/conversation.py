@@ -114,6 +114,14 @@ class HeldFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     final: bool = True
 
 
+class MadeResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a job made whose files could not be published, and what it is as a whole: so it is submitted if it is to be
+    run again after all."""
+
+    outcome: Outcome
+    spec: JobSpec
+
+
 class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`submission_ids` are those of all submissions, `causes` the events that brought about each but the first. `keys`
     are those of the repairs that were done, so that none is done twice; `reports_sent` counts the failures that were
@@ -140,6 +148,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     held: HeldFailure | None = None
     over: bool = False  # the flow knows how it ended, or no longer wants to
     spec: JobSpec | None = None  # of the newest submission, if it differs from the flow's
+    made: MadeResult | None = None  # if the newest submission only publishes what an earlier one made
 
     @property
     def newest(self) -> JobId:
@@ -171,7 +180,16 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         )
 
     def with_resubmission(
-        self, *, key: str, cause: str, spec: JobSpec, domain: str, level: int, not_before: Instant, staged: bool
+        self,
+        *,
+        key: str,
+        cause: str,
+        spec: JobSpec,
+        domain: str,
+        level: int,
+        not_before: Instant,
+        staged: bool,
+        made: MadeResult | None = None,
     ) -> "Conversation":
         """It is resubmitted as this, to that domain. `staged`: because its files are fetched again."""
         heard = (
@@ -188,6 +206,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             domain=domain,
             level=max(self.level, level),
             not_before=not_before,
+            made=made,
             earlier_attempts=self.attempts,
             earlier_losses=self.losses,
             held=None,

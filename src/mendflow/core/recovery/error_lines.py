@@ -3,8 +3,7 @@
 An exit code says that something failed; the program's last words say what. Each language has its own way to say it: a
 traceback whose last line names the exception, `Exception in thread`, `Error in f(x) :`, `command not found`. What was
 raised goes before what merely looks like an error, and of several the last one is meant. Where nothing is
-recognised, the last line of the error stream stands for it; that of the ordinary output does not, as it may be
-anything."""
+recognised, the last line stands for it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -44,11 +43,11 @@ _TRACEBACK: Final = "Traceback (most recent call last):"
 _POINTERS: Final = re.compile(r"^[\s|^~+-]*$")
 
 
-def raised_error(stderr: str, output: str = "") -> str:
-    """The error that a program told of, on one line; empty if it told of none. `output` is everything it printed."""
-    lines, everything = _lines(stderr), _lines(output)
+def raised_error(printed: str) -> str:
+    """The error that a program told of, on one line; empty if it printed nothing."""
+    lines = _lines(printed)
     for find in (_last_exception, _last_complaint):
-        if found := find(lines) or find(everything):
+        if found := find(lines):
             return found[:ERROR_CHARS_MAX]
     return lines[-1].strip()[:ERROR_CHARS_MAX] if lines else ""
 

@@ -8,8 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from mendflow.core.model.data import Publication
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.jobs import JobSpec, Resources, from_source, sources_of
+from mendflow.core.model.faults import AttemptStage
+from mendflow.core.model.jobs import JobSpec, Limits, Outcome, Resources, from_source, sources_of
 from mendflow.core.model.units import duration_ms, size_bytes
 from mendflow.core.model.values import Value
 
@@ -48,6 +50,58 @@ def next_source(spec: JobSpec, path: str) -> str:
     """The next source of an input; empty if there is only the one that was tried."""
     sources = sources_of(spec, path)
     return sources[1] if len(sources) > 1 else ""
+
+
+def publishing_alone(spec: JobSpec, made: Outcome, *, to: Mapping[str, str], on: str) -> JobSpec:
+    """What remains of a job whose files could not be published: they are brought from the server and taken to where
+    they belong, by whichever pilot comes first. `to` and `on` name other places, as in Change."""
+    needs, fault = spec.resources, made.fault
+    assert fault is not None, "otherwise nothing remains"
+    files = {name: path for name, path in spec.files.items() if name not in spec.file_lists}  # lists are stored already
+    for name in to.keys() - {""}:
+        if name not in files:
+            known = ", ".join(sorted(files)) or "none"
+            raise InvalidRequest(f"{spec.item} has no output file {name}; it has: {known}", field=f"to.{name}")
+    publish = dict(spec.publish)
+    for name, path in files.items():
+        url = to.get(name) or (to.get("", "") if path == fault.file else "")
+        if url:
+            place = url + path.rpartition("/")[2] if url.endswith("/") else url
+            publish[name] = Publication(url=place, overwrite=publish[name].overwrite if name in publish else True)
+        elif on and name in publish and publish[name].logical:
+            publish[name] = replace(publish[name], element=on)
+    return replace(
+        spec,
+        command=None,
+        shell="",
+        unstaged=(),
+        function=None,
+        args=[],
+        kwargs={},
+        inputs={path: made.files[name] for name, path in files.items()},
+        files=files,
+        file_lists=(),
+        replicas={},
+        publish=publish,
+        link_inputs=False,
+        resources=Resources(site=needs.site, hosts=needs.hosts, avoid_hosts=needs.avoid_hosts),
+        limits=Limits(),
+        expected_ms=0,
+        retries=0,
+        retry=(),
+        spent=(),
+    )
+
+
+def published_result(made: Outcome, published: Outcome) -> Outcome:
+    """How a job ended of which only the publishing was repeated: all that it made and said is that of the attempt which
+    ran it."""
+    fault, files = published.fault, published.files
+    if fault is not None and fault.stage != AttemptStage.STAGE_OUT:
+        files = made.files  # it did not come as far as that: they are where they were
+    elif fault is not None:
+        files = published.files or made.files
+    return replace(made, fault=fault, files=files)
 
 
 def _needs(before: Resources, wanted: Mapping[str, Value]) -> Resources:

@@ -82,8 +82,8 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
 
 def why_failed(job: Job) -> Reason:
     """Why the job failed: its fault, then each attempt's."""
-    fault = job.outcome.fault if job.outcome is not None else None
-    assert fault is not None, f"job {job.id} has not failed"
+    assert job.outcome is not None and job.outcome.fault is not None, f"job {job.id} has not failed"
+    fault = job.outcome.fault
     tries = f" in attempt {job.fence}" if job.fence > 1 else ""
     facts = [f"the fault is {fault.name}, of the kind {fault.category}"]
     if fault.exit_code is not None and f"exit code {fault.exit_code}" not in fault.message:
@@ -96,9 +96,13 @@ def why_failed(job: Job) -> Reason:
     if job.losses:
         facts.append(f"{job.losses} attempts were lost to the infrastructure; they do not count as retries")
     facts += _attempts(job)
+    if kept := [attempt for attempt in job.history if attempt.folder]:
+        where = f"{kept[-1].folder} on {kept[-1].host}" if kept[-1].host else kept[-1].folder
+        facts.append(f"its folder is kept for a time: {where}; `mendflow shell {job.id}` opens a shell there")
+    if job.outcome.has_rescued_files:
+        facts.append(f"what it made is safe on the server: {', '.join(sorted(job.outcome.files))}")
     told = _why(job, "failed", f"it failed{tries}: {fault.message}", facts)
-    printed = job.outcome.log_tail if job.outcome is not None else ""
-    return msgspec.structs.replace(told, output=last_lines(printed or fault.log_tail))
+    return msgspec.structs.replace(told, output=last_lines(job.outcome.log_tail or fault.log_tail))
 
 
 def last_lines(text: str) -> list[str]:

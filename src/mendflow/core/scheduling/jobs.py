@@ -12,7 +12,17 @@ import msgspec
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
-from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measurements, Outcome, Requeue, Resources
+from mendflow.core.model.jobs import (
+    Attempt,
+    Job,
+    JobSpec,
+    JobState,
+    Measurements,
+    Outcome,
+    Requeue,
+    Resources,
+    StoredLog,
+)
 from mendflow.core.model.sync import LEAVE_REASONS
 from mendflow.core.model.values import Value
 from mendflow.core.scheduling import retries
@@ -79,6 +89,8 @@ class AttemptRequeued(msgspec.Struct, frozen=True):
     measures: Measurements = Measurements()
     requeue: Requeue | None = None
     begun: bool = True
+    log: StoredLog | None = None
+    folder: str = ""
 
 
 class ResultTakenOver(msgspec.Struct, frozen=True):
@@ -163,19 +175,27 @@ def report(
     if stated is None or before >= stated.rule.times or fault.category is Category.CANCELLED:
         return ReportVerdict(True, fault.message, (JobFinished(outcome, "failed", now, own=True),))
     wait_ms = retries.grown_wait_ms(stated.rule, before, policy.wait_max_ms)
-    again = AttemptRequeued("failed", now, now + wait_ms, own=True, fault=fault, measures=outcome.measures)
+    again = _requeue_failed("failed", fault, outcome, now=now, wait_ms=wait_ms, own=True)
     return ReportVerdict(True, f"failed ({fault.message}); retry {before + 1} of {stated.rule.times}", (again,))
 
 
 def lose(
-    job: Job, *, now: Instant, policy: RetryPolicy, why: str = "its lease ended", data: Value = None
+    job: Job,
+    *,
+    now: Instant,
+    policy: RetryPolicy,
+    why: str = "its lease ended",
+    data: Value = None,
+    log_tail: str = "",
 ) -> list[JobEvent]:
-    """The holder is gone or unreachable: requeue the job, and count the loss against the infrastructure."""
+    """The holder is gone or unreachable: requeue the job, and count the loss against the infrastructure. `log_tail`
+    is what the holder had told of its log."""
     if job.state is not JobState.RUNNING:
         return []
     if job.requeued is not None:
         return [_end_requeued(job.requeued, now)]
-    fault = Fault(name="lost", category=Category.RESOURCE, message=f"{why} on pilot {job.pilot}", data=data)
+    message = f"{why} on pilot {job.pilot}"
+    fault = Fault(name="lost", category=Category.RESOURCE, message=message, data=data, log_tail=log_tail)
     return [_lose_or_end(job, fault, Outcome(fault=fault), now=now, policy=policy)]
 
 
@@ -226,13 +246,14 @@ def requeue_attempt(job: Job, *, by: str, reason: str, now: Instant) -> list[Job
     return [RequeueOrdered(Requeue(by=by, at=now, reason=reason))]
 
 
-def cancel(job: Job, *, now: Instant, reason: str = "") -> list[JobEvent]:
-    """End the job for good, whoever holds it. Its holder's report will be refused."""
+def cancel(job: Job, *, now: Instant, reason: str = "", log_tail: str = "") -> list[JobEvent]:
+    """End the job for good, whoever holds it. Its holder's report will be refused; `log_tail` is what it has told of
+    its log."""
     if job.finished:
         return []
     message = f"cancelled: {reason}" if reason else "cancelled"
-    fault = Fault(name="cancelled", category=Category.CANCELLED, message=message)
-    return [JobFinished(Outcome(fault=fault), "cancelled", now)]
+    fault = Fault(name="cancelled", category=Category.CANCELLED, message=message, log_tail=log_tail)
+    return [JobFinished(Outcome(fault=fault, log_tail=log_tail), "cancelled", now)]
 
 
 def take_over(job: Job, outcome: Outcome, *, why: str, now: Instant) -> list[JobEvent]:
@@ -258,14 +279,18 @@ def evolve(job: Job, event: JobEvent) -> None:
             _open_attempt(job, event)
         case AttemptRequeued():
             _enter(job, JobState.AVAILABLE)
-            _close_attempt(job, event.end, event.at, event.fault, event.measures, event.requeue)
+            _close_attempt(
+                job, event.end, event.at, event.fault, event.measures, event.requeue, log=event.log, folder=event.folder
+            )
             _charge(job, event.end, event.own)
             job.unbegun += not event.begun
             job.available_at = event.available_at
         case JobFinished():
             outcome = event.outcome
             _finish(job, JobState.COMPLETED if outcome.ok else JobState.FAILED, outcome, event.at)
-            _close_attempt(job, event.end, event.at, outcome.fault, outcome.measures)
+            _close_attempt(
+                job, event.end, event.at, outcome.fault, outcome.measures, log=outcome.log, folder=outcome.folder
+            )
             _charge(job, event.end, event.own)
         case ResultTakenOver():
             _finish(job, JobState.COMPLETED if event.outcome.ok else JobState.FAILED, event.outcome, event.at)
@@ -315,13 +340,20 @@ def _end_requeued(requeue: Requeue, now: Instant) -> AttemptRequeued:
     return AttemptRequeued("requeued", now, now, requeue=requeue)
 
 
+def _requeue_failed(
+    end: str, fault: Fault, outcome: Outcome, *, now: Instant, wait_ms: int, own: bool = False
+) -> AttemptRequeued:
+    measures, log, folder = outcome.measures, outcome.log, outcome.folder
+    return AttemptRequeued(end, now, now + wait_ms, own=own, fault=fault, measures=measures, log=log, folder=folder)
+
+
 def _lose_or_end(job: Job, fault: Fault, outcome: Outcome, *, now: Instant, policy: RetryPolicy) -> JobEvent:
     """Requeue the job at the infrastructure's cost, or end it when that budget is spent."""
     end = "lost" if fault.name == "lost" else "failed"
     losses = job.losses + 1
     if losses <= policy.losses_max:
         wait_ms = _doubled_wait_ms(policy.loss_wait_ms, losses - 2, policy) if losses > 1 else 0
-        return AttemptRequeued(end, now, now + wait_ms, fault=fault, measures=outcome.measures)
+        return _requeue_failed(end, fault, outcome, now=now, wait_ms=wait_ms)
     story = Fault(
         name="lost-too-often",
         category=Category.RESOURCE,
@@ -377,7 +409,15 @@ def _open_attempt(job: Job, grant: AttemptGranted) -> None:
 
 
 def _close_attempt(
-    job: Job, end: str, at: Instant, fault: Fault | None, measures: Measurements, requeue: Requeue | None = None
+    job: Job,
+    end: str,
+    at: Instant,
+    fault: Fault | None,
+    measures: Measurements,
+    requeue: Requeue | None = None,
+    *,
+    log: StoredLog | None = None,
+    folder: str = "",
 ) -> None:
     history = job.history
     if not history or history[-1].end:
@@ -399,4 +439,6 @@ def _close_attempt(
         measures=measures,
         requeue=requeue,
         because=last.because,
+        log=log,
+        folder=folder,
     )

@@ -7,7 +7,7 @@ from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, Call, Flow, Parallel, PrimitiveStep, Scope, Sequence
 from mendflow.core.model.repair import Primitive
 from mendflow.core.model.values import Value
-from mendflow.formats.yaml.exlets import PLAIN, RESOURCES
+from mendflow.formats.yaml.exlets import PLAIN, PUBLISHING, RESOURCES
 
 UNITS: Final = {"memory_bytes": "B", "disk_bytes": "B", "wall_ms": "ms", "wait_ms": "ms"}
 TARGETED: Final = frozenset({Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE})
@@ -19,7 +19,7 @@ HEADS: Final[dict[Primitive, str]] = {
 }
 """The setting that stands behind a primitive's own word; the others are only marked."""
 
-OUR_WORDS: Final = {ours: word for word, ours in PLAIN.items()}
+OUR_WORDS: Final = {ours: word for word, ours in {**PLAIN, **PUBLISHING}.items()}
 RESOURCE_WORDS: Final = {ours: word for word, ours in RESOURCES.items()}
 _UNNAMED: Final = re.compile(r"step-\d+")
 

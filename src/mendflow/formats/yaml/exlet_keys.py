@@ -126,6 +126,12 @@ PRIMITIVES: Final[dict[str, tuple[Key, Table]]] = {
             **DURATION_KEYS,
             "parameters": Key(MapOf(DataShape()), "Other parameters of the transfer."),
             "site": flow_keys.RESOURCES["site"],
+            "to": Key(
+                DataShape(),
+                "Where the file goes that could not be published: a URL, with a slash at its end that of a folder; or "
+                "a map from outputs to URLs.",
+            ),
+            "on": Key(TextShape("the name of a storage element"), "The storage element that files are published on."),
         },
     ),
     Primitive.RESUBMIT: (

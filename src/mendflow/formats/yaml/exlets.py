@@ -13,7 +13,8 @@ What a primitive is told becomes the settings of its `PrimitiveStep`:
     write                       values; target is case or item
     re-submit, retry-later      resources (by their names in Resources), env, avoid_hosts, sources, domain, wait_ms, as
                                 Change has them; retry-later also level, 0 for the next, and mode
-    re-stage                    way (same, parameters, replica, target), sources, parameters, resources.site, wait_ms
+    re-stage                    way (same, parameters, replica, target), sources, parameters, resources.site, wait_ms,
+                                publish_to, publish_on
     re-poll, re-register        wait_ms
     notify                      message, to, data
 
@@ -54,6 +55,7 @@ RESOURCES: Final = {
     "machine": "machine",
 }
 PLAIN: Final = {"env": "env", "avoid": "avoid_hosts", "sources": "sources", "domain": "domain", "wait": "wait_ms"}
+PUBLISHING: Final = {"to": "publish_to", "on": "publish_on"}
 VALUES: Final = MapOf(DataShape(), expected="`all`, or a map of values,")
 
 
@@ -205,7 +207,8 @@ def retry_settings(fields: Fields) -> dict[str, Any]:
 def restage_settings(fields: Fields) -> dict[str, Any]:
     way = fields.get(Primitive.RESTAGE, "same")
     resources = settings_from(fields, {"site": "site"})
-    rest = settings_from(fields, {"sources": "sources", "parameters": "parameters", "wait": "wait_ms"})
+    names = {"sources": "sources", "parameters": "parameters", "wait": "wait_ms", **PUBLISHING}
+    rest = settings_from(fields, names)
     return {"way": way, **({"resources": resources} if resources else {}), **rest}
 
 

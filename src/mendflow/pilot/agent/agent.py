@@ -19,15 +19,19 @@ from mendflow.pilot.agent.attempts import Attempts, HeldAttempt
 from mendflow.pilot.agent.background import DetachedTasks
 from mendflow.pilot.agent.devices import Devices
 from mendflow.pilot.agent.dispatch import AttemptDispatcher
+from mendflow.pilot.agent.live_logs import LiveLogs
 from mendflow.pilot.agent.preparation import AttemptPreparer
 from mendflow.pilot.agent.result_delivery import ResultDelivery
 from mendflow.pilot.agent.slot_link import SlotLink
 from mendflow.pilot.agent.slot_pool import SlotPool
+from mendflow.pilot.files.kept_folders import KEEP_FAILED, KeepLimits, KeptFolders
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
 from mendflow.pilot.slot.faults import StopReason, stop_fault
 from mendflow.pilot.slot.lease import LeaseClock, boot_ms
+from mendflow.pilot.slot.logs import log_end
 from mendflow.pilot.slot.messages import AttemptKey, FinishedAttempt, FromSlot, Heartbeat
+from mendflow.pilot.slot.settings import SLOT_SETTINGS, SlotSettings
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -47,7 +51,8 @@ class Agent:
         capacity: Capacity,
         staging: FileStager,
         *,
-        keep: bool,
+        settings: SlotSettings = SLOT_SETTINGS,
+        keep_limits: KeepLimits = KEEP_FAILED,
         slot_pool: Callable[..., SlotPool] = SlotPool,
         boot_ms: Callable[[], int] = boot_ms,
     ) -> None:
@@ -74,13 +79,20 @@ class Agent:
             self.attempts,
             staging,
             self._background,
-            keep=keep,
+            keep_all=settings.keep_all,
+            kept_folders=KeptFolders(work_folder, keep_limits) if settings.keep_failed else None,
             on_result=self.changed.set,
             holds=lambda: not self.lease.is_over(self._boot_ms()),
         )
         self._slot_pool = slot_pool(
-            work_folder, pilot, capacity.slots, keep=keep, on_message=self._on_slot_message, on_lost=self._on_slot_lost
+            work_folder,
+            pilot,
+            capacity.slots,
+            settings=settings,
+            on_message=self._on_slot_message,
+            on_lost=self._on_slot_lost,
         )
+        self.live_logs = LiveLogs(work_folder, self.attempts, self.changed.set)
         self._dispatcher = AttemptDispatcher(self.attempts, self._slot_pool, self._preparer, Devices(capacity.gpus))
         self._idle_event = asyncio.Event()
         self._exchange_ms = 0.0
@@ -102,6 +114,7 @@ class Agent:
         """Restart the guard or slots that were killed or stopped, and return prefetched jobs that are too many. Call it
         several times a second."""
         self._slot_pool.maintain()
+        self._delivery.maintain(short=self.is_paused)
         self._give_back()
         if not self._slot_pool.is_complete and not self.is_paused and not self.leaving:
             await self._slot_pool.fill()
@@ -196,6 +209,8 @@ class Agent:
 
     def apply_answer(self, answer: SyncAnswer) -> None:
         self._apply_verdicts(answer)
+        for wanted in answer.logs:
+            self._background.start(self.live_logs.read(wanted))
         for assignment in answer.jobs:
             self._take(assignment)
         for order in answer.orders:
@@ -363,8 +378,10 @@ class Agent:
         """End the attempt with a fault, before it reached a slot or without one."""
         if held in self.attempts.ready:
             self.attempts.ready.remove(held)
-        outcome = msgspec.Raw(_ENCODER.encode(Outcome(fault=fault)))
-        self._on_finished(None, FinishedAttempt(held.job, held.fence, outcome, 1, folder=True))
+        tail, is_long = log_end(f"{self._work_folder.attempt(*held.key)}.log")
+        outcome = Outcome(fault=msgspec.structs.replace(fault, log_tail=tail), log_tail=tail)
+        encoded = msgspec.Raw(_ENCODER.encode(outcome))
+        self._on_finished(None, FinishedAttempt(held.job, held.fence, encoded, 1, folder=True, log=is_long))
 
     def _on_slot_lost(self, link: SlotLink) -> None:
         """Handle the death of a slot process, which happens only when it is killed. Its finished results may be on

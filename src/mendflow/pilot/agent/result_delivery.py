@@ -4,6 +4,7 @@ nobody needs."""
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +15,7 @@ from mendflow.pilot.agent.attempts import Attempts, HeldAttempt
 from mendflow.pilot.agent.background import DetachedTasks
 from mendflow.pilot.agent.http import ServerAway
 from mendflow.pilot.agent.slot_work import has_own_folder
+from mendflow.pilot.files.kept_folders import KeptFolders
 from mendflow.pilot.files.publishing import add_measures
 from mendflow.pilot.files.retries import ElementUnavailable
 from mendflow.pilot.files.staging import FileStager
@@ -28,13 +30,17 @@ PUBLISHED_MAX = 8
 """So many results publish their files in parallel. They have their own thread pool: a storage element that does not
 answer delays nothing else."""
 
+SWEEP_EVERY_S = 10.0
+SWEEP_AFTER_KEPT = 50
+"""After so many seconds, or so many attempts that failed, kept folders are looked through."""
+
 _ENCODER = msgspec.msgpack.Encoder()
 _NOTHING = Measurements()
 
 
 class ResultDelivery:
     """`on_result` is called when there is a result to be reported. `holds` says whether the lease does: no published
-    file gets its name when it does not."""
+    file gets its name when it does not. `kept_folders` are those of failed attempts; None if none is to be kept."""
 
     def __init__(
         self,
@@ -43,7 +49,8 @@ class ResultDelivery:
         staging: FileStager,
         background: DetachedTasks,
         *,
-        keep: bool,
+        keep_all: bool,
+        kept_folders: KeptFolders | None,
         on_result: Callable[[], None],
         holds: Callable[[], bool],
     ) -> None:
@@ -51,7 +58,11 @@ class ResultDelivery:
         self._attempts = attempts
         self._staging = staging
         self._background = background
-        self._keep = keep
+        self._keep = keep_all
+        self._kept_folders = kept_folders
+        self._sweep_at = 0.0
+        self._is_sweeping = False
+        self._kept_since = 0
         self._on_result = on_result
         self._holds = holds
         self._threads = ThreadPoolExecutor(PUBLISHED_MAX, thread_name_prefix="mendflow-publish")
@@ -60,7 +71,7 @@ class ResultDelivery:
         """Report a result once its files are stored."""
         done = held.done
         assert done is not None
-        if done.files or done.file_lists or done.spills:
+        if done.files or done.file_lists or done.spills or done.log:
             held.state = "keeping"
             self._background.start(self._keep_files(held))
         else:
@@ -94,7 +105,7 @@ class ResultDelivery:
                 pause_s = min(KEEP_AGAIN_S_MAX, 2 * pause_s)
                 continue
             held.done = msgspec.structs.replace(
-                held.done, outcome=outcome, files={}, spills=[], publish={}, staging_measures=_NOTHING
+                held.done, outcome=outcome, files={}, spills=[], publish={}, staging_measures=_NOTHING, log=False
             )
             self._attempts.report(held, outcome)
             self._on_result()
@@ -105,7 +116,9 @@ class ResultDelivery:
         assert held.done is not None
         if held.slot < 0:
             self._work_folder.result(*held.key).unlink(missing_ok=True)
-        if held.done.folder and not self._keep:
+        if held.done.kept:
+            self._kept_since += 1
+        elif held.done.folder and not self._keep:
             self._remove(held)
         self._staging.release(held.pins)
 
@@ -118,9 +131,25 @@ class ResultDelivery:
     def _remove(self, held: HeldAttempt) -> None:
         self._background.start(asyncio.to_thread(remove_attempt, self._work_folder.attempt(*held.key)))
 
+    def maintain(self, *, short: bool) -> None:
+        """See from time to time that no more folders of failed attempts are kept than may be. To be called often."""
+        if self._kept_folders is None or self._is_sweeping:
+            return
+        if time.monotonic() >= self._sweep_at or self._kept_since >= SWEEP_AFTER_KEPT:
+            self._is_sweeping = True
+            self._background.start(self._sweep_kept(self._kept_folders, short))
+
+    async def _sweep_kept(self, kept_folders: KeptFolders, short: bool) -> None:
+        self._kept_since = 0
+        try:
+            await asyncio.to_thread(kept_folders.sweep, short=short)
+        finally:
+            self._is_sweeping, self._sweep_at = False, time.monotonic() + SWEEP_EVERY_S
+
     def sweep(self) -> None:
         """Remove folders of attempts that are no longer held."""
         known = {os.path.basename(self._work_folder.attempt(*key)) for key in self._attempts.all}
+        known |= self._kept_folders.names() if self._kept_folders is not None else set()
         for entry in os.scandir(self._work_folder.attempts):
             owner = next((entry.name.removesuffix(end) for end in BESIDE if entry.name.endswith(end)), entry.name)
             if owner not in known and not self._keep:

@@ -201,7 +201,7 @@ class ServerLink:
         """Whether there is news that the request in progress does not carry."""
         if any(key not in exchange.reports for key in self._agent.attempts.reports):
             return True
-        if self._agent.has_new_state:
+        if self._agent.has_new_state or self._agent.live_logs.has_parts:
             return True
         if exchange.want == 0:
             return self._agent.jobs_wanted(self._exchange_ms) > 0
@@ -234,6 +234,7 @@ class ServerLink:
             cache=self._cache_news(),
             cache_version=self._caches.version if self._caches is not None else 0,
             neighbours=self._caches.mark if self._caches is not None else 0,
+            logs=self._agent.live_logs.take_parts(),
         )
         self._agent.has_new_state = self._agent.has_live_news = False
         reports = frozenset(attempts.reports)

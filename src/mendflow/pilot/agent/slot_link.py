@@ -16,6 +16,7 @@ from mendflow.pilot.slot.messages import AttemptKey, FrameReader, FromSlot, Slot
 from mendflow.pilot.slot.monitor import now_ms
 from mendflow.pilot.slot.process_tags import tag_process
 from mendflow.pilot.slot.processes import children, kill_tree
+from mendflow.pilot.slot.settings import SlotSettings
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(FromSlot)
@@ -118,23 +119,25 @@ class SlotLink(asyncio.Protocol):
         self._transport.write(frame(_ENCODER.encode(message)))
 
 
-async def start_slot(link: SlotLink, work_folder: WorkFolder, *, pilot: str, keep: bool) -> None:
+async def start_slot(link: SlotLink, work_folder: WorkFolder, *, pilot: str, settings: SlotSettings) -> None:
     """Start a slot process. Its socket exists before the process, so messages can be sent at once."""
     path = work_folder.socket_of(link.number)
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener, _short(work_folder) as short:
         listener.bind(f"{short.path}/{path.name}")
         listener.listen(8)
-        link.process = _spawn(work_folder, link.number, listener.fileno(), pilot=pilot, keep=keep)
+        link.process = _spawn(work_folder, link.number, listener.fileno(), pilot=pilot, settings=settings)
         link.pid = link.process.pid
         tag_process(link.pid, pilot)
         connected = await connect_slot(link, work_folder)
         assert connected, "the listener is open in this very process"
 
 
-def _spawn(work_folder: WorkFolder, number: int, listener: int, *, pilot: str, keep: bool) -> "subprocess.Popen[bytes]":
+def _spawn(
+    work_folder: WorkFolder, number: int, listener: int, *, pilot: str, settings: SlotSettings
+) -> "subprocess.Popen[bytes]":
     environment = {name: value for name, value in os.environ.items() if name != "MENDFLOW_TOKEN"}
-    arguments = [str(work_folder.folder), str(number), str(listener), "keep" if keep else "tidy"]
+    arguments = [str(work_folder.folder), str(number), str(listener), msgspec.json.encode(settings).decode()]
     return subprocess.Popen(
         [sys.executable, "-m", "mendflow.pilot.slot.process", *arguments],
         pass_fds=[listener],

@@ -13,6 +13,7 @@ from mendflow.pilot.slot.messages import FromSlot
 from mendflow.pilot.slot.monitor import now_ms
 from mendflow.pilot.slot.process_tags import find_slots, kill_unwatched, resume_slots
 from mendflow.pilot.slot.processes import send
+from mendflow.pilot.slot.settings import SlotSettings
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -30,7 +31,7 @@ class SlotPool:
         pilot: str,
         slots: int,
         *,
-        keep: bool,
+        settings: SlotSettings,
         on_message: Callable[[SlotLink, FromSlot], None],
         on_lost: Callable[[SlotLink], None],
         now_ms: Callable[[], int] = now_ms,
@@ -39,7 +40,7 @@ class SlotPool:
         self.now_ms = now_ms
         self._pilot = pilot
         self._slots = slots
-        self._keep = keep
+        self._settings = settings
         self._on_message, self._on_lost = on_message, on_lost
         self.links: dict[int, SlotLink] = {}
         self.ending = False
@@ -89,7 +90,7 @@ class SlotPool:
             return
         link = self.links[number] = SlotLink(number, self._on_message, self._handle_lost, self.now_ms)
         try:
-            await start_slot(link, self._work_folder, pilot=self._pilot, keep=self._keep)
+            await start_slot(link, self._work_folder, pilot=self._pilot, settings=self._settings)
         except OSError as error:
             del self.links[number]
             log.warning("slot %d cannot be started now: %s", number, error)

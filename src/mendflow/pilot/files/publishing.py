@@ -2,9 +2,11 @@
 
 The order: hash the file, write it under a temporary name, verify it, rename it, report it. It is not renamed when the
 lease has ended, since the job may have been given to another pilot. If interrupted anywhere, it starts over, and finds
-what is already done. If an element is away, the pilot waits and reports nothing meanwhile."""
+what is already done. If an element is away, the pilot waits and reports nothing meanwhile. What no element takes goes
+to the server, so that no job is run again for it."""
 
 import hashlib
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -15,7 +17,7 @@ import msgspec
 from mendflow.core.data.path_patterns import name_below
 from mendflow.core.model.data import OutputPlacement, Publication, ReplicaLocation, StorageElement
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.jobs import Measurements, Outcome
+from mendflow.core.model.jobs import Measurements, Outcome, StoredLog
 from mendflow.core.model.values import FileRef, is_executable
 from mendflow.pilot.agent.http import FileClient, ServerRefused
 from mendflow.pilot.cache.contract import Cache
@@ -24,10 +26,13 @@ from mendflow.pilot.files.retries import ElementRetries, ElementUnavailable
 from mendflow.pilot.files.sources import OpenElements, plain
 from mendflow.pilot.files.staging_faults import StagingFailed, publication_fault, upload_fault
 from mendflow.pilot.files.work_folder import WorkFolder
+from mendflow.pilot.slot.logs import pack_log
 from mendflow.pilot.slot.messages import FinishedAttempt
 from mendflow.transfer.addresses import shown
-from mendflow.transfer.errors import BadFileUrl, TransferFailed, WriterSuperseded
+from mendflow.transfer.errors import BadFileUrl, TargetOccupied, TransferFailed, WriterSuperseded
 from mendflow.transfer.fetch import always
+
+log = logging.getLogger("mendflow.pilot")
 
 NAME_CHARS_MAX: Final = 200
 
@@ -60,16 +65,16 @@ class OutputPublisher:
         outcome = msgspec.msgpack.decode(done.outcome, type=Outcome)
         folder = self._work_folder.attempt(done.job, done.fence)
         began, path = time.monotonic(), ""
+        refs: dict[str, FileRef] = {}
+        lists: dict[str, list[FileRef]] = {}
         try:
             for path in done.spills:
                 self._upload(path, self._reference(path, "value.json"))
-            refs = {}
             for name, path in done.files.items():
                 own_name = os.path.basename(path)[-NAME_CHARS_MAX:]
                 refs[name] = self._reference(os.path.join(folder, path), own_name)
                 if name not in done.publish:
                     self._store(os.path.join(folder, path), refs[name])
-            lists: dict[str, list[FileRef]] = {}
             for name, listed in done.file_lists.items():
                 lists[name] = []
                 for path in listed.paths:
@@ -81,13 +86,46 @@ class OutputPublisher:
             kept = {name: ref for name, ref in refs.items() if not _address(done, name)}
             outcome = msgspec.structs.replace(outcome, files=kept, file_lists=lists)
         except StagingFailed as failure:
-            outcome = _failed_outcome(outcome, failure)
+            made = msgspec.structs.replace(outcome, files=refs, file_lists=lists)
+            outcome = self._rescued(done, folder, made, _failed_outcome(outcome, failure))
         except (OSError, ServerRefused) as error:
             outcome = _failed_outcome(outcome, StagingFailed(upload_fault(path, error)))
+        if done.log:
+            outcome = self._with_log(outcome, folder)
         self._forget(done, folder)
         stored = bool(done.files or done.file_lists or done.spills)
         took_ms = int((time.monotonic() - began) * 1000) if stored else 0
         return msgspec.Raw(msgspec.msgpack.encode(_measured(outcome, done.staging_measures, took_ms)))
+
+    def _rescued(self, done: FinishedAttempt, folder: str, made: Outcome, failed: Outcome) -> Outcome:
+        """The job has ended well, and only its files could not be taken to where they belong: the server stores them,
+        so that they can be published without the job being run again. The outcome then has them beside its fault."""
+        kept = {name: msgspec.structs.replace(ref, logical="") for name, ref in made.files.items()}
+        if kept.keys() != done.files.keys() or made.file_lists.keys() != done.file_lists.keys():
+            return failed
+        try:
+            for name in done.publish.keys() & kept.keys():
+                self._upload(os.path.join(folder, done.files[name]), kept[name])
+        except (OSError, ServerRefused) as error:
+            log.warning("files of %s could neither be published nor stored: %s", done.job, error)
+            return failed
+        return msgspec.structs.replace(failed, files=kept, file_lists=made.file_lists, outputs=made.outputs)
+
+    def _with_log(self, outcome: Outcome, folder: str) -> Outcome:
+        """The outcome with a reference to the whole log, when that is stored. A log that cannot be is not worth a
+        job's failure: the end of it is in the outcome."""
+        packed_path = f"{folder}.log.gz"
+        try:
+            packed = pack_log(f"{folder}.log", packed_path)
+            file = FileRef(sha256=packed.sha256, bytes=packed.bytes, name="log.gz")
+            self._upload(packed_path, file)
+            os.unlink(packed_path)
+        except (OSError, ServerRefused) as error:
+            log.warning("a log of %s could not be stored, but for its end: %s", folder, error)
+            return outcome
+        extent = packed.extent
+        stored = StoredLog(file=file, bytes=extent.size, left_out_at=extent.gap_start, left_out_bytes=extent.left_out)
+        return msgspec.structs.replace(outcome, log=stored)
 
     def _reference(self, path: str, name: str) -> FileRef:
         """Digest and size of a file. Kept until it is stored, because a server may be away for long and the file may be
@@ -135,7 +173,7 @@ class OutputPublisher:
             return {}
         answer = self._catalogue.place(done.job, wishes, self._trials.avoided_elements(done.key))
         for name, reason in answer.wrong.items():
-            raise StagingFailed(self._trials.fault(done.key) or _refusal(done, name, "", reason))
+            raise StagingFailed(self._trials.fault(done.key) or _refusal(done, name, "", reason, lasting=True))
         found = {}
         for name, wish in wishes.items():
             place = answer.files.get(name)
@@ -198,7 +236,8 @@ class OutputPublisher:
         passing = isinstance(error, TransferFailed) and error.passing
         if passing and self._trials.should_wait(done.key, storage, str(error)):
             raise ElementUnavailable(str(error)) from None
-        fault = _refusal(done, name, storage.name, str(error), passing=passing)
+        lasting = isinstance(error, BadFileUrl | TargetOccupied)
+        fault = _refusal(done, name, storage.name, str(error), passing=passing, lasting=lasting)
         chosen = done.publish[name].element or done.publish[name].url
         if not chosen and self._trials.give_up(done.key, storage.name, fault):
             raise ElementUnavailable(str(error)) from None  # another element may be near, too
@@ -209,13 +248,13 @@ def _address(done: FinishedAttempt, name: str) -> str:
     return done.publish[name].url if name in done.publish else ""
 
 
-def _refusal(done: FinishedAttempt, name: str, element: str, reason: str, *, passing: bool = False) -> Fault:
+def _refusal(
+    done: FinishedAttempt, name: str, element: str, reason: str, *, passing: bool = False, lasting: bool = False
+) -> Fault:
     publication: Publication = done.publish[name]
-    if publication.url:
-        return publication_fault(done.files[name], "", element, reason, passing=passing)
-    return publication_fault(
-        done.files[name], publication.logical, element or publication.element, reason, passing=passing
-    )
+    logical = "" if publication.url else publication.logical
+    element = element if publication.url else element or publication.element
+    return publication_fault(done.files[name], logical, element, reason, passing=passing, lasting=lasting)
 
 
 def _failed_outcome(outcome: Outcome, failure: StagingFailed) -> Outcome:

@@ -55,8 +55,11 @@ def upload_fault(path: str, error: OSError | ServerRefused) -> Fault:
     )
 
 
-def publication_fault(path: str, logical: str, element: str, reason: str, *, passing: bool = False) -> Fault:
-    """`passing`: a retry may succeed. A file without a logical name goes to a URL of its own."""
+def publication_fault(
+    path: str, logical: str, element: str, reason: str, *, passing: bool = False, lasting: bool = False
+) -> Fault:
+    """`passing`: a retry may succeed. `lasting`: nothing but another place will do. A file without a logical name goes
+    to a URL of its own."""
     text = f"the job succeeded, but {path} could not be " + (f"published as {logical}" if logical else "taken away")
     return Fault(
         name="notPublished",
@@ -64,7 +67,7 @@ def publication_fault(path: str, logical: str, element: str, reason: str, *, pas
         message=f"{text} on {element}: {reason}" if element else f"{text}: {reason}",
         stage=AttemptStage.STAGE_OUT,
         file=path,
-        data={"logical": logical, "element": element, "reason": reason, "passing": passing},
+        data={"logical": logical, "element": element, "reason": reason, "passing": passing, "lasting": lasting},
     )
 
 

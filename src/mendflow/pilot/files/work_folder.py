@@ -22,9 +22,9 @@ from mendflow.core.model.errors import RequestError
 from mendflow.pilot.files.locks import hold, holder
 from mendflow.pilot.slot.messages import FinishedAttempt
 
-BESIDE = (".out", ".err", ".output", ".report", ".script")
-"""Files of the pilot beside an attempt's folder: the two logs, the outputs, the reports, and a command that is no
-argument of its shell."""
+BESIDE = (".log", ".log.gz", ".output", ".report", ".script", ".kept")
+"""Files of the pilot beside an attempt's folder: the log and its compressed form, the outputs, the reports, a command
+that is no argument of its shell, and a mark that the folder is kept because the attempt has failed."""
 
 FOLDER_MODE = 0o700
 

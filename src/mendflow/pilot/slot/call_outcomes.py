@@ -1,6 +1,7 @@
 """Outcomes of attempts other than shell commands: function calls, and attempts that never started."""
 
 import time
+from collections.abc import Callable
 
 import msgspec
 
@@ -26,13 +27,30 @@ def failed_attempt(
     measures: Measurements | None = None,
     values: dict[str, Value] = _NOTHING,
     ran_us: int = 1,
+    *,
+    is_long: bool = False,
+    kept: str = "",
 ) -> FinishedAttempt:
+    """`is_long`: its log is to be stored; `kept` is its folder, if that is kept."""
     now = time.time_ns() // 1_000_000
     measures = measures or Measurements(started_at=now, ended_at=now)
-    outcome = Outcome(fault=fault, exit_code=fault.exit_code, log_tail=fault.log_tail, measures=measures, values=values)
-    encoded = msgspec.Raw(_ENCODER.encode(outcome))
+    outcome = Outcome(
+        fault=fault,
+        exit_code=fault.exit_code,
+        log_tail=fault.log_tail,
+        measures=measures,
+        values=values,
+        folder=kept,
+    )
     return FinishedAttempt(
-        work.job, work.fence, encoded, max(ran_us, 1), {}, [], work.own_folder, {}, work.staging_measures
+        work.job,
+        work.fence,
+        msgspec.Raw(_ENCODER.encode(outcome)),
+        max(ran_us, 1),
+        folder=work.own_folder or is_long or bool(kept),
+        staging_measures=work.staging_measures,
+        log=is_long,
+        kept=bool(kept),
     )
 
 
@@ -42,17 +60,24 @@ def unstarted_attempt(work: SlotWork, end: StopReason) -> FinishedAttempt:
 
 
 def finished_call(
-    work: SlotWork, result: RawCallResult, monitor: AttemptMonitor | None, *, folder: str, cut_bytes: int
+    work: SlotWork,
+    result: RawCallResult,
+    monitor: AttemptMonitor | None,
+    *,
+    folder: str,
+    cut_bytes: int,
+    keep_folder: Callable[[SlotWork, Fault], str],
 ) -> FinishedAttempt:
     """A call that came back. Its outcome is only opened if there is something to add or to check. `monitor` is what it
     was watched with, if that was long enough to see anything."""
     outcome, files, lists, spills = result.outcome, work.files, dict[str, FileList](), result.spills
+    kept = result.kept
     peak_bytes = monitor.peak_bytes if monitor is not None else 0
     if files or cut_bytes or peak_bytes or result.report:
         seen = _DECODER.decode(outcome)
         measures = msgspec.structs.replace(
             seen.measures,
-            stdout_bytes=seen.measures.stdout_bytes + cut_bytes,
+            printed_bytes=seen.measures.printed_bytes + cut_bytes,
             peak_bytes=max(seen.measures.peak_bytes, peak_bytes),
         )
         fault = seen.fault
@@ -60,15 +85,27 @@ def finished_call(
             files, lists, fault = find_outputs(files, folder, work.file_lists, work.inputs)
         if fault is not None:
             files, lists, spills = {}, {}, []
+        if fault is not None and seen.fault is None:
+            seen = msgspec.structs.replace(seen, folder=keep_folder(work, fault))
+            kept = bool(seen.folder)
         outputs = seen.outputs if fault is None else None
         seen = msgspec.structs.replace(seen, measures=measures, fault=fault, outputs=outputs)
         if result.report:
             seen = _with_report(seen, result.report, monitor)
         outcome = msgspec.Raw(_ENCODER.encode(seen))
-    kept = bool(work.own_folder or files or lists or spills)
-    ran_us = max(result.ran_us, 1)
     return FinishedAttempt(
-        work.job, work.fence, outcome, ran_us, files, spills, kept, work.publish, work.staging_measures, lists
+        work.job,
+        work.fence,
+        outcome,
+        max(result.ran_us, 1),
+        files,
+        spills,
+        bool(work.own_folder or files or lists or spills or result.log or kept),
+        work.publish,
+        work.staging_measures,
+        lists,
+        log=result.log,
+        kept=kept,
     )
 
 
@@ -87,8 +124,10 @@ def crashed_call(
     status: int,
     *,
     log: bytes,
-    cut_bytes: int,
+    printed_bytes: int,
+    is_long: bool,
     folder: str,
+    keep_folder: Callable[[SlotWork, Fault], str],
 ) -> FinishedAttempt:
     """The outcome of a call whose worker died: killed by the slot, or ended by the function itself."""
     work = monitor.work
@@ -100,7 +139,7 @@ def crashed_call(
         cpu_ms=reaper.cpu_ms(),
         peak_bytes=peak,
         ran_ms=ran_us // 1000,
-        stdout_bytes=len(log) + cut_bytes,
+        printed_bytes=printed_bytes,
     )
     limit = work.memory_bytes
     if end is not None:
@@ -110,7 +149,7 @@ def crashed_call(
         fault = exit_fault(status, folder, memory_bytes=limit, peak_bytes=peak, kernel_kill=killed) or _left_well()
     fault = msgspec.structs.replace(fault, log_tail=log.decode(errors="replace"))
     values = monitor.reports.values if monitor.reports is not None else _NOTHING
-    return failed_attempt(work, fault, measures, values, ran_us)
+    return failed_attempt(work, fault, measures, values, ran_us, is_long=is_long, kept=keep_folder(work, fault))
 
 
 def _left_well() -> Fault:

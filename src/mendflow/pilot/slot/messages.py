@@ -11,7 +11,7 @@ import msgspec
 from mendflow.core.model.data import CacheUpdate, Publication
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Limits, Measurements, Outcome
-from mendflow.core.model.sync import Capacity, ResourcesInUse
+from mendflow.core.model.sync import Capacity, LogPart, ResourcesInUse
 from mendflow.core.model.values import Value
 
 FRAME_BYTES_MAX = 1 << 30
@@ -40,6 +40,17 @@ class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
     attempt_folder: str
     limits: Limits
     number: int
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What tells the function who it is."""
+        return {
+            "MENDFLOW_JOB": self.job,
+            "MENDFLOW_CASE": self.case,
+            "MENDFLOW_ITEM": self.item,
+            "MENDFLOW_ATTEMPT": str(self.number),
+            "MENDFLOW_FENCE": str(self.fence),
+        }
 
 
 class SlotWork(msgspec.Struct, frozen=True, array_like=True):
@@ -87,7 +98,9 @@ class FileList(msgspec.Struct, frozen=True, array_like=True):
 class FinishedAttempt(msgspec.Struct, frozen=True, array_like=True):
     """An attempt that ended. `files`, `file_lists` and `spills` are still to be stored, from the attempt's folder,
     before anybody is told: an output's name to its path, or to several, and paths of spilled values. Those that
-    `publish` names go to storage elements instead."""
+    `publish` names go to storage elements instead. `log`: its log is longer than what the outcome has of it, and is to
+    be stored too. `folder`: there is a folder to be removed when the server has judged the attempt; one that is `kept`
+    stays for a while longer."""
 
     job: JobId
     fence: int
@@ -99,6 +112,8 @@ class FinishedAttempt(msgspec.Struct, frozen=True, array_like=True):
     publish: dict[str, Publication] = {}
     staging_measures: Measurements = Measurements()
     file_lists: dict[str, FileList] = {}
+    log: bool = False
+    kept: bool = False
 
     @property
     def key(self) -> AttemptKey:
@@ -154,13 +169,16 @@ class CallBatch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CallResult(msgspec.Struct, frozen=True, array_like=True):
-    """One call has ended, and all its processes are gone. Written by the worker. `report` holds its reported values."""
+    """One call has ended, and all its processes are gone. Written by the worker. `report` holds its reported values.
+    For `log` and `kept` see `FinishedAttempt`."""
 
     number: int
     ran_us: int
     outcome: Outcome | None  # None: the call was not started, because the slot took it back
     spills: list[str] = []
     report: bytes = b""
+    log: bool = False
+    kept: bool = False
 
 
 class RawCallResult(msgspec.Struct, frozen=True, array_like=True):
@@ -171,6 +189,8 @@ class RawCallResult(msgspec.Struct, frozen=True, array_like=True):
     outcome: msgspec.Raw
     spills: list[str] = []
     report: bytes = b""
+    log: bool = False
+    kept: bool = False
 
 
 class RawReport(msgspec.Struct, frozen=True, array_like=True):
@@ -207,6 +227,7 @@ class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
     cache: CacheUpdate | None = None
     cache_version: int = 0
     neighbours: int = 0
+    logs: list[LogPart] = []
 
 
 NIL = msgspec.Raw(b"\xc0")

@@ -10,6 +10,8 @@ import socket
 import sys
 from pathlib import Path
 
+import msgspec
+
 from mendflow.pilot.files.work_folder import WorkFolder
 from mendflow.pilot.slot.agent_channel import AgentChannel
 from mendflow.pilot.slot.deadline import Deadline
@@ -19,6 +21,7 @@ from mendflow.pilot.slot.monitor import now_ms
 from mendflow.pilot.slot.processes import become_reaper
 from mendflow.pilot.slot.results import SlotResults
 from mendflow.pilot.slot.runner import SlotRunner
+from mendflow.pilot.slot.settings import SlotSettings
 
 FIRST_AGENT_MS = 10_000
 ALONE_LOOK_MS = 500
@@ -33,13 +36,19 @@ KEEP_UNSAVED_MS = 3_600_000
 
 
 class Slot:
-    def __init__(self, work_folder: WorkFolder, number: int, listener: socket.socket, *, keep: bool) -> None:
+    def __init__(self, work_folder: WorkFolder, number: int, listener: socket.socket, settings: SlotSettings) -> None:
         self._lease = LeaseClock(work_folder.lease)
         self._poll = select.poll()
         self._agent_channel = AgentChannel(listener, self._poll)
         self._results = SlotResults(work_folder)
         self._runner = SlotRunner(
-            work_folder, number, self._poll, self._lease, keep=keep, ended=self._ended, give_back=self._give_back
+            work_folder,
+            number,
+            self._poll,
+            self._lease,
+            settings=settings,
+            ended=self._ended,
+            give_back=self._give_back,
         )
         self._told_tail = ""
         self._over = False
@@ -185,14 +194,14 @@ class Slot:
 
 
 def main() -> None:
-    """`process.py FOLDER NUMBER LISTENER KEEP`: LISTENER is a descriptor on which the agent connects."""
-    folder, number, listener, keep = sys.argv[1:5]
+    """`process.py FOLDER NUMBER LISTENER SETTINGS`: LISTENER is a descriptor on which the agent connects."""
+    folder, number, listener, settings = sys.argv[1:5]
     become_reaper()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     connection = socket.socket(fileno=int(listener))
     connection.set_inheritable(False)
-    Slot(WorkFolder(Path(folder)), int(number), connection, keep=keep == "keep").serve()
+    Slot(WorkFolder(Path(folder)), int(number), connection, msgspec.json.decode(settings, type=SlotSettings)).serve()
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import Reaper
 from mendflow.pilot.slot.reports import ReportReader
 from mendflow.pilot.slot.script_shells import ScriptShells, ShellNotFound
+from mendflow.pilot.slot.settings import SlotSettings
 from mendflow.pilot.slot.shell import ShellRun
 from mendflow.pilot.slot.worker_channel import WorkerChannel
 
@@ -50,19 +51,20 @@ class SlotRunner:
         poll: "select.poll",
         lease: LeaseClock,
         *,
-        keep: bool,
+        settings: SlotSettings,
         ended: Callable[[FinishedAttempt], None],
         give_back: Callable[[list[SlotWork]], None],
     ) -> None:
         self._work_folder = work_folder
-        self._keep = keep
+        self._settings = settings
+        self._keep = settings.keep_all
         self._poll = poll
         self._lease = lease
         self._ended, self._give_back = ended, give_back
         self._environment = {name: value for name, value in os.environ.items() if name != "MENDFLOW_TOKEN"}
         self.reaper = Reaper()
         self._kernel_kills = OutOfMemoryKills()
-        self._worker = WorkerChannel(work_folder, number, self._environment, self.reaper)
+        self._worker = WorkerChannel(work_folder, number, self._environment, self.reaper, settings)
         self._parent_death = KillOnParentDeath()
         self._shell: ShellRun | None = None
         self._shells = ScriptShells(self._environment)
@@ -86,8 +88,8 @@ class SlotRunner:
 
     def handle(self, descriptor: int, event: int) -> bool:
         """Handle data from the job or the worker; False if the descriptor is not ours."""
-        if self._shell is not None and descriptor in self._shell.outlets:
-            if not self._shell.read(descriptor):
+        if self._shell is not None and descriptor == self._shell.outlet:
+            if not self._shell.read():
                 self._poll.unregister(descriptor)
             return True
         if descriptor != self._worker.descriptor:
@@ -164,7 +166,13 @@ class SlotRunner:
         self.reaper.forget()
         try:
             self._shell = ShellRun(
-                work, self._work_folder, self._environment, self._parent_death, self._shells, spare=self._spare
+                work,
+                self._work_folder,
+                self._environment,
+                self._parent_death,
+                self._shells,
+                self._settings,
+                spare=self._spare,
             )
         except (OSError, ValueError, ShellNotFound) as error:
             folder = self._work_folder.attempt(work.job, work.fence)
@@ -175,8 +183,7 @@ class SlotRunner:
             return
         if self._shell.took_over:
             self._spare = ""
-        for outlet in self._shell.outlets:
-            self._poll.register(outlet, select.POLLIN)
+        self._poll.register(self._shell.outlet, select.POLLIN)
         self._begin(work)
 
     def _send_calls(self) -> None:
@@ -233,8 +240,8 @@ class SlotRunner:
         assert shell is not None and monitor is not None
         monitor.end = self._stop_reason(monitor, shell.pid) if end is None else end
         left = self.reaper.kill_below(spare=self._worker.pid, group=shell.pid)
-        for outlet in shell.outlets:
-            self._poll.unregister(outlet)
+        if shell.outlet >= 0:
+            self._poll.unregister(shell.outlet)
         if monitor.reports is not None or shell.reported:
             self._read_report(monitor, now_ms(), over=True)
         shell.drain()
@@ -304,7 +311,8 @@ class SlotRunner:
     def _call_ended(self, work: SlotWork, result: RawCallResult) -> None:
         monitor = self.monitor if self.monitor is not None and self.monitor.work is work else None
         folder, cut = self._work_folder.attempt(work.job, work.fence), self._worker.cut_bytes()
-        self._ended(finished_call(work, result, monitor, folder=folder, cut_bytes=cut))
+        keep = self._worker.keep_folder
+        self._ended(finished_call(work, result, monitor, folder=folder, cut_bytes=cut, keep_folder=keep))
 
     def _end_worker(self) -> None:
         """The worker is dead, and with it the current call; the calls behind it have not started and stay queued."""
@@ -318,7 +326,8 @@ class SlotRunner:
             if monitor.end is None:
                 monitor.end = StopReason.LEASE if guarded else self._stop_reason(monitor, self._worker.pid)
             self._read_report(monitor, now_ms(), over=True)
-        log, cut = self._worker.log_tail(), self._worker.cut_bytes()
+        log, printed = self._worker.log_tail(), self._worker.printed_bytes() + self._worker.cut_bytes()
+        is_long = bool(sent) and self._worker.hand_over_log(sent[0])
         self._worker.close()
         self.monitor = None
         if sent:
@@ -326,7 +335,17 @@ class SlotRunner:
             folder = self._work_folder.attempt(sent[0].job, sent[0].fence)
             assert monitor is not None
             self._ended(
-                crashed_call(monitor, self.reaper, self._kernel_kills, status, log=log, cut_bytes=cut, folder=folder)
+                crashed_call(
+                    monitor,
+                    self.reaper,
+                    self._kernel_kills,
+                    status,
+                    log=log,
+                    printed_bytes=printed,
+                    is_long=is_long,
+                    folder=folder,
+                    keep_folder=self._worker.keep_folder,
+                )
             )
         self.reaper.forget()
 

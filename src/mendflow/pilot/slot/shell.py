@@ -1,4 +1,4 @@
-"""Runs one shell command in its own folder and reads its output through pipes, with a limit.
+"""Runs one shell command in its own folder and reads its output through one pipe: bounded, in the order written.
 
 The slot runs one attempt at a time and has no threads, so it may change into the attempt's folder to start the command.
 That permits posix_spawn, the fastest way to start a process: nothing of this interpreter is copied."""
@@ -19,6 +19,7 @@ from mendflow.pilot.files.work_folder import FOLDER_MODE, WorkFolder, reuse_fold
 from mendflow.pilot.slot.declared_outputs import DeclaredOutputs, find_outputs
 from mendflow.pilot.slot.exit_hints import exit_hint
 from mendflow.pilot.slot.faults import NO_ROOM, exit_fault, full_disk_fault, leftover_fault, stop_fault
+from mendflow.pilot.slot.kept_attempts import KeptAttempt, is_worth_keeping, mark_kept, readable
 from mendflow.pilot.slot.logs import SHIPPED_BYTES, LogFile, LogTail
 from mendflow.pilot.slot.memory import OutOfMemoryKills
 from mendflow.pilot.slot.messages import FinishedAttempt, SlotWork
@@ -27,6 +28,7 @@ from mendflow.pilot.slot.outputs import BadOutput, read_outputs, within_bounds
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import Reaper
 from mendflow.pilot.slot.script_shells import ScriptShells
+from mendflow.pilot.slot.settings import SlotSettings
 
 PIPE_BYTES = 1 << 18
 SCRIPT_END = ".script"
@@ -36,7 +38,7 @@ if hasattr(signal, "SIGXFSZ"):
 
 
 class ShellRun:
-    """A running command. `outlets` are the descriptors to poll; call `read` for them."""
+    """A running command. `outlet` is the descriptor to poll; call `read` for it."""
 
     def __init__(
         self,
@@ -45,40 +47,40 @@ class ShellRun:
         environment: dict[str, str],
         parent_death: KillOnParentDeath,
         shells: ScriptShells,
+        settings: SlotSettings,
         *,
         spare: str = "",
     ) -> None:
         """`spare` is the folder of an ended attempt, which this one may reuse."""
         self.work = work
+        self._settings = settings
         self.folder = work_folder.attempt(work.job, work.fence)
         self.report = f"{self.folder}.report"
-        self._logs: dict[int, LogFile] = {}
-        self._files = {name: LogFile(f"{self.folder}.{name}") for name in ("out", "err")}
+        self._log = LogFile(f"{self.folder}.log", bytes_max=settings.log_bytes_max)
+        self._outlet = -1
         self.tail = LogTail(SHIPPED_BYTES)
-        self._errors = LogTail(SHIPPED_BYTES)
         self._script = ""
         self.took_over = bool(spare) and not work.own_folder and reuse_folder(spare, self.folder)
         if not work.own_folder and not self.took_over:
             os.makedirs(self.folder, FOLDER_MODE, exist_ok=True)
-        self.pid = self._spawn(environment | work.env | self._names(), parent_death, shells)
+        self._env = environment | work.env | self._names()
+        self.pid = self._spawn(parent_death, shells)
         parent_death.hold(self.pid)
 
-    def _spawn(self, environment: dict[str, str], parent_death: KillOnParentDeath, shells: ScriptShells) -> int:
-        program, arguments = self._command(environment, shells)
+    def _spawn(self, parent_death: KillOnParentDeath, shells: ScriptShells) -> int:
+        program, arguments = self._command(shells)
         os.chdir(self.folder)
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
+        outlet, inlet = os.pipe()
         try:
-            for outlet in (out_read, err_read):
-                os.set_blocking(outlet, False)
+            os.set_blocking(outlet, False)
             pid = os.posix_spawn(
                 program,
                 arguments,
-                environment,
+                self._env,
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_DUP2, out_write, 1),
-                    (os.POSIX_SPAWN_DUP2, err_write, 2),
+                    (os.POSIX_SPAWN_DUP2, inlet, 1),
+                    (os.POSIX_SPAWN_DUP2, inlet, 2),
                     *parent_death.file_actions(),
                 ],
                 setsigdef=_DEFAULT_SIGNALS,
@@ -86,18 +88,16 @@ class ShellRun:
                 **own_session(),
             )
         except BaseException:
-            os.close(out_read)
-            os.close(err_read)
+            os.close(outlet)
             raise
         finally:
-            os.close(out_write)
-            os.close(err_write)
-        self._logs = {out_read: self._files["out"], err_read: self._files["err"]}
+            os.close(inlet)
+        self._outlet = outlet
         return pid
 
-    def _command(self, environment: dict[str, str], shells: ScriptShells) -> tuple[str, list[str]]:
+    def _command(self, shells: ScriptShells) -> tuple[str, list[str]]:
         work, script = self.work, f"{self.folder}{SCRIPT_END}"
-        start = shells.process(work.shell, work.command, script, env=environment, limits=work.limits)
+        start = shells.process(work.shell, work.command, script, env=self._env, limits=work.limits)
         if start.from_file:
             self._script = script
             with open(script, "w", encoding="utf-8", errors="surrogateescape") as file:
@@ -116,31 +116,29 @@ class ShellRun:
         }
 
     @property
-    def outlets(self) -> list[int]:
-        return list(self._logs)
+    def outlet(self) -> int:
+        """The descriptor to read from; -1 when its other end was closed."""
+        return self._outlet
 
-    def read(self, outlet: int, times: int = 4) -> bool:
+    def read(self, times: int = 4) -> bool:
         """Read what has arrived; False when the stream has ended and its descriptor is closed."""
-        log = self._logs[outlet]
         for _ in range(times):
             try:
-                data = os.read(outlet, PIPE_BYTES)
+                data = os.read(self._outlet, PIPE_BYTES)
             except BlockingIOError:
                 return True
             if not data:
-                self._close(outlet)
+                self._close()
                 return False
-            log.feed(data)
+            self._log.feed(data)
             self.tail.feed(data)
-            if log is self._files["err"]:
-                self._errors.feed(data)
-            if log.seen == len(data) and sys.platform == "linux":
-                _widen(outlet)
+            if self._log.seen == len(data) and sys.platform == "linux":
+                _widen(self._outlet)
         return True
 
     def note(self, text: bytes) -> None:
         """Add a line of our own to the job's log."""
-        self._files["err"].feed(text)
+        self._log.feed(text)
         self.tail.feed(text)
 
     @property
@@ -149,29 +147,27 @@ class ShellRun:
 
     def beside(self) -> list[str]:
         """The suffixes of the pilot's files that may exist beside the folder; usually few."""
-        ends = [f".{name}" for name, log in self._files.items() if log.made]
+        ends = [".log"] if self._log.made else []
         if self.reported:
             ends.append(".report")
         if self._script:
             ends.append(SCRIPT_END)
         return [*ends, ".output"]
 
-    def _close(self, outlet: int) -> None:
-        del self._logs[outlet]
-        os.close(outlet)
+    def _close(self) -> None:
+        os.close(self._outlet)
+        self._outlet = -1
 
     def drain(self) -> None:
-        """All processes of the job are dead: read what is left in the pipes."""
-        for outlet in self.outlets:
-            if self.read(outlet, times=64):
-                self._close(outlet)
-        for log in self._files.values():
-            log.close()
+        """All processes of the job are dead: read what is left in the pipe."""
+        if self._outlet >= 0 and self.read(times=64):
+            self._close()
+        self._log.close()
 
     def done(
         self, monitor: AttemptMonitor, reaper: Reaper, kernel: OutOfMemoryKills, ended_at: int, left: list[int]
     ) -> FinishedAttempt:
-        """Its outcome. Call this when its processes are dead, except those in `left`, the pipes are drained and the
+        """Its outcome. Call this when its processes are dead, except those in `left`, the pipe is drained and the
         reports are read."""
         ran_us = monitor.ran_us()
         measures = Measurements(
@@ -180,8 +176,7 @@ class ShellRun:
             cpu_ms=reaper.cpu_ms(),
             peak_bytes=reaper.peak_of_children(seen_bytes=monitor.peak_bytes),
             ran_ms=ran_us // 1000,
-            stdout_bytes=self._files["out"].seen,
-            stderr_bytes=self._files["err"].seen,
+            printed_bytes=self._log.seen,
         )
         status = reaper.ended.get(self.pid, 0)
         outputs: Value = None
@@ -200,14 +195,50 @@ class ShellRun:
             fault = msgspec.structs.replace(fault, log_tail=tail)
         exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) and monitor.end is None else None
         values = monitor.reports.values if monitor.reports is not None else {}
+        kept = fault is not None and self._keep_folder(fault)
         outcome = Outcome(
-            fault=fault, outputs=outputs, exit_code=exit_code, log_tail=tail, measures=measures, values=values
+            fault=fault,
+            outputs=outputs,
+            exit_code=exit_code,
+            log_tail=tail,
+            measures=measures,
+            values=values,
+            folder=self.folder if kept else "",
         )
         files, lists = (found.files, found.lists) if fault is None else ({}, {})
         encoded = msgspec.Raw(msgspec.msgpack.encode(outcome))
-        kept, work = bool(files or lists or spills), self.work
+        log, work = self._log.made and self._log.seen > SHIPPED_BYTES, self.work
+        folder = bool(files or lists or spills or kept or log)
         return FinishedAttempt(
-            work.job, work.fence, encoded, ran_us, files, spills, kept, work.publish, work.staging_measures, lists
+            work.job,
+            work.fence,
+            encoded,
+            ran_us,
+            files,
+            spills,
+            folder,
+            work.publish,
+            work.staging_measures,
+            lists,
+            log=log,
+            kept=kept,
+        )
+
+    def _keep_folder(self, fault: Fault) -> bool:
+        """Leave the folder of a failed attempt for people to look into, if that is wanted and worth it."""
+        if not self._settings.keep_failed or not is_worth_keeping(fault):
+            return False
+        work = self.work
+        return mark_kept(
+            KeptAttempt(
+                job=work.job,
+                item=work.item,
+                number=work.number,
+                folder=self.folder,
+                fault=fault.message,
+                command=work.command,
+                env=readable(self._env),
+            )
         )
 
     def _ended(
@@ -223,7 +254,7 @@ class ShellRun:
                 memory_bytes=work.memory_bytes,
                 peak_bytes=peak,
                 kernel_kill=kernel.look(),
-                error=raised_error(self._errors.text(), self.tail.text()),
+                error=raised_error(self.tail.text()),
             )
             return self._with_hint(fault) if fault is not None and fault.name == "exitCode" else fault
         return stop_fault(

@@ -12,23 +12,36 @@ from collections.abc import Iterable
 
 import msgspec
 
+from mendflow.core.model.faults import Fault
 from mendflow.pilot.files.work_folder import WorkFolder, remove_tree
-from mendflow.pilot.slot.logs import LOG_HEAD_BYTES, SHIPPED_BYTES
-from mendflow.pilot.slot.messages import FrameReader, RawCallBatch, RawCallResult, SlotWork, frame
+from mendflow.pilot.slot.kept_attempts import is_worth_keeping, kept_call, mark_kept
+from mendflow.pilot.slot.logs import SHIPPED_BYTES, give_back_middle, left_out_line
+from mendflow.pilot.slot.messages import FrameReader, FunctionCall, RawCallBatch, RawCallResult, SlotWork, frame
 from mendflow.pilot.slot.parent_death import KillOnParentDeath
 from mendflow.pilot.slot.processes import Reaper
 from mendflow.pilot.slot.reports import take_report
+from mendflow.pilot.slot.settings import SlotSettings
 from mendflow.pilot.slot.shell import own_session
 from mendflow.pilot.worker.progress import NO_LIMIT, CallProgress
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(RawCallResult)
+_CALL_DECODER = msgspec.msgpack.Decoder(FunctionCall)
 
 
 class WorkerChannel:
     """`sent` are the calls that the worker has, oldest first; only the oldest can have started."""
 
-    def __init__(self, work_folder: WorkFolder, slot: int, environment: dict[str, str], reaper: Reaper) -> None:
+    def __init__(
+        self,
+        work_folder: WorkFolder,
+        slot: int,
+        environment: dict[str, str],
+        reaper: Reaper,
+        settings: SlotSettings,
+    ) -> None:
+        self._work_folder = work_folder
+        self._settings = settings
         base = work_folder.slots / str(slot)
         self._progress_path, self._log_path, self._cwd = f"{base}.calls", f"{base}.log", f"{base}.cwd"
         self.report = f"{base}.report"
@@ -108,6 +121,7 @@ class WorkerChannel:
             self._log_path,
             self._cwd,
             self._cache,
+            "keep" if self._settings.keep_failed else "tidy",
         ]
         try:
             os.chdir(self._cwd)
@@ -204,19 +218,53 @@ class WorkerChannel:
         self._codes = {}
 
     def trim_log(self) -> bool:
-        """Truncate the log of the running call when it is too long; True if it grows so fast that it should be checked
-        again soon. The file is open for appending, so the worker continues at the new end."""
+        """Remove the middle of the running call's log when it is too long; True if it grows so fast that it should be
+        checked again soon. Where the file system cannot remove it, all but the end goes: the file is open for
+        appending, so the worker continues at the new end."""
+        bytes_max = self._settings.log_bytes_max
         try:
             size = os.stat(self._log_path).st_size
-            if size > LOG_HEAD_BYTES:
-                tail = self.log_tail()
-                os.truncate(self._log_path, 0)
-                self._cut_bytes += size
-                with open(self._log_path, "ab") as log:
-                    log.write(b"[mendflow: %d bytes were cut here]\n" % size + tail)
-            return size > LOG_HEAD_BYTES // 4
+            if size > bytes_max:
+                with open(self._log_path, "r+b") as log:
+                    given_back = give_back_middle(log.fileno(), size, bytes_max)
+                if not given_back:
+                    tail = self.log_tail()
+                    os.truncate(self._log_path, 0)
+                    self._cut_bytes += size
+                    self.note(left_out_line(size - len(tail)) + tail)
+            return size > bytes_max // 4
         except OSError:
             return False
+
+    def printed_bytes(self) -> int:
+        try:
+            return os.stat(self._log_path).st_size
+        except OSError:
+            return 0
+
+    def hand_over_log(self, work: SlotWork) -> bool:
+        """The worker died in this call: let the attempt have its log, if that is longer than what travels with the
+        result. The next worker begins another."""
+        if self.printed_bytes() <= SHIPPED_BYTES:
+            return False
+        try:
+            os.rename(self._log_path, f"{self._work_folder.attempt(work.job, work.fence)}.log")
+        except OSError:
+            return False
+        return True
+
+    def keep_folder(self, work: SlotWork, fault: Fault) -> str:
+        """The worker died in this call: leave the folder that it worked in for people to look into, if that is wanted
+        and worth it. Where it now is, or nothing."""
+        if not self._settings.keep_failed or not is_worth_keeping(fault):
+            return ""
+        folder, call = self._work_folder.attempt(work.job, work.fence), _CALL_DECODER.decode(work.call)
+        try:
+            if not work.own_folder:
+                os.rename(self._cwd, folder)
+        except OSError:
+            return ""
+        return folder if mark_kept(kept_call(call, fault, self._environment | call.env | call.names)) else ""
 
     def log_tail(self) -> bytes:
         try:

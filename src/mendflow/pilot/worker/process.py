@@ -20,6 +20,7 @@ from mendflow.core.model.values import VALUE_BYTES_MAX, Value, check_value
 from mendflow.pilot.cache.entries import GUESTS
 from mendflow.pilot.files.work_folder import remove_tree
 from mendflow.pilot.slot.faults import leftover_fault
+from mendflow.pilot.slot.kept_attempts import is_worth_keeping, kept_call, mark_kept
 from mendflow.pilot.slot.limits import lower_soft_limits
 from mendflow.pilot.slot.logs import SHIPPED_BYTES
 from mendflow.pilot.slot.messages import CallBatch, CallResult, FrameReader, FunctionCall, frame
@@ -36,13 +37,17 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Worker:
-    def __init__(self, link: socket.socket, progress: CallProgress, *, log: str, cwd: str, cache: str) -> None:
+    def __init__(
+        self, link: socket.socket, progress: CallProgress, *, log: str, cwd: str, cache: str, keep_failed: bool
+    ) -> None:
         self._link = link
         self._progress = progress
         self._cwd = cwd
         self._cache = cache
         self._report = os.environ.get("MENDFLOW_REPORT", "")
-        self._log = os.open(log, os.O_RDWR | os.O_CLOEXEC)
+        self._log_path = log
+        self._log = os.open(log, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        self._keep_failed = keep_failed
         self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC) if sys.platform == "linux" else -1
         self._functions = FunctionLoader()
         self._encoder = msgspec.msgpack.Encoder()
@@ -82,7 +87,8 @@ class Worker:
             fault, crash = fault_of(error, stage, call.cwd or self._cwd, _peak_bytes()), traceback_of(error)
         ran_us = (time.perf_counter_ns() - clock) // 1000
         left = self._end_of_children()
-        log, log_bytes = self._take_log()
+        log, log_bytes, is_long = self._take_log(call, crash)
+        kept = fault is not None and self._keep_folder(call, fault)
         self._leave(call)
         after = _peak_bytes()
         measures = Measurements(
@@ -91,24 +97,21 @@ class Worker:
             cpu_ms=self._whole_ms.of(_cpu_us() - cpu_before),
             peak_bytes=after if after > before else self._resident_bytes(),
             ran_ms=ran_us // 1000,
-            stdout_bytes=log_bytes,
+            printed_bytes=log_bytes,
         )
-        tail = (log + crash)[-SHIPPED_BYTES:]
+        tail = log[-SHIPPED_BYTES:]
         if left and fault is None:
             fault, outputs, spills = leftover_fault(left), None, []
         if fault is not None:
             fault = msgspec.structs.replace(fault, log_tail=tail)
-        outcome = Outcome(fault=fault, outputs=outputs, log_tail=tail, measures=measures)
-        return CallResult(number, ran_us, outcome, spills, self._take_report())
+        folder = call.attempt_folder if kept else ""
+        outcome = Outcome(fault=fault, outputs=outputs, log_tail=tail, measures=measures, folder=folder)
+        return CallResult(number, ran_us, outcome, spills, self._take_report(), is_long, kept)
 
     def _enter(self, call: FunctionCall) -> None:
         self._env_before, self._limits_before = {}, []
         try:
-            os.environ["MENDFLOW_JOB"] = call.job
-            os.environ["MENDFLOW_CASE"] = call.case
-            os.environ["MENDFLOW_ITEM"] = call.item
-            os.environ["MENDFLOW_ATTEMPT"] = str(call.number)
-            os.environ["MENDFLOW_FENCE"] = str(call.fence)
+            os.environ.update(call.names)
             if call.env:
                 self._env_before = {name: os.environ.get(name) for name in call.env}
                 os.environ.update(call.env)
@@ -153,8 +156,9 @@ class Worker:
             return {key: self._real(element) for key, element in value.items()}
         return value
 
-    def _take_log(self) -> tuple[str, int]:
-        """The output since the last call, and its length; empties the file."""
+    def _take_log(self, call: FunctionCall, crash: str) -> tuple[str, int, bool]:
+        """The end of the output since the last call, and of how it crashed; its length; and whether that is more than
+        travels with the result: then the attempt has the file, and otherwise it is emptied."""
         for stream in self._streams:
             try:
                 stream.flush()
@@ -162,10 +166,41 @@ class Worker:
                 continue
         size = os.fstat(self._log).st_size
         if not size:
-            return "", 0
+            return crash, 0, False
         tail = os.pread(self._log, SHIPPED_BYTES, max(0, size - SHIPPED_BYTES))
-        os.ftruncate(self._log, 0)
-        return tail.decode(errors="replace"), size
+        is_long = size + len(crash) > SHIPPED_BYTES and self._hand_over_log(call, crash)
+        if not is_long:
+            os.ftruncate(self._log, 0)
+        return tail.decode(errors="replace") + crash, size, is_long
+
+    def _hand_over_log(self, call: FunctionCall, crash: str) -> bool:
+        """Let the attempt have the file that was printed to, and print to another."""
+        try:
+            if crash:
+                os.write(self._log, crash.encode(errors="replace"))
+            os.rename(self._log_path, f"{call.attempt_folder}.log")
+            another = os.open(self._log_path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except OSError:
+            return False  # a full disk: the end of it travels with the result
+        for stream in (1, 2):
+            os.dup2(another, stream)
+        os.close(self._log)
+        self._log = another
+        return True
+
+    def _keep_folder(self, call: FunctionCall, fault: Fault) -> bool:
+        """Leave the folder of a failed call for people to look into, if that is wanted and worth it. One that had none
+        of its own gets the one that all calls work in, and they get another."""
+        if not self._keep_failed or not is_worth_keeping(fault):
+            return False
+        try:
+            if not call.cwd:
+                os.rename(self._cwd, call.attempt_folder)
+                os.mkdir(self._cwd)
+                self._cwd_changed_ns = 0
+        except OSError:
+            return False  # it is gone, or there is no room: the next call finds that out for itself
+        return mark_kept(kept_call(call, fault, os.environ))
 
     def _take_report(self) -> bytes:
         """The values that the call reported, usually none; empties the file."""
@@ -239,17 +274,17 @@ def _cpu_us() -> int:
 
 
 def main() -> None:
-    """`process.py LINK PROGRESS LOG CWD CACHE`: a descriptor, a mapped file, and three paths. The standard streams
-    already go to LOG."""
+    """`process.py LINK PROGRESS LOG CWD CACHE KEEP`: a descriptor, a mapped file, three paths, and whether folders of
+    failed calls are kept. The standard streams already go to LOG."""
     die_with_parent()
     become_reaper()
-    link, progress, log, cwd, cache = sys.argv[1:6]
+    link, progress, log, cwd, cache, keep = sys.argv[1:7]
     sys.argv[1:] = []
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]  # always text
     connection = socket.socket(fileno=int(link))
     connection.set_inheritable(False)
-    Worker(connection, CallProgress(progress), log=log, cwd=cwd, cache=cache).serve()
+    Worker(connection, CallProgress(progress), log=log, cwd=cwd, cache=cache, keep_failed=keep == "keep").serve()
 
 
 if __name__ == "__main__":

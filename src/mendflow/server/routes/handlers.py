@@ -34,7 +34,7 @@ BY_HAND: dict[str, Handler] = {
 }
 UNBOUNDED = frozenset({"keep", "import_archive"})
 """Their bodies stream, and have bounds of their own."""
-_MEDIA_TYPES = {"docs": MediaType.HTML, "metrics": MediaType.TEXT, "log": MediaType.TEXT}
+_MEDIA_TYPES = {"docs": MediaType.HTML, "metrics": MediaType.TEXT}
 _METHODS: dict[str, Any] = {"GET": get, "HEAD": head, "PUT": put, "POST": post, "DELETE": delete}
 
 

@@ -18,21 +18,28 @@ from mendflow.core.model.views import (
     ItemView,
     JobPage,
     JobQuery,
+    LogView,
 )
 from mendflow.core.query.search import Search
 from mendflow.core.query.search_fields import ITEMS
 from mendflow.services.api.domain_reader import DomainReader
 from mendflow.services.api.item_list import ItemList
+from mendflow.services.api.job_logs import JobLogs
 from mendflow.services.base.paging import EXAMINED_MAX
 from mendflow.services.cases import case_search, item_views
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.cases.suspensions import holds_of
+from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling import job_search
 
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 
 class ViewOperations(DomainReader):
+    def __init__(self, server: Server) -> None:
+        super().__init__(server)
+        self._logs = JobLogs(server)
+
     # Cases
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
@@ -143,16 +150,18 @@ class ViewOperations(DomainReader):
 
     async def newest_submission(self, job: str) -> Job:
         """The newest submission of the job; when it is over, with the attempts of all its submissions."""
+        submissions = await self._submissions(job)
+        return item_views.merged_submissions(submissions) if submissions[-1].finished else submissions[-1]
+
+    async def _submissions(self, job: str) -> list[Job]:
+        """All submissions of a job, the oldest first; of a later one, that one."""
         known = await self._job(job)
         base, _ = item_views.generation_of(known.id)
         if base != known.id:
-            return known
+            return [known]
         later = [await self._job(found.id) async for found in (await self._read()).scan("job", f"{base}~")]
-        submissions = sorted([known, *later], key=lambda each: item_views.generation_of(each.id)[1])
-        return item_views.merged_submissions(submissions) if submissions[-1].finished else submissions[-1]
+        return sorted([known, *later], key=lambda each: item_views.generation_of(each.id)[1])
 
-    async def log(self, job: str) -> str:
-        found = await self.newest_submission(job)
-        if found.outcome is not None:
-            return found.outcome.log_tail or (found.outcome.fault.log_tail if found.outcome.fault else "")
-        return self._server.runtime.meta.log_tail(found.id)
+    async def log(self, job: str, *, attempt: int = 0, offset: int = 0) -> LogView:
+        """A part of what an attempt of the job printed, from a byte on; of the last attempt unless one is given."""
+        return await self._logs.read(await self._submissions(job), attempt=attempt, offset=offset)

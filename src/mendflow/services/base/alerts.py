@@ -21,10 +21,12 @@ from mendflow.stores.contract import Delete, FieldCondition, Put, Store, StoredD
 log = logging.getLogger("mendflow.alerts")
 
 ALERT_KIND: Final = "alert"
-CLOSED_BY_ACKNOWLEDGEMENT: Final = frozenset({"pilot-gone", "server-gone", "not-delivered"})
+CLOSED_BY_ACKNOWLEDGEMENT: Final = frozenset({"pilot-gone", "server-gone", "not-delivered", "failure"})
 """Kinds that may last for ever: they are closed when somebody has acknowledged them."""
 CRITICAL: Final = frozenset({"server-gone", "orphan", "site-away"})
 """Kinds where work is stopped, or lost, until somebody does something about it."""
+LOG_LEVELS: Final = {"failure": logging.INFO}
+"""How loud an alert is in the server's own log: of a failed job whoever runs the case hears anyway."""
 
 
 class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +73,12 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AlertDocument).decode
 
 
+class ProblemFound(NamedTuple):
+    """A service has found what somebody should know, without being asked: it is to become an alert."""
+
+    finding: AlertFinding
+
+
 class AlertRaised(NamedTuple):
     """Clients are to be notified of an alert; when that is certain, `AlertStore.mark_notified` is to be called."""
 
@@ -97,6 +105,10 @@ class AlertStore:
         if old:
             await self._store.write([Delete(ALERT_KIND, each.alert.id, each.version) for each in old])
 
+    def is_known(self, finding: AlertFinding) -> bool:
+        """Whether it was raised already, as far as this server knows."""
+        return finding.id in self._seen
+
     async def raise_(self, finding: AlertFinding) -> bool:
         """Raise the alert; whether this server was the first to do so."""
         if finding.id in self._seen:
@@ -114,7 +126,7 @@ class AlertStore:
         )
         if not await self._put(alert, 0):
             return False
-        log.warning("%s: %s", alert.kind, alert.sentence)
+        log.log(LOG_LEVELS.get(alert.kind, logging.WARNING), "%s: %s", alert.kind, alert.sentence)
         self._hub.publish(AlertRaised(alert))
         return True
 

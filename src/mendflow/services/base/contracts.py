@@ -96,7 +96,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What changes in a job that is submitted again: resources by their names in Resources, environment, hosts to
     avoid, another source for inputs by path, how files are transferred (`transfer`, as in JobSpec), the domain to
     submit to (none: the same one; `.` is our own queue), how long to wait before, the retry level that it has been
-    through. `restage`: its files are to be staged again."""
+    through. `restage`: its files are to be staged again. Where only the publishing of files has failed, `publish_to`
+    are the URLs that outputs go to, by name, under "" that of the one which the fault is about; `publish_on` is the
+    storage element for those with logical names."""
 
     resources: dict[str, Value] = {}
     env: dict[str, str] = {}
@@ -107,6 +109,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     wait_ms: int = 0
     level: int = 0
     restage: bool = False
+    publish_to: dict[str, str] = {}
+    publish_on: str = ""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

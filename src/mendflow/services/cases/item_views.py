@@ -195,6 +195,8 @@ def _attempt_view(number: int, attempt: Attempt) -> AttemptView:
         ended_at=attempt.measures.ended_at or attempt.ended_at,
         end=attempt.end,
         fault=attempt.fault,
+        host=attempt.host,
+        folder=attempt.folder,
         **{name: getattr(attempt.measures, name) for name in _MEASURE_FIELDS},
     )
 

@@ -341,7 +341,14 @@ class RelayedRequest:
             if (report.job, report.fence) not in reported
         ]
         return msgspec.structs.replace(
-            request, front=self._relay.membership.id, wait_ms=0, want=want, reports=reports, running=running, cache=None
+            request,
+            front=self._relay.membership.id,
+            wait_ms=0,
+            want=want,
+            reports=reports,
+            running=running,
+            cache=None,
+            logs=[part for part in request.logs if part.job in its],
         )
 
     def _count_unanswered_servers(self) -> None:

@@ -15,7 +15,7 @@ from mendflow.core.model.alerts import AlertView, Notification
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
-from mendflow.services.base.alerts import AlertDocument, AlertFinding, AlertRaised, AlertStore
+from mendflow.services.base.alerts import AlertDocument, AlertFinding, AlertRaised, AlertStore, ProblemFound
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Clock, UnhandledFailure, UnhandledFailures
@@ -86,8 +86,11 @@ class Monitor:
         self._hub = hub
         self._ledger = ledger
         self._announced: list[str] = []
+        self._found: dict[str, AlertFinding] = {}
+        self._raising: asyncio.Task[None] | None = None
         hub.subscribe(PilotLost, lambda lost: self.pilot_lost(lost.pilot))
         hub.subscribe(AlertRaised, lambda raised: self._alert_raised(raised.alert))
+        hub.subscribe(ProblemFound, lambda found: self._problem_found(found.finding))
         hub.provide(DeliveryFailures, self)
         self._task: asyncio.Task[None] | None = None
 
@@ -96,6 +99,8 @@ class Monitor:
 
     async def stop(self) -> None:
         await cancel_tasks(self._task)
+        if self._raising is not None:
+            await self._raising
 
     # Reports of other services
 
@@ -117,6 +122,21 @@ class Monitor:
     async def delivery_failed(self, to: str, notification: Notification, why: str) -> None:
         """A notification could not be delivered to a receiver in the time allowed."""
         await self.alerts.raise_(delivery_finding(to, notification, why, self._clock.now()))
+
+    def _problem_found(self, finding: AlertFinding) -> None:
+        """Raise it at once: the server may end before the next look, as one does that runs a single case."""
+        if not self.alerts.is_known(finding) and len(self._found) < RAISED_MAX:
+            self._found[finding.id] = finding
+            if self._raising is None or self._raising.done():
+                self._raising = asyncio.create_task(self._raise_found(), name="alerts")
+
+    async def _raise_found(self) -> None:
+        while self._found:
+            finding = self._found.pop(next(iter(self._found)))
+            try:
+                await self.alerts.raise_(finding)
+            except StoreUnavailable as error:
+                log.warning("the store is away (%s); nobody could be told that %s", error.message, finding.sentence)
 
     def _alert_raised(self, alert: AlertDocument) -> None:
         """The notifier has recorded it for clients, too: when that is on disk, the alert is marked as told."""

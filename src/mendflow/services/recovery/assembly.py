@@ -96,6 +96,7 @@ class RecoveryServices:
             ),
             jobs=proxy,
             holds_unhandled=holds_unhandled,
+            hub=hub,
         )
         self._local = LocalEngine(manager=manager, flows=flows, ledger=ledger, interception_points=interception_points)
         self.exceptions.engines[""] = self._local

@@ -9,8 +9,8 @@
     job       id, command, cpus, memory_bytes, disk_bytes, gpus, wall_ms, site_asked, hosts_asked, system_asked,
               machine_asked, expected_ms, priority, owner, exit_code, signal, stage, log_tail, peak_bytes,
               memory_now_bytes, cpu_ms, ran_ms, waiting_ms, site, pilot, host, failures, losses, attempts, retries,
-              retries_spent (it has failed as often as its author allows), level, generation, final, sources_left,
-              hosts (all that have failed it), avoid_hosts, domain
+              retries_spent (it has failed as often as its author allows), level, generation, final, files_rescued,
+              sources_left, hosts (all that have failed it), avoid_hosts, domain
     fault     name (also `type`), category, family, recoverable, reason, infrastructure, message, file, stage,
               exit_code, signal, data
     outcome   ok, outputs, exit_code
@@ -89,6 +89,7 @@ _EMPTY_JOB: Final[dict[str, Value]] = {
     "level": 0,
     "generation": 1,
     "final": True,
+    "files_rescued": False,
     "sources_left": 0,
     "sources": [],
     "hosts": [],

@@ -12,16 +12,17 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mendflow.core.model.errors import RequestError, StoreUnavailable
-from mendflow.core.model.faults import Category
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.repair import Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
+from mendflow.services.base.alerts import ProblemFound
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import Clock, Failure, MendableJobs, UnhandledFailure
 from mendflow.services.base.engine_interfaces import CaseFacts, Engine
 from mendflow.services.base.events import EventStream
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.cases.flow_manager import FlowManager
@@ -30,7 +31,8 @@ from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.recovery.contexts import ContextBuilder, bounded_context
 from mendflow.services.recovery.decisions import OPEN_STATES, RETRYING, DecisionStore, EngineCaseId, signature_of
 from mendflow.services.recovery.exlets import ExletLauncher, exlet_depth
-from mendflow.services.recovery.failed_attempts import failure_event
+from mendflow.services.recovery.failed_attempts import failure_event, is_left_to_queue
+from mendflow.services.recovery.failures import unhandled_finding
 from mendflow.services.recovery.held_actions import HeldActions
 from mendflow.services.recovery.holding import HoldingPolicy
 from mendflow.services.recovery.removals import RemovalHandler
@@ -56,9 +58,6 @@ NOTHING_TO_MEND: Final = (
 
 REPORTED_MAX: Final = 50_000
 
-RETRY_IS_FUTILE = frozenset({Category.MEMORY, Category.TIME})
-"""Categories where a retry without changes would fail in the same way."""
-
 
 class ExceptionService:
     def __init__(
@@ -76,6 +75,7 @@ class ExceptionService:
         past: ExceptionHistory,
         contexts: ContextBuilder,
         jobs: MendableJobs | None,
+        hub: Hub,
         holds_unhandled: bool = False,
     ) -> None:
         self._store = store
@@ -83,6 +83,7 @@ class ExceptionService:
         self._clock = clock
         self._events = events
         self._notices = notices
+        self._hub = hub
         self._manager = manager
         self._flows = flows
         self.rules = rules
@@ -178,10 +179,7 @@ class ExceptionService:
         known = self.decisions.open.get(event.id)
         if known is not None and await self._pending(known) is not None:
             return True
-        own_only = (
-            not failure.final and not failure.fault.infrastructure and failure.fault.category not in RETRY_IS_FUTILE
-        )
-        return await self._decide(event, own_only=own_only, goes_on=not failure.final) is not None
+        return await self._decide(event, own_only=is_left_to_queue(failure), goes_on=not failure.final) is not None
 
     async def _case_of_failure(self, failure: Failure) -> CaseDocument | None:
         """The case of a failed job. A job that nobody waits for may outlive its case."""
@@ -223,6 +221,8 @@ class ExceptionService:
             decision.state = "passive" if verdict.trials else "ignored"
             decision.result = "retried" if goes_on else ""
             self._record(decision, context)
+            if not goes_on and (finding := unhandled_finding(decision)) is not None:
+                self._hub.publish(ProblemFound(finding))
             return None
         if decision.item is not None and await self._exlets.repair_count(decision) >= REPAIRS_MAX:
             decision.result = "retried" if goes_on else ""

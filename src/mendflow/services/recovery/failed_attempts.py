@@ -1,6 +1,9 @@
 """Makes an exception event of a failed attempt that the proxy reports."""
 
+from typing import Final
+
 from mendflow.core.engine.messages import ItemFailed
+from mendflow.core.model.faults import Category
 from mendflow.core.model.jobs import Outcome, sources_of
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
@@ -9,6 +12,15 @@ from mendflow.core.scheduling.retries import are_spent, stated_retries
 from mendflow.services.base.contracts import Failure
 from mendflow.services.cases.exception_facts import job_facts_of, outcome_facts
 from mendflow.services.cases.live_case import CaseDocument, name_of
+
+RETRY_IS_FUTILE: Final = frozenset({Category.MEMORY, Category.TIME})
+"""Categories where a retry without changes would fail in the same way."""
+
+
+def is_left_to_queue(failure: Failure) -> bool:
+    """Whether the meta-scheduler retries it by itself, and the default rules have nothing to add to that."""
+    is_futile = failure.fault.category in RETRY_IS_FUTILE or failure.outcome.has_rescued_files
+    return not failure.final and not failure.fault.infrastructure and not is_futile
 
 
 def failure_event(failure: Failure, flow: str) -> ExceptionEvent:
@@ -67,6 +79,7 @@ def _job(failure: Failure) -> dict[str, Value]:
         "retries_spent": are_spent(spec, fault, own),
         "domain": failure.domain,
         "hosts": list(failure.hosts),
+        "files_rescued": outcome.has_rescued_files,
         "sources_left": max(left, 0),
         "sources": list(sources_of(spec, fault.file)) if fault.file else [],
     }

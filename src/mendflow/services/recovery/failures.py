@@ -12,12 +12,16 @@ from typing import NamedTuple
 import msgspec
 
 from mendflow.core.model.errors import NotFound
+from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.repair import BY_HAND, DecisionState, ExceptionType
+from mendflow.core.model.repair import BY_HAND, Decision, DecisionState, ExceptionType
 from mendflow.core.model.repair_views import FailureGroup, HandlingCount
+from mendflow.services.base.alerts import AlertFinding
 from mendflow.services.recovery.decisions import DECISION_KIND
+from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.stores.contract import Store
 
+DAY_MS = 86_400_000
 ID_CHARS = 8
 NAMES_MAX = 20
 BREATH_EVERY = 2_000
@@ -77,6 +81,26 @@ _decode = msgspec.json.Decoder(DecisionSummary).decode
 def group_id(type: ExceptionType, signature: str) -> str:
     """A short name for a cause."""
     return hashlib.sha256(f"{type.value} {signature}".encode()).hexdigest()[:ID_CHARS]
+
+
+def unhandled_finding(decision: Decision) -> AlertFinding | None:
+    """A failure that no rule took up, as an alert: one a day for a task of a flow that fails of one cause. None for
+    what somebody wanted, and for what happens in an exlet, whose own decision tells of it."""
+    fault = decision.fault
+    if decision.type is not ExceptionType.ABORT or fault is None or fault.category is Category.CANCELLED:
+        return None
+    if exlet_depth(decision.case):
+        return None
+    at = f"{decision.case}:{decision.item}" if decision.item is not None else decision.case
+    return AlertFinding(
+        kind="failure",
+        subject=f"{decision.flow}/{decision.task}" if decision.task else decision.flow,
+        episode=f"{group_id(decision.type, decision.signature)}-{decision.at // DAY_MS}",
+        sentence=f"{at} failed, and no rule took it up: {fault.message:.300}. See `mendflow why {at}`; when the reason"
+        " is put right, run the case again; `mendflow rules add` makes a rule for the next time",
+        case=decision.case,
+        item=decision.item,
+    )
 
 
 async def briefs(store: Store, *, selections: bool = False) -> AsyncIterator[DecisionSummary]:

@@ -221,7 +221,8 @@ class Primitives:
         sources, way = dict(change.sources), order.settings.get("way")
         if way == "replica" and not sources:
             sources = next_source(mended.decision)
-        if way == "target" and not change.resources.get("site") and (host := last_host(mended.decision)):
+        named = change.resources.get("site") or change.publish_to or change.publish_on
+        if way == "target" and not named and (host := last_host(mended.decision)):
             change = msgspec.structs.replace(change, avoid_hosts=(*change.avoid_hosts, host))
         transfer = order.settings.get("parameters")
         await self._resubmit_items(

@@ -2,7 +2,15 @@
 on the pilot's behalf."""
 
 from mendflow.core.model.jobs import Resources
-from mendflow.core.model.sync import Assignment, AttemptOrder, AttemptRef, AttemptReport, SyncAnswer, SyncRequest
+from mendflow.core.model.sync import (
+    Assignment,
+    AttemptOrder,
+    AttemptRef,
+    AttemptReport,
+    LogRequest,
+    SyncAnswer,
+    SyncRequest,
+)
 from mendflow.services.scheduling.cache_records import CacheRegistry
 
 
@@ -11,7 +19,18 @@ class AnswerBuilder:
     answered for yet; `has_remote` says that the pilot has attempts of other servers: then it holds more than this
     server knows."""
 
-    __slots__ = ("accepted", "foreign", "has_remote", "jobs", "lease_ms", "lost", "orders", "refused", "unclaimed")
+    __slots__ = (
+        "accepted",
+        "foreign",
+        "has_remote",
+        "jobs",
+        "lease_ms",
+        "logs",
+        "lost",
+        "orders",
+        "refused",
+        "unclaimed",
+    )
 
     def __init__(self, lease_ms: int) -> None:
         self.lease_ms = lease_ms
@@ -22,12 +41,13 @@ class AnswerBuilder:
         self.foreign: list[AttemptReport] = []
         self.jobs: list[Assignment] = []
         self.orders: list[AttemptOrder] = []
+        self.logs: list[LogRequest] = []
         self.has_remote = False
 
     @property
     def has_news(self) -> bool:
         """Whether the pilot should get this answer at once."""
-        return bool(self.jobs or self.orders or self.accepted or self.refused or self.lost)
+        return bool(self.jobs or self.orders or self.logs or self.accepted or self.refused or self.lost)
 
     def add(self, answer: SyncAnswer) -> None:
         """Merge the answer of another server to the same request. An attempt stays unclaimed only if no server knows
@@ -38,6 +58,7 @@ class AnswerBuilder:
         self.lost += answer.lost
         self.jobs += answer.jobs
         self.orders += answer.orders
+        self.logs += answer.logs
         still_unclaimed = set(answer.unclaimed)
         self.unclaimed = [ref for ref in self.unclaimed if ref in still_unclaimed]
         if answer.accepted or answer.refused:
@@ -65,6 +86,7 @@ class AnswerBuilder:
             refused=self.refused,
             lost=self.lost,
             orders=self.orders,
+            logs=self.logs,
             unclaimed=self.unclaimed,
             servers=servers,
             cache_seen=caches.seen(request.pilot),

@@ -134,6 +134,9 @@ class Exchange:
         self._assigner.expect(pilot, request)
         with self._ledger.atomic():
             draft = AnswerBuilder(self._meta.leases.lease_ms)
+            for part in request.logs:
+                if part.job in pilot.held:
+                    self._meta.live_logs.hear(part)
             await self._take_reports(pilot, request.reports, draft)
             await self._compare_attempts(pilot, request, draft)
             if request.leaving:
@@ -176,6 +179,7 @@ class Exchange:
             if not (request.leaving or self._stopping or waits):
                 self._assigner.hand_out(pilot, request, draft, self._hold_ms(request, draft) + IDLE_ASK_MS)
             draft.orders += pilot.take_orders()
+            draft.logs += pilot.take_log_requests()
             if draft.has_news or self._stopping or request.leaving or told_at_once:
                 break
             if relay is not None and pilot.wants_jobs and not waits:
@@ -394,7 +398,9 @@ class Exchange:
         why = "it was silent for a whole lease"
         if job.requeued is None:
             self._notices.post(f"job {job.id}: {why} on pilot {attempt.pilot}", case=job.case, item=job.spec.item)
-        await self._end_attempt(job, job_lifecycle.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why))
+        tail = self._meta.log_tail(job.id)
+        events = job_lifecycle.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why, log_tail=tail)
+        await self._end_attempt(job, events)
 
 
 def _clean(outcome: Outcome) -> Outcome:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from mendflow.core.model.data import CacheUpdate
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Measurements, Resources
-from mendflow.core.model.sync import NOT_STARTED, AttemptOrder, AttemptStatus, Capacity, SyncRequest
+from mendflow.core.model.sync import NOT_STARTED, AttemptOrder, AttemptStatus, Capacity, LogRequest, SyncRequest
 from mendflow.core.model.values import Value, check_value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling.offer import Offer
@@ -67,6 +67,7 @@ class PilotRecord:
         self.released = False
         self.held: dict[JobId, GrantedAttempt] = {}
         self.orders: list[AttemptOrder] = []
+        self.log_requests: list[LogRequest] = []
         self.log_tails: dict[JobId, str] = {}
         self.wake = asyncio.Event()
 
@@ -113,6 +114,10 @@ class PilotRecord:
     def take_orders(self) -> list[AttemptOrder]:
         orders, self.orders = self.orders, []
         return orders
+
+    def take_log_requests(self) -> list[LogRequest]:
+        requests, self.log_requests = self.log_requests, []
+        return requests
 
     def offer(self, held: Iterable[Resources], *, rounds: int, now: Instant, idle_ms: int = 0) -> Offer:
         """The free resources besides the jobs that it holds. `rounds` is how many times over it means to use them,

@@ -13,7 +13,7 @@ import msgspec
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Measurements, Outcome, Resources
-from mendflow.core.model.sync import AttemptControl, AttemptOrder
+from mendflow.core.model.sync import AttemptControl, AttemptOrder, LogPart, LogRequest
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling import jobs as job_lifecycle
@@ -31,6 +31,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.scheduling.cache_records import CacheRegistry
 from mendflow.services.scheduling.facts import AttemptEnding, JobMoved, WorkAnnouncer
 from mendflow.services.scheduling.idle_pilots import IdlePilots
+from mendflow.services.scheduling.live_logs import LiveLogReader
 from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
 from mendflow.stores.contract import Store
 
@@ -90,6 +91,7 @@ class PilotScheduler:
         self._failed_jobs: dict[JobId, Job] = {}  # failed, and the submitter is being told just now
         self._unable_since: dict[Resources, Instant] = {}
         self.requeued: dict[JobId, Instant] = {}  # requeued by people, and when their pilots were last told
+        self.live_logs = LiveLogReader(signals)
         self._background = BackgroundTasks(ledger)
 
     async def stop(self) -> None:
@@ -167,8 +169,9 @@ class PilotScheduler:
         self._callbacks.pop(id, None)
         self._control(job, AttemptControl.CANCEL)
         self.queue.remove(id)
+        tail = self.log_tail(id)
         self.detach(job)
-        self.apply(job, job_lifecycle.cancel(job, now=self._clock.now(), reason=reason))
+        self.apply(job, job_lifecycle.cancel(job, now=self._clock.now(), reason=reason, log_tail=tail))
         self.close(job)
 
     def requeue(self, id: JobId, *, by: str, reason: str) -> Job | None:
@@ -230,6 +233,7 @@ class PilotScheduler:
             if (pilot := self.pilots.get(job.pilot)) is not None:
                 pilot.held.pop(job.id, None)
                 pilot.log_tails.pop(job.id, None)
+            self.live_logs.end(job.id)
 
     def enqueue_loaded(self) -> None:
         """The cases that were being loaded are here: put their jobs into the queue."""
@@ -316,6 +320,15 @@ class PilotScheduler:
         job = self.jobs.get(id)
         pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
         return pilot.log_tails.get(id, "") if pilot is not None else ""
+
+    async def read_log(self, id: JobId, offset: int) -> LogPart | None:
+        """A part of the log of the attempt that runs, asked of its pilot. None if none runs any more, or its pilot does
+        not answer."""
+        job = self.jobs.get(id)
+        pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
+        if job is None or pilot is None:
+            return None
+        return await self.live_logs.read(LogRequest(id, job.fence, offset), pilot)
 
     def running(self, id: JobId) -> RunningAttempt | None:
         """The last report on a running job: measures so far, and values that the job reports of itself."""

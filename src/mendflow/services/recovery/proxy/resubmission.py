@@ -10,14 +10,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mendflow.core.model.errors import Conflict, NotFound
+from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import JobId
-from mendflow.core.model.jobs import Job, JobState, Outcome
-from mendflow.core.recovery.conversation import Conversation, ConversationMessage, HeldFailure, begin
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
+from mendflow.core.recovery.conversation import Conversation, ConversationMessage, HeldFailure, MadeResult, begin
 from mendflow.core.recovery.decision_subject import DecisionSubject
 from mendflow.core.recovery.patterns import Patterns, match_pattern
-from mendflow.core.recovery.resubmission import with_changes
+from mendflow.core.recovery.resubmission import published_result, publishing_alone, with_changes
 from mendflow.core.results.key import number_in, numbered, result_key
 from mendflow.core.scheduling.retries import with_spent
 from mendflow.services.base.contracts import (
@@ -101,6 +101,7 @@ class Recovery:
     async def failed(self, watched: TrackedJob, outcome: Outcome, *, stage: str) -> bool:
         """Whether it is being mended; otherwise the failure was reported to the flow."""
         talk = self._conversation_of(watched)
+        outcome = _whole(talk, outcome)
         watched.is_failing = True
         last = await self._last(talk) if stage == "execution" else _unknown_status(talk.newest)
         watched.is_failing = False
@@ -116,6 +117,7 @@ class Recovery:
         """The same for an attempt that would be retried. If it is not mended, or nobody could be asked, nothing is
         recorded."""
         before, last = self._conversations.get(watched.new.id), job.history[-1]
+        outcome = _whole(before, outcome)
         stage = _stage(outcome, "execution")
         held = HeldFailure(outcome=outcome, stage=stage, host=last.host, site=last.site, pilot=last.pilot, final=False)
         talk = self._note(
@@ -148,6 +150,7 @@ class Recovery:
     async def report_outcome(self, watched: TrackedJob, outcome: Outcome) -> None:
         """Report to the flow how the job ended, under the id that it uses. A poller gets it when it asks."""
         known = watched.new.id
+        outcome = _whole(self._conversations.get(known), outcome)
         watched.outcome = outcome
         if watched.callback is not None:
             self._tracked.pop(known, None)
@@ -255,8 +258,9 @@ class Recovery:
         if domain not in self._inner:
             known = ", ".join(sorted(repr(name) if name else f"'{OUR_QUEUE}' (our own queue)" for name in self._inner))
             raise NotFound(f"there is no domain {domain!r} to submit to; there are {known}")
+        whole = talk.made.spec if talk.made is not None else talk.spec or watched.new.spec
         spec = with_changes(
-            talk.spec or watched.new.spec,
+            whole,
             resources=change.resources,
             env=change.env,
             avoid_hosts=change.avoid_hosts,
@@ -265,6 +269,11 @@ class Recovery:
         )
         fault = talk.held.outcome.fault if talk.held is not None else None
         spec = with_spent(spec, fault, max(talk.attempts - talk.losses, 0))
+        made = self._made(talk, change, spec)
+        if made is not None:
+            spec = publishing_alone(spec, made.outcome, to=change.publish_to, on=change.publish_on)
+        elif change.publish_to or change.publish_on:
+            raise InvalidRequest(f"{spec.item} has no files that wait to be published; its outcome names those that do")
         not_before = self._clock.now() + change.wait_ms if change.wait_ms > 0 else 0
         return talk.with_resubmission(
             key=key,
@@ -273,12 +282,23 @@ class Recovery:
             domain=domain,
             level=change.level,
             not_before=not_before,
-            staged=change.restage,
+            staged=change.restage or made is not None,
+            made=made,
         )
+
+    def _made(self, talk: Conversation, change: Change, spec: JobSpec) -> MadeResult | None:
+        """What the job has made, if all that is to be repeated is the publishing of it. Who submits it again outright
+        wants it to be run again; but where only the publishing was submitted the last time, that is submitted again."""
+        held = talk.held
+        if held is not None and held.outcome.has_rescued_files and (change.restage or change.level or talk.made):
+            return MadeResult(outcome=held.outcome, spec=spec)
+        return MadeResult(outcome=talk.made.outcome, spec=spec) if talk.made is not None else None
 
     def _newest(self, watched: TrackedJob, talk: Conversation) -> NewJob:
         spec, key = talk.spec or watched.new.spec, watched.new.key
-        if key and talk.spec is not None:  # a repair may have changed what the result is made from
+        if talk.made is not None:
+            key = ""  # it is part of a result
+        elif key and talk.spec is not None:  # a repair may have changed what the result is made from
             key = numbered(result_key(talk.spec), number_in(key))
         return NewJob(talk.newest, talk.case, spec, not_before=talk.not_before, key=key)
 
@@ -321,6 +341,11 @@ class Recovery:
             hosts=talk.hosts,
             final=held.final,
         )
+
+
+def _whole(talk: Conversation | None, outcome: Outcome) -> Outcome:
+    """How the job ended, where its newest submission only publishes what an earlier one made."""
+    return published_result(talk.made.outcome, outcome) if talk is not None and talk.made is not None else outcome
 
 
 def _stage(outcome: Outcome, stage: str) -> str:

@@ -1,0 +1,58 @@
+"""What a job printed, and the folder of one that failed, on the command line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FLOW = """
+name: chatty
+jobs:
+  talk:
+    retries: 1
+    env: {COLOUR: blue}
+    run: |
+      seq -f "attempt $MENDFLOW_ATTEMPT line %.0f" 1 30000
+      echo half > part.txt
+      exit 3
+"""
+
+
+def mendflow(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "NO_COLOR": "1", "SHELL": "/bin/sh"}
+    command = [sys.executable, "-m", "mendflow", *words]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.full
+def test_each_attempt_is_read_whole_and_looked_into_after_its_pilot_has_ended(tmp_path: Path) -> None:  # DU-4
+    (tmp_path / "chatty.yaml").write_text(FLOW)
+    assert mendflow(tmp_path, "run", "chatty.yaml", "-q").returncode == 1
+    for attempt in ("1", "2"):
+        log = mendflow(tmp_path, "logs", "last:talk", "--attempt", attempt)
+        assert log.stdout == "".join(f"attempt {attempt} line {number}\n" for number in range(1, 30_001))
+        assert "its folder is kept" in log.stderr
+        script = "cat part.txt; echo $COLOUR $MENDFLOW_ATTEMPT"
+        shell = mendflow(tmp_path, "shell", "last:talk", "-a", attempt, "-c", script)
+        assert shell.stdout == f"half\nblue {attempt}\n" and "exit code 3" in shell.stderr
+    assert mendflow(tmp_path, "logs", "last:talk", "-f").stdout.endswith("attempt 2 line 30000\n")
+    why = " ".join(mendflow(tmp_path, "why", "last:talk").stdout.split())
+    assert f"{tmp_path}" in why and "mendflow shell" in why
+    told = mendflow(tmp_path, "alerts")
+    assert "no rule took it up" in " ".join(told.stdout.split())
+    missing = mendflow(tmp_path, "logs", "last:talk", "--attempt", "3")
+    assert missing.returncode != 0 and "there are 1, 2" in missing.stderr
+
+
+@pytest.mark.full
+def test_a_folder_that_is_elsewhere_is_told_with_the_way_there(tmp_path: Path) -> None:  # DU-4
+    (tmp_path / "chatty.yaml").write_text(FLOW)
+    mendflow(tmp_path, "run", "chatty.yaml", "-q")
+    for kept in (tmp_path / ".mendflow" / "work" / "attempts").glob("*.kept"):
+        kept.unlink()
+    elsewhere = mendflow(tmp_path, "shell", "last:talk")
+    assert elsewhere.stdout.startswith("ssh -t ") and "attempts" in elsewhere.stdout

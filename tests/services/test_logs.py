@@ -1,0 +1,166 @@
+"""The log of a job, from any byte on: of one that runs, of each attempt, and of what is longer than its bound."""
+
+import asyncio
+import gzip
+import itertools
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from mendflow.core.model.errors import NotFound
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Flow, JobActivity
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.jobs import Measurements, Outcome, StoredLog
+from mendflow.core.model.sync import AttemptStatus, LogPart, SyncRequest
+from mendflow.core.model.views import LogView
+from mendflow.services.api.archive.kinds import files_in
+from mendflow.services.api.domain import Domain
+from mendflow.services.api.job_logs import PART_BYTES
+from mendflow.services.runtime.server import Server
+from tests.services.conftest import CAPACITY, HandPilot
+
+ONE = Flow(name=FlowName("f"), body=JobActivity(name="a", command="true", retries=1))
+
+
+async def pieces(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+async def stored(server: Server, printed: bytes, *, gap: tuple[int, int] = (0, 0)) -> StoredLog:
+    """A log as a pilot stores it, with the bytes of the gap left out."""
+    start, end = gap
+    packed = gzip.compress(printed[:start] + printed[end:] if end else printed, mtime=0)
+    file = await server.file_store.keep("log.gz", pieces(packed))
+    return StoredLog(file=file, bytes=len(printed), left_out_at=start, left_out_bytes=end - start)
+
+
+def failed(tail: str, log: StoredLog | None = None, folder: str = "") -> Outcome:
+    fault = Fault(name="exitCode", category=Category.JOB, message="it ended with exit code 1", log_tail=tail)
+    return Outcome(fault=fault, log_tail=tail, log=log, folder=folder)
+
+
+async def started(domain: Domain, pilot: HandPilot) -> str:
+    await domain.deploy(ONE)
+    case = (await domain.start("f", {}, who="me")).id
+    await pilot.sync(want=1)
+    return f"{case}/{pilot.held[0].job.rpartition('/')[2]}"
+
+
+async def whole(domain: Domain, job: str, attempt: int = 0) -> tuple[str, list[LogView]]:
+    parts = [await domain.log(job, attempt=attempt)]
+    while parts[-1].next < parts[-1].size:
+        parts.append(await domain.log(job, attempt=attempt, offset=parts[-1].next))
+    return "".join(part.text for part in parts), parts
+
+
+async def test_a_long_log_is_read_in_parts_that_cut_no_character(
+    domain: Domain, server: Server, pilot: HandPilot
+) -> None:  # DU-4
+    job = await started(domain, pilot)
+    printed = "".join(f"{number:07d} naïve café ☕\n" for number in range(60_000))
+    await pilot.sync(a=Outcome(log_tail=printed[-100:], log=await stored(server, printed.encode())))
+    text, parts = await whole(domain, job)
+    assert text == printed and len(parts) >= len(printed.encode()) // PART_BYTES
+    assert all(part.offset == before.next for before, part in itertools.pairwise(parts))
+    place = printed.encode().index(b"0040000")
+    assert (await domain.log(job, offset=place)).text.startswith("0040000 naïve")
+    assert parts[-1].over and parts[-1].job_over
+
+
+async def test_what_a_log_left_out_is_passed_over_and_told_by_the_offset(
+    domain: Domain, server: Server, pilot: HandPilot
+) -> None:  # DU-4
+    job = await started(domain, pilot)
+    printed = b"".join(b"%09d\n" % number for number in range(200_000))
+    await pilot.sync(a=Outcome(log=await stored(server, printed, gap=(500_000, 1_500_000))))
+    text, parts = await whole(domain, job)
+    assert text.encode() == printed[:500_000] + printed[1_500_000:]
+    gaps = [part.offset - before.next for before, part in itertools.pairwise(parts)]
+    assert [gap for gap in gaps if gap] == [1_000_000] and parts[-1].size == 2_000_000
+    assert (await domain.log(job, offset=700_000)).offset == 1_500_000
+
+
+async def test_each_attempt_has_its_own_log_and_says_where_its_folder_is(
+    domain: Domain, server: Server, pilot: HandPilot
+) -> None:  # DU-4
+    job = await started(domain, pilot)
+    first = b"first attempt\n" * 5_000
+    await pilot.sync(a=failed("first attempt\n", await stored(server, first), "/pilot/attempts/x.1"))
+    await pilot.sync(want=1, wait_ms=50)
+    await pilot.sync(a=failed("second attempt\n"))
+    assert (await whole(domain, job, 1))[0].encode() == first
+    assert (await whole(domain, job))[0] == (await whole(domain, job, 2))[0] == "second attempt\n"
+    one = await domain.log(job, attempt=1)
+    assert (one.folder, one.host, one.over) == ("/pilot/attempts/x.1", "here", True)
+    assert "/pilot/attempts/x.1 on here" in " ".join((await domain.why(job)).facts)
+    with pytest.raises(NotFound, match="has no attempt 3; there are 1, 2"):
+        await domain.log(job, attempt=3)
+
+
+async def test_the_log_of_a_job_that_runs_is_asked_of_its_pilot(domain: Domain, pilot: HandPilot) -> None:  # DU-4
+    job = await started(domain, pilot)
+    reading = asyncio.create_task(domain.log(job, offset=7))
+    other = asyncio.create_task(domain.log(job, offset=7))
+    answer = await pilot.sync(wait_ms=2_000)
+    (wanted,) = answer.logs
+    assert (wanted.job, wanted.fence, wanted.offset) == (job, 1, 7), "those who want the same are one question"
+    pilot.serial += 1
+    held = pilot.held[0]
+    await domain.sync(
+        SyncRequest(
+            pilot=pilot.name,
+            serial=pilot.serial,
+            heard=pilot.serial - 1,
+            host="here",
+            capacity=CAPACITY,
+            want=0,
+            running=[AttemptStatus(held.job, held.fence, "running", Measurements())],
+            logs=[LogPart(held.job, held.fence, 7, 7, "héllo".encode()[:2], 9)],
+        )
+    )
+    view = await reading
+    assert (await other) == view
+    assert (view.text, view.offset, view.next, view.size, view.over) == ("h", 7, 8, 9, False)
+
+
+async def test_who_reads_when_the_attempt_ends_reads_on_from_what_was_stored(
+    domain: Domain, server: Server, pilot: HandPilot
+) -> None:  # DU-4
+    job = await started(domain, pilot)
+    reading = asyncio.create_task(domain.log(job))
+    assert (await pilot.sync(wait_ms=2_000)).logs
+    printed = b"said\n" * 10_000
+    await pilot.sync(a=Outcome(log_tail="said\n", log=await stored(server, printed)))
+    assert (await reading).silent
+    assert (await whole(domain, job))[0].encode() == printed
+
+
+async def test_a_pilot_cannot_answer_for_an_attempt_of_another(
+    domain: Domain, pilot: HandPilot, another_pilot: Any
+) -> None:
+    job = await started(domain, pilot)
+    reading = asyncio.create_task(domain.log(job))
+    (wanted,) = (await pilot.sync(wait_ms=2_000)).logs
+    request = SyncRequest(
+        pilot=another_pilot("p-2").name,
+        serial=1,
+        host="there",
+        capacity=CAPACITY,
+        want=0,
+        logs=[LogPart(wanted.job, wanted.fence, 0, 0, b"lies", 4)],
+    )
+    await domain.sync(request)
+    assert not reading.done()
+    await pilot.sync(a=Outcome(log_tail="truth\n"))
+    assert (await reading).text != "lies" and (await domain.log(job)).text == "truth\n"
+
+
+async def test_an_archive_of_the_case_contains_its_logs(domain: Domain, server: Server, pilot: HandPilot) -> None:
+    job = await started(domain, pilot)
+    log = await stored(server, b"said\n" * 10_000)
+    await pilot.sync(a=failed("said\n", log))
+    document = msgspec.json.encode(await domain.job(job))
+    assert log.file.sha256 in files_in(document), "exports take along what documents refer to"
