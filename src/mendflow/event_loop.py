@@ -1,4 +1,4 @@
-"""The event loop that servers and pilots run on: the fastest that this machine has."""
+"""The event loop of servers and pilots: the fastest that is installed."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -1,6 +1,6 @@
-"""What a job written in Python says of itself while it runs: a line of JSON in the file that its pilot reads.
+"""Reports values from a running Python job: a line of JSON in the file that its pilot reads.
 
-Where there is no pilot it says nothing. It never raises: no job should fail because of what it wanted to tell."""
+Without a pilot it does nothing. It never raises: no job should fail because of its reports."""
 
 import os
 from typing import Any
@@ -9,8 +9,8 @@ import msgspec
 
 
 def report(**values: object) -> None:
-    """Tell the latest values: `mendflow.report(step=3, loss=0.25)`. Rules about running jobs see them within about a
-    second; what was told under other names still stands. Outside of a job this does nothing."""
+    """Report the latest values: `mendflow.report(step=3, loss=0.25)`. Rules about running jobs see them within about a
+    second; values under other names stay. Outside of a job this does nothing."""
     path = os.environ.get("MENDFLOW_REPORT")
     if not path or not values:
         return
@@ -26,7 +26,7 @@ def report(**values: object) -> None:
 
 
 def _plain(value: Any) -> object:
-    """Numbers of other libraries as numbers, all else as text."""
+    """Numbers of other libraries as numbers, everything else as text."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):

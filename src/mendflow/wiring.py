@@ -115,7 +115,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     sites_look_ms: int = LOOK_MS  # the interval between looks at sites
     data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
     announce: bool = True  # whether commands on this machine are to find it by its folder
-    mostly_pilots: bool = False  # whether hardly anybody but its pilot will speak HTTP with it
+    mostly_pilots: bool = False  # whether hardly anybody but its pilot will use HTTP
     listen: bool = True  # whether it serves HTTP; on a store that others share it does anyway
 
 
@@ -128,8 +128,8 @@ class ServerAnnouncement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningServer:
-    """`pilot_token` is what local pilots show; empty where no token is wanted. `place` is what it serves from, as
-    people are told. `url` is empty if it does not listen."""
+    """`pilot_token` is for local pilots; empty if no token is needed. `place` describes what it serves, for people.
+    `url` is empty if it does not listen."""
 
     def __init__(self, url: str, place: str, pilot_token: str, domain: Domain, server: Server) -> None:
         self.shared = server.membership.shared
@@ -141,7 +141,7 @@ class RunningServer:
 
 
 def read_job(description: str, folder: Path | None) -> Flow:
-    """The flow of a job description that came to a port."""
+    """The flow of a job description that a port received."""
     return jsdl.flow_of(xml.parse(description, "the job description"), "the job description", folder)
 
 
@@ -177,7 +177,7 @@ def _lock_folder(
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreUnavailable(f"the data folder {data} cannot be made: {error.strerror}") from error
+        raise StoreUnavailable(f"the data folder {data} cannot be created: {error.strerror}") from error
     files = FolderFileStore(data / "files")
     with ExitStack() as stack:
         if located.file != data / STORE_FILE:
@@ -220,7 +220,9 @@ async def _span_export(
     try:
         otlp = importlib.import_module("mendflow.server.otlp")
     except ImportError as error:
-        raise InvalidRequest(f"traces need what is not installed ({error}): pip install 'mendflow[traces]'") from error
+        raise InvalidRequest(
+            f"traces need a package that is not installed ({error}): pip install 'mendflow[traces]'"
+        ) from error
     attributes = {
         "service.name": os.environ.get("OTEL_SERVICE_NAME", "mendflow"),
         "service.version": VERSION,

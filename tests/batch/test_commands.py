@@ -54,7 +54,7 @@ def _lives(pid: int) -> bool:
 
 async def test_a_command_that_does_not_stop_talking_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "OUTPUT_BYTES_MAX", 100_000)
-    with pytest.raises(BatchSystemUnavailable, match="said too much"):
+    with pytest.raises(BatchSystemUnavailable, match="printed too much"):
         await output_of(site(tmp_path, talk="yes"), ["talk"])
 
 

@@ -14,7 +14,7 @@ def test_an_archive_of_one_case_that_a_message_began_is_said_to_have_all_of_its_
     assert {flow: sorted(cases) for flow, cases in told["together"].items()} == {"f": ["f-soap.1", "f-soap.2"]}
     store = f"sqlite://{shell.folder}/other.db"
     said = " ".join(shell.ok("admin", "import", "f.archive", "--store", store).split())
-    assert "2 cases imported, with 2 that they called or that mended them, 0 files" in said
+    assert "2 cases imported, with 2 that they called or that repaired them, 0 files" in said
 
 
 def test_an_archive_of_a_case_that_somebody_began_has_no_others(shell: Shell) -> None:

@@ -87,10 +87,10 @@ def test_pairs_go_over_the_file_of_inputs(tmp_path: Path) -> None:
 def test_a_file_of_inputs_that_is_no_map_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "inputs.json"
     source.write_text("[1]")
-    with pytest.raises(InvalidRequest, match="must hold a map"):
+    with pytest.raises(InvalidRequest, match="must contain a map"):
         read(file=str(source))
     source.write_text("{")
-    with pytest.raises(InvalidRequest, match="neither as JSON nor as YAML"):
+    with pytest.raises(InvalidRequest, match="neither JSON nor YAML"):
         read(file=str(source))
 
 

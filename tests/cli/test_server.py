@@ -180,7 +180,7 @@ def test_who_reads_the_end_of_a_long_log_is_told_that_there_was_more(shell: Shel
     )
     shell.ok("run", "long.yaml", "--quiet")
     told = shell("logs", "last:much")
-    assert "of 3.0 MB that it printed; the rest is not kept" in told.stderr
+    assert "of 3.0 MB that it printed; the beginning was dropped" in told.stderr
     assert len(told.stdout) < 20_000
     assert shell("logs", "last:little").stderr == ""
 
@@ -191,7 +191,7 @@ def test_a_server_that_does_not_reach_its_store_says_that_it_has_ended(shell: Sh
     )
     assert ended.returncode != 0
     told = " ".join(ended.stderr.split())
-    assert "This server has ended: start it again when its store is there" in told and "goes on by itself" not in told
+    assert "This server has ended: start it again when its store is there" in told and "continues by itself" not in told
 
 
 def test_an_address_at_which_nobody_can_be_asked_is_refused(shell: Shell) -> None:

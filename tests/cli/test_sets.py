@@ -26,5 +26,5 @@ def test_a_file_of_sets_is_refused_with_every_problem(shell: Shell) -> None:
     shell.write("circle.yaml", CIRCLE)
     done = shell("data", "sets", "apply", "circle.yaml")
     assert done.returncode == 2
-    assert done.stderr.count("in a circle") == 2 and "circle.yaml:1:13" in done.stderr, done.stderr
+    assert done.stderr.count("in a cycle") == 2 and "circle.yaml:1:13" in done.stderr, done.stderr
     assert "the file was refused" in done.stderr

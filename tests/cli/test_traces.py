@@ -41,7 +41,9 @@ def test_only_a_trace_can_be_scaled(shell: Shell) -> None:
     shell.write("flow.yaml", "name: f\njobs:\n  a: {run: 'true'}\n")
     refused = shell("run", "flow.yaml", "--scale", "0.1")
     assert refused.returncode == 2
-    assert "flow.yaml is no trace, so its times cannot be scaled; leave --scale and --size-scale out" in refused.stderr
+    assert (
+        "flow.yaml is not a trace, so its times cannot be scaled; leave --scale and --size-scale out" in refused.stderr
+    )
 
 
 def test_a_trace_with_problems_is_refused_with_all_of_them_and_leaves_no_trace(shell: Shell) -> None:

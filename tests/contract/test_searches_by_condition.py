@@ -102,7 +102,7 @@ async def test_counts_go_by_what_a_name_means(store: Store) -> None:
 
 @pytest.mark.parametrize("after", ["x", "!!", "W10", "WyJjcmVhdGVkIiwxLCJhIl0"])
 async def test_a_place_that_is_none_is_refused(store: Store, after: str) -> None:
-    with pytest.raises(RequestError, match="place to go on from"):
+    with pytest.raises(RequestError, match="place to continue from"):
         await asked(store, asking("attempts > 0", after=after))
 
 

@@ -47,7 +47,7 @@ def test_a_sqlite_url_may_name_a_folder_or_a_place_from_here(tmp_path: Path, mon
 @pytest.mark.parametrize(
     ("url", "advice"),
     [
-        ("mysql://me:secret@db/flows", "it begins with one of sqlite://"),
+        ("mysql://me:secret@db/flows", "it must start with one of sqlite://"),
         ("https://me:secret@es:9200", "write elasticsearch://host:9200"),
         ("/var/lib/store.db", "for a file write sqlite:///absolute/path/store.db"),
         ("sqlite://", "names no file"),
@@ -58,8 +58,8 @@ def test_a_sqlite_url_may_name_a_folder_or_a_place_from_here(tmp_path: Path, mon
         ("postgresql://me:secret@db:port/flows", "cannot be read"),
         ("postgresql://me:secret%zz@db/flows", "cannot be read"),
         ("postgresql://me:secret@db/flows?sslmod=require", "no option 'sslmod'; did you mean 'sslmode'?"),
-        ("postgresql://me:secret@db/flows?patience=long", "patience is a time in seconds above 0, and 'long' is none"),
-        ("postgresql://me:secret@db/flows?patience=0", "patience is a time in seconds above 0"),
+        ("postgresql://me:secret@db/flows?patience=long", "patience must be a number of seconds above 0, not 'long'"),
+        ("postgresql://me:secret@db/flows?patience=0", "patience must be a number of seconds above 0"),
         ("postgresql://me:secret@[db/flows", "cannot be read"),
         ("elasticsearch://me:secret@es/Big", "Elasticsearch store is wrong"),
     ],

@@ -55,7 +55,7 @@ def test_the_file_of_tier0_is_sound() -> None:
         ("data_sets: {a: {gatherings: {g: {flow: f, count: many}}}}", "1:43: .*count: Expected `int`, got `str`"),
         ("data_sets: {a: {gatherings: {g: {count: 1}}}}", "1:30: gathering g of data set a needs `flow`"),
         ("data_sets: {a: {after: [{b: c}]}}", "1:25: `after` has the names of data sets, not a map"),
-        ("data_sets: {a b: {}}", "1:13: 'a b' is no name for a data set"),
+        ("data_sets: {a b: {}}", "1:13: 'a b' is not a valid name for a data set"),
         ("data_sets: {a: {after: a}}", "1:13: data set a cannot come after itself$"),
         ("watches: {w: {element: disk}}", "1:11: watch w needs `data_set`"),
         ("data_sets: {a: {}, a: {}}", "1:20: `a` is given twice"),
@@ -85,6 +85,6 @@ watches:
 
 
 def test_sets_in_a_circle_are_refused() -> None:
-    with pytest.raises(BadFile, match="in a circle: x after z after y after x") as told:
+    with pytest.raises(BadFile, match="in a cycle: x after z after y after x") as told:
         read_data_set_file("data_sets: {w: {after: x}, x: {after: [w2, z]}, y: {after: x}, z: {after: y}}")
     assert [problem.column for problem in told.value.problems] == [28, 49, 64]

@@ -44,7 +44,7 @@ def test_every_site_on_the_page_about_sites_is_one() -> None:
         ("max_pilots: 3\n", "name"),
         ("- a\n", "names and values"),
         ("name: [\n", "not YAML"),
-        ("name: ../../etc\n", "no name for a site"),
+        ("name: ../../etc\n", "not a valid name for a site"),
     ],
 )
 def test_what_is_wrong_is_told_with_the_file(text: str, match: str) -> None:

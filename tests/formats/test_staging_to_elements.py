@@ -54,7 +54,7 @@ def test_a_url_without_a_target_is_refused_with_what_to_do(complaints: Complaint
     [
         ("{tabel: /store/a}", "`stage` brings no `tabel` (did you mean `table`?)"),
         ("{}", "say where `table` goes too"),
-        ("{table: ../a}", "is no logical name"),
+        ("{table: ../a}", "is not a logical name"),
         ("{table: {on: tape}}", "as"),
         ("[tape]", "the name of a storage element"),
     ],

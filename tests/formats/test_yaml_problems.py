@@ -153,7 +153,7 @@ def test_expressions_are_judged_where_they_stand(complaints: Complaints, text: s
 )
 def test_a_circle_of_needs_is_spelled_out(complaints: Complaints, text: str, circle: str) -> None:
     (found,) = complaints(text)
-    assert found.endswith(f"these jobs wait for each other in a circle: {circle}")
+    assert found.endswith(f"these jobs wait for each other in a cycle: {circle}")
 
 
 def test_a_missing_python_function_is_found_with_the_one_that_was_meant(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_called_files_stay_in_the_folder_and_never_form_a_circle(tmp_path: Path)
     (inside / "a.yaml").write_text("steps: [{call: b.yaml}]\n")
     (inside / "b.yaml").write_text("steps: [{call: a.yaml}]\n")
     (inside / "out.yaml").write_text("steps: [{call: ../outside.yaml}, {call: link.yaml}, {call: /etc/x.yaml}]\n")
-    with pytest.raises(BadFlow, match=r"these flows call each other in a circle: a\.yaml -> b\.yaml -> a\.yaml"):
+    with pytest.raises(BadFlow, match=r"these flows call each other in a cycle: a\.yaml -> b\.yaml -> a\.yaml"):
         load_flow(inside / "a.yaml")
     with pytest.raises(BadFlow) as caught:
         load_flow(inside / "out.yaml")

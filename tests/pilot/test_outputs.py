@@ -188,7 +188,7 @@ def test_what_is_wrong_with_a_promised_file_is_said(tmp_path: Path) -> None:
         ("float('nan')", "it is nan"),
         ("{'a': [1, {'b': float('inf')}]}", "its ['a'][1]['b'] is inf"),
         ("{'a': b'x'}", "its ['a'] is a bytes"),
-        ("[{1: 'a'}]", "its [0] has the key 1, which is not a text"),
+        ("[{1: 'a'}]", "its [0] has the key 1, which is not a string"),
         ("({2, 1},)", "its [0] is a set"),
         ("{'when': __import__('datetime').datetime(2026, 1, 1)}", "its ['when'] is a datetime"),
         ("{'x': [object()]}", "its ['x'][0] is a object"),

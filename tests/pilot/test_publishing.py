@@ -232,7 +232,7 @@ async def test_a_place_that_cannot_be_written_to_is_a_fault_of_stage_out(
     outcome = await server.outcome(await server.submit(publishing("echo x > out.dat")))
     assert outcome.fault is not None and not outcome.files
     assert (outcome.fault.category, outcome.fault.stage) == (Category.OUTPUT, AttemptStage.STAGE_OUT)
-    assert outcome.fault.data["element"] == "tape" and "only for reading" in outcome.fault.message
+    assert outcome.fault.data["element"] == "tape" and "read-only" in outcome.fault.message
     assert not list((tmp_path / "store").iterdir())
 
 

@@ -134,7 +134,7 @@ def test_sources_that_cannot_serve_say_why(tmp_path: Path, mirror: Mirror) -> No
     with pytest.raises(TransferFailed, match=r"ended after|IncompleteRead"):
         sources.fetch(mirror.url("/a"), target, None, quick)
     for nonsense in ("", "relative/path", "gopher://x/a", "data:,hello", "javascript:1", "simplecache::http://x/a"):
-        with pytest.raises(BadFileUrl, match="is no place for a file"):
+        with pytest.raises(BadFileUrl, match="is not a place for a file"):
             sources.fetch(nonsense, target, None)
     for nonsense in ("kept:../../etc/passwd", "kept:", "kept:" + "Z" * 64):
         with pytest.raises(BadFileUrl, match="is no SHA-256"):

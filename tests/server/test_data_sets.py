@@ -61,7 +61,7 @@ async def test_mistakes_are_told(asking: Client) -> None:
         await asking.data_set("raw")
     with pytest.raises(NotFound):
         await asking.put_data_set(wish(FOR_EACH))
-    with pytest.raises(InvalidRequest, match="no name for a data set"):
+    with pytest.raises(InvalidRequest, match="not a valid name for a data set"):
         await asking.put_data_set(DataSetSpec(name="a b"))
     await asking.put_data_set(DataSetSpec(name="raw"))
     with pytest.raises(NotFound, match="has no batch each/1"):

@@ -162,7 +162,7 @@ async def test_what_is_no_event_is_refused_with_the_reason(
     domain: Domain, guarded: HttpServer, stack: AsyncExitStack
 ) -> None:
     yawl = await stack.enter_async_context(Client(guarded.url, "t-yawl"))
-    with pytest.raises(InvalidRequest, match="no name for an engine"):
+    with pytest.raises(InvalidRequest, match="not a valid name for an engine"):
         await yawl.register_engine("../up")
     await yawl.register_engine("one")
     odd = ExceptionEvent(id="1", type=ExceptionType.CASE_PRE, case=CaseId("17"), flow="concert", facts={"case": "what"})

@@ -131,7 +131,7 @@ async def test_a_pilot_cannot_speak_as_a_front(domain: DomainUnderTest) -> None:
         async with aiohttp.ClientSession() as http:
             body = msgspec.msgpack.encode(request_of(1, front="b"))
             async with http.post(f"{served.url}/api/v1/pilots/sync", data=body) as response:
-                assert response.status == 400 and "only servers pass a request on" in await response.text()
+                assert response.status == 400 and "only servers forward requests" in await response.text()
     finally:
         await served.stop()
 

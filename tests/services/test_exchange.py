@@ -298,7 +298,7 @@ async def test_a_restarted_server_still_knows_whose_a_pilot_with_jobs_is(
 async def test_what_no_pilot_would_say_is_refused(domain: Domain, nonsense: dict[str, Any]) -> None:
     capacity = Capacity(slots=1, cpus=1.0, memory_bytes=1, disk_bytes=1)
     request = SyncRequest(pilot=PilotId("p"), serial=1, host="h", capacity=capacity, want=0)
-    with pytest.raises(InvalidRequest, match="no pilot's request"):
+    with pytest.raises(InvalidRequest, match="not a pilot's request"):
         await domain.sync(msgspec.structs.replace(request, **nonsense))
     assert await domain.pilots() == []
 

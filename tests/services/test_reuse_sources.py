@@ -15,8 +15,8 @@ def spec(*places: str, kept: bool = False) -> JobSpec:
 def test_an_input_from_other_places_is_another_input_and_their_order_does_not_matter() -> None:  # FM-8
     before = spec("http://one/a", "http://two/a")
     assert difference(before, from_source(before, "a", "http://two/a")) == ""
-    assert "other places" in difference(before, spec("http://three/a"))
-    assert "other places" in difference(before, JobSpec(item=ItemId("i"), command="x"))
+    assert "other sources" in difference(before, spec("http://three/a"))
+    assert "other sources" in difference(before, JobSpec(item=ItemId("i"), command="x"))
 
 
 def test_where_the_content_is_known_the_places_do_not_matter() -> None:  # FM-8

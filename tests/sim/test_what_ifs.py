@@ -34,7 +34,7 @@ def test_runs_that_fail_are_counted_and_left_out_of_means() -> None:
 def test_a_better_world_in_which_every_run_fails_saves_nothing_and_is_told() -> None:
     found = tried([100, 100], [FAILED, FAILED])
     assert (found.turnaround_s, found.failed_runs, found.pairs) == (None, 2, 0)
-    assert bottleneck([found]) == "not known: no seed completes both as it is and with something better"
+    assert bottleneck([found]) == "not known: no seed completes both as it is and with something improved"
 
 
 def test_what_costs_time_is_a_gain_below_zero() -> None:
@@ -53,8 +53,8 @@ def test_what_chance_could_have_made_is_no_verdict() -> None:
     assert found.gain == pytest.approx(0.075)
     assert found.noise > found.gain
     verdict = bottleneck([found])
-    assert verdict.startswith("these runs do not tell: twice the pilots would save 7.5 %, but chance alone makes ")
-    assert verdict.endswith("in 4 runs; play more, with --seeds")
+    assert verdict.startswith("these runs do not show it: twice the pilots would save 7.5 %, but chance alone makes ")
+    assert verdict.endswith("in 4 runs; run more, with --seeds")
 
 
 def test_a_clear_gain_decides_beside_a_larger_one_that_is_not() -> None:

@@ -1,1 +1,1 @@
-"""Batch systems: how pilots get onto machines that are somebody else's to give."""
+"""Batch systems: how pilots get onto the machines of a cluster."""

@@ -1,6 +1,6 @@
-"""Commands of a batch system, run with a bound: on their time, and on what they may say.
+"""Runs commands of a batch system, with limits on time and output.
 
-They get little of the server's environment, because many batch systems hand what a command has on to the jobs: a
+They get little of the server's environment, because many batch systems pass a command's environment on to the jobs: a
 server's token or a store's password must not get there."""
 
 import asyncio
@@ -50,7 +50,7 @@ SECRET = "env:"
 
 
 class CommandResult(msgspec.Struct, frozen=True):
-    """What a command said. `code` is None if it was given up."""
+    """The result of a command. `code` is None if it was given up."""
 
     code: int | None
     out: str
@@ -63,7 +63,7 @@ class CommandResult(msgspec.Struct, frozen=True):
 
 
 def environment_for(site: Site) -> dict[str, str]:
-    """What commands for this site have: little of ours, and what its settings give."""
+    """The environment of commands for this site: little of ours, and what its settings give."""
     kept = {name: text for name, text in os.environ.items() if name in INHERITED_VARIABLES or name.startswith("LC_")}
     for name, text in site.batch.environment.items():
         kept[name] = os.environ.get(text.removeprefix(SECRET), "") if text.startswith(SECRET) else text
@@ -73,20 +73,20 @@ def environment_for(site: Site) -> dict[str, str]:
 
 
 def unset_variables(site: Site) -> list[str]:
-    """The variables that its settings take from our environment, and that are not there."""
+    """Variables that its settings take from our environment, and that are not set."""
     named = [text.removeprefix(SECRET) for text in site.batch.environment.values() if text.startswith(SECRET)]
     return sorted(name for name in set(named) if name not in os.environ)
 
 
 def missing_commands(site: Site, commands: Iterable[str]) -> list[str]:
-    """Which of these cannot be found where the site's commands are looked for."""
+    """Which of these are not found where the site's commands are looked up."""
     path = environment_for(site).get("PATH", os.defpath)
     return [command for command in commands if shutil.which(command, path=path) is None]
 
 
 async def run_command(site: Site, words: Sequence[str], *, given: bytes = b"", timeout_ms: int = 0) -> CommandResult:
-    """Run a command. One that takes too long, or says too much, is killed with all that it started; what it said until
-    then is told."""
+    """Run a command. One that takes too long, or prints too much, is killed with all its processes; its output so far
+    is returned."""
     environment = environment_for(site)
     try:
         process = await asyncio.create_subprocess_exec(
@@ -114,11 +114,13 @@ async def run_command(site: Site, words: Sequence[str], *, given: bytes = b"", t
 
 
 async def output_of(site: Site, words: Sequence[str], *, well: Mapping[int, str] | None = None) -> str:
-    """What a command that only asks has said. Raises BatchSystemUnavailable unless it ended well: with 0, or with
-    another number that means so if a certain text is said."""
+    """The output of a query. Raises BatchSystemUnavailable unless it succeeded: with exit code 0, or another one that
+    means success together with a certain text."""
     result = await run_command(site, words)
     if result.code is None:
-        raise BatchSystemUnavailable(f"{words[0]} did not answer within {site.batch.timeout_ms} ms, or said too much")
+        raise BatchSystemUnavailable(
+            f"{words[0]} did not answer within {site.batch.timeout_ms} ms, or printed too much"
+        )
     expected = (well or {}).get(result.code)
     if result.code != 0 and (expected is None or expected not in result.out + result.err):
         raise BatchSystemUnavailable(f"{words[0]} ended with {result.code}: {result.last_line}")
@@ -126,7 +128,7 @@ async def output_of(site: Site, words: Sequence[str], *, well: Mapping[int, str]
 
 
 class _BoundedOutput:
-    """What a process says, up to a bound: one that says more is killed, and nothing more of it is kept."""
+    """The output of a process, up to a limit; beyond it the process is killed."""
 
     def __init__(self, source: asyncio.StreamReader, pid: int) -> None:
         self._source = source
@@ -139,7 +141,7 @@ class _BoundedOutput:
         return self._bytes > OUTPUT_BYTES_MAX
 
     async def hear(self) -> None:
-        """To the end: the end of a process is known only when all that it said was heard."""
+        """Read to the end: the end of a process is known only when all its output was read."""
         while part := await self._source.read(1 << 16):
             if self.too_much:
                 continue
@@ -154,15 +156,14 @@ class _BoundedOutput:
 
 
 async def _give(target: asyncio.StreamWriter, given: bytes) -> None:
-    with suppress(ConnectionError):  # a command that does not read what it is given may be right
+    with suppress(ConnectionError):  # a command that does not read its input may be right
         target.write(given)
         await target.drain()
     target.close()
 
 
 async def _end(process: asyncio.subprocess.Process, out: _BoundedOutput, err: _BoundedOutput) -> None:
-    """Kill it with all that it started. What has left its group, and holds on to what it talked into, is not waited
-    for."""
+    """Kill it with all its processes. One that left its process group and keeps the output open is not waited for."""
     _kill(process.pid)
     with suppress(TimeoutError):
         async with asyncio.timeout(GOODBYE_S):

@@ -1,4 +1,4 @@
-"""HTCondor, by its own commands. Each pilot carries its name in an attribute of its own, and all questions go by it."""
+"""HTCondor, through its own commands. Each pilot has its name in a custom attribute, and all queries use it."""
 
 import os
 from collections.abc import Collection, Sequence
@@ -21,7 +21,7 @@ from mendflow.core.model.sites import (
 
 NAME = "MendflowName"
 QUEUED, RUNNING = frozenset({1, 5}), frozenset({2, 6, 7})
-"""The numbers by which it tells states: 1 idle, 5 held; 2 running, 6 transferring output, 7 suspended."""
+"""The numbers of states: 1 idle, 5 held; 2 running, 6 transferring output, 7 suspended."""
 
 
 class _Row(msgspec.Struct):
@@ -69,7 +69,7 @@ class CondorBatchSystem:
         try:
             rows = msgspec.json.decode(text, type=list[_Row]) if text.strip() else []
         except msgspec.DecodeError as error:
-            raise BatchSystemUnavailable(f"condor_q said something that cannot be read: {error}") from error
+            raise BatchSystemUnavailable(f"the answer of condor_q cannot be parsed: {error}") from error
         return select_own(site, [(row.MendflowName, row.found()) for row in rows])
 
     async def cancel(self, site: Site, names: Collection[str]) -> None:
@@ -104,6 +104,6 @@ def description(site: Site, launch: Launch) -> str:
 
 
 def _environment(values: dict[str, str]) -> str:
-    """In the form that it reads: pairs in single quotes, all in double ones, each quote doubled."""
+    """In HTCondor's syntax: pairs in single quotes, all in double ones, each quote doubled."""
     pairs = " ".join(f"{name}='{text.replace(chr(39), chr(39) * 2)}'" for name, text in values.items())
     return '"' + pairs.replace('"', '""') + '"'

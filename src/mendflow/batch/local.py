@@ -1,7 +1,7 @@
-"""Pilots as processes of this machine, for a batch system that consists of nothing else.
+"""Pilots as processes of this machine, as a batch system of its own.
 
-A process is known by the folder of its name: there stands its number, and the number counts only while the process that
-has it runs that very folder's script."""
+A process is identified by the folder of its name: its pid is stored there, and counts only while that process runs that
+folder's script."""
 
 import asyncio
 import os
@@ -78,7 +78,7 @@ def _number(launch: Launch) -> Path:
 
 
 def _living(launch: Launch) -> int | None:
-    """The process of this pilot, if it lives. A number that another process has now is nobody's."""
+    """The process of this pilot, if it lives. A pid that was reused does not count."""
     try:
         pid = int(_number(launch).read_text())
         ended = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")

@@ -1,9 +1,8 @@
 """Slurm, LSF and PBS, through PSI/J.
 
-PSI/J writes the submit script of each batch system and gives it in. That happens in a process of its own, for two
-reasons: whatever hangs there is ended by its time, and nothing of it stays in the server. What the batch system then
-has is asked for by name (queue_commands.py), because PSI/J knows jobs by their numbers only, and numbers are given
-twice."""
+PSI/J writes the submit script of each batch system and submits it. That happens in a separate process, for two reasons:
+a hang is ended by a timeout, and nothing of it stays in the server. Jobs are then queried by name (queue_commands.py),
+because PSI/J knows only job ids, and those are reused."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -26,11 +25,11 @@ from mendflow.core.model.sites import (
 
 NO_PSIJ = "PSI/J is not installed where the server runs: pip install 'mendflow[batch]'"
 START_MS = 20_000
-"""How long the process may take beside what the batch system's commands may."""
+"""How long the process may take in addition to the batch system's commands."""
 
 
 class SubmissionRequest(msgspec.Struct, frozen=True):
-    """What the process is given: all that PSI/J needs to know of the submissions."""
+    """The input of the process: everything that PSI/J needs to know of the submissions."""
 
     site: Site
     folder: str
@@ -38,7 +37,7 @@ class SubmissionRequest(msgspec.Struct, frozen=True):
 
 
 class SubmissionResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What it says of each, in a line of its own, as soon as it knows."""
+    """Its answer for each, one line, as soon as it is known."""
 
     name: str
     native: str = ""
@@ -77,14 +76,14 @@ def _results(text: str) -> list[SubmissionResult]:
         try:
             found.append(msgspec.json.decode(line, type=SubmissionResult))
         except msgspec.DecodeError:
-            continue  # something that PSI/J printed, or a line that was cut off
+            continue  # something that PSI/J printed, or an incomplete line
     return found
 
 
 def _answers(
     names: Sequence[str], results: Mapping[str, SubmissionResult], why: str, *, ended: bool
 ) -> dict[str, SubmitResult]:
-    """The first that nothing was said of may have been given in; those behind it were not."""
+    """The first without an answer may have been submitted; those after it were not."""
     answers: dict[str, SubmitResult] = {}
     stopped = False
     for name in names:

@@ -1,6 +1,6 @@
-"""The process that gives pilots to a batch system through PSI/J: what it is to submit in, a line for each out.
+"""The process that submits pilots through PSI/J: submissions in, one line per answer out.
 
-It stops at the first that is not taken, and says nothing of the rest."""
+It stops at the first that is refused, and does not mention the rest."""
 
 import os
 import sys
@@ -15,15 +15,15 @@ from mendflow.batch.psij import SubmissionRequest, SubmissionResult
 from mendflow.core.model.sites import Site
 
 NEVER_S = 10**9
-"""PSI/J would ask after its jobs now and then; this process is long gone by then."""
+"""PSI/J would poll its jobs; this process has ended long before."""
 
 NAME_WORDS = {"slurm": "job-name", "lsf": "J", "pbs": "N"}
-"""How each batch system is told a name: PSI/J's own templates look for it where it never is."""
+"""How each batch system gets a job name: PSI/J's own templates look for it in the wrong place."""
 
 
 def main() -> None:
     wish = msgspec.json.decode(sys.stdin.buffer.read(), type=SubmissionRequest)
-    os.environ["SBATCH_NO_REQUEUE"] = "1"  # a pilot that a batch system starts twice would be two
+    os.environ["SBATCH_NO_REQUEUE"] = "1"  # a pilot that a batch system requeues would run twice
     config = BatchSchedulerExecutorConfig(
         work_directory=Path(wish.folder),
         queue_polling_interval=NEVER_S,
@@ -40,7 +40,7 @@ def main() -> None:
             break
         say(SubmissionResult(name, native=job.native_id or "?"))
     sys.stdout.flush()
-    os._exit(0)  # without waiting for the threads that PSI/J has
+    os._exit(0)  # without waiting for PSI/J's threads
 
 
 def say(result: SubmissionResult) -> None:
@@ -78,7 +78,7 @@ def attributes(site: Site, name: str) -> JobAttributes:
 
 def resources(site: Site) -> ResourceSpecV1:
     """A pilot is one process with so many processors. For LSF and PBS, PSI/J counts processes and not processors: there
-    it is asked for as many on one machine, and one of them is started."""
+    as many are requested on one machine, and one of them is started."""
     pilot = site.pilots
     if site.batch.kind == "slurm":
         return ResourceSpecV1(

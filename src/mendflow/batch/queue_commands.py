@@ -1,6 +1,6 @@
-"""The words of each batch system: how it is asked what it has, what its answers mean, how something is taken back.
+"""The commands of each batch system: how to list and cancel jobs, and what the answers mean.
 
-All of it goes by name. Where a batch system takes back by number only, these are asked for by name just before."""
+Everything uses names. If a batch system cancels by id only, the ids are looked up by name just before."""
 
 import os
 import re
@@ -15,18 +15,18 @@ from mendflow.core.model.sites import BatchJobStatus, BatchSystemUnavailable, Si
 
 
 class QueueCommands(Protocol):
-    """What is said to one kind of batch system."""
+    """The commands of one kind of batch system."""
 
     async def list_jobs(self, site: Site) -> dict[str, BatchJobStatus]:
-        """What it has by the names of this site. Raises BatchSystemUnavailable."""
+        """What it has under the names of this site. Raises BatchSystemUnavailable."""
         ...
 
     async def cancel_jobs(self, site: Site, names: Sequence[str]) -> None: ...
 
 
 def select_own(site: Site, rows: Sequence[tuple[str, BatchJobStatus]]) -> dict[str, BatchJobStatus]:
-    """Those of this site. Should there be several by one name, the one that is furthest from its end counts: another
-    may be what is left of an earlier try."""
+    """Those of this site. Of several with one name, the one furthest from its end counts: another may be left from an
+    earlier try."""
     found: dict[str, BatchJobStatus] = {}
     for name, each in rows:
         known = found.get(name)
@@ -51,16 +51,16 @@ def _state(word: str, states: Mapping[str, str], native: str, why: str = "") -> 
 def _cells(text: str, count: int, command: str) -> list[list[str]]:
     rows = [line.strip().split("|") for line in text.splitlines() if line.strip()]
     if bad := [row for row in rows if len(row) < count]:
-        raise BatchSystemUnavailable(f"{command} said something that cannot be read: {'|'.join(bad[0])[:200]}")
+        raise BatchSystemUnavailable(f"the answer of {command} cannot be parsed: {'|'.join(bad[0])[:200]}")
     return rows
 
 
 _OURS = f"--user={os.geteuid()}"
-"""By number: the name in the environment may be another's, and then everything of ours would be missing."""
+"""By uid: the user name in the environment may be another's, and then all our jobs would be missing."""
 
 
 class Slurm:
-    """A pilot that was requeued, or is being ended, is still there: two of one name may even run at a time."""
+    """A pilot that was requeued, or is ending, still exists: two of one name may even run at a time."""
 
     STATES = {
         "queued": "PENDING CONFIGURING REQUEUED REQUEUE_FED REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT",
@@ -109,7 +109,7 @@ class _PbsJob(msgspec.Struct):
 
     @property
     def name(self) -> str:
-        """Without the quotes that PSI/J puts around it, which not every PBS takes for such."""
+        """Without the quotes that PSI/J adds, which not every PBS interprets."""
         return self.Job_Name.strip(' ="')
 
 
@@ -140,7 +140,7 @@ class Pbs:
         try:
             return msgspec.json.decode(text, type=_PbsJobs).Jobs if text.strip() else {}
         except msgspec.DecodeError as error:
-            raise BatchSystemUnavailable(f"qstat said something that cannot be read: {error}") from error
+            raise BatchSystemUnavailable(f"the answer of qstat cannot be parsed: {error}") from error
 
 
 QUEUES: dict[str, QueueCommands] = {"slurm": Slurm(), "lsf": Lsf(), "pbs": Pbs()}
@@ -148,4 +148,4 @@ QUEUES: dict[str, QueueCommands] = {"slurm": Slurm(), "lsf": Lsf(), "pbs": Pbs()
 UNCERTAIN = re.compile(
     r"timed? ?out|unable to contact|communicat|connect|try again|temporar|not respond", re.IGNORECASE
 )
-"""What is said when the batch system itself could not be asked: then it may have taken the submission all the same."""
+"""Messages of a batch system that could not be reached: it may have accepted the submission all the same."""

@@ -1,4 +1,4 @@
-"""All batch systems as one: whichever a site has, it is spoken to in the same way, and never for longer than it may."""
+"""Routes requests to the batch system of a site, with a timeout."""
 
 import asyncio
 import socket
@@ -24,7 +24,7 @@ COMMANDS: Final = {
     "pbs": ("qsub", "qstat", "qdel"),
     "htcondor": ("condor_submit", "condor_q", "condor_rm"),
 }
-"""What each kind is spoken to by: to submit, to ask, to take back."""
+"""The implementations of each kind: for submitting, listing, cancelling."""
 
 NOT_SET: Final = "its `environment` takes {} from the server's, where there is no such variable"
 
@@ -42,7 +42,7 @@ class BatchSystemRouter:
 
     @property
     def ready(self) -> bool:
-        """Whether pilots would know where to go."""
+        """Whether pilots would have a server's address."""
         return self._site_folders.ready
 
     async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, SubmitResult]:
@@ -67,7 +67,7 @@ class BatchSystemRouter:
         return {**answers, **failed}
 
     async def find(self, site: Site) -> dict[str, BatchJobStatus]:
-        """What it has by names of this site. Of what has ended it tells the last words. Raises
+        """What it has under names of this site; for ended ones with their last log line. Raises
         BatchSystemUnavailable."""
         found = await self._kinds[site.batch.kind].find(site)
         for name, each in found.items():
@@ -82,15 +82,15 @@ class BatchSystemRouter:
         await self._kinds[site.batch.kind].cancel(site, names)
 
     async def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
-        """Remove what is left of pilots that are over."""
+        """Remove folders of ended pilots."""
         await asyncio.to_thread(self._site_folders.tidy, site, keep=keep, left=left)
 
     async def sweep(self, sites: Collection[str]) -> None:
-        """Remove what is left of sites other than these, where no pilot uses it any more."""
+        """Remove folders of other sites that no pilot uses any more."""
         await asyncio.to_thread(self._site_folders.sweep, sites)
 
     async def lacks(self, site: Site) -> list[str]:
-        """What is missing where batch systems are spoken to, in sentences. Of another host nothing is known here."""
+        """What is missing on this machine for the batch system, in sentences. Other hosts are not checked."""
         if site.batch.host not in ("", self.host):
             return []
         return await asyncio.to_thread(_lacks, site)

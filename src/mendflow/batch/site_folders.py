@@ -1,7 +1,7 @@
-"""The folder of a site: what its pilots are started from, on whichever machine they are started.
+"""The folder of a site, from which its pilots are started on any machine.
 
-There is the token, which only its owner can read and which no command line shows; what pilots check before they
-register; and for each pilot a folder with its script, its log and, unless the site says otherwise, its work."""
+It has the token, which only its owner can read and no command line shows; the checks before registration; and for each
+pilot a folder with its script, its log and, by default, its work."""
 
 import os
 import shlex
@@ -20,11 +20,11 @@ from mendflow.core.scheduling.site_fit import life_ms
 from mendflow.core.scheduling.submissions import site_of
 
 KEPT_S = 86_400
-"""How long the folder of a pilot is kept that did not leave in good order: somebody may want to look into it."""
+"""How long the folder of a failed pilot is kept, for inspection."""
 
 WORDS_BYTES = 4096
 SIGNALLED = 128
-"""A shell tells of a process that was killed by the number of the signal and this."""
+"""A shell reports a killed process as this plus the signal number."""
 
 PSIJ_LEAVES = (".job", ".out", ".ec", ".nodefile")
 
@@ -40,8 +40,8 @@ class SiteFolders:
         self._servers: Callable[[], Sequence[str]] = _nowhere
 
     def introduce(self, *, token: str, servers: Callable[[], Sequence[str]]) -> None:
-        """`token` is what pilots show, empty where none is wanted; `servers` tells where servers are reached. Before
-        that no pilot could find its way."""
+        """`token` is for the pilots, empty if none is needed; `servers` returns the servers' addresses. Must be called
+        before any pilot is submitted."""
         self._token, self._servers = token, servers
 
     @property
@@ -52,7 +52,7 @@ class SiteFolders:
         return Path(site.batch.folder) if site.batch.folder else self._data / "sites" / site.name
 
     def prepare(self, site: Site, submission: PilotSubmission) -> Launch:
-        """Everything that this pilot needs, on disk. Raises OSError."""
+        """Write everything that this pilot needs. Raises OSError."""
         top = self.folder(site)
         launch = Launch(submission.name, top / submission.name)
         for folder in (top, launch.folder):
@@ -76,10 +76,10 @@ class SiteFolders:
         return "; ".join(part for part in (_how_ended(launch), *lines[-1:]) if part)
 
     def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
-        """Remove the folders of pilots that have left, and those of others that have long been over."""
+        """Remove the folders of pilots that have left, and of others that ended long ago."""
         oldest = time.time() - KEPT_S
         for folder in self.folder(site).glob(f"{names_of(site)}*"):
-            if folder.name in keep or site_of(folder.name) != site.name:  # other sites may have the same folder
+            if folder.name in keep or site_of(folder.name) != site.name:  # other sites may use the same folder
                 continue
             try:
                 if folder.name in left or folder.stat().st_mtime < oldest:
@@ -91,7 +91,7 @@ class SiteFolders:
                 aside.unlink(missing_ok=True)
 
     def sweep(self, sites: Collection[str]) -> None:
-        """Remove the folders that other sites have left in the data folder, but those of pilots that may still run."""
+        """Remove folders that other sites have left in the data folder, except those of pilots that may still run."""
         try:
             tops = [top for top in (self._data / "sites").iterdir() if top.is_dir() and top.name not in sites]
         except FileNotFoundError:
@@ -112,7 +112,7 @@ class SiteFolders:
             f"exec >>{shlex.quote(str(launch.log))} 2>&1 </dev/null",
             f"trap {shlex.quote(f'echo $? > {shlex.quote(str(_ended(launch)))}')} EXIT",
             *([pilot.before] if pilot.before else []),
-            "trap : TERM",  # the pilot leaves when it is told to, and this waits for it
+            "trap : TERM",  # the pilot leaves when asked, and this waits for it
             f"{shlex.quote(pilot.python or sys.executable)} -m mendflow.pilot --work {work} "
             + " ".join(map(shlex.quote, self._words(site, submission))),
         ]
@@ -146,7 +146,7 @@ class SiteFolders:
 
 
 def _ended(launch: Launch) -> Path:
-    """Where its script writes how it ended; a script that was killed writes nothing."""
+    """Where its script writes how it ended; a killed script writes nothing."""
     return launch.folder / "ended"
 
 
@@ -161,7 +161,7 @@ def _how_ended(launch: Launch) -> str:
 
 
 def _is_over(folder: Path) -> bool:
-    """Whether no pilot runs from there: it says that it has ended, never began, or has not been heard for very long."""
+    """Whether no pilot runs from there: it has recorded its end, never started, or has been silent for very long."""
     launch = Launch(folder.name, folder)
     if _ended(launch).exists() or not launch.log.exists():
         return True
@@ -173,13 +173,13 @@ def _checks(top: Path, site: Site) -> Path:
 
 
 def _expanded(path: str) -> str:
-    """For a shell that is to put in the variables, and nothing else."""
+    """Quoted for a shell that expands variables and nothing else."""
     quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`").replace("$(", "\\$(")
     return f'"{quoted}"'
 
 
 def _write(path: Path, text: str, mode: int) -> None:
-    """Whole or not at all, and never readable by others, not even for a moment."""
+    """Write atomically, and never readable by others."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "w") as out:

@@ -59,7 +59,7 @@ def _check(file: Path, out: Path, proxy: str) -> None:
     if out.suffix != ".bpel":
         raise InvalidRequest(f"--out {out}: name a file that ends in .bpel")
     if proxy != IN_PROCESS and urlsplit(proxy).scheme not in ("http", "https"):
-        raise InvalidRequest(f"--proxy {proxy} is no address; give the server's, as http://SERVER/soap/proxy")
+        raise InvalidRequest(f"--proxy {proxy} is not an address; give the server's, as http://SERVER/soap/proxy")
     check_file("--out", out)
 
 

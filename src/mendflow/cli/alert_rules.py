@@ -1,4 +1,4 @@
-"""From when on a server's monitors speak, as its owner says it: `--alert NAME=VALUE`."""
+"""Parses the limits of alerts from `--alert NAME=VALUE`."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,8 @@ from mendflow.wiring import MonitorSettings
 
 
 def alert_rules(words: Sequence[str] = ()) -> MonitorSettings:
-    """The usual rules, with what was said instead. A name that ends in `_ms` is a length of time, said without that."""
+    """The default limits, with those that were given. A name that ends in `_ms` is a duration, given without that
+    suffix."""
     names = {name.removesuffix("_ms").replace("_", "-"): name for name in MonitorSettings.__struct_fields__}
     changed: dict[str, int | float] = {}
     for text in words:
@@ -26,7 +27,7 @@ def _value(name: str, word: str, text: str) -> int | float:
     if name.endswith("_ms"):
         found = duration_ms(text)
         if not found:
-            raise InvalidRequest(f"--alert {word}={text}: this is no time; write it like {DURATION_EXAMPLES}")
+            raise InvalidRequest(f"--alert {word}={text}: this is not a time; write it like {DURATION_EXAMPLES}")
         return found
     try:
         number = float(text) if name == "long_factor" else int(text)

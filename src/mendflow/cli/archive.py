@@ -1,4 +1,4 @@
-"""Commands that put cases into a file, and take them from one."""
+"""Commands that export cases to a file and import them."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -99,7 +99,7 @@ def import_(
 
 
 def _ask_server_or_store(context: CommandContext, store: str, question: Callable[[Client], Awaitable[T]]) -> T:
-    """Of a server, or of a store on which none runs."""
+    """Ask a server, or a store without one."""
     if not store:
         return context.run(question)
 
@@ -112,14 +112,14 @@ def _ask_server_or_store(context: CommandContext, store: str, question: Callable
 
 def _print_report(report: ImportReport) -> None:
     more = report.cases - len(report.imported)
-    along = f", with {more:,} that they called or that mended them" if more > 0 else ""
+    along = f", with {more:,} that they called or that repaired them" if more > 0 else ""
     say(f"{count_text(len(report.imported), 'case')} imported{along}, {count_text(report.files, 'file')}")
     if report.present:
         say(f"{len(report.present):,} were here already")
     if report.skipped:
-        say(f"left out, because they are here with other content: {', '.join(report.skipped)}")
+        say(f"left out, because they exist here with other content: {', '.join(report.skipped)}")
     for note in report.notes:
         say(note)
     if report.suspended:
         say(f"not over, and suspended: {', '.join(report.suspended)}")
-        say(f"If they run nowhere else: mendflow resume {report.suspended[0]}")
+        say(f"If no other server runs them: mendflow resume {report.suspended[0]}")

@@ -1,4 +1,4 @@
-"""Commands that change something: deploy, start, suspend, cancel, send."""
+"""Commands that change cases: deploy, start, suspend, cancel, send."""
 
 import shlex
 from collections.abc import Awaitable, Callable
@@ -119,7 +119,7 @@ def cancel(
         str, typer.Option("--reason", metavar="TEXT", help="The reason, stored with the change.", show_default=False)
     ] = "",
 ) -> None:
-    """End a case or one of its items; nothing of it is run any more."""
+    """End a case or one of its items; its remaining jobs do not run."""
     _apply(
         context,
         lambda client: client.cancel(case, item, reason=reason),
@@ -167,7 +167,7 @@ def _apply(
 
 
 def _subject_text(item: str, done: str) -> Callable[[CaseView], str]:
-    """What was done to what: to one item, or to the whole case."""
+    """What was changed: one item, or the whole case."""
     return lambda view: f"item {item} of {view.id} {done}" if item else f"{view.id} {done}"
 
 

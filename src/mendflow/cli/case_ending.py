@@ -1,7 +1,7 @@
-"""All that belongs to a case which has ended: its items, the cases it called, and the jobs it left behind.
+"""What belongs to an ended case: its items, the cases it called, and the jobs it left behind.
 
-A job with `submit: forget` may outlive its case. Whoever runs the case here also ends the pilot, so those jobs are
-waited for before anything is told."""
+A job with `submit: forget` may outlive its case. A command that runs the case also ends the pilot, so it waits for
+those jobs before it prints anything."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ from mendflow.core.model.views import CaseView, ItemView, JobQuery
 from mendflow.pages.formatting import count_text
 
 PAGE_ITEMS = 20_000
-"""Each page costs the server a look at all items, so few and large ones."""
+"""Few, large pages: each makes the server look at all items."""
 
 PAGE_CASES = 500
 JOBS_SHOWN = 200
@@ -26,15 +26,15 @@ LOOK_EVERY_S = 0.3
 
 
 class CaseEnding(msgspec.Struct, frozen=True, kw_only=True):
-    """`called` are also exlets that mended the case. `called_items` are those of the first of them; `decisions` are the
-    first about the case, as they came; `left` are jobs left behind that failed or are not over."""
+    """`called` includes exlets that repaired the case. `called_items` are the items of the first of them; `decisions`
+    are the first about the case, in order; `left` are jobs left behind that failed or have not ended."""
 
     case: CaseView
     items: list[ItemView]
     called: list[CaseView] = []
     called_items: list[ItemView] = []
     decisions: list[DecisionView] = []
-    steps: dict[str, list[HistoryEntry]] = {}  # what the first exlets did, by their cases
+    steps: dict[str, list[HistoryEntry]] = {}  # what the first exlets did, by case
     left: list[Job] = []
 
 
@@ -58,12 +58,15 @@ async def collect_ending(client: Client, case: CaseView) -> CaseEnding:
 
 
 async def wait_for_leftovers(client: Client, case: CaseView, stop: asyncio.Event, *, quiet: bool) -> CaseView:
-    """The case when the jobs that it left behind are over, or when `stop` was set."""
+    """The case once the jobs that it left behind have ended, or once `stop` is set."""
     is_announced = False
     while left := await _unfinished(client, case):
         if not is_announced and not quiet:
             names = left[0] if len(left) == 1 else count_text(len(left), "job")
-            say(f"The case has {case.status}; waiting for {names}, left behind by it. Ctrl-C ends.", err=True)
+            say(
+                f"The case has {case.status}; waiting for {names}, left behind by it. Press Ctrl-C to stop waiting.",
+                err=True,
+            )
         is_announced = True
         try:
             async with asyncio.timeout(LOOK_EVERY_S):
@@ -75,7 +78,7 @@ async def wait_for_leftovers(client: Client, case: CaseView, stop: asyncio.Event
 
 
 async def _unfinished(client: Client, case: CaseView) -> list[str]:
-    """What it has left behind that is not over: jobs of its own, and cases, which the jobs of a process are."""
+    """What it left behind that has not ended: its own jobs, and cases (the jobs of a BPEL process are cases)."""
     jobs = [str(job.spec.item) for job in await _leftover_jobs(client, case, ("available", "running"))]
     return jobs + [each.id for each in await called_cases(client, case) if each.status == "running"]
 
@@ -91,9 +94,9 @@ async def all_items(client: Client, case: str) -> list[ItemView]:
 
 
 async def called_cases(client: Client, case: CaseView, *, mended: bool = False) -> list[CaseView]:
-    """The cases that this one called, the exlets that mended it, and those that they called, oldest first."""
+    """The cases that this one called, the exlets that repaired it, and those that they called, oldest first."""
     if not mended and case.counts and not any(count.kind == "call" for count in case.counts):
-        return []  # one that counts nothing may be a process, whose jobs are cases
+        return []  # a case without counts may be a process, whose jobs are cases
     seen: list[CaseView] = []
     while True:
         page = await client.cases(limit=PAGE_CASES, offset=len(seen))
@@ -105,7 +108,7 @@ async def called_cases(client: Client, case: CaseView, *, mended: bool = False) 
         for above in {view.parent, view.mends} - {None, view.id}:
             below.setdefault(CaseId(str(above)), []).append(view)
     family, pending = dict[CaseId, CaseView](), [case.id]
-    while pending:  # by kinship alone: a case and one that it called can begin in the same millisecond
+    while pending:  # by kinship alone: a case and one that it called can start in the same millisecond
         for view in below.get(pending.pop(), []):
             if view.id not in family and view.id != case.id:
                 family[view.id] = view
@@ -123,4 +126,4 @@ def leftover_text(job: Job) -> str:
     if job.state is JobState.FAILED:
         fault = job.outcome.fault if job.outcome else None
         return f"{job.spec.item} failed" + (f": {fault.message}" if fault else "")
-    return f"{job.spec.item} is not over; it goes on when something runs on the data folder again"
+    return f"{job.spec.item} has not ended; it continues when a server runs on the data folder again"

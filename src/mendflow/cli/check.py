@@ -1,4 +1,4 @@
-"""Commands about flow files: check, schema. They need no server, and load none."""
+"""Commands about flow files: check, schema. They neither need nor load a server."""
 
 import sys
 from pathlib import Path

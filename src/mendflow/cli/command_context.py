@@ -1,7 +1,7 @@
-"""What almost every command has: `--json`, and the options that say whom to ask.
+"""Options that almost every command has: `--json`, and those that select the server.
 
-A command that takes an `Ask` as its first parameter is given them by `asks`, so that they are written once. In a group,
-what is said before the inner command's name holds for it too."""
+`asks` adds them to a command whose first parameter is an `Ask`, so they are defined once. In a group, options before
+the inner command's name apply to it too."""
 
 import functools
 import inspect
@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 
 class CommandContext(msgspec.Struct, frozen=True):
-    """Whom to ask, how to tell the answer, and whether this is for a command after it in the same group."""
+    """Which server to ask, how to print the answer, and whether an inner command of the same group follows."""
 
     target: ServerTarget = ServerTarget()
     json: bool = False
     inner: bool = False
 
     def run(self, question: Callable[[Client], Awaitable[T]], *, begin: bool = False) -> T:
-        """The answer to a question. `begin`: it is one that may be the first that a data folder is asked."""
+        """Run a request. `begin`: it may create the data folder."""
 
         async def answer() -> T:
             async with connect(self.target, begin=begin) as client:

@@ -1,5 +1,5 @@
-"""Which command lives in which module. Modules are loaded when their command is used, so that `mendflow --help` and
-`mendflow check` do not wait for machinery that they do not need."""
+"""Which command is in which module. A module is loaded only when its command is used, so that `mendflow --help` and
+`mendflow check` start fast."""
 
 from typing import Final, NamedTuple
 
@@ -36,7 +36,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "failures": _entry("failures", "List failures by their cause, and what was done about them.", _SEE),
     "start": _entry("case_actions", "Start a case of a deployed flow, or of a flow file.", _STEER),
     "suspend": _entry("case_actions", "Suspend a case or one of its items.", _STEER),
-    "cancel": _entry("case_actions", "End a case or one of its items; nothing of it is run any more.", _STEER),
+    "cancel": _entry("case_actions", "End a case or one of its items; its remaining jobs do not run.", _STEER),
     "requeue": _entry("alerts", "Take a running job from its pilot and put it back into the queue.", _STEER),
     "send": _entry("case_actions", "Send a message to a case.", _STEER),
     "worklist": _entry("worklist", "List the user tasks that wait; claim, complete or reject one.", _STEER),
@@ -72,13 +72,13 @@ GROUPS: Final[dict[str, dict[str, CommandEntry]]] = {
         "completion": _entry("setup", "Print the completion script of a shell.", ""),
     },
 }
-"""Groups whose commands live in several modules; these too are loaded when they are used."""
+"""Groups whose commands are in several modules, also loaded on use."""
 
 ELSEWHERE: Final[dict[str, str]] = {
     "abort": "to end a case: mendflow cancel CASE",
     "adapt": "to put interceptors into a BPEL process: mendflow flows adapt FILE.bpel",
     "clean": "a case keeps its history; to end one: mendflow cancel CASE",
-    "continue": "to let a suspended or stopped case go on: mendflow resume CASE",
+    "continue": "to resume a suspended or stopped case: mendflow resume CASE",
     "convert": "to write a flow as BPEL or JSDL: mendflow flows convert FLOW",
     "dag": "to draw a flow: mendflow flows graph FLOW",
     "dags": "to list the deployed flows: mendflow flows",
@@ -122,4 +122,4 @@ ELSEWHERE: Final[dict[str, str]] = {
     "validate": "to report the problems of a flow file: mendflow check FLOW",
     "workers": "to list the pilots: mendflow pilots",
 }
-"""Words that other tools use, and those of ours that stand in a group: what to type instead."""
+"""Words of other tools, and commands of ours that are in a group: what to type instead."""

@@ -1,8 +1,6 @@
-"""What the shell offers while one types: cases and what is in them, flows, tasks, groups of failures and rule sets of
-the server that would be asked.
+"""Shell completion: cases and their contents, flows, tasks, groups of failures and rule sets of the selected server.
 
-Whoever types must not wait: no server is started for this, one that does not answer at once is not waited for, and
-whatever goes wrong offers nothing."""
+Typing must not block: no server is started, a slow one is not waited for, and any error yields no completions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -38,7 +36,7 @@ def subjects(params: Mapping[str, Any], incomplete: str) -> list[str]:
 
 
 def printing(params: Mapping[str, Any], incomplete: str) -> list[str]:
-    """Jobs as items, `CASE:ITEM`; while no case is named, those of the last one, and the other cases."""
+    """Jobs as items, `CASE:ITEM`; before a case is typed, those of the last one, and the other cases."""
 
     async def ask(client: Client) -> list[str]:
         case, colon, _ = incomplete.partition(":")

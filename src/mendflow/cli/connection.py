@@ -1,8 +1,8 @@
-"""Whom a command talks to: the server that was named, else the one that runs on the data folder, else the store that
-MENDFLOW_STORE names, else the folder.
+"""Which server a command talks to: the one that was named, else the one on the data folder, else the store in
+MENDFLOW_STORE, else the folder itself.
 
-The last two make `mendflow cases` and its like work after `mendflow run` has ended: the command opens the store with a
-server of its own, without pilots, for as long as it takes."""
+With the last two, `mendflow cases` works after `mendflow run` has ended: the command opens the store with an embedded
+server without pilots."""
 
 import asyncio
 import importlib
@@ -32,7 +32,7 @@ def has_server(target: ServerTarget) -> bool:
 
 @asynccontextmanager
 async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator[Client]:
-    """A client of the right server. `begin`: where there is nothing yet, the data folder is begun."""
+    """A client of the right server. `begin`: create the data folder if it does not exist."""
     found = None if target.server else find_server(target.folder)
     if target.server:
         chosen: AbstractAsyncContextManager[Client] = Client(target.server, target.token())
@@ -53,8 +53,8 @@ async def connect(target: ServerTarget, *, begin: bool = False) -> AsyncIterator
 
 @asynccontextmanager
 async def open_store(store: str) -> AsyncIterator[Client]:
-    """A store, for one command, with a server of its own that has no pilots. Beside a store that is a file lie the kept
-    files; a store on a server has them itself, and needs a folder only for the moment."""
+    """Open a store for one command, with an embedded server without pilots. For a file store, stored files are beside
+    it; a store on a server contains them, and needs only a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="mendflow-") as for_now:
         async with _open_folder(_folder_of_store(store) or Path(for_now), store) as client:
             yield client
@@ -70,7 +70,7 @@ def _folder_of_store(store: str) -> Path | None:
 
 
 def _open_folder(folder: Path, store: str = "") -> AbstractAsyncContextManager[Client]:
-    """Loaded like a command is: only a command that comes to this pays for the server's machinery."""
+    """Loaded lazily: only a command that gets here pays for the server's modules."""
     opened: AbstractAsyncContextManager[Client] = importlib.import_module("mendflow.cli.local_cluster").open_folder(
         folder, store
     )

@@ -29,9 +29,7 @@ def convert(
 ) -> None:
     """Write a flow as a BPEL process, or a flow of one job in JSDL."""
     if out.suffix not in (BPEL_ENDING, JSDL_ENDING):
-        raise InvalidRequest(
-            f"--out {out}: flows are written as {BPEL_ENDING} and as {JSDL_ENDING}; name a file that ends so"
-        )
+        raise InvalidRequest(f"--out {out}: the file must end in {BPEL_ENDING} or {JSDL_ENDING}")
     if out.resolve() == Path(flow).resolve():
         raise InvalidRequest(f"--out {out} is the flow itself; name another file")
     check_file("--out", out)
@@ -46,7 +44,7 @@ def convert(
 
 
 def _files(flow: Flow, out: Path) -> dict[Path, str]:
-    """The file itself comes first."""
+    """The main file comes first."""
     if out.suffix == JSDL_ENDING:
         return {out: write_jsdl(flow)}
     process, *beside = write_bpel(flow, f"{out.stem}.files").items()

@@ -1,4 +1,4 @@
-"""Commands about logical files: which there are, and where they lie."""
+"""Commands about logical files and their replicas."""
 
 from pathlib import Path
 from typing import Annotated
@@ -104,7 +104,7 @@ def where(
     if context.json:
         print_json(found)
         return
-    for each in found:  # whole, so that it can be taken from here
+    for each in found:  # in full, so that it can be copied from here
         say(f"{each.element.name}: {each.url}")
 
 
@@ -186,7 +186,7 @@ def _print_view(context: CommandContext, file: LogicalFile) -> None:
     for replica in file.replicas:
         say(f"  on {replica.element}" + (f" at {replica.path}" if replica.path else ""))
     for job, replica in file.writing.items():
-        say(f"  job {job} writes it to {replica.element}")
+        say(f" job {job} writes it to {replica.element}")
     if file.data_set:
         say(f"  in the data set {file.data_set}")
     if file.made_by:

@@ -1,4 +1,4 @@
-"""Commands about data sets: files that come, and the cases that follow."""
+"""Commands about data sets: files that arrive, and the cases that they start."""
 
 import asyncio
 from collections.abc import Sequence
@@ -183,10 +183,10 @@ def retry(
     gathering, _, number = batch.rpartition("/")
     if not gathering or not number.isdecimal():
         raise InvalidRequest(
-            f"{batch!r} is no batch; give GATHERING/NUMBER, as mendflow data sets batches {name} shows it"
+            f"{batch!r} is not a batch; give GATHERING/NUMBER, as mendflow data sets batches {name} shows it"
         )
     view = context.run(lambda client: client.retry_batch(name, gathering, int(number)))
-    print_answer(context.json, view, f"{batch} is tried again, for the {view.attempt}. time")
+    print_answer(context.json, view, f"{batch} is retried (attempt {view.attempt})")
 
 
 @sets.command("wait")
@@ -221,7 +221,7 @@ async def open_sets(client: Client) -> list[str]:
 
 
 def warn_if_new(name: str, known: Sequence[str]) -> None:
-    """A name with a slip in it makes a set of its own: whoever gives it is told."""
+    """A misspelt name creates a new data set: warn about it."""
     if name not in known:
         meant = nearest_word(name, known)
         hint = f" (did you mean {meant}?)" if meant else ""

@@ -1,4 +1,4 @@
-"""Commands about storage elements: where files lie, and by which rules names become places."""
+"""Commands about storage elements: where files are, and the rules that map names to places."""
 
 from pathlib import Path
 from typing import Annotated

@@ -95,5 +95,5 @@ def remove(
 def _time(text: str, option: str) -> int:
     made = duration_ms(text)
     if made is None:
-        raise InvalidRequest(f"{option} {text!r} is no time; write one like {DURATION_EXAMPLES}")
+        raise InvalidRequest(f"{option} {text!r} is not a time; write one like {DURATION_EXAMPLES}")
     return made

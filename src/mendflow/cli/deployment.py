@@ -1,8 +1,8 @@
-"""A flow goes to the server together with what stands beside it: the code of its Python functions, and the files that
-its jobs name by a plain path.
+"""Deploys a flow with what it needs: the code of its Python functions, and the files that its jobs name by a plain
+path.
 
-So pilots and servers on other machines have them, and a re-run sees when they have changed. A file that is not there is
-told before anything is given."""
+So pilots and servers on other machines have them, and a rerun detects changes. A missing file is reported before
+anything is uploaded."""
 
 import os
 import re
@@ -26,7 +26,7 @@ UNSTAGED_MAX: Final = 10
 
 
 async def deploy(client: Client, flow: Flow) -> FlowView:
-    """Store code and files on the server, then the flow that names them."""
+    """Store code and files on the server, then the flow that refers to them."""
     check_files(flow)
     code = {path: await client.upload(path) for path in set(code_files(flow).values())}
     files = {path: await client.upload(path) for path in local_files(flow)}
@@ -35,14 +35,14 @@ async def deploy(client: Client, flow: Flow) -> FlowView:
 
 
 def check_files(flow: Flow) -> None:
-    """Refuse the flow if a file that it names is not there."""
+    """Refuse the flow if a file that it names is missing."""
     missing = sorted({str(path) for path in local_files(flow) if not path.is_file()})
     if missing:
-        raise NotFound(f"the flow {flow.name} names files that are not there: {', '.join(missing)}; nothing was begun")
+        raise NotFound(f"the flow {flow.name} names files that do not exist: {', '.join(missing)}; nothing was started")
 
 
 def local_files(flow: Flow) -> set[Path]:
-    """The files that jobs of the flow, and of the flows it calls, take in by a plain path."""
+    """The files that jobs of the flow, and of the flows it calls, read by a plain path."""
     found: set[Path] = set()
     pending: list[tuple[Any, str]] = [(flow, flow.folder)]
     while pending:
@@ -60,7 +60,7 @@ def local_files(flow: Flow) -> set[Path]:
 
 
 def replace_files(flow: Flow, kept: dict[Path, FileRef]) -> Flow:
-    """The flow with each given file as the kept one that it has become."""
+    """The flow with each local file replaced by the stored one."""
 
     def taken(sources: dict[str, Template], folder: str) -> dict[str, Template]:
         return {
@@ -124,7 +124,7 @@ def _unstaged(job: JobActivity, beside: frozenset[str]) -> tuple[str, ...]:
 
 
 def _is_plain(source: object, folder: str) -> bool:
-    """A path below the flow's folder, as it stands: no expression, no address, no logical name."""
+    """Whether it is a literal path below the flow's folder: no expression, no URL, no logical name."""
     if not isinstance(source, str) or not source or not folder or "${{" in source or "://" in source:
         return False
     return not source.startswith(LOGICAL_PREFIX) and not PurePosixPath(source).is_absolute()

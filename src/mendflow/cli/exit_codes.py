@@ -1,7 +1,7 @@
-"""How a command ends: a number for scripts, and one sentence for people.
+"""How a command ends: an exit code for scripts, and one sentence for people.
 
-The numbers are a promise (docs/reference/cli.md has the table). A mistake that the caller can put right never shows a
-traceback, unless MENDFLOW_DEBUG=1 asks for it."""
+The codes are stable (docs/reference/cli.md has the table). An error of the caller never shows a traceback, unless
+MENDFLOW_DEBUG=1 is set."""
 
 import os
 import sys
@@ -35,7 +35,7 @@ class ExitCode(IntEnum):
 
 
 class EnvironmentUnfit(RequestError):
-    """This machine, as it is now, cannot do what was asked."""
+    """This machine cannot do what was asked."""
 
     code = "unfit"
 
@@ -62,13 +62,13 @@ def complain(sentence: str) -> None:
 
 
 def report_error(error: BaseException) -> ExitCode:
-    """The number for an error, after having told it."""
+    """Print an error; returns its exit code."""
     if isinstance(error, KeyboardInterrupt):
         complain("interrupted")
         return ExitCode.INTERRUPTED
     if isinstance(error, BadFlow) and error.problems:
         show_problems(error.problems)
-        complain(f"{error.refused}; put right what is told above")
+        complain(f"{error.refused}; fix the problems listed above")
         return ExitCode.BAD_INPUT
     if isinstance(error, Unauthorized):
         complain(f"{_without_advice(error.message)}; give yours by MENDFLOW_TOKEN or --token-file FILE")
@@ -79,15 +79,15 @@ def report_error(error: BaseException) -> ExitCode:
     if isinstance(error, OSError):
         complain(_error_text(error))
         return ExitCode.ENVIRONMENT
-    complain(f"a fault of mendflow itself: {type(error).__name__}: {error}. Set MENDFLOW_DEBUG=1 to see where")
+    complain(f"internal error of mendflow: {type(error).__name__}: {error}. Set MENDFLOW_DEBUG=1 to see the traceback")
     return ExitCode.BUG
 
 
 def _without_advice(sentence: str) -> str:
-    """What is wrong, without the advice for those who speak HTTP."""
+    """The message without its advice for users of HTTP."""
     return sentence.partition(":")[0].partition(";")[0]
 
 
 def _error_text(error: OSError) -> str:
     where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or error}; put that right and try again"
+    return f"{where}{error.strerror or error}; fix that and try again"

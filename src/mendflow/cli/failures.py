@@ -1,4 +1,4 @@
-"""Failures by their cause, over all cases: what goes wrong here, how often, and which rule took care of it."""
+"""Failures by cause, over all cases: how often each occurs, and which rule handled it."""
 
 import re
 import time
@@ -78,17 +78,17 @@ def show(context: CommandContext, group: GroupArgument) -> None:
 
 
 def since_at(text: str) -> Instant:
-    """The moment so long ago; 0 if nothing is said."""
+    """The moment that long ago; 0 if none is given."""
     if not text:
         return 0
     ago = duration_ms(text)
     if ago is None:
-        raise InvalidRequest(f"--since {text!r} is no length of time; write it like {DURATION_EXAMPLES}")
+        raise InvalidRequest(f"--since {text!r} is not a length of time; write it like {DURATION_EXAMPLES}")
     return max(int(time.time() * 1000) - ago, 1)
 
 
 def is_group(text: str) -> bool:
-    """Whether a word names a group, and not a decision."""
+    """Whether a word names a group rather than a decision."""
     return re.fullmatch(r"[0-9a-f]{1,8}", text) is not None
 
 
@@ -134,7 +134,7 @@ def _show(view: FailureView) -> None:
     say(f"  flows: {', '.join(group.flows)}" + (f"; tasks: {', '.join(group.tasks)}" if group.tasks else ""))
     for handling in group.handled:
         if not handling.rules and "tried again" in handling.results:
-            say(f"  {count_text(handling.count, 'time')} the queue tried again by itself")
+            say(f" {count_text(handling.count, 'time')} the queue retried by itself")
             continue
         if handling.passive:
             would = f"rule {handling.rule} of {handling.rules}, on trial, would have done {handling.exlet}"
@@ -143,7 +143,7 @@ def _show(view: FailureView) -> None:
         by = f"rule {handling.rule} of {handling.rules}" if handling.rules else "a person"
         say(f"  {count_text(handling.count, 'time')} {by} chose {handling_text(handling)}")
     if group.unhandled:
-        say(f"  {count_text(group.unhandled, 'time')} no rule took it up")
+        say(f" {count_text(group.unhandled, 'time')} no rule matched")
     say("newest:")
     print_table(("at", "decision", "item", "state", "fault"), [_sample(s) for s in view.samples[:SAMPLES_SHOWN]])
     _show_values(view)
@@ -159,7 +159,7 @@ def _sample(decision: DecisionView) -> tuple[str | Text, ...]:
 def _show_values(view: FailureView) -> None:
     if not view.values:
         return
-    say(f"telling values, in how many of {count_text(len(view.samples), 'sample')}:")
+    say(f"typical values, in how many of {count_text(len(view.samples), 'sample')}:")
     for path, values in list(view.values.items())[:VALUES_SHOWN]:
         text = ", ".join(f"{one_line(value, 60)} ({number})" for value, number in list(values.items())[:4])
         say(f"  {path}: {text}")
@@ -167,7 +167,7 @@ def _show_values(view: FailureView) -> None:
 
 def _show_candidates(view: FailureView) -> None:
     if view.candidates:
-        say("conditions that tell these from others:")
+        say("conditions that separate these from others:")
     for candidate in view.candidates[:VALUES_SHOWN]:
         say(f"  {candidate.condition}" + (f"    {candidate.reason}" if candidate.reason else ""))
     example = view.candidates[0].condition if view.candidates else "CONDITION"

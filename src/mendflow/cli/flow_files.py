@@ -1,4 +1,5 @@
-"""Flow files as commands take them. Of a Python file with several flows one must be chosen, and all are named."""
+"""Flow files as command arguments. If a Python file has several flows, the user must choose one; the error names
+all."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def load_one(text: str, scale: wfformat.Scale | None = None) -> Flow:
     if scale is not None:
         if not text.endswith(TRACE):
             raise InvalidRequest(
-                f"{text} is no trace, so its times cannot be scaled; leave --scale and --size-scale out"
+                f"{text} is not a trace, so its times cannot be scaled; leave --scale and --size-scale out"
             )
         return wfformat.load_trace_flow(text, scale)
     if not text.endswith(PYTHON):
@@ -36,11 +37,11 @@ def load_one(text: str, scale: wfformat.Scale | None = None) -> Flow:
 
 
 def main_first(flows: list[Flow]) -> list[Flow]:
-    """Those that no other one calls come first."""
+    """Flows that no other one calls come first."""
     called = {inner.name for flow in flows for inner in flow.calls}
     return sorted(flows, key=lambda flow: flow.name in called)
 
 
 def is_flow_file(text: str) -> bool:
-    """Whether a word names a file: a name of a deployed flow has no ending and no folder."""
+    """Whether a word names a file: a deployed flow's name has no ending and no folder."""
     return Path(text).suffix in (*YAML, PYTHON, PROCESS, JOB, TRACE) or ".py:" in text or "/" in text

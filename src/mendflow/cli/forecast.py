@@ -1,4 +1,4 @@
-"""From the words of `mendflow sim FLOW` to a question for the simulator, and from its answer to what people read."""
+"""Turns the options of `mendflow sim FLOW` into a question for the simulator, and prints its answer."""
 
 import hashlib
 from pathlib import Path
@@ -32,13 +32,13 @@ from mendflow.sim.what_ifs import WhatIf
 STEPS_SHOWN = 20
 AS_IT_IS = Scale(time=1.0, size=1.0)
 SPREAD_MIN = 0.002
-"""A spread that is a smaller part than this would only be noise on the line."""
+"""A relative spread smaller than this is not shown."""
 NOISE_MIN = 0.0005
-"""The same for what a better world saves, which is told to a tenth of a percent."""
+"""The same for savings, which are shown to a tenth of a percent."""
 
 
 class ForecastRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said on the command line."""
+    """The options of the command."""
 
     flow: str
     sites: tuple[SiteScene, ...]
@@ -56,7 +56,7 @@ class ForecastRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def question_of(request: ForecastRequest) -> Question:
-    """All that is wrong with the words is told here, before anything is played."""
+    """Validates all options before anything is simulated."""
     scene = GridScene(sites=request.sites, recovery=True)
     check_scene(scene)
     flow, works = _flow(request)
@@ -83,7 +83,7 @@ def question_of(request: ForecastRequest) -> Question:
 
 
 def _flow(request: ForecastRequest) -> tuple[Flow, dict[str, Guess]]:
-    """The flow, and what its file tells of its jobs, if it is a trace."""
+    """The flow, and what its file says of its jobs if it is a trace."""
     if not request.flow.endswith(TRACE):
         return load_one(request.flow, request.scale if request.scale != AS_IT_IS else None), {}
     made = as_flow(load_trace(request.flow), request.scale, by_name)
@@ -97,7 +97,7 @@ async def _items_of(target: ServerTarget, case: str) -> list[ItemView]:
 
 
 def _check_logical(flow: Flow, sizes: dict[str, int]) -> None:
-    """Refuse logical files of which nobody knows how large they are: there is no catalogue to ask."""
+    """Refuse logical files of unknown size: there is no catalogue to ask."""
     unknown = sorted(logical_inputs(flow) - sizes.keys())
     if unknown:
         raise InvalidRequest(f"how large is {', '.join(unknown[:8])}? Say it with --size {unknown[0]}=2GB")
@@ -111,7 +111,7 @@ def _input(flow: Flow, name: str, value: Value, sizes: dict[str, int]) -> Value:
 
 
 def imagined_file(name: str, size: int) -> FileRef:
-    """A file that nobody ever reads: its name stands for its content."""
+    """A file that is never read: its name stands for its content."""
     return FileRef(sha256=hashlib.sha256(name.encode()).hexdigest(), bytes=size, name=Path(name).name)
 
 
@@ -134,7 +134,7 @@ def print_forecast(made: Prediction) -> None:
 
 
 def headline(made: Prediction) -> str:
-    """What it would take, and of how many runs that is."""
+    """What it would take, over how many runs."""
     took, why = made.turnaround_s, made.fault or "no reason was given"
     if made.failed_runs == made.runs:
         each = f", in each of {made.runs:,} runs" if made.runs > 1 else ""
@@ -149,7 +149,7 @@ def headline(made: Prediction) -> str:
 
 
 def numbers(made: Prediction) -> list[tuple[str, str]]:
-    """What one looks for first."""
+    """The most important figures."""
     cached = [(value_text(made.hit_ratio, "share"), "of inputs from caches")] if made.read_files else []
     return [
         (_time(made.turnaround_s.mean), "turnaround"),
@@ -178,7 +178,7 @@ def step_rows(made: Prediction) -> list[tuple[str, ...]]:
 
 
 def what_if_rows(made: Prediction) -> list[tuple[str, ...]]:
-    """Heads and rows. Where runs fail, it is told how many do."""
+    """Headers and rows. If runs fail, a column says how many."""
     worlds: list[tuple[str, float | None, str, int]] = [("as it is", made.turnaround_s.mean, "-", made.failed_runs)]
     worlds += [(each.name, each.turnaround_s, _savings_text(each), each.failed_runs) for each in made.what_ifs]
     rows = [
@@ -190,15 +190,15 @@ def what_if_rows(made: Prediction) -> list[tuple[str, ...]]:
 
 
 def _savings_text(each: WhatIf) -> str:
-    """Of no pair of runs nothing, of one what it saved, and of more how far chance alone would take that."""
+    """Without pairs of runs nothing; for one pair the saving; for more the saving with its confidence interval."""
     if not each.pairs:
         return "-"
-    saved = f"{round(each.gain * 100, 1) + 0.0:.1f}"  # minus nothing is nothing
+    saved = f"{round(each.gain * 100, 1) + 0.0:.1f}"  # print -0 as 0
     return f"{saved} %" if each.noise < NOISE_MIN else f"{saved} ± {each.noise * 100:.1f} %"
 
 
 def write_forecast(made: Prediction, folder: Path) -> list[Path]:
-    """A page, its charts and their data, and the prediction itself."""
+    """Write a page, its charts and their data, and the prediction itself."""
     drawn = figures(made)
     written = write_figures(folder, drawn)
     heads, *steps = step_rows(made)

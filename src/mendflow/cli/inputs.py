@@ -1,8 +1,8 @@
-"""Inputs from the command line: text becomes the value that the flow's declaration asks for.
+"""Inputs from the command line, converted to the types that the flow declares.
 
-`k=v` is read by the input's type; `k=@FILE` takes the content of a file, `k=@@...` a text that begins with @. A file
-input is a path here, with or without the @, and a stored file in the case: pilots on other machines have it too. Or it
-is a logical file, as `lfn:NAME`."""
+`k=v` is parsed by the input's type; `k=@FILE` reads a file, `k=@@...` is a text that starts with @. A file input is a
+path, with or without the @; it is uploaded, so that pilots on other machines have it. Or it is a logical file,
+`lfn:NAME`."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow: str) -> dict[str, Value]:
-    """The inputs of a case: those of the file, overlaid with the pairs. All that is wrong is told at once."""
+    """The inputs of a case: those of the file, overridden by the pairs. Reports all errors at once."""
     values = _from_file(file) if file else {}
     wrong: list[RequestError] = []
     named = set(values)
@@ -51,7 +51,7 @@ def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow
 
 
 async def upload_inputs(client: Client, flow: Flow, values: dict[str, Value]) -> dict[str, Value]:
-    """File inputs as files stored on the server; everything else as it is."""
+    """File inputs uploaded to the server; everything else unchanged."""
     kept = dict(values)
     for name, value in values.items():
         if flow.inputs[name].type == "file" and isinstance(value, str):
@@ -128,7 +128,7 @@ def _from_file(path: str) -> dict[str, Value]:
     try:
         values = msgspec.json.decode(text) if path.endswith(".json") else msgspec.yaml.decode(text)
     except msgspec.DecodeError as error:
-        raise InvalidRequest(f"{path} can be read neither as JSON nor as YAML: {error}") from error
+        raise InvalidRequest(f"{path} is neither JSON nor YAML: {error}") from error
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
-        raise InvalidRequest(f"{path} must hold a map from input names to values")
+        raise InvalidRequest(f"{path} must contain a map from input names to values")
     return values

@@ -1,4 +1,4 @@
-"""Commands that look at one thing: why, logs, watch, report."""
+"""Commands about one subject: why, logs, watch, report."""
 
 import asyncio
 import sys
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 FOLLOW_EVERY_S = 0.5
 LOG_BYTES_KEPT = 16_000
-"""A log of fewer bytes is whole."""
+"""A log of fewer bytes is complete."""
 
 UNFINISHED = ("running", "waiting", "staging", "available", "suspended", "offered", "claimed")
 
@@ -182,12 +182,12 @@ async def _show_until_end(client: Client, case: str, *, quiet: bool, patience_s:
         ended = await follow(client, (await client.case(case)).id, shown, patience_s=patience_s)
     finally:
         shown.close()
-    assert ended is not None, "nothing stops it but its end"
+    assert ended is not None, "follow without a stop event returns only when the case has ended"
     return ended
 
 
 async def _ask_with_retry(target: ServerTarget, question: Callable[[Client], Awaitable[T]]) -> T:
-    """Ask, and if the server that ran on the folder has ended just then, ask the folder."""
+    """Ask; if the server on the folder has just ended, ask the folder."""
     try:
         async with connect(target) as client:
             return await question(client)
@@ -211,13 +211,13 @@ async def _job_id(client: Client, subject: str) -> str:
 
 
 async def _warn_if_truncated(client: Client, job: str, text: str) -> None:
-    """The server keeps the end of what a job printed; who reads it should know that there was more."""
+    """Warn that the log is truncated: the server keeps only the end of the output."""
     kept, outcome = len(text.encode(errors="replace")), (await client.job(job)).outcome
     if outcome is None or kept < LOG_BYTES_KEPT:
         return
     printed = outcome.measures.stdout_bytes + outcome.measures.stderr_bytes
     if printed > kept:
-        say(f"the last {size_text(kept)} of {size_text(printed)} that it printed; the rest is not kept", err=True)
+        say(f"the last {size_text(kept)} of {size_text(printed)} that it printed; the beginning was dropped", err=True)
 
 
 def _write(text: str, *, raw: bool) -> None:
@@ -227,7 +227,7 @@ def _write(text: str, *, raw: bool) -> None:
 
 
 async def _follow_log(client: Client, job: str, seen: str, *, raw: bool) -> None:
-    """Print what comes. The server keeps a log's tail, so what was seen may have left it by now."""
+    """Print new output. The server keeps only the tail, so lines that were printed may be gone from it."""
     while True:
         over = (await client.job(job)).finished
         text = await client.log(job)
@@ -240,7 +240,7 @@ async def _follow_log(client: Client, job: str, seen: str, *, raw: bool) -> None
 
 
 def _new_part(seen: str, text: str) -> str:
-    """What follows the last lines seen, or all of it if they are not there any more."""
+    """What follows the last lines printed, or everything if they are gone."""
     mark = seen[-200:]
     place = text.rfind(mark) if mark else -1
     return text[place + len(mark) :] if place >= 0 else text

@@ -1,7 +1,7 @@
-"""Ctrl-C while a case runs: ask what is meant, and never lose the case.
+"""Ctrl-C while a case runs: ask what to do, and never lose the case.
 
-The signal only sets an event; the question is asked, and the server and pilots are stopped, in order, by the code that
-started them. A second Ctrl-C means stop. SIGTERM, and Ctrl-C where nobody can be asked, mean stop at once."""
+The signal only sets an event; the code that started the server and the pilots asks the question, and stops them in
+order. A second Ctrl-C means stop. SIGTERM, and Ctrl-C without a terminal, stop at once."""
 
 import asyncio
 import signal
@@ -13,7 +13,7 @@ from typing import Any
 
 from mendflow.cli.printing import say
 
-QUESTION = "Interrupted. [s]top and resume later, [d]etach and go on in the background, or [g]o on here? "
+QUESTION = "Interrupted. [s]top and resume later, [d]etach and continue in the background, or [g]o on here? "
 
 
 class InterruptChoice(Enum):
@@ -23,7 +23,7 @@ class InterruptChoice(Enum):
 
 
 class Interrupts:
-    """`event` is set by each signal; whoever has seen it clears it."""
+    """`event` is set by each signal; the reader clears it."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
@@ -36,7 +36,7 @@ class Interrupts:
 
 @contextmanager
 def interrupts() -> Iterator[Interrupts]:
-    """Signals become an event for as long as the block lasts."""
+    """Turn signals into an event while the block runs."""
     loop, caught = asyncio.get_running_loop(), Interrupts()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, caught._on_signal, number)
@@ -48,7 +48,7 @@ def interrupts() -> Iterator[Interrupts]:
 
 
 async def ask_choice(caught: Interrupts) -> InterruptChoice:
-    """What the person at the terminal wants."""
+    """Ask the person at the terminal."""
     caught.event.clear()
     if caught.must_stop or not sys.stdin.isatty() or not sys.stderr.isatty():
         return InterruptChoice.STOP
@@ -63,7 +63,7 @@ async def ask_choice(caught: Interrupts) -> InterruptChoice:
 
 
 async def _line(caught: Interrupts) -> str | None:
-    """A line from the terminal; None if it ended, or if Ctrl-C came again."""
+    """A line from the terminal; None at its end, or on another Ctrl-C."""
     loop = asyncio.get_running_loop()
     typed: asyncio.Future[str] = loop.create_future()
 

@@ -1,4 +1,4 @@
-"""What the command line says of jobs that are only imagined: run times, sizes, outputs, or an earlier case."""
+"""Options about simulated jobs: run times, sizes, outputs, or an earlier case to take them from."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -22,7 +22,7 @@ _ABOUT = "+-"
 def guesses_from_options(
     runtimes: Iterable[str], sizes: Iterable[str], outputs: Iterable[str], jobs: Mapping[str, Collection[str]]
 ) -> dict[str, Guess]:
-    """The guesses of the options, by job. `jobs` are the flow's, each with the names of its files."""
+    """The guesses of the options, by job. `jobs` are the flow's jobs with the names of their files."""
     made: dict[str, Guess] = defaultdict(Guess)
     for name, text in _pairs("--runtime", "JOB=60+-5", runtimes):
         _check_job("--runtime", name, jobs)
@@ -46,14 +46,14 @@ def guesses_from_options(
 
 
 def _outputs_of(name: str, text: str) -> Value:
-    """What a job gives. A forgotten bracket must not become a text with which the flow goes on."""
+    """The outputs of a job. Invalid JSON is refused, so that a missing bracket does not silently become a text."""
     if text.startswith("@"):
         return json_or_text(text)
     try:
         value: Value = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         raise InvalidRequest(
-            f"--outputs {name}: {text!r} is not JSON ({error}); a text stands in quotes: '\"some\"'"
+            f"--outputs {name}: {text!r} is not JSON ({error}); a text needs quotes: '\"some\"'"
         ) from None
     return value
 
@@ -71,12 +71,12 @@ def input_sizes(sizes: Iterable[str], inputs: Collection[str]) -> dict[str, int]
 
 
 def is_place(name: str) -> bool:
-    """Whether a size is said of a file that a flow names, by its path or its logical name."""
+    """Whether a size is for a file that a flow names, by path or logical name."""
     return name.startswith(LOGICAL_PREFIX) or "/" in name
 
 
 def place_sizes(sizes: Iterable[str], folder: str) -> dict[str, int]:
-    """The sizes that options give to files that flows name: `./raw.bin=2GB`, `lfn:/store/a=2GB`."""
+    """The sizes of files that flows name: `./raw.bin=2GB`, `lfn:/store/a=2GB`."""
     found = {}
     for name, text in _pairs("--size", "JOB.FILE=700MB", sizes):
         if is_place(name):
@@ -86,7 +86,7 @@ def place_sizes(sizes: Iterable[str], folder: str) -> dict[str, int]:
 
 
 def guesses_from_items(items: Iterable[ItemView]) -> dict[str, Guess]:
-    """What an earlier case tells: of each name the durations of what went well, of each item its files and outputs."""
+    """Guesses from an earlier case: durations of successful items by name, and files and outputs of each item."""
     samples: dict[str, list[float]] = defaultdict(list)
     made: dict[str, Guess] = {}
     for item in items:
@@ -125,7 +125,7 @@ def number_of(word: str, text: str, wanted: str = "a number") -> float:
     except msgspec.ValidationError:
         value = -1.0
     if not 0 <= value < 1e15:
-        raise InvalidRequest(f"{word} {text!r} cannot be read; give {wanted}, not below 0")
+        raise InvalidRequest(f"{word} {text!r} cannot be read; give {wanted}, not negative")
     return value
 
 

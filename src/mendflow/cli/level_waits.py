@@ -1,4 +1,4 @@
-"""How long what failed waits in each level, as the owner of a server says it."""
+"""Parses how long failed jobs wait in each retry level."""
 
 import os
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ VARIABLE: Final = "MENDFLOW_LEVELS"
 
 
 def level_waits(words: Sequence[str] = ()) -> tuple[int, ...]:
-    """The waits that were said, else those of the variable, else the usual ones."""
+    """The given waits, else those of the variable, else the defaults."""
     texts = [*words] or [part for part in os.environ.get(VARIABLE, "").split(",") if part.strip()]
     return tuple(_wait(text.strip()) for text in texts) or DEFAULT_WAITS_MS
 
@@ -20,5 +20,5 @@ def level_waits(words: Sequence[str] = ()) -> tuple[int, ...]:
 def _wait(text: str) -> int:
     found = duration_ms(text)
     if found is None:
-        raise InvalidRequest(f"{text!r} is no time to wait in a level; write it like {DURATION_EXAMPLES}")
+        raise InvalidRequest(f"{text!r} is not a wait of a retry level; write it like {DURATION_EXAMPLES}")
     return found

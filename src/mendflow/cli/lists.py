@@ -1,4 +1,4 @@
-"""Commands that list: cases, items, jobs, pilots, servers."""
+"""Commands that print lists: cases, items, jobs, pilots, servers."""
 
 import time
 from typing import Annotated, Any, get_args
@@ -31,7 +31,7 @@ Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at
 Offset = Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Skip this many.")]
 CASE_WORDS, ITEM_WORDS = get_args(CaseStatus), get_args(ItemState)
 JOB_WORDS = {("waiting" if state is JobState.AVAILABLE else state.value): state.value for state in JobState}
-"""The words for people, as for items, and what jobs say themselves."""
+"""States that people may type: those of items, and those of jobs."""
 
 
 def _state(words: tuple[str, ...], name: str = "--state", help: str = "Only in this state.") -> Any:
@@ -60,7 +60,10 @@ Order = Annotated[
 After = Annotated[
     str,
     typer.Option(
-        "--after", metavar="PLACE", help="Continue after this place, which the page before printed.", show_default=False
+        "--after",
+        metavar="PLACE",
+        help="Continue after this place, which the previous page printed.",
+        show_default=False,
     ),
 ]
 Count = Annotated[bool, typer.Option("--count", help="Print only how many there are.")]
@@ -239,12 +242,12 @@ def _print_counts(context: CommandContext, found: CountsView, by: str) -> None:
 
 
 def _without_repairs(where: str) -> str:
-    """A case that is mended again and again must not be pushed out of its list by what mends it."""
+    """Leave out repair cases, so that a case with many repairs stays in the list."""
     return f"({where}) && mends == null" if where else "mends == null"
 
 
 def _print_next_page(place: str, found: int, limit: int, *, searched: bool) -> None:
-    """Where to go on, on the error stream, so that what a program reads stays what it is."""
+    """Print how to continue, on standard error, so that standard output stays clean for programs."""
     if place and found < limit:
         say(f"Not everything was searched yet; continue with --after {place}", err=True)
     elif place and searched:
@@ -252,7 +255,7 @@ def _print_next_page(place: str, found: int, limit: int, *, searched: bool) -> N
 
 
 def _print_cases(views: list[CaseView]) -> None:
-    """The columns of cancelled items, and of what a case is there for, are there only if there is something in them."""
+    """The columns for cancelled items and for the purpose of a case appear only if they have values."""
     heads = ("case", "status", "started", "took", "done", "failed", "cancelled", "mended", "for")
     rows = [_case_row(view) for view in views]
     wanted = set(range(len(heads)))
@@ -266,7 +269,7 @@ def _print_cases(views: list[CaseView]) -> None:
 
 
 def purpose_of(view: CaseView) -> str:
-    """What a case is there for, if not for itself."""
+    """Why a case exists, if it serves another."""
     if view.mends:
         about = f":{view.mends_item}" if view.mends_item else ""
         return f"mends {view.mends}{about}"
@@ -293,7 +296,8 @@ def _case_row(view: CaseView) -> tuple[str | Text, ...]:
 
 
 def _print_items(views: list[ItemView], *, runs: bool) -> None:
-    """The column of runs is there only if something was restarted; with `runs`, each has a row before the last."""
+    """The column of runs appears only if something was restarted; with `runs`, each earlier run has a row before the
+    last."""
     heads, rows = ["item", "kind", "state", "runs", "tries", "took", "remark"], list[list[str | Text]]()
     for view in views:
         rows += [_run_row(view, number) for number in range(len(view.earlier_runs))] if runs else []

@@ -1,8 +1,7 @@
-"""The client of a server in this very process: the calls of `Client`, answered by the domain itself, without HTTP.
+"""The client of an embedded server: the calls of `Client`, answered by the domain without HTTP.
 
-Most calls have the name and the parameters of the domain's own and are passed on as they are, with who asks. What goes
-in and out is turned into JSON and back, as it is on the way to another process, so a command sees the same values
-whichever client it has."""
+Most calls have the name and parameters of the domain's own and are passed on, with the caller. Arguments and results go
+through JSON as over HTTP, so a command sees the same values with either client."""
 
 import asyncio
 import getpass
@@ -54,18 +53,18 @@ LIST_MAX, LONG_LIST_MAX = 10_000, 100_000
 _LONG_LISTS = frozenset({"items", "find_items", "try_rule"})
 _USER_NAME = re.compile(r"[\w.@+-]{1,64}")
 _LOGICAL = frozenset({"datum", "remove_data", "places", "add_replica", "remove_replica"})
-"""Calls whose `name` is that of a logical file."""
+"""Calls whose `name` is a logical file's."""
 
 
 class LocalClient(Client):
-    """`url` is where the same server listens, if it does: only messages in SOAP go there."""
+    """`url` is the address of the same server, if it listens: only SOAP messages use it."""
 
     def __init__(self, domain: Domain, url: str = "") -> None:
         super().__init__(url or "http://127.0.0.1")
         self._domain = domain
         self._who = _user()
 
-    # queries that may be left out, and lists that come in parts
+    # optional queries, and paged lists
 
     async def jobs(self, query: JobQuery | None = None) -> list[JobView]:
         wanted = query or JobQuery()
@@ -93,7 +92,7 @@ class LocalClient(Client):
 
         return await sum_counts(part, wanted.after)
 
-    # calls that the domain has in another form
+    # calls whose form differs from the domain's
 
     async def register_compensation(self, task: str, flow: str = "") -> list[CompensationView]:
         return await self._domain.register_compensation(CompensationView(task=task, flow=flow), who=self._who)
@@ -176,7 +175,7 @@ class LocalClient(Client):
 
 
 def _direct(name: str, call: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-    """The call of that name, asked of the domain."""
+    """Pass a call on to the domain."""
     signature = inspect.signature(call)
 
     async def ask(self: LocalClient, *given: Any, **named: Any) -> Any:
@@ -195,7 +194,7 @@ def _direct(name: str, call: Callable[..., Any]) -> Callable[..., Awaitable[Any]
 
 
 async def _answered(operation: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
-    """What cannot be done just now is asked again, for as long as a request over HTTP would be."""
+    """Retry what is unavailable now for as long as an HTTP client would."""
     give_up_at = time.monotonic() + NOT_NOW_S_MAX
     while True:
         try:
@@ -226,7 +225,7 @@ def _copied(value: Any, kind: Any) -> Any:
 
 
 def _check_page(limit: int, offset: int, *, limit_max: int = LIST_MAX) -> None:
-    """The bounds that the API has for lists."""
+    """The limits that the API has for lists."""
     if not 1 <= limit <= limit_max:
         raise InvalidRequest(f"limit: Expected `int` {'>= 1' if limit < 1 else f'<= {limit_max}'}", field="limit")
     if offset < 0:
@@ -242,7 +241,7 @@ def _user() -> str:
 
 
 def _answer_directly() -> None:
-    """Give the local client every call that the domain has under the same name, and that is not written above."""
+    """Give the local client every call of the domain that is not defined above."""
     for name, call in inspect.getmembers(Client, inspect.iscoroutinefunction):
         if not name.startswith("_") and name not in vars(LocalClient) and hasattr(Domain, name):
             setattr(LocalClient, name, _direct(name, call))

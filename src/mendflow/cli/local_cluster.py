@@ -1,6 +1,6 @@
-"""A server in this process, on a data folder: alone, for one command, or with a pilot beside it, to run a case.
+"""An embedded server on a data folder: alone, for one command, or with a pilot, to run a case.
 
-It brings the whole server with it, so it is loaded only when a folder is to be opened."""
+It imports the whole server, so it is loaded only when a folder is opened."""
 
 import asyncio
 import time
@@ -20,12 +20,12 @@ from mendflow.core.model.errors import Conflict, StoreUnavailable
 from mendflow.wiring import RunningServer, ServerOptions, running_server
 
 OTHER_COMMAND_S = 5.0
-"""Another command may have the folder open; it will not be long."""
+"""Wait this long if another command has the folder open."""
 
 
 @asynccontextmanager
 async def open_folder(folder: Path, store: str = "") -> AsyncIterator[Client]:
-    """The folder, or a store, for one command. Nobody else is to find this server, and lose it the next moment."""
+    """Open the folder, or a store, for one command. The server is not announced, because it ends in a moment."""
     warn_of_password(store)
     async with AsyncExitStack() as stack:
         server = await _start_server(stack, folder, for_one_command=True, store=store)
@@ -33,14 +33,14 @@ async def open_folder(folder: Path, store: str = "") -> AsyncIterator[Client]:
 
 
 def _client_of(server: RunningServer) -> Client:
-    """On a store that other servers share, a case may live on one of them: there the server's HTTP side knows whom to
-    ask. Everywhere else the server in this process is asked directly."""
+    """On a store that servers share, a case may be on another server: the HTTP side knows which one to ask. Otherwise
+    the embedded server is asked directly."""
     return Client(server.url) if server.shared else LocalClient(server.domain, server.url)
 
 
 class LocalCluster:
-    """Who works on a case here. A pilot that ends before it is told to is started again; one that cannot live here is
-    told about, because without it nothing would ever happen."""
+    """The server and pilot that run a case here. A pilot that ends unexpectedly is restarted; if it cannot run here,
+    that is an error, because nothing would ever happen."""
 
     def __init__(self, client: Client, alarm: asyncio.Event) -> None:
         self.client = client
@@ -50,7 +50,7 @@ class LocalCluster:
         self._trouble = ""
 
     def check(self) -> None:
-        """Raise if nobody is left to run jobs."""
+        """Raise if no pilot is left to run jobs."""
         if self._trouble:
             raise EnvironmentUnfit(self._trouble)
 
@@ -63,7 +63,7 @@ class LocalCluster:
 async def start_local_cluster(
     folder: Path, alarm: asyncio.Event, *, slots: int, keep: bool = False
 ) -> AsyncIterator[LocalCluster]:
-    """A server in this process and a pilot beside it, on one data folder. `alarm` is set when the pilot cannot live."""
+    """An embedded server and a pilot on one data folder. `alarm` is set when the pilot cannot run."""
     refuse_if_taken(folder)
     async with AsyncExitStack() as stack:
         server = await _start_server(stack, folder)
@@ -73,7 +73,7 @@ async def start_local_cluster(
         supervision = asyncio.create_task(supervisor.supervise())
 
         async def leave() -> None:
-            """Send the pilot home; what runs may end within its grace."""
+            """Stop the pilot; running jobs may end within its grace period."""
             supervision.cancel()
             if not cluster.has_left:
                 cluster.has_left = True
@@ -90,7 +90,7 @@ async def _do_nothing() -> None: ...
 async def _start_server(
     stack: AsyncExitStack, folder: Path, *, for_one_command: bool = False, store: str = ""
 ) -> RunningServer:
-    """Open the folder; if another command has it just now, wait for a moment."""
+    """Open the folder; wait a moment if another command has it."""
     give_up_at = time.monotonic() + OTHER_COMMAND_S
     while True:
         try:

@@ -1,7 +1,7 @@
-"""The command line: words in, client calls out.
+"""The command line.
 
-The group knows the commands by the table alone and loads a command's module when the command itself is wanted; help
-and completion of command names are answered from the table."""
+The group takes the commands from the table and loads a module only when its command is used; help and completion of
+command names need the table only."""
 
 import importlib
 import sys
@@ -20,7 +20,7 @@ COMPLETE_VARIABLE = "_MENDFLOW_COMPLETE"
 
 
 class LazyGroup(TyperGroup):
-    """A group whose commands stand in a table. While it only tells of them, it does not load them."""
+    """A group whose commands are in a table; help does not load them."""
 
     def __init__(self, *, entries: dict[str, CommandEntry] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
@@ -34,7 +34,7 @@ class LazyGroup(TyperGroup):
         return entry if entry is None or self._is_listing else load(cmd_name, self._entries)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """A word of another tool is answered with ours."""
+        """Answer a word of another tool with our command."""
         on_top = self._entries is COMMANDS
         if on_top and args and args[0] not in self.commands and args[0] in ELSEWHERE:
             raise InvalidRequest(f"mendflow has no command `{args[0]}`; {ELSEWHERE[args[0]]}")
@@ -56,7 +56,7 @@ class LazyGroup(TyperGroup):
 
 
 def load(name: str, entries: dict[str, CommandEntry] = COMMANDS) -> Any:
-    """The command itself, from its module's `app`, or the group that a table makes."""
+    """The command from its module's `app`, or the group from a table."""
     if entries is COMMANDS and name in GROUPS:
         return LazyGroup(name=name, help=COMMANDS[name].help, no_args_is_help=True, entries=GROUPS[name])
     module = importlib.import_module(entries[name].module)
@@ -88,7 +88,7 @@ def mendflow(
 
 
 def command() -> Any:
-    """The whole command line. Completion is installed by `mendflow admin completion`, not by options of the root."""
+    """The whole command line. `mendflow admin completion` installs completion; the root has no options for it."""
     made = skip_needless_coercion(typer.main.get_command(root))
     made.params = [param for param in made.params if param.name not in ("install_completion", "show_completion")]
     return made
@@ -102,7 +102,7 @@ def main(args: list[str] | None = None) -> NoReturn:
             stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a crash
     try:
         command()(args=args, prog_name="mendflow", complete_var=COMPLETE_VARIABLE)
-    except (Exception, KeyboardInterrupt) as error:  # the edge: whatever it is becomes a sentence
+    except (Exception, KeyboardInterrupt) as error:  # the edge: print any error as a sentence
         if is_debugging():
             raise
         sys.exit(report_error(error))

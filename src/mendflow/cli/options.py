@@ -1,4 +1,4 @@
-"""Options that many commands share, and what they come to: which server, with which token."""
+"""Options that many commands share, and the server and token that they select."""
 
 import importlib
 import os
@@ -15,7 +15,7 @@ DATA_FOLDER = ".mendflow"
 
 
 def complete_from_server(what: str) -> Callable[[typer.Context, str], list[str]]:
-    """What the shell offers for an argument; the code that asks a server is loaded only when it does."""
+    """Completion of an argument; the code that asks a server is loaded only when needed."""
 
     def offer(ctx: typer.Context, incomplete: str) -> list[str]:
         offers = importlib.import_module("mendflow.cli.completions")
@@ -96,7 +96,7 @@ Keep = Annotated[bool, typer.Option("--keep", help="Keep the working folders of 
 
 
 def one_of(word: str, allowed: Sequence[str]) -> Callable[[str], str]:
-    """A check of an option that has only so many words; empty is none of them, and always right."""
+    """Validator of an option with a fixed set of words; empty means not given."""
 
     def checked(value: str) -> str:
         if value and value not in allowed:
@@ -107,17 +107,17 @@ def one_of(word: str, allowed: Sequence[str]) -> Callable[[str], str]:
 
 
 def complete_words(allowed: Sequence[str]) -> Callable[[str], list[str]]:
-    """What the shell offers for an option that has only so many words."""
+    """Completion of an option with a fixed set of words."""
     return lambda incomplete: [each for each in allowed if each.startswith(incomplete)]
 
 
 def store_url() -> str:
-    """The store that commands use which bring their own server; empty: the one in the data folder."""
+    """The store for commands with an embedded server; empty: the one in the data folder."""
     return os.environ.get(STORE_VARIABLE, "")
 
 
 class ServerTarget(msgspec.Struct, frozen=True):
-    """Whom to ask: the server that was named, else the one that runs on the data folder, else the folder itself."""
+    """Which server to ask: the one that was named, else the one on the data folder, else the folder itself."""
 
     server: str = ""
     token_file: str = ""
@@ -129,11 +129,11 @@ class ServerTarget(msgspec.Struct, frozen=True):
 
     @property
     def has_store(self) -> bool:
-        """Whether there is something to go on with."""
+        """Whether a store exists already."""
         return bool(store_url()) or (self.folder / "store.db").exists()
 
     def token(self) -> str:
-        """The token, from a file or the environment; never from the command line, where others could read it."""
+        """The token, from a file or the environment; never from the command line, where other users could read it."""
         if not self.token_file:
             return os.environ.get("MENDFLOW_TOKEN", "")
         try:

@@ -1,5 +1,4 @@
-"""Where results are to go, looked at before anything is run: a night's work must not end at a folder that is not
-there."""
+"""Checks the paths of results before anything runs, so that hours of work do not fail at a missing folder."""
 
 import os
 from pathlib import Path
@@ -8,7 +7,7 @@ from mendflow.cli.exit_codes import EnvironmentUnfit
 
 
 def check_file(word: str, path: Path | None) -> None:
-    """Refuse a file that could not be written in the end."""
+    """Refuse a file that could not be written at the end."""
     if path is None:
         return
     if path.is_dir():
@@ -19,11 +18,11 @@ def check_file(word: str, path: Path | None) -> None:
 
 
 def check_folder(word: str, folder: Path | None, meant: Path | None = None) -> None:
-    """Refuse a folder that could neither be made nor written to."""
+    """Refuse a folder that could neither be created nor written to."""
     if folder is None:
         return
     there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists() or each.is_symlink())
     if not there.is_dir():
-        raise EnvironmentUnfit(f"{word} {meant or folder}: {there} is no folder; choose another place")
+        raise EnvironmentUnfit(f"{word} {meant or folder}: {there} is not a folder; choose another place")
     if not os.access(there, os.W_OK | os.X_OK):
         raise EnvironmentUnfit(f"{word} {meant or folder}: {there} cannot be written to; choose another place")

@@ -1,4 +1,4 @@
-"""What everybody on a machine can read: the words of a command."""
+"""Warns about passwords in command lines, which every user of the machine can read."""
 
 from mendflow.cli.options import STORE_VARIABLE, store_url
 from mendflow.cli.printing import say
@@ -6,7 +6,7 @@ from mendflow.wiring import has_password
 
 
 def warn_of_password(store: str) -> None:
-    """Say so if the URL that was given by --store has one."""
+    """Warn if the URL of --store has a password."""
     if has_password(store) and store != store_url():
         words = f"everybody on this machine can read the password in --store; give the URL as {STORE_VARIABLE} instead"
         say(words, err=True)

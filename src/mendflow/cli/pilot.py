@@ -1,4 +1,4 @@
-"""The pilot as a command of mendflow: its options in words that people write, such as 8GB and 4h."""
+"""`mendflow pilot`: the options of a pilot in the units that people write, such as 8GB and 4h."""
 
 from pathlib import Path
 from typing import Annotated
@@ -58,7 +58,8 @@ def pilot(
         str, typer.Option("--away-exit", metavar="TIME", help="Stop when the server was unreachable for this long.")
     ] = "",
     grace: Annotated[
-        str, typer.Option("--grace", metavar="TIME", help="How long running jobs may go on when the pilot is stopped.")
+        str,
+        typer.Option("--grace", metavar="TIME", help="How long running jobs may continue when the pilot is stopped."),
     ] = "5s",
     keep: Annotated[bool, typer.Option("--keep", help="Keep the working folders of the jobs.")] = False,
     cache_size: Annotated[
@@ -161,12 +162,12 @@ def pilot(
 def _bytes(word: str, text: str) -> int | None:
     size = size_bytes(text) if text else None
     if text and size is None:
-        raise InvalidRequest(f"{word} {text!r} is no size; write one like {SIZE_EXAMPLES}")
+        raise InvalidRequest(f"{word} {text!r} is not a size; write one like {SIZE_EXAMPLES}")
     return size
 
 
 def _ms(word: str, text: str) -> int:
     time_ms = duration_ms(text) if text else 0
     if time_ms is None:
-        raise InvalidRequest(f"{word} {text!r} is no time; write one like {DURATION_EXAMPLES}")
+        raise InvalidRequest(f"{word} {text!r} is not a time; write one like {DURATION_EXAMPLES}")
     return time_ms

@@ -1,7 +1,7 @@
-"""The pilot beside a server on this machine: started, started again, and stopped with it.
+"""Starts, restarts and stops the pilot beside a local server.
 
-A server that was killed leaves its pilot behind, with jobs that run. The next server in the same folder starts no other
-as long as that one lives: it comes over by itself, and its jobs are credited."""
+A server that was killed leaves its pilot running, with its jobs. The next server in the same folder starts no other
+while that one lives: it moves over by itself, and its jobs count."""
 
 import asyncio
 import os
@@ -14,10 +14,10 @@ from mendflow.pilot.launch import STOP_PILOT_S, LocalPilot, start_pilot
 from mendflow.wiring import RunningServer
 
 ORPHAN_MS = 60_000
-"""A pilot whose server was killed is of no use to anybody after a while."""
+"""A pilot whose server was killed ends after this long."""
 
 ORPHAN_REJOIN_S = 5.0
-"""A pilot that was left behind and does not come over within this time is replaced."""
+"""A leftover pilot that does not move over within this time is replaced."""
 
 GRACE_S = 5
 PILOT_STARTS_MAX = 4
@@ -44,7 +44,7 @@ class PilotSupervisor:
         self._keep_folders = keep
         self._on_failure = on_failure
         self._grace_s = grace_s
-        self._orphan_unkillable = False  # whoever holds the work folder neither came over nor could be killed
+        self._orphan_unkillable = False  # the holder of the work folder neither moved over nor could be killed
         self._pilot = self._start_pilot()
 
     def _start_pilot(self) -> LocalPilot | OrphanPilot:
@@ -64,7 +64,7 @@ class PilotSupervisor:
         )
 
     async def supervise(self) -> None:
-        """See that there is a pilot, for as long as this is not cancelled."""
+        """Keep a pilot running until cancelled."""
         for _ in range(PILOT_STARTS_MAX):
             if isinstance(self._pilot, OrphanPilot):
                 await self._await_replacement(self._pilot)
@@ -76,7 +76,7 @@ class PilotSupervisor:
         self._on_failure(f"the pilot ends as soon as it is started: {_last_log_line(self._pilot.log)}")
 
     async def _await_replacement(self, orphan: OrphanPilot) -> None:
-        """Until a pilot that was left behind is gone, by itself or because it did not come over."""
+        """Wait until a leftover pilot has ended, by itself or because it was killed."""
         give_up_at = time.monotonic() + ORPHAN_REJOIN_S
         came = False
         while orphan.alive and not self._orphan_unkillable:
@@ -91,7 +91,7 @@ class PilotSupervisor:
         await self._pilot.stop(self._grace_s + STOP_PILOT_S)
 
     def stop_now(self) -> None:
-        """It was told to stop, and is not to wait for what runs."""
+        """Stop without waiting for running jobs."""
         self._pilot.ask_to_leave()
 
 

@@ -1,4 +1,4 @@
-"""What goes to the terminal: tables that fit it, JSON for programs, and nothing that a job could have smuggled in."""
+"""Terminal output: tables that fit, JSON for programs, and no control characters from jobs."""
 
 import os
 import sys
@@ -27,11 +27,11 @@ STYLES = {
 CELL_CHARS_MAX, WHOLE_CHARS_MAX = 400, 4000
 GAP, FOLDED_MIN = 2, 8
 WIDTH_PIPED = 160
-"""Tables that go into a file or a pipe need not fit a screen, only a reader."""
+"""Width of tables that go to a file or a pipe."""
 
 
 def console(*, err: bool = False) -> Console:
-    """Plain text: no markup, no emoji, no guessing of colours from content."""
+    """Plain text: no markup, no emoji, no automatic highlighting."""
     return Console(stderr=err, markup=False, emoji=False, highlight=False)
 
 
@@ -44,7 +44,7 @@ def say(text: str | Text = "", *, err: bool = False) -> None:
 
 
 def print_answer(json: bool, value: object, sentence: str | Text) -> None:
-    """What a command gives back: the value for a program, a sentence for a person."""
+    """Print a result: the value as JSON, or a sentence."""
     if json:
         print_json(value)
     else:
@@ -63,8 +63,8 @@ def table_width() -> int:
 def print_table(
     heads: Sequence[str], rows: Iterable[Sequence[str | Text]], *, fold: int = -1, whole: bool = False
 ) -> None:
-    """A table without lines. All columns keep their content whole but the one to fold, which gives way: it is cut, or,
-    if all of it is wanted `whole`, goes on in further lines."""
+    """A table without lines. All columns are printed in full except the one to fold, which is cut, or, if `whole`,
+    wrapped."""
     most = WHOLE_CHARS_MAX if whole else CELL_CHARS_MAX
     cells = [[Text(head, style="dim") for head in heads]]
     cells += [[cell if isinstance(cell, Text) else Text(one_line(cell, most)) for cell in row] for row in rows]
@@ -82,7 +82,7 @@ def print_table(
 
 
 def _lines(made: Console, row: list[Text], fold: int, width: int) -> list[list[Text]]:
-    """A row as several, if one of its cells is wider than that: the others stand in the first of them."""
+    """Split a row whose cell is too wide into several; the other cells are in the first."""
     first, *more = row[fold].wrap(made, width) or [Text()]
     below = [[part if at == fold else Text() for at in range(len(row))] for part in more]
     return [[first if at == fold else cell for at, cell in enumerate(row)], *below]

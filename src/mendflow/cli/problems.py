@@ -1,4 +1,4 @@
-"""The problems of a flow file as people read them: what is wrong, the line it is in, and a caret under the place."""
+"""Prints the problems of a flow file: the message, the line, and a caret under the place."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,7 +15,7 @@ FILE_BYTES_MAX = 20_000_000
 
 
 def show_problems(problems: Sequence[Problem]) -> None:
-    """All of them, to standard error."""
+    """Print all of them to standard error."""
     for problem in problems:
         say(Text(plain_text(str(problem)), style="bold"), err=True)
         line = _line(problem.file, problem.line)
@@ -37,7 +37,7 @@ def _line(file: str, number: int) -> str | None:
 
 @lru_cache(maxsize=4)
 def _lines(file: str) -> tuple[str, ...]:
-    """The file's lines, or none if it cannot be read now: the problem has been told without them."""
+    """The file's lines, or none if it cannot be read now: problems are then printed without them."""
     path = Path(file)
     try:
         if path.stat().st_size > FILE_BYTES_MAX:

@@ -1,7 +1,7 @@
-"""How a case goes: one line per job name, kept in place on a terminal, printed now and then elsewhere.
+"""Progress of a case: one line per job name, updated in place on a terminal, printed now and then elsewhere.
 
-Progress goes to standard error, so that standard output has results alone. It is read from the case's counts, never
-from single events, so that a case with very many items costs no more to watch than a small one."""
+Progress goes to standard error; standard output has results only. It uses the case's counts, never single events, so a
+case with very many items costs no more to watch than a small one."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ HEADS = ["done", "running", "waiting", "failed", "mended"]
 HAPPENED = ("done", "running", "failed", "cancelled", "mended", "cached", "skipped")
 PLAIN_EVERY_S = 2.0
 STILL_AFTER_S = 10.0
-"""After so long without news, what stands in line is told too: in a log, silence looks like a hang."""
+"""After so long without news, waiting jobs are printed too: in a log, silence looks like a hang."""
 
 LOOK_EVERY_S = (0.04, 0.4)
 PATIENCE_S = 60.0
@@ -76,7 +76,7 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """A table that stays in place."""
+    """A table that is updated in place."""
 
     def __init__(self) -> None:
         self._console = console(err=True)
@@ -103,13 +103,12 @@ def line_of(count: NameCount) -> str:
 
 
 def _has_news(count: NameCount) -> bool:
-    """Something has happened to it beyond standing in line; a person's work is news while it waits."""
+    """Whether it has done more than wait in the queue; a waiting user task is news."""
     return count.kind == "user-task" or any(getattr(count, word) for word in HAPPENED)
 
 
 def live_table(case: CaseView, *, rows_max: int, now_ms: int) -> Group:
-    """What runs and what failed comes first if there is not room for all; the rest is folded into one line, and a
-    total stands below."""
+    """Running and failed names come first if there is no room for all; the rest is one line, and a total is below."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("", no_wrap=True, max_width=24, overflow="ellipsis")
     table.add_column("", width=14)
@@ -133,7 +132,7 @@ def live_table(case: CaseView, *, rows_max: int, now_ms: int) -> Group:
 
 
 def _rank(count: NameCount) -> int:
-    """Failed, then running, then waiting, then what is over."""
+    """Failed, then running, then waiting, then ended."""
     return 0 if count.failed else 1 if count.running else 2 if count.waiting else 3
 
 
@@ -166,8 +165,8 @@ async def follow(
     *,
     patience_s: float = PATIENCE_S,
 ) -> CaseView | None:
-    """Show the case until it has ended; None if `stop` was set before. A server that is away for a short while is
-    waited for."""
+    """Show the case until it has ended; None if `stop` was set before. Waits for a server that is away for a short
+    while."""
     wait_s, patience_ends = LOOK_EVERY_S[0], time.monotonic() + patience_s
     while True:
         try:
@@ -185,7 +184,7 @@ async def follow(
 
 
 async def _stopped(stop: asyncio.Event | None, wait_s: float) -> bool:
-    """Wait a little; say whether `stop` was set meanwhile."""
+    """Wait a little; True if `stop` was set meanwhile."""
     if stop is None:
         await asyncio.sleep(wait_s)
         return False

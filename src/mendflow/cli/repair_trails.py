@@ -1,4 +1,5 @@
-"""A repair with its trail: which rules were asked, what they saw, which one decided, what was done, what came of it."""
+"""Prints a repair with its trail: which rules were evaluated on which values, which decided, what was done, and the
+result."""
 
 import json
 import shlex
@@ -72,7 +73,7 @@ def _step(step: TrailStep, *, decides: bool) -> Text:
 
 def _outcome(decision: DecisionView) -> Text:
     if not decision.exlet:
-        text = "waits for a person: mendflow mend" if decision.state == "waiting" else "no rule took it up"
+        text = "waits for a person: mendflow mend" if decision.state == "waiting" else "no rule matched"
         return Text(f"    {text}")
     took = f" in {duration_text(decision.ended_at - decision.at)}" if decision.ended_at > decision.at else ""
     word = decision.result or decision.state

@@ -1,5 +1,4 @@
-"""Exceptions and repairs of one case: its history, what may be said to have happened, mending it, rejecting a choice.
-And the levels that retries wait in."""
+"""Commands for exceptions and repairs of one case: history, raise, mend, reject; and the retry levels."""
 
 from pathlib import Path
 from typing import Annotated
@@ -159,7 +158,7 @@ def raise_(
     if context.json:
         print_json(decision)
     elif decision.state == "waiting":
-        say(f"no rule knows {trigger!r}: {decision.case} is suspended, and the administrator is told")
+        say(f"no rule knows {trigger!r}: {decision.case} is suspended, and an alert is raised for the administrator")
         say(f"mend it: mendflow mend {decision.case} --exlet EXLET [--if CONDITION]")
     else:
         say(decided_text(decision))
@@ -213,7 +212,7 @@ def mend(
     _say_decision(context, made)
     if flow is not None and not context.json:
         where = shown_name(made.rules or in_set or made.flow)
-        say(f"{name} is an exlet of {where} now: it can be used again by this name")
+        say(f"{name} is now an exlet of {where}: it can be used again by this name")
 
 
 @app.command("reject")
@@ -246,7 +245,7 @@ def decided_text(decision: DecisionView) -> str:
     runs = f" as case {decision.exlet_case}" if decision.exlet_case else ""
     if not decision.exlet:
         trials = "".join(f"; {trial_text(trial)}" for trial in decision.trials)
-        return f"{about}: no rule took it up; nothing is done{trials}"
+        return f"{about}: no rule matched; nothing is done{trials}"
     return f"{about}: {decision.exlet}{by}{runs}"
 
 
@@ -349,7 +348,7 @@ def drain(
     if context.json:
         print_json(drained)
     else:
-        say(f"{count_text(drained.let_go, 'job')} that waited {'goes' if drained.let_go == 1 else 'go'} on now")
+        say(f"{count_text(drained.let_go, 'waiting job')} {'is' if drained.let_go == 1 else 'are'} retried now")
 
 
 def _level_row(view: LevelView) -> tuple[str, ...]:

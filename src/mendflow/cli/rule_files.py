@@ -1,4 +1,4 @@
-"""Rules and exlets as commands take them: files by their endings, exlets also by name or written out on the spot."""
+"""Rules and exlets as command arguments: files by their endings; exlets also by name or as inline YAML."""
 
 import hashlib
 import re
@@ -30,8 +30,8 @@ _WORD = re.compile(r"[a-z][a-z-]*")
 
 
 def load(path: Path, name: str = "") -> tuple[RuleSet, list[Problem]]:
-    """The rules of a file, and what of a foreign one has no counterpart here. The ending says in which format it is;
-    `name` is for another flow than the file says."""
+    """The rules of a file, and problems with parts of another format that have no counterpart here. The ending gives
+    the format; `name` overrides the flow's name."""
     check_ending(path)
     rules, left = xrs_reader.load_xrs(path) if path.suffix == XRS else (load_rules(path), list[Problem]())
     named = msgspec.structs.replace(rules, name=name) if name else rules
@@ -40,21 +40,21 @@ def load(path: Path, name: str = "") -> tuple[RuleSet, list[Problem]]:
 
 
 def dump(rules: RuleSet, path: Path) -> tuple[str, list[Problem]]:
-    """The text of a rules file, and what a foreign format cannot say."""
+    """The text of a rules file, and what another format cannot express."""
     check_ending(path)
     return xrs_writer.write_xrs(rules) if path.suffix == XRS else (write_rules(rules, path.parent), list[Problem]())
 
 
 class RulesToApply(msgspec.Struct, frozen=True):
-    """Rules that a flow is to be run with, and how it is said where they came from."""
+    """Rules for a flow to run with, and a description of where they came from."""
 
     rules: RuleSet
     note: str
 
 
 def rules_for(flow_file: str, flow: Flow, named: str) -> RulesToApply | None:
-    """The rules of the file that was named, else of the one beside the flow's: `night.rules.yaml` beside `night.yaml`.
-    Whatever flow they were written for, they are this one's now; only default rules stay default rules."""
+    """The rules of the named file, else of the one beside the flow: `night.rules.yaml` beside `night.yaml`. They are
+    bound to this flow, whatever flow they were written for; only default rules stay default rules."""
     source = Path(flow_file.rpartition(".py:")[0] + ".py" if ".py:" in flow_file else flow_file)
     path = Path(named) if named else source.with_suffix(".rules.yaml")
     if not named and not path.is_file():
@@ -66,7 +66,7 @@ def rules_for(flow_file: str, flow: Flow, named: str) -> RulesToApply | None:
 
 
 async def put_rules_once(client: Client, given: RulesToApply) -> None:
-    """Give the rules to the server, unless it had them before: what was added to them since is to stay."""
+    """Upload the rules, unless the server had them before: rules that were added since must stay."""
     try:
         known = await client.rule_versions(given.rules.name)
     except NotFound:
@@ -86,8 +86,8 @@ def problems_of(path: Path) -> list[Problem]:
 
 
 def exlet_of(text: str) -> tuple[str, Flow | None]:
-    """The exlet that is meant: by its name, by a file with it, or by its steps as YAML. A file that is no exlet may be
-    a flow, which serves as a worklet."""
+    """The exlet: by its name, from a file, or as YAML steps. A file that is not an exlet may be a flow, which serves as
+    a worklet."""
     if not text:
         raise InvalidRequest("give --exlet EXLET: an exlet's name, a file with one, or its steps")
     if _WRITTEN_OUT.search(text):
@@ -114,4 +114,4 @@ def _of_file(text: str) -> Flow:
 
 def check_ending(path: Path) -> None:
     if path.suffix not in ENDINGS:
-        raise InvalidRequest(f"{path} must end in one of {', '.join(ENDINGS)}; the ending says in which format it is")
+        raise InvalidRequest(f"{path} must end in one of {', '.join(ENDINGS)}; the ending gives its format")

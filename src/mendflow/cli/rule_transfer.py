@@ -98,7 +98,7 @@ def warn_of_missing_flows(context: CommandContext, names: list[str]) -> None:
     known = {DEFAULT_RULES, *(str(view.name) for view in context.run(lambda client: client.flows()))}
     if missing := [name for name in dict.fromkeys(names) if name not in known]:
         flows = f"flow {missing[0]} is" if len(missing) == 1 else f"flows {', '.join(missing)} are"
-        say(f"no {flows} deployed here yet; the rules wait for that", err=True)
+        say(f"no {flows} deployed here yet; deploy it before the rules need it", err=True)
 
 
 def _tell_left(problems: list[Problem], what: str) -> None:

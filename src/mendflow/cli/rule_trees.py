@@ -1,7 +1,7 @@
-"""Rule trees drawn for people.
+"""Draws rule trees.
 
-A rule on another's true side stands below it, further in: it is an exception to it. A rule on the false side stands at
-the same depth: it is asked instead. The last one that holds decides, which is how one reads downwards."""
+A rule on the true side of another is below it and indented: it is an exception to it. A rule on the false side has the
+same indentation: it is evaluated instead. The last one that holds decides, so read downwards."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -23,12 +23,12 @@ NOTE_CHARS = 300
 TARGETED_STEPS = (Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE)
 SETTINGS_CHARS = 100
 DEPTH_MAX = 12
-"""Deeper than this the lines go no further in: a screen has an end."""
+"""Deeper rules are not indented further: a screen is only so wide."""
 
 
 def show_set(view: RuleSetView) -> None:
     rules = view.rules
-    assert rules is not None, "a set that is asked for comes whole"
+    assert rules is not None, "the server returns the rule set in full"
     by = f" by {view.author}" if view.author else ""
     at = f" at {short_time_text(view.at)}" if view.at else ""
     say(Text.assemble((shown_name(view.name), "bold"), f" version {view.version}{by}{at}"))
@@ -73,7 +73,7 @@ def shown_name(name: str) -> str:
 
 
 def trees_of(rules: RuleSet) -> Iterator[tuple[str, str, RuleTree]]:
-    """Each tree with its title, and the key that counts stand under."""
+    """Each tree with its title, and the key of its counts."""
     for type, trees in rules.trees.items():
         for task, tree in trees.items():
             about = "the case" if type in CASE_LEVEL else "all tasks" if task == DEFAULT_RULES else task
@@ -83,8 +83,8 @@ def trees_of(rules: RuleSet) -> Iterator[tuple[str, str, RuleTree]]:
 def draw_tree(
     tree: RuleTree, decided: dict[int, int], width: int, tried: Mapping[int, int] = MappingProxyType({})
 ) -> Iterator[Text]:
-    """Line by line, without recursion: a chain of alternatives may be thousands of rules long. What does not fit beside
-    a condition goes below it."""
+    """Line by line, without recursion: a chain of alternatives may have thousands of rules. What does not fit beside a
+    condition goes below it."""
     pending: list[tuple[int, int, str]] = [(tree.root, 0, "if")] if tree.rules else []
     wide = len(str(max(tree.rules, default=0)))
     while pending:
@@ -109,7 +109,7 @@ def draw_tree(
 
 
 def _rule_note(rule: Rule, decided: int, tried: int) -> Iterator[Text]:
-    """What a rule concludes, how often it did, and what its author says of it."""
+    """What a rule concludes, how often it did, and its author's comment."""
     note = Text(f"  →  {rule.exlet or 'nothing'}", style="" if rule.exlet else "dim")
     if rule.passive:
         note.append("  on trial", style="yellow")

@@ -1,4 +1,4 @@
-"""What a trial of a rule on past failures has shown, as it is printed."""
+"""Prints the result of a rule's trial on past failures."""
 
 from mendflow.cli.printing import say
 from mendflow.core.model.repair_views import TrialEntry, TrialView
@@ -17,7 +17,7 @@ def say_trial(trial: TrialView) -> None:
     _say_tried("not caught", trial.missed_ids)
     _say_tried("handled otherwise", trial.otherwise)
     if trial.breaks:
-        say(f"it cannot be added like this: {one_line(trial.breaks, 400)}")
+        say(f"it cannot be added in this form: {one_line(trial.breaks, 400)}")
 
 
 def _say_tried(title: str, tried: list[TrialEntry]) -> None:

@@ -1,4 +1,4 @@
-"""Rules: look at them, add one for a failure at hand, try it against the past, go back to an earlier version."""
+"""Commands for rules: show them, add one for a failure, test it on past failures, restore an earlier version."""
 
 from typing import Annotated
 
@@ -257,15 +257,15 @@ def _say_added(made: RuleAddition, *, passive: bool) -> None:
     where = f", {'an exception to' if made.side == 'true' else 'instead of'} rule {made.under}" if made.side else ""
     trial = " on trial" if passive else ""
     say(_named(made) + (", which was on trial" if made.promoted else where))
-    say(f"it holds{trial} from now on: version {made.version}")
+    say(f"it applies{trial} from now on: version {made.version}")
 
 
 def _say_applied(applied: ApplyResult) -> None:
-    say(f"applied now to {count_text(len(applied.taken_up), 'failure')} that waited")
+    say(f"applied now to {count_text(len(applied.taken_up), 'waiting failure')}")
     for id in applied.taken_up[:TRIED_SHOWN]:
         say(f"  {id}")
     if applied.left:
-        say(f"{count_text(len(applied.left), 'failure')} still wait: the rules say nothing of them")
+        say(f"{count_text(len(applied.left), 'failure')} still wait: no rule matches them")
 
 
 def _when(view: RuleSetView) -> str:

@@ -1,7 +1,7 @@
-"""Flows on this machine: a server in this process, a pilot beside it, and the case shown until it ends.
+"""Runs flows on this machine: an embedded server, a pilot, and the case's progress until it ends.
 
-The case is durable in the data folder from its first moment, so stopping is safe at any time, and going on is the same
-as starting: open the folder, start a pilot, look at the case."""
+The case is durable in the data folder from the start, so stopping is always safe, and resuming is like starting: open
+the folder, start a pilot, follow the case."""
 
 import shlex
 import subprocess
@@ -68,7 +68,7 @@ BACKGROUND_STARTS_S = 10.0
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a case is to be run and told."""
+    """How to run a case and what to print."""
 
     folder: Path
     slots: int = 0
@@ -177,14 +177,14 @@ def resume(
     async def begin(client: Client) -> CaseView:
         view = await client.case(case) if case != "last" else await _newest_unfinished(client)
         if view.status in ENDED:
-            raise Conflict(f"the case {view.id} is over ({view.status}); mendflow rerun {view.id} runs it again")
+            raise Conflict(f"the case {view.id} has ended ({view.status}); mendflow rerun {view.id} runs it again")
         return await client.resume(view.id, item) if item or view.status == "suspended" else view
 
     raise typer.Exit(wiring.run(_run_locally(options, begin)))
 
 
 async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bool) -> ExitCode:
-    """On a server that runs already: it only has to hold the case, or the item, no longer."""
+    """Resume a case or item on a running server, which only has to release it."""
     async with connect(target) as client:
         view = await client.resume(case, item)
     if json:
@@ -244,7 +244,7 @@ def rerun(
 
 
 def _repeat_options(pairs: list[str], file: str, data: str, rules: str, scaled: dict[str, float | None]) -> list[str]:
-    """The options that make the next run a run of the same."""
+    """The options that repeat the same run."""
     words = [word for pair in pairs for word in ("--input", pair)]
     given = {"--inputs": file, "--rules": rules, "--data-dir": data}
     factors = {name: f"{factor:g}" for name, factor in scaled.items() if factor is not None}
@@ -270,7 +270,7 @@ def _run_options(
 
 
 async def _rerun_with_flow(client: Client, case: str, flow: Flow, *, from_failed: bool) -> CaseView:
-    """The case's inputs, the file's flow."""
+    """The case's inputs with the file's flow."""
     earlier = await client.case(case)
     if earlier.status not in ENDED:
         raise Conflict(
@@ -283,7 +283,7 @@ async def _rerun_with_flow(client: Client, case: str, flow: Flow, *, from_failed
 
 
 async def _run_on_server(target: ServerTarget, begin: Begin, *, json: bool) -> ExitCode:
-    """On a server that runs already: start the new case, and leave it to the server's pilots."""
+    """Start the new case on a running server; its pilots run it."""
     async with connect(target) as client:
         view = await begin(client)
     if json:
@@ -318,7 +318,7 @@ async def _run_locally(options: RunOptions, begin: Begin, start_message: StartMe
 async def _follow_to_end(
     cluster: LocalCluster, case: CaseView, options: RunOptions, caught: Interrupts
 ) -> tuple[CaseView | None, InterruptChoice]:
-    """The case when it has ended; else what is wished instead."""
+    """The case when it has ended; otherwise what the user chose."""
     while True:
         shown = progress(quiet=options.quiet)
         try:
@@ -334,7 +334,7 @@ async def _follow_to_end(
 
 
 async def _print_result(client: Client, case: CaseView, options: RunOptions) -> ExitCode:
-    """The summary comes first: it must not be lost over a report that cannot be written."""
+    """Print the summary first: it must not be lost if the report cannot be written."""
     ending = await collect_ending(client, case)
     fetched = await fetch_outputs(client, case, options.outputs or Path("outputs") / str(case.id))
     path = options.report or options.folder / "reports" / f"{case.id}.html"
@@ -354,7 +354,7 @@ async def _print_result(client: Client, case: CaseView, options: RunOptions) -> 
 
 
 def _detach(options: RunOptions, case: str) -> ExitCode:
-    """Go on in a process of its own that no terminal ends."""
+    """Continue in a separate process that survives the terminal."""
     log = options.folder / "detached.log"
     command = [sys.executable, "-m", "mendflow", "resume", case, "--data-dir", str(options.folder)]
     command += ["--jobs", str(options.slots)] + (["--keep"] if options.keep else [])
@@ -371,5 +371,5 @@ def _detach(options: RunOptions, case: str) -> ExitCode:
             err=True,
         )
         return ExitCode.INTERRUPTED
-    say(f"{case} goes on in the background and logs to {log}. Watch it with: mendflow watch {case}", err=True)
+    say(f"{case} continues in the background and logs to {log}. Watch it with: mendflow watch {case}", err=True)
     return ExitCode.OK

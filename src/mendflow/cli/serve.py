@@ -1,4 +1,4 @@
-"""The server as a command: it stays until it is told to end, and takes a pilot with it if one was asked for."""
+"""`mendflow serve`: runs a server until it is stopped, with a pilot if requested."""
 
 import asyncio
 import os
@@ -62,7 +62,7 @@ def serve(
     grace: Annotated[
         int,
         typer.Option(
-            "--grace", min=0, metavar="SECONDS", help="How long running jobs may go on when the server is stopped."
+            "--grace", min=0, metavar="SECONDS", help="How long running jobs may continue when the server is stopped."
         ),
     ] = GRACE_S,
     lease: Annotated[int, typer.Option("--lease", min=2, metavar="SECONDS", help="How long a lease lasts.")] = 30,
@@ -144,14 +144,16 @@ def serve(
 
 
 def _require_address(url: str) -> None:
-    """Others would ask there in vain for what lives here."""
+    """Require an address that other servers can reach: they forward requests for cases that are here."""
     try:
         parts = urlsplit(url)
         fits = not url or (parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0)
     except ValueError:
         fits = False
     if not fits:
-        raise InvalidRequest(f"--url {url!r} is no address of a server: write one such as http://one.example.org:8642")
+        raise InvalidRequest(
+            f"--url {url!r} is not the address of a server: write one such as http://one.example.org:8642"
+        )
 
 
 async def _serve(options: ServerOptions, slots: int, grace_s: int) -> None:
@@ -163,7 +165,7 @@ async def _serve(options: ServerOptions, slots: int, grace_s: int) -> None:
         try:
             server = await stack.enter_async_context(running_server(options))
         except Conflict as error:
-            raise EnvironmentUnfit(error.message) from error  # the port is taken: that is how the machine is now
+            raise EnvironmentUnfit(error.message) from error  # the port is taken: an error of the environment
         except StoreUnavailable as error:
             raise StoreUnavailable(
                 f"{error.message}. This server has ended: start it again when its store is there"
@@ -179,7 +181,7 @@ async def _serve(options: ServerOptions, slots: int, grace_s: int) -> None:
 
 
 async def _stop_pilot(supervisor: PilotSupervisor, hurry: asyncio.Event) -> None:
-    """Let the jobs of our slots end within their grace, unless we are told to stop once more."""
+    """Let running jobs end within their grace period, unless stopped a second time."""
 
     async def heed() -> None:
         await hurry.wait()

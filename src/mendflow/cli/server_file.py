@@ -1,4 +1,4 @@
-"""The server of a data folder, as commands see it: to be asked if it runs, and in the way of a second one."""
+"""The server on a data folder, as commands see it: to ask if it runs, and to refuse a second one."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ __all__ = ["ServerInfo", "find_server", "refuse_if_taken"]
 
 
 def refuse_if_taken(folder: Path) -> None:
-    """Two servers on one folder would fight; say so before anything is begun."""
+    """Refuse before anything starts: two servers on one folder would conflict."""
     found = find_server(folder)
     if found is not None:
         raise Conflict(

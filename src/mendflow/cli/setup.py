@@ -48,7 +48,9 @@ def token(
         return
     say("The token, shown only now; give it by MENDFLOW_TOKEN or --token-file:", err=True)
     sys.stdout.write(f"{secret}\n")
-    say(f"It is known by its line in {append}." if append else "The line for the server's token file:", err=True)
+    say(
+        f"The server knows it by its line in {append}." if append else "The line for the server's token file:", err=True
+    )
     if not append:
         sys.stdout.write(f"{line}\n")
 
@@ -61,6 +63,6 @@ def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bas
 
 
 def _append(path: Path, line: str) -> None:
-    """The file is for its owner's eyes, though it holds no token, only hashes of them."""
+    """Only the owner may read the file, although it has only hashes of tokens."""
     with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), "a", encoding="utf-8") as out:
         out.write(f"{line}\n")

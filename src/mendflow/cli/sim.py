@@ -1,6 +1,6 @@
-"""Flows in virtual time: what one would take, and how well the simulator knows this machine.
+"""`mendflow sim`: predicts flows in virtual time, and compares the simulator with this machine.
 
-`mendflow sim WORD` where WORD is no command here is `mendflow sim FLOW`: what is not known is the file of a flow."""
+`mendflow sim WORD`, where WORD is not a subcommand, means `mendflow sim FLOW`."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -31,7 +31,7 @@ COMMANDS = ("compare",)
 
 
 class FlowGroup(TyperGroup):
-    """A group whose last command needs no name."""
+    """A group with a default command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
@@ -181,7 +181,7 @@ def predict_flow(
 
 
 def check_flow_exists(flow: str) -> None:
-    """A word that is neither a command here nor a file is told before anything else that may be missing."""
+    """Check first that the word is a subcommand or a file."""
     file = flow.rpartition(":")[0] if ".py:" in flow else flow
     if not Path(file).exists():
         meant = nearest_word(flow, COMMANDS)
@@ -190,7 +190,7 @@ def check_flow_exists(flow: str) -> None:
 
 
 def check_output_folder(out: str) -> Path:
-    """Where results go, looked at before anything is played."""
+    """Check where results go before anything is simulated."""
     folder = Path(out).absolute()
     check_folder("--out", folder)
     return folder

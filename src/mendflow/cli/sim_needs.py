@@ -1,6 +1,6 @@
-"""What the jobs of a flow want, as far as the flow says it plainly, held beside the pilots of an imagined grid.
+"""Compares the literal requirements of a flow's jobs with the pilots of a simulated grid.
 
-A job that none of them could ever take would only wait: it is told before anything is played."""
+A job that fits none of them would wait for ever, so it is refused before anything is simulated."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ from mendflow.sim.grid.scene import SiteScene
 
 
 def check_needs(jobs: Mapping[str, JobActivity], sites: Sequence[SiteScene]) -> None:
-    """Refuse a flow with jobs that no pilot could ever take."""
+    """Refuse a flow with jobs that fit no pilot."""
     for name, job in jobs.items():
         needs = _known_needs(name, job.resources)
         if not can_some_pilot_take(needs, sites):
@@ -24,7 +24,7 @@ def check_needs(jobs: Mapping[str, JobActivity], sites: Sequence[SiteScene]) -> 
 
 
 def _known_needs(name: str, stated: ResourceTemplates) -> Resources:
-    """What is an expression is known only when the flow runs, and asks for nothing until then."""
+    """Expressions are known only when the flow runs, and require nothing until then."""
     plain = {each.name: each.default for each in fields(ResourceTemplates)}
     return as_resources(
         {key: plain[key] if is_template(value) else value for key, value in asdict(stated).items()}, name

@@ -1,6 +1,6 @@
-"""Sites of an imagined grid, as the command line says them: `NAME:key=value,...`, or a site file and what differs.
+"""Sites of a simulated grid from the command line: `NAME:key=value,...`, or a site file with changes.
 
-A site file is the one that `mendflow admin sites add` takes, so a site can be tried before it gets a pilot."""
+A site file is the one of `mendflow admin sites add`, so a site can be tried before it gets a pilot."""
 
 from collections.abc import Callable, Sequence
 from math import ceil
@@ -17,7 +17,7 @@ from mendflow.formats.spelling import nearest_word
 from mendflow.sim.grid.scene import SiteScene
 
 PILOTS_A_HOST: Final = 8
-"""Where nobody says how many hosts there are."""
+"""The default number of hosts."""
 PILOTS_MAX: Final = 100_000
 _ENDINGS = (".yaml", ".yml")
 
@@ -81,24 +81,22 @@ WORDS: Final = (*_SITE_KEYS, *_ELEMENT_KEYS, *_BATCH_KEYS)
 
 
 def sites_of(texts: Sequence[str], pilots: int) -> tuple[SiteScene, ...]:
-    """The sites that were named, or one. `pilots` that run from the beginning are spread over those that say nothing of
-    pilots themselves."""
+    """The named sites, or one default site. `pilots` that run from the start are spread over the sites that have no
+    number of their own."""
     pilots = _count("--pilots", str(pilots))
     given = [_site(text) for text in texts] or [SiteScene(hosts=0, share="host")]
     silent = [at for at, site in enumerate(given) if not site.running and not site.max_pilots]
     if pilots and not silent:
-        raise InvalidRequest(
-            "--pilots has nowhere to go: each --site says itself how many it has; leave one of them out"
-        )
+        raise InvalidRequest("--pilots cannot be used: each --site already says how many it has; leave one of them out")
     if silent and not pilots:
-        raise InvalidRequest("how many pilots? Say --pilots 200, or of each site how many: --site NAME:pilots=120")
+        raise InvalidRequest("how many pilots? Give --pilots 200, or the number of each site: --site NAME:pilots=120")
     for turn, at in enumerate(silent):
         given[at] = replace(given[at], running=pilots // len(silent) + (turn < pilots % len(silent)))
     return tuple(_with_hosts(site) for site in given)
 
 
 def _with_hosts(site: SiteScene) -> SiteScene:
-    """With as many hosts as its pilots need, where nobody said how many."""
+    """Add as many hosts as its pilots need, if no number is given."""
     return site if site.hosts else replace(site, hosts=max(1, ceil(max(site.running, site.max_pilots) / PILOTS_A_HOST)))
 
 
@@ -137,7 +135,8 @@ def _apply_setting(site: SiteScene, setting: str) -> SiteScene:
 
 
 def _from_file(path: Path) -> SiteScene:
-    """What a real site's settings say of its pilots. What they cannot say, as how long its queue is, stands beside."""
+    """The pilots of a real site, from its settings. What these do not contain, such as the queue's length, comes from
+    the options."""
     site = load_site(path)
     own = site.pilots
     scene = SiteScene(

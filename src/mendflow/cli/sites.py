@@ -1,4 +1,4 @@
-"""Commands about sites: where pilots are submitted to, and how many there may be."""
+"""Commands about sites: where pilots are submitted, and how many."""
 
 from pathlib import Path
 from typing import Annotated
@@ -62,10 +62,7 @@ def show(context: CommandContext, site: SiteArgument) -> None:
         return
     state = f"{view.state} ({view.paused.why})" if view.paused is not None else view.state
     say(f"{view.site.name}: {state}")
-    say(
-        f"{view.inactive} pilots are coming, {view.idle} are idle, {view.busy} are busy; {view.left_this_hour} more may"
-    )
-    say("be submitted this hour.")
+    say(f"pilots: {view.inactive} submitted, {view.idle} idle, {view.busy} busy; {view.left_this_hour} more this hour")
     for reason in view.reasons:
         say(f"  {reason}")
     if view.trouble and view.paused is None:
@@ -108,7 +105,7 @@ def pause(
     site: SiteArgument,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)] = "",
 ) -> None:
-    """Submit no more pilots to a site; running pilots go on."""
+    """Submit no more pilots to a site; running pilots continue."""
     _print_view(context, context.run(lambda client: client.pause_site(site, reason=reason)), "is paused")
 
 
@@ -129,7 +126,7 @@ def remove(
     """Remove a site, as soon as its last pilot has ended."""
     view = context.run(lambda client: client.remove_site(site, force=force))
     left = len(view.submissions)
-    _print_view(context, view, f"goes with its last pilot; there are {left}" if left else "is removed")
+    _print_view(context, view, f"is removed with its last pilot; there are {left}" if left else "is removed")
 
 
 def _print_view(context: CommandContext, view: SiteView, what: str) -> None:

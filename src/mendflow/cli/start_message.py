@@ -1,6 +1,6 @@
-"""A flow in BPEL begins with a message: what the command line says becomes that message, and the reply is told.
+"""The message that starts a case of a BPEL flow, and its reply.
 
-The message is an XML file, an envelope or what stands in one, or it is put together from parts."""
+The message is an XML file, with or without an envelope, or is built from parts."""
 
 import asyncio
 import sys
@@ -25,7 +25,7 @@ STANDARD_INPUT: Final = "-"
 
 
 class StartMessage:
-    """The first message of a case, and what is answered."""
+    """The first message of a case, and its reply."""
 
     def __init__(self, flow: Flow, inbound: InboundOperation, envelope: bytes) -> None:
         self._flow = flow
@@ -34,7 +34,7 @@ class StartMessage:
         self._answer: asyncio.Task[tuple[int, bytes]] | None = None
 
     async def begin(self, client: Client) -> CaseView:
-        """Send it, and see which case it begins."""
+        """Send it; returns the case that it starts."""
         before = {case.id for case in await client.cases(flow=self._flow.name, limit=1)}
         action = self._inbound.binding.bound.action
         self._answer = asyncio.create_task(client.post(self._flow.name, self._envelope, action=action))
@@ -45,11 +45,11 @@ class StartMessage:
                 return begun[0]
             if over:
                 status, body = await self._answer
-                raise InvalidRequest(f"no case began: status {status}: {body_text(body)}")
+                raise InvalidRequest(f"no case was started: status {status}: {body_text(body)}")
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def end(self) -> str:
-        """What was answered, when the case is over; empty for a message that nothing answers."""
+        """The reply, when the case has ended; empty for a one-way message."""
         if self._answer is None:
             return ""
         _, body = await self._answer
@@ -57,7 +57,7 @@ class StartMessage:
 
 
 def build_start_message(flow: Flow, operation: str, message: str, parts: list[str]) -> StartMessage:
-    """The message that begins a case, from what the command line says of it. Raises InvalidRequest."""
+    """The message that starts a case, from the options. Raises InvalidRequest."""
     endpoint = endpoint_of(flow)
     begins = [each for each in endpoint.inbound if each.creates] if endpoint is not None else []
     inbound = _choose_operation(flow, begins, operation)
@@ -77,8 +77,8 @@ def _choose_operation(flow: Flow, begins: list[InboundOperation], operation: str
         return fitting[0]
     known = ", ".join(each.binding.operation.name for each in begins) or "none"
     if not fitting:
-        raise NotFound(f"no operation {operation} begins a case of {flow.name}; there are: {known}")
-    raise InvalidRequest(f"several operations begin a case of {flow.name}; choose one by --operation: {known}")
+        raise NotFound(f"no operation {operation} starts a case of {flow.name}; there are: {known}")
+    raise InvalidRequest(f"several operations start a case of {flow.name}; choose one by --operation: {known}")
 
 
 def _parts(pairs: list[str], known: list[str], operation: str) -> dict[str, Value]:
@@ -95,7 +95,7 @@ def _parts(pairs: list[str], known: list[str], operation: str) -> dict[str, Valu
 
 
 def _envelope_from_file(file: str) -> bytes:
-    """An envelope as it stands in a file; what is none goes into one."""
+    """An envelope from a file; other XML is wrapped in one."""
     try:
         data = sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
     except OSError as error:
@@ -108,7 +108,7 @@ def _envelope_from_file(file: str) -> bytes:
 
 
 def body_text(body: bytes) -> str:
-    """What an envelope holds, for people to read."""
+    """The body of an envelope, for people."""
     try:
         envelope = read_envelope(body, "the reply")
     except BadEnvelope:

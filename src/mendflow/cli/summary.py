@@ -1,4 +1,4 @@
-"""What is told when a case has ended: how it went, what came out, what failed and what to do about it."""
+"""The summary of an ended case: its result, its outputs, its failures and what to do about them."""
 
 import asyncio
 from collections import Counter
@@ -47,7 +47,7 @@ def _write_page(path: Path, page: str) -> None:
 
 
 async def fetch_outputs(client: Client, case: CaseView, folder: Path) -> dict[str, Path]:
-    """Fetch each output file, and tell where it went by the place that it has in the outputs."""
+    """Fetch each output file; returns the local paths by their place in the outputs."""
     fetched: dict[str, Path] = {}
     for place, ref in _files_in(case.outputs, ""):
         path = folder / _file_name(place, ref, taken={str(path.relative_to(folder)) for path in fetched.values()})
@@ -56,7 +56,7 @@ async def fetch_outputs(client: Client, case: CaseView, folder: Path) -> dict[st
 
 
 def print_summary(ending: CaseEnding, fetched: dict[str, Path], *, source: str = "") -> None:
-    """All but the report, which may fail to be written. `source` is how the flow file can be run again."""
+    """Print everything except the report. `source` is how to run the flow file again."""
     case = ending.case
     attempts = [attempt for item in (*ending.items, *ending.called_items) for attempt in item.attempts]
     peak = max((attempt.peak_bytes for attempt in attempts), default=0)
@@ -92,14 +92,14 @@ def totals_by_kind(ending: CaseEnding) -> list[tuple[str, str]]:
 
 
 def result_json(case: CaseView, fetched: dict[str, Path], report: Path | None) -> dict[str, Value]:
-    """The case as `run --json` tells it: the view, and where files went."""
+    """The case as `run --json` prints it: the view, and the local paths of files."""
     view: dict[str, Value] = msgspec.to_builtins(case)
     files = {place: str(path) for place, path in fetched.items()}
     return {**view, "output_files": files, "report": str(report) if report else None}
 
 
 def _print_called(ending: CaseEnding) -> None:
-    called = [case for case in ending.called if case.parent is not None]  # exlets are told among the repairs
+    called = [case for case in ending.called if case.parent is not None]  # exlets are listed among the repairs
     if called:
         say("called:")
     for case in called[:CALLED_SHOWN]:
@@ -114,7 +114,7 @@ def _print_called(ending: CaseEnding) -> None:
 
 
 def _print_repairs(ending: CaseEnding) -> None:
-    """Which repairs there were and how they went, the most frequent first; and what was not repaired."""
+    """Print which repairs there were and their results, the most frequent first, and what was not repaired."""
     repairs: dict[tuple[str, str], Counter[str]] = {}
     for decision in ending.decisions:
         if decision.exlet:
@@ -155,7 +155,7 @@ def _print_outputs(case: CaseView, fetched: dict[str, Path]) -> None:
 
 
 def _print_ran_again(items: list[ItemView]) -> None:
-    """Why jobs were not taken over from an earlier case, each reason once."""
+    """Why jobs were not cached, each reason once."""
     reasons = Counter((item.name, item.cache_reason) for item in items if item.cache_reason and item.state != "cached")
     telling = sorted(reasons.items(), key=lambda each: ("did not complete" in each[0][1], -each[1]))
     for (name, reason), number in telling[:REASONS_SHOWN]:
@@ -185,11 +185,11 @@ def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
         say(f"  and {len(failed) - FAILURES_SHOWN:,} more: mendflow items {case.id} --state failed")
     if failed:
         again = source or f"mendflow rerun {case.id} --from-failed (with --flow FILE, if you change the flow)"
-        say(f"next: mendflow why {_quoted_subject(case.id, failed[0])}, or put it right and {again}")
+        say(f"next: mendflow why {_quoted_subject(case.id, failed[0])}, or fix it and {again}")
 
 
 def _ended_the_case(case: CaseView, item: ItemView) -> bool:
-    """Whether this item's fault is what the case ended by: nobody caught it."""
+    """Whether this item's fault ended the case: nothing caught it."""
     fault, own = case.fault, item.fault
     return fault is not None and own is not None and (own.name, own.message) == (fault.name, fault.message)
 
@@ -200,8 +200,8 @@ def _quoted_subject(case: str, item: ItemView) -> str:
 
 
 def _files_in(value: Value, place: str) -> list[tuple[str, FileRef]]:
-    """Every file in a value, with its place: `tables[2]`, `result.plot`. A value that was too large to travel with the
-    others is a file with its JSON."""
+    """Every file in a value, with its place: `tables[2]`, `result.plot`. A value that was too large is stored as a JSON
+    file."""
     spilled = spilled_file(value)
     ref = msgspec.structs.replace(spilled, name=f"{place}.json") if spilled else file_of(value)
     if ref:
@@ -238,6 +238,6 @@ def _harmless(part: str) -> str:
 
 
 def relative(path: Path) -> str:
-    """The path as one would type it here."""
+    """The path relative to the current folder."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -1,7 +1,7 @@
-"""The live view of all servers on a store, asked through one of them.
+"""The live view of all servers on a store, through one of them.
 
-Rates and latencies are of about the last minute. A server that is asked and does not answer is told about in the view,
-and asked again: whoever watches an outage wants to see its end."""
+Rates and latencies cover about the last minute. If the server does not answer, the view says so and retries: whoever
+watches an outage wants to see its end."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ app = typer.Typer()
 
 WINDOW_S = 60.0
 FIRST_LOOK_S = 1.0
-"""One frame alone is made of two looks so far apart, or it could tell no rates."""
+"""A single frame needs two samples this far apart to show rates."""
 
 QUIT = (b"q", b"Q", b"\x03", b"\x04")
 KEYS_MAX = 64
@@ -82,7 +82,7 @@ async def _live(context: CommandContext, interval: float, running: int) -> None:
 
 
 async def _look(client: Client, looks: Looks, running: int, height: int) -> RenderableType:
-    """The next frame; the last one with a word of trouble, if there is no answer."""
+    """The next frame; without an answer the last one, with the error."""
     trouble = ""
     try:
         now, at = await client.stats(running=min(running, max(0, height - 20))), time.monotonic()
@@ -103,7 +103,7 @@ async def _look(client: Client, looks: Looks, running: int, height: int) -> Rend
 
 @contextmanager
 def _keys(quit: asyncio.Event) -> Iterator[None]:
-    """Set the event when somebody presses q. Keys come one by one and are not shown meanwhile."""
+    """Set the event when q is pressed. Reads single keys without echo."""
     loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
 

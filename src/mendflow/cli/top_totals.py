@@ -1,7 +1,7 @@
-"""Several servers, at two moments, as one: sums of what they count, and how fast that grows.
+"""Sums up the counters of several servers at two moments, with rates.
 
-A server that was started again begins from nothing: what it counts then came since. One that was not there at the
-earlier moment has no rate yet."""
+A restarted server counts from zero, so its value is the increase. One that was absent at the earlier moment has no rate
+yet."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -28,8 +28,7 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """`over_s` is how long the rates were taken over; with 0 they are averages since the servers began. Rates are by
-    the second."""
+    """`over_s` is the period of the rates; 0 means averages since the servers started. Rates are per second."""
 
     servers: int
     over_s: float
@@ -50,7 +49,7 @@ class ClusterTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cluster_totals(now: Sequence[StatsView], before: Sequence[StatsView] = ()) -> ClusterTotals:
-    """There is at least one server now."""
+    """Requires at least one server."""
     earlier = {each.server: each for each in before}
     over_s = (now[0].at - earlier[now[0].server].at) / 1000 if now[0].server in earlier else 0.0
     jobs: dict[str, Counter[str]] = {}
@@ -80,7 +79,7 @@ def cluster_totals(now: Sequence[StatsView], before: Sequence[StatsView] = ()) -
 
 
 def latency(now: Sequence[HistogramView], before: Sequence[HistogramView] = ()) -> Latency:
-    """Of what came since, if something did; else of all."""
+    """Over the recent events if there are any, else over all."""
     whole = merge_histograms(now)
     since = whole.minus(merge_histograms(before)) if before else whole
     seen = since if since.count else whole
@@ -99,7 +98,7 @@ def _by_status(now: Sequence[StatsView]) -> dict[str, int]:
 
 
 def _max_by_key(parts: Iterable[dict[str, int]]) -> dict[str, int]:
-    """Each server sees the alerts of all."""
+    """The maximum, because each server reports the alerts of all."""
     found: dict[str, int] = {}
     for part in parts:
         for kind, count in part.items():

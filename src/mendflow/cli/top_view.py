@@ -1,4 +1,4 @@
-"""The live view as it is drawn: a few small tables, in an order that the eye can learn."""
+"""Draws the live view: a few small tables in a fixed order."""
 
 from collections.abc import Sequence
 
@@ -66,7 +66,7 @@ def _servers(now: Sequence[StatsView]) -> Table:
 
 
 def _queue(totals: ClusterTotals) -> Table:
-    """Jobs by state, each site of a state on a line of its own where there are several; then the levels."""
+    """Jobs by state, one line per site if there are several; then the levels."""
     table = _table("jobs", "site", "", right=("",))
     for state in STATES:
         sites = totals.jobs.get(state, {})

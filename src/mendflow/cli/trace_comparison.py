@@ -1,6 +1,6 @@
-"""A trace run here and simulated, in one command: how well does the simulator know this machine?
+"""Runs a trace here and in the simulator, to see how well the simulator models this machine.
 
-The real runs happen in a data folder of their own that is gone afterwards."""
+The real runs use a temporary data folder."""
 
 import asyncio
 import tempfile
@@ -23,19 +23,19 @@ from mendflow.pilot.slot.memory import machine_bytes
 from mendflow.sim.compare import MachineSize, MeasuredTimes, TraceComparison, compare_runs, probe_of
 
 WARM_UP = Flow(name=FlowName("warm-up"), body=JobActivity(name="wait", command="true"))
-"""By its end the pilot is there."""
+"""The pilot is up once this has ended."""
 
 
 def compare(path: str, scale: Scale, *, slots: int = 0, seed: int = 0, quiet: bool = False) -> TraceComparison:
-    """Run the trace here with scaled times, and in the simulator, and say what each took. Raises InvalidRequest for a
-    scale under which jobs take no time: nothing but costs would be left to compare."""
+    """Run the trace with scaled times here and in the simulator; returns what each took. Raises InvalidRequest for a
+    scale under which jobs take no time: only overhead would be compared."""
     if not scale.time > 0:
         raise InvalidRequest("with --scale 0 no job takes any time, and there is nothing to compare; give one above 0")
     slots = slots or usable_cpus()
     machine = MachineSize(slots=slots, cpus=float(max(slots, usable_cpus())), memory_bytes=machine_bytes())
     trace = load_trace(path)
     made, probe = as_flow(trace, scale), as_flow(probe_of(trace, scale, slots), scale)
-    # The simulator has an event loop of its own, so it has its turn when the other is over.
+    # The simulator has its own event loop, so it runs after the other has ended.
     took = wiring.run(_measure(made.flow, probe.flow, slots, quiet=quiet))
     return compare_runs(made, probe, machine, took, scale, seed)
 
@@ -52,7 +52,7 @@ async def _measure(flow: Flow, probe: Flow, slots: int, *, quiet: bool) -> Measu
 
 
 async def _measure_run_s(cluster: LocalCluster, flow: Flow, alarm: asyncio.Event, *, quiet: bool) -> float:
-    """Run the flow to its end. Raises Conflict if it does not end well."""
+    """Run the flow to its end. Raises Conflict if it does not complete."""
     client = cluster.client
     await deploy(client, flow)
     case = await client.start(flow.name, {})
@@ -63,7 +63,7 @@ async def _measure_run_s(cluster: LocalCluster, flow: Flow, alarm: asyncio.Event
     if ended.status != "completed":
         why = f": {ended.fault.message}" if ended.fault is not None else ""
         raise Conflict(f"the run of {flow.name} {ended.status}{why}; see it by itself with mendflow run")
-    assert ended.status in ENDED, "whoever was followed has ended"
+    assert ended.status in ENDED, "the followed case has ended"
     return (ended.ended_at - ended.started_at) / 1000
 
 
@@ -80,7 +80,7 @@ def print_comparison(made: TraceComparison) -> None:
     say(f"  real       {duration_text(round(made.real_s * 1000))}")
     say(f"  simulated  {duration_text(round(made.simulated_s * 1000))} ({made.deviation:+.1%})")
     cost = duration_text(round(made.cost_s * 1000))
-    say(f"  a job costs {cost} beside its own time, as a probe tells")
+    say(f" a job costs {cost} beside its own time, measured by a probe")
     if made.of_costs:
         mean = duration_text(round(made.mean_s * 1000))
         say(f"Of its own time a job takes {mean} on the average, hardly more than it costs; give a larger --scale.")

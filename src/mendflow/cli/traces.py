@@ -1,7 +1,7 @@
-"""Traces as commands take them: how they are scaled, and the files that were there before they began.
+"""Traces as command arguments: how they are scaled, and the files that existed before they started.
 
-Those files are made here, one after another, and given to the server: what they hold follows from what the flow calls
-them, so whoever has the flow can make them."""
+Those files are generated here one by one and uploaded; their content follows from their names in the flow, so anyone
+with the flow can generate them."""
 
 import asyncio
 import tempfile
@@ -36,19 +36,19 @@ SizeScale = Annotated[
 
 
 def scale_for(path: str, time: float | None, size: float | None, slots: int) -> Scale | None:
-    """How the flow of a file is scaled that is run on this machine; None if it is no trace and nothing is said."""
+    """How to scale the flow of a file that runs on this machine; None if it is not a trace and no scale is given."""
     if time is None and size is None and not path.endswith(TRACE):
         return None
     return scale_here(1.0 if time is None else time, SIZE_SCALE if size is None else size, slots)
 
 
 def scale_here(time: float, size: float, slots: int) -> Scale:
-    """By these factors, and with no job that asks for more than there is on this machine."""
+    """Scale by these factors, and cap requests at what this machine has."""
     return Scale(time=time, size=size, cores_most=float(max(slots, usable_cpus())), memory_bytes_most=machine_bytes())
 
 
 async def upload_generated(client: Client, flow: Flow) -> None:
-    """Make the files that a trace's first tasks read, and give them to the server, as far as it has them not."""
+    """Generate the files that a trace's first tasks read, and upload those that the server lacks."""
     with tempfile.TemporaryDirectory(prefix="mendflow-trace-") as folder:
         for ref in generated_files(flow):
             if not await client.has(ref.sha256):
@@ -63,7 +63,7 @@ def _generate(path: Path, ref: FileRef) -> Path:
 
 
 def generated_files(flow: Flow) -> list[FileRef]:
-    """The files that stand in the flow by content, if the content is what is made under that name."""
+    """The flow's files by digest, if their content is what is generated under that name."""
     refs = (
         file_of(source)
         for each in walk_activities(flow)

@@ -1,4 +1,4 @@
-"""Commands about notifications: read them, and say where they are sent."""
+"""Commands about notifications and webhooks."""
 
 from pathlib import Path
 from typing import Annotated, get_args
@@ -70,7 +70,7 @@ def add(
     if context.json:
         print_json(view)
     else:
-        say(f"{view.id} is told of {', '.join(view.on)}; try it with mendflow admin webhooks test {view.id}")
+        say(f"{view.id} gets {', '.join(view.on)}; try it with mendflow admin webhooks test {view.id}")
 
 
 @webhooks.command("remove")
@@ -144,7 +144,7 @@ def _kinds(text: str) -> tuple[NotificationKind, ...]:
 
 
 def _secret(path: str) -> str:
-    """From a file, never from the command line, where others could read it."""
+    """Read from a file, never from the command line, where other users could see it."""
     if not path:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""User tasks, the work of people: list them, claim, complete, reject or give one back."""
+"""Commands for user tasks: list, claim, complete, reject, release."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, get_args

@@ -1,1 +1,1 @@
-"""What is pure: no IO, no clock, no chance, no logging, no environment."""
+"""The pure part: no IO, no clock, no randomness, no logging, no environment."""

@@ -1,4 +1,4 @@
-"""Documents to flows: which format a file is in is said by its name."""
+"""Reads flows from documents; the file name gives the format."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

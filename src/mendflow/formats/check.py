@@ -1,4 +1,4 @@
-"""Checking flow files without running anything of theirs but a Python file's own top level."""
+"""Checks flow files without running anything except the top level of Python files."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +20,7 @@ def problems_of(path: str) -> list[Problem]:
         for flow in flows_of(path):
             compile_flow(flow)
     except BadFlow as error:
-        # What only the engine finds has no place in the file.
+        # Problems that only the engine finds have no position in the file.
         return [each if each.file else Problem(file=path, message=each.message) for each in error.problems]
     return []
 

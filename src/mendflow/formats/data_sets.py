@@ -38,7 +38,7 @@ _EXPECTED = "it has `data_sets:` or `watches:`"
 
 
 class DataSetFile(NamedTuple):
-    """What a file describes."""
+    """The content of a file."""
 
     sets: list[DataSetSpec]
     watches: list[FolderWatch]
@@ -63,7 +63,7 @@ def read_data_set_file(text: str, source: str = "sets") -> DataSetFile:
 
 
 class _DataSetFileParser:
-    """One reading of a file. What is wrong is noted with its place, and the rest is read."""
+    """Parses one file. Problems are recorded with their place, and the rest is read."""
 
     def __init__(self, reader: YamlReader) -> None:
         self.reader = reader
@@ -110,7 +110,7 @@ class _DataSetFileParser:
         return tuple(part.written or str(part.value) for part in parts if isinstance(part, ScalarNode))
 
     def _made(self, kind: Any, name: str, entry: MapEntry, where: str) -> Any:
-        """The kind of thing that an entry describes, or nothing if it does not."""
+        """The parsed entry, or None if it is invalid."""
         before, given = len(self.reader.problems), {"name": name}
         for word, each in self._map(entry.value, where).items():
             try:

@@ -1,4 +1,4 @@
-"""Flow files on disk: read with care, and chosen among the flows that a file holds."""
+"""Reads flow files from disk, with limits, and selects a flow in them."""
 
 from pathlib import Path
 from typing import Final
@@ -16,13 +16,13 @@ def flow_text(path: Path, file_name: str, bytes_most: int = TEXT_BYTES_MAX) -> s
 
 
 def flow_bytes(path: Path, file_name: str, bytes_most: int = TEXT_BYTES_MAX) -> bytes:
-    """What stands in a flow file. Its size is looked at before anything is read."""
+    """The content of a flow file. Its size is checked before anything is read."""
     try:
         size = path.stat().st_size
         if size > bytes_most:
             raise too_large_error(size, file_name, bytes_most)
         with path.open("rb") as file:
-            # One byte more than is taken, so that a pipe or a growing file is found out as well.
+            # One byte more than allowed, so that a pipe or a growing file is detected as well.
             return file.read(bytes_most + 1)
     except OSError as error:
         if isinstance(error, IsADirectoryError):
@@ -38,7 +38,7 @@ def flow_bytes(path: Path, file_name: str, bytes_most: int = TEXT_BYTES_MAX) -> 
 
 
 def decode_text(data: bytes, file: str, bytes_most: int = TEXT_BYTES_MAX) -> str:
-    """The text of a file, if it is one that we take."""
+    """The decoded text of a file."""
     if len(data) > bytes_most:
         raise too_large_error(len(data), file, bytes_most)
     try:
@@ -75,7 +75,7 @@ def select_flow(flows: dict[str, Flow], name: str, file_name: str) -> Flow:
 
 
 def settings_text(path: Path) -> str:
-    """The same for a file that describes no flow. Raises BadFile."""
+    """The same for a settings file. Raises BadFile."""
     try:
         return flow_text(path, str(path))
     except BadFlow as error:

@@ -1,4 +1,4 @@
-"""What jobs wait for, as links: `needs` joins with all of them; `after` waits for a link but asks nothing of it."""
+"""Dependencies of jobs as links: `needs` joins with all of them; `after` waits for a link but ignores its state."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -10,7 +10,7 @@ from mendflow.core.model.flow import Activity, LinkSource, Parallel
 
 
 class JobNeeds(msgspec.Struct, frozen=True):
-    """A job, the jobs that must have ended well before it, and those that must only be over."""
+    """A job, the jobs that must have completed before it, and those that must only have ended."""
 
     activity: Activity
     needs: tuple[str, ...] = ()
@@ -22,7 +22,7 @@ def link_name(first: str, then: str) -> str:
 
 
 def parallel_with_links(name: str, jobs: Mapping[str, JobNeeds], on_fault: Literal["stop", "finish"]) -> Parallel:
-    """All the jobs at once, as far as they need not wait for each other."""
+    """All jobs in parallel, as far as they need not wait for each other."""
     sources: dict[str, list[LinkSource]] = {each: [] for each in jobs}
     for then, job in jobs.items():
         for first in (*job.needs, *job.after):

@@ -1,7 +1,7 @@
 """The repository of patterns as YAML: those that ship with the product, and a reader for more.
 
-Every sentence of messages is checked when it is read, so that a pattern that cannot be followed is refused with its
-name, and not found out when a job has failed."""
+Every pattern is checked when it is read, so that an invalid one is refused with its name, not discovered when a job has
+failed."""
 
 from importlib.resources import files
 
@@ -30,4 +30,4 @@ def read_patterns(text: str) -> Patterns:
 
 
 class _PatternFile(Patterns, frozen=True, forbid_unknown_fields=True):
-    """A misspelt heading is told, not passed over."""
+    """Refuses unknown headings."""

@@ -1,7 +1,6 @@
-"""The JSON Schemas of flow files, exlets and rule files, for editors: completion, and complaints while typing.
+"""The JSON Schemas of flow files, exlets and rule files, for completion and validation in editors.
 
-They are made of the tables that the parser reads by. `python -m mendflow.formats.schema` writes them into the
-package."""
+They are generated from the parser's tables. `python -m mendflow.formats.schema` writes them into the package."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Settings in YAML, with times and sizes as people write them.
 
-What is told in milliseconds or bytes elsewhere is written without its unit here: `wall: 4 h` becomes `wall_ms`,
-`memory: 8 GB` becomes `memory_bytes`."""
+Fields in milliseconds or bytes are written without that suffix: `wall: 4 h` becomes `wall_ms`, `memory: 8 GB` becomes
+`memory_bytes`."""
 
 from collections.abc import Collection
 from typing import Any
@@ -15,7 +15,7 @@ from mendflow.formats.spelling import nearest_word
 
 
 def parse_settings(text: str, source: str) -> Any:
-    """What a text in YAML holds. Raises InvalidRequest."""
+    """The content of a YAML text. Raises InvalidRequest."""
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -23,7 +23,7 @@ def parse_settings(text: str, source: str) -> Any:
 
 
 def normalize_settings(found: dict[Any, Any], kind: Any, source: str) -> dict[str, Any]:
-    """The same with every time and size as a number, under its whole name."""
+    """The same with every time and size as a number, under its full name."""
     try:
         return dict(_setting(str(word), value, kind) for word, value in found.items())
     except InvalidRequest as invalid:
@@ -31,7 +31,7 @@ def normalize_settings(found: dict[Any, Any], kind: Any, source: str) -> dict[st
 
 
 def parse_setting(word: str, value: Any, kind: Any) -> tuple[str, Any]:
-    """The whole name of one setting, and its value as the kind has it. Raises InvalidRequest."""
+    """The full name of one setting, and its value in the right type. Raises InvalidRequest."""
     name, made = _setting(word, value, kind)
     try:
         return name, msgspec.convert(made, _fields(kind)[name].type)
@@ -40,13 +40,13 @@ def parse_setting(word: str, value: Any, kind: Any) -> tuple[str, Any]:
 
 
 def nested_kind(kind: Any, word: str) -> Any:
-    """The kind of a setting that has settings of its own; None if this is none."""
+    """The type of a nested setting; None for others."""
     inner = _fields(kind)[word].type if word in _fields(kind) else None
     return inner if isinstance(inner, type) and issubclass(inner, msgspec.Struct) else None
 
 
 def missing_settings(kind: Any, given: Collection[str]) -> list[str]:
-    """What has to be said and is not."""
+    """Required settings that are missing."""
     return [name for name, field in _fields(kind).items() if field.required and name not in given]
 
 

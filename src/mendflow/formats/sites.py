@@ -36,7 +36,7 @@ def read_site(text: str, source: str = "site") -> Site:
 
 
 def _build(reader: YamlReader, node: YamlNode, kind: Any, where: str) -> Any:
-    """The kind of thing that a node describes, or None if something in it is wrong: that is noted with its place."""
+    """The parsed node, or None if it is invalid: the problem is recorded with its place."""
     before, given = len(reader.problems), {}
     for word, entry in _entries(reader, node, where).items():
         if (part := nested_kind(kind, word)) is not None:

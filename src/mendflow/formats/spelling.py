@@ -1,4 +1,4 @@
-"""What was probably meant."""
+"""Suggestions for misspelt words."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -17,18 +17,18 @@ WORDS_OF_OTHER_TOOLS: Final[dict[str, str]] = {
     **dict.fromkeys(("artifacts", "outputs"), "files"),
     **dict.fromkeys(("retry", "attempts"), "retries"),
 }
-"""Words of other tools, and ours for the same thing."""
+"""Words of other tools, and ours for the same."""
 
 
 def suggestion_for(word: str, known: Iterable[str]) -> str:
-    """Our word for what other tools call this, or else the nearest in spelling, in backquotes."""
+    """Our word for another tool's, or else the nearest in spelling, in backquotes."""
     names = list(known)
     ours = WORDS_OF_OTHER_TOOLS.get(word.lower(), "")
     return f"`{ours}`" if ours in names else nearest_word(word, names)
 
 
 def nearest_word(word: str, known: Iterable[str]) -> str:
-    """The known word that is nearest in spelling, in backquotes, or nothing."""
+    """The known word that is nearest in spelling, in backquotes, or empty."""
     word = word.lower()[:CHARS_MAX]
     reach = 2 + len(word) // 3
     alike = {one.lower(): one for one in known if abs(len(one) - len(word)) <= reach}

@@ -1,8 +1,8 @@
-"""Histories as XES 1.0 (IEEE 1849), the format that tools for process mining read.
+"""Histories as XES 1.0 (IEEE 1849), the format of process mining tools.
 
-A case is a trace, an entry of its history an event: what it is about is `concept:name`, what happened to that is
-`lifecycle:transition` in the words of the standard, who did it is `org:resource`. Our own words stand beside them
-under `mendflow:`. Characters that XML cannot say are left out."""
+A case is a trace, an entry of its history an event: its subject is `concept:name`, what happened is
+`lifecycle:transition` in the standard's terms, who did it is `org:resource`. Our own terms are added under `mendflow:`.
+Characters that XML cannot represent are dropped."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

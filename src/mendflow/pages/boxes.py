@@ -1,6 +1,6 @@
-"""A flow as boxes inside boxes: leaves are what has items, frames are the structure around them.
+"""A flow as nested boxes: leaves have items, frames are the structure around them.
 
-Sizes grow from the inside out, places from the outside in. A loop over one job is one box drawn as a pile, because
+Sizes are computed from the inside out, positions from the outside in. A loop over one job is drawn as one pile, because
 people know it as one thing."""
 
 import re
@@ -31,8 +31,8 @@ class Edge(msgspec.Struct):
 
 
 class FlowBox(msgspec.Struct):
-    """A box. `key` is the activity's unique name, `title` what people know it by. Places are relative to the parent
-    until `settle` makes them absolute."""
+    """A box. `key` is the activity's unique name, `title` its display name. Positions are relative to the parent until
+    `settle` makes them absolute."""
 
     key: str
     title: str
@@ -67,12 +67,12 @@ def box_of(activity: model.Activity) -> FlowBox:
 
 
 def is_made_up_name(activity: model.Activity) -> bool:
-    """Names that no person gave have a dot, or count the steps; structure needs them, readers do not."""
+    """Generated names have a dot, or count the steps; readers do not need them."""
     return not activity.label and ("." in activity.name or _STEP.fullmatch(activity.name) is not None)
 
 
 def is_made_up(activity: model.Activity) -> bool:
-    """A small activity that the flow file's reader made: variables that are set, a step that does nothing."""
+    """A small activity that the flow file's reader generated: setting variables, an empty step."""
     return is_made_up_name(activity) and isinstance(activity, model.Assign | model.Empty) and not activity.sources
 
 
@@ -114,14 +114,14 @@ def _leaf(activity: model.Activity) -> FlowBox:
 
 
 def _title(activity: model.Activity) -> str:
-    """What people know it by; what has no name of theirs is told by its kind."""
+    """The display name; the kind if it has no given name."""
     if is_made_up_name(activity) and not isinstance(activity, COUNTED_ACTIVITIES):
         return _kind(activity)
     return activity.label or activity.name
 
 
 def _row(activity: model.Activity, bodies: tuple[model.Activity, ...], edges: list[tuple[int, int]]) -> FlowBox:
-    """Boxes in layers. A row inside a row gets a faint frame, so that one sees what the arrows to it mean."""
+    """Boxes in layers. A row inside a row gets a faint frame, to show what its arrows mean."""
     children = [box_of(body) for body in bodies]
     for child in children:
         if child.children and not child.framed:
@@ -146,7 +146,7 @@ def _row(activity: model.Activity, bodies: tuple[model.Activity, ...], edges: li
 
 
 def _arrange(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> BoxLayout:
-    """What hangs together in layers; many boxes that nothing ties to others in several columns instead of one."""
+    """Connected boxes in layers; many unconnected ones in several columns instead of one."""
     tied = {end for edge in edges for end in edge}
     loose = [index for index in range(len(sizes)) if index not in tied]
     if len(loose) <= COLUMN_MAX:
@@ -177,7 +177,7 @@ def _put_in_frame(shape: FlowBox) -> None:
 
 
 def _frame(activity: model.Activity, parts: list[tuple[str, model.Activity]]) -> FlowBox:
-    """The parts one under another, each with a line that says when it runs."""
+    """The parts one below another, each with a line that says when it runs."""
     children, top, width = [], HEAD, SMALL_WIDTH
     for note, body in parts:
         child = box_of(body)
@@ -208,7 +208,7 @@ def _with_note(child: FlowBox, note: str, name: str) -> FlowBox:
 
 
 def _branch_edges(parallel: model.Parallel) -> list[tuple[int, int]]:
-    """Which branch hangs on which, by the links between whatever is inside them."""
+    """Which branch depends on which, by the links between their contents."""
     edges = []
     for start, end, *_ in _links(parallel.branches):
         if start != end:
@@ -244,7 +244,7 @@ def _nodes(bodies: tuple[model.Activity, ...]) -> Iterator[tuple[int, model.Acti
 
 
 def _parts(activity: model.Activity) -> list[tuple[str, model.Activity]]:
-    """What a structured activity holds, each with the words that say when it runs."""
+    """The parts of a structured activity, each with a text that says when it runs."""
     if isinstance(activity, model.Choose):
         branches = [(f"when {_short(branch.when.text)}", branch.body) for branch in activity.branches]
         return branches + ([("otherwise", activity.otherwise)] if activity.otherwise else [])
@@ -293,7 +293,7 @@ def _short(text: str) -> str:
 
 
 def _kind(activity: model.Activity) -> str:
-    """The word of the flow file; a primitive is known by what it does."""
+    """The flow file's word; a primitive is named by what it does."""
     if isinstance(activity, model.PrimitiveStep):
         return activity.do.value
     tag = str(type(activity).__struct_config__.tag)

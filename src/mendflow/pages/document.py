@@ -1,7 +1,7 @@
-"""The frame of every page of ours: one file that needs nothing else, and that lets nothing else run.
+"""The frame of every page: one self-contained file.
 
-The page's own policy names each style and script by its hash, so no request leaves the page and no text in it becomes
-code, whatever it was made of."""
+Its content security policy names each style and script by its hash, so no request leaves the page and no text in it
+becomes code."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ TITLE_CHARS_MAX = 120
 
 
 def document(title: str, body: str, *, more_styles: Sequence[str] = (), script: str = "") -> str:
-    """The whole page. `more_styles` stand in the body, inside drawings, and are allowed here."""
+    """The whole page. `more_styles` are in the body, inside drawings, and are allowed here."""
     ran = f"<script>{script}</script>" if script else ""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -28,7 +28,7 @@ def document(title: str, body: str, *, more_styles: Sequence[str] = (), script: 
 
 
 def figure(value: str, word: str, css: str = "") -> str:
-    """A number that one looks for first, with what it counts."""
+    """A headline number, with its label."""
     return f'<div class="figure {css}"><b>{escape_html(value)}</b><span>{word}</span></div>'
 
 

@@ -1,6 +1,6 @@
-"""How figures are told to people: sizes, durations, times, and text from jobs made harmless.
+"""Formats figures for people: sizes, durations, times, and sanitized text from jobs.
 
-A job may print anything, terminal escapes included; whatever is shown from a job goes through `plain` first."""
+A job may print anything, terminal escapes included; everything shown from a job goes through `plain_text` first."""
 
 import re
 from datetime import datetime
@@ -26,12 +26,12 @@ def plain_text(text: str) -> str:
 
 
 def escape_html(text: str) -> str:
-    """The text, made plain, so that a page shows it and never obeys it."""
+    """The text, sanitized and escaped for HTML."""
     return escape(plain_text(text))
 
 
 def one_line(text: str, width: int = 0) -> str:
-    """The text in one harmless line, cut to the width if one is given."""
+    """The text as one sanitized line, cut to the width if one is given."""
     line = " ".join(plain_text(text).split())
     return line if not width or len(line) <= width else line[: max(width - 1, 0)] + "…"
 

@@ -1,4 +1,4 @@
-"""The flow drawn as an SVG: one box per name with its counts, arrows where one waits for another."""
+"""The flow as an SVG: one box per name with its counts, and arrows for dependencies."""
 
 from itertools import pairwise
 from unicodedata import east_asian_width
@@ -12,7 +12,7 @@ NODES_MAX = 600
 MARGIN = 12.0
 NAME_CHAR_WIDTH, SMALL_CHAR_WIDTH = 7.4, 6.0
 FIT_WIDTH = 1_750.0
-"""Up to this width a drawing is shrunk to the page; beyond it, one scrolls."""
+"""Up to this width a drawing is scaled to the page; a wider one scrolls."""
 
 WIDE = '<p class="quiet">The drawing is wider than the page: scroll it to the right.</p>'
 
@@ -52,8 +52,7 @@ def graph(flow: Flow, counts: list[NameCount]) -> str:
 
 
 def _unreached(shape: FlowBox, counts: dict[str, NameCount], *, reached: bool) -> set[str]:
-    """Small steps, which nobody counts, that stand only among work that never began; of the others it is taken that
-    they ran when their turn came."""
+    """Small uncounted steps that are only among work that never started; others are assumed to have run."""
     leaves = [counts.get(each.title) for each in all_boxes(shape) if each.counted]
     if leaves:
         reached = any(state_of(count) not in ("none", "skipped") for count in leaves)
@@ -63,7 +62,7 @@ def _unreached(shape: FlowBox, counts: dict[str, NameCount], *, reached: bool) -
 
 
 def state_of(count: NameCount | None) -> str:
-    """One word for the whole of a name's items: the most urgent that is true."""
+    """One word for all items of a name: the most urgent state."""
     if count is None:
         return "none"
     if count.failed:
@@ -94,8 +93,8 @@ def counts_text(count: NameCount) -> str:
 
 
 def fit_text(text: str, width: float, char_width: float) -> str:
-    """As much of the text as the width has room for, reckoned by characters of a common width; wide letters, as
-    capitals and many scripts have, count for more."""
+    """As much of the text as fits, estimated by characters; wide letters, such as capitals and many scripts, count for
+    more."""
     line, room = one_line(text), width / char_width
     for place, char in enumerate(line):
         room -= 2.0 if east_asian_width(char) in "WF" else 1.3 if char.isupper() or char in "mwMW@%" else 1.0
@@ -128,7 +127,7 @@ def _note(shape: FlowBox) -> str:
 
 
 def _arrow(start: FlowBox, end: FlowBox, bends: list[Point], *, dashed: bool) -> str:
-    """A smooth line from the right of one box to the left of another, level where it touches anything."""
+    """A smooth line from the right of one box to the left of another, level at both ends."""
     first, last = (start.x + start.width, start.y + start.height / 2), (end.x - 2, end.y + end.height / 2)
     between = [point for point in bends if min(_distance(point, first), _distance(point, last)) > 2]
     points = [first, *between, last]
@@ -165,7 +164,7 @@ def _node(shape: FlowBox, count: NameCount | None, *, reached: bool) -> str:
 
 
 def _bar(shape: FlowBox, count: NameCount | None) -> str:
-    """How many of the name's items are where, as one bar."""
+    """The states of the name's items as one bar."""
     x, y, width = shape.x + 12, shape.y + shape.height - 13, shape.width - 24
     parts = [f'<rect class="rail" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="4" rx="2"/>']
     total = sum(getattr(count, segment) for segment in SEGMENTS) if count else 0

@@ -1,8 +1,8 @@
-"""Boxes and arrows from left to right: each box stands in the layer after the last one that it hangs on.
+"""Layout of boxes and arrows from left to right: each box is in the layer after the last one that it depends on.
 
-The usual four steps. Layers by the longest path; a stand-in wherever an arrow passes a layer, so that arrows go around
-boxes; a few sweeps that order each layer by the middle of its neighbours; and coordinates. An arrow that would close a
-circle is left out of the layering, and drawn all the same."""
+The usual four steps: layers by the longest path; dummy nodes where an arrow crosses a layer, so that arrows go around
+boxes; a few sweeps that order each layer by the median of its neighbours; and coordinates. An arrow that would close a
+cycle is ignored for the layers, and still drawn."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -13,13 +13,13 @@ LAYER_GAP = 46.0
 BOX_GAP = 22.0
 SWEEPS = 6
 COLUMN_MAX = 8
-"""More boxes than this that nothing ties to others are put into several columns."""
+"""More unconnected boxes than this are put into several columns."""
 
 ROW_BOXES_MAX = 6
 
 
 class BoxLayout(msgspec.Struct):
-    """Where each box has its upper left corner, and the points that each arrow passes on its way."""
+    """The upper left corner of each box, and the points of each arrow."""
 
     x: list[float]
     y: list[float]
@@ -29,7 +29,7 @@ class BoxLayout(msgspec.Struct):
 
 
 class _Grid(msgspec.Struct):
-    """Boxes and stand-ins by layer; numbers from `len(sizes)` on are stand-ins."""
+    """Boxes and dummy nodes by layer; numbers from `len(sizes)` on are dummies."""
 
     sizes: list[tuple[float, float]]
     layers: list[list[int]]
@@ -63,7 +63,7 @@ def column_layout(sizes: list[tuple[float, float]]) -> BoxLayout:
 
 
 def _ranks(count: int, edges: list[tuple[int, int]]) -> list[int]:
-    """The longest way to each box. What is left in a circle is put after all that is not."""
+    """The longest path to each box. Boxes in a cycle come after all others."""
     following: dict[int, list[int]] = defaultdict(list)
     open_edges = [0] * count
     for start, end in edges:
@@ -110,7 +110,7 @@ def _join(grid: _Grid, start: int, end: int) -> None:
 
 
 def _order(grid: _Grid, *, down: bool) -> None:
-    """Order each layer by where its neighbours in the layer before stand."""
+    """Order each layer by the positions of its neighbours in the layer before."""
     layers = grid.layers if down else grid.layers[::-1]
     neighbours = grid.above if down else grid.below
     for before, layer in pairwise(layers):
@@ -150,14 +150,14 @@ def _coordinates(grid: _Grid, count: int) -> BoxLayout:
 def _bends(
     edge: tuple[int, int], path: list[int], columns: list[tuple[float, float]], middles: list[float]
 ) -> list[tuple[float, float]]:
-    """An arrow is level inside every column and bends only between two, where there is nothing to run into."""
+    """An arrow is level inside every column and bends only between two, where there are no boxes."""
     start, end = edge
     through = [(side, middles[stop]) for stop in path for side in columns[stop]]
     return [(columns[start][1], middles[start]), *through, (columns[end][0] - 2, middles[end])]
 
 
 def _preferred_top(box: int, neighbours: list[int], grid: _Grid, y: list[float]) -> float:
-    """The upper edge that puts the box's middle at the middle of its neighbours' middles."""
+    """The upper edge that aligns the box with the middle of its neighbours."""
     if not neighbours:
         return y[box]
     middles = sorted(y[other] + grid.sizes[other][1] / 2 for other in neighbours)
@@ -167,7 +167,7 @@ def _preferred_top(box: int, neighbours: list[int], grid: _Grid, y: list[float])
 
 
 def _stack(layer: list[int], grid: _Grid, y: list[float], wanted: list[float]) -> None:
-    """Put boxes where they want to be, in order, none over another; then move the layer so that it is fair to all."""
+    """Place boxes at their preferred positions, in order, without overlap; then shift the layer to the mean."""
     bottom = float("-inf")
     for box, place in zip(layer, wanted, strict=True):
         y[box] = max(place, bottom)

@@ -1,7 +1,7 @@
-"""The report of a case as one page that needs nothing else: no request leaves it, and no text from a job becomes code.
+"""The report of a case as one self-contained page.
 
-Everything that comes from a flow or a job is escaped where it is put into the page. Beyond that the page's own policy
-(`document`) allows exactly one script and one style, so that nothing else could run or load."""
+Everything that comes from a flow or a job is escaped where it is inserted. In addition, the page's policy (`document`)
+allows exactly one script and one style."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -37,8 +37,8 @@ def render(
     now: Instant = 0,
     version: str = "",
 ) -> str:
-    """The whole page. `called` are cases that belong to this one: called ones, and exlets that mended it. `now` is the
-    end of what is not over yet; without it, the latest time that the views tell."""
+    """The whole page. `called` are cases that belong to this one: called ones, and exlets that repaired it. `now` is
+    the end of what has not ended; by default, the latest time in the views."""
     now = now or _latest(case, items)
     theirs: dict[str, list[ItemView]] = defaultdict(list)
     for item in called_items:
@@ -77,7 +77,7 @@ def _latest(case: CaseView, items: list[ItemView]) -> Instant:
 
 
 class _CaseTree(NamedTuple):
-    """A case with those that belong to it. Of very many, the items of the last ones are not there."""
+    """A case with those that belong to it. Of very many, the items of the last ones are missing."""
 
     case: CaseView
     items: Sequence[ItemView]
@@ -85,7 +85,7 @@ class _CaseTree(NamedTuple):
     called_items: Sequence[ItemView]
 
     def total(self, word: str) -> int:
-        """Of the work itself: a call is told by what the called case did, unless nothing came of it."""
+        """Totals of the work itself: a call counts by what the called case did, unless it did nothing."""
         counts = [count for case in (self.case, *self.called) for count in case.counts]
         work = sum(getattr(count, word) for count in counts if count.kind != "call")
         return work or (sum(getattr(count, word) for count in counts) if word in ("failed", "cancelled") else 0)
@@ -112,7 +112,7 @@ def _header(case: CaseView, flow: Flow, whole: _CaseTree, now: Instant) -> str:
 
 
 def _figures(whole: _CaseTree, now: Instant) -> list[tuple[str, str, str]]:
-    """The numbers that one looks for first, of the case and all that it called. What was cached is done."""
+    """The headline figures of the case and all that it called. Cached items count as done."""
     case, attempts, more = whole.case, whole.attempts(), "+" if whole.cut() else ""
     total = {word: whole.total(word) for word in ("done", "failed", "cancelled", "mended", "cached")}
     figures = [

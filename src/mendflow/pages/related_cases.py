@@ -1,5 +1,5 @@
-"""Other cases that belong to this one: those that it called, and the exlets that mended it. Each can be opened on the
-same page, so that links lead somewhere wherever the page is taken."""
+"""Other cases that belong to this one: called cases, and exlets that repaired it. All are on the same page, so that
+links work wherever the page is."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ _COLOURS = {"mended": "mended", "failed": "failed", "completed": "completed"}
 
 
 def anchor(case: str) -> str:
-    """The place of a case on the page."""
+    """The anchor of a case on the page."""
     return "case-" + hashlib.sha256(case.encode()).hexdigest()[:12]
 
 
@@ -54,7 +54,7 @@ def _row(case: CaseView) -> str:
 
 
 def purpose(case: CaseView) -> str:
-    """What a case is there for, if not for itself."""
+    """Why a case exists, if it serves another."""
     if case.mends:
         return f"mends {case.mends}" + (f":{case.mends_item}" if case.mends_item else "")
     return f"called by {case.parent}" if case.parent else ""
@@ -75,7 +75,7 @@ def _detail(case: CaseView, items: Sequence[ItemView], steps: Sequence[HistoryEn
 
 
 def step_table(steps: Sequence[HistoryEntry]) -> str:
-    """What an exlet ordered, and what came of it, in the order of time."""
+    """The orders of an exlet and their results, by time."""
     rows = "".join(
         f'<li>{_text(entry.name, 80)} <span class="pill {_COLOURS.get(entry.what, "")}">'
         f'{escape_html(entry.what)}</span> <span class="quiet">{_text(entry.message, 240)}</span></li>'

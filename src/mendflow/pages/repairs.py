@@ -1,6 +1,6 @@
-"""The repairs of a case: what failed, which rule concluded what from which values, what the exlet did, what it cost.
+"""The repairs of a case: what failed, which rule concluded what from which values, what the exlet did, and its cost.
 
-The trail is what the service itself went by, so that the page answers "why this repair?" without anything else."""
+The trail is the service's own, so the page answers "why this repair?" by itself."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ GOOD = ("recovered", "completed", "restarted", "done")
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What a repair cost: attempts that would not have been, and how long it took."""
+    """The cost of a repair: additional attempts, and its duration."""
 
     attempts: int = 0
     took_ms: int = 0
@@ -47,7 +47,7 @@ def repairs(decisions: Sequence[DecisionView], items: Sequence[ItemView], steps:
 
 
 def costs(decisions: Sequence[DecisionView], items: Sequence[ItemView]) -> dict[str, Cost]:
-    """Attempts of the item that began between a decision and the next one about it were made for the sake of it."""
+    """Attempts of the item that started between a decision and the next one about it were caused by it."""
     by_item = {item.item: item for item in items}
     later: dict[str, Instant] = {}
     found: dict[str, Cost] = {}
@@ -66,7 +66,7 @@ def _summary(decisions: Sequence[DecisionView], spent: dict[str, Cost]) -> str:
     ignored = sum(not decision.exlet for decision in decisions)
     attempts, took = sum(cost.attempts for cost in spent.values()), sum(cost.took_ms for cost in spent.values())
     parts = [count_text(len(decisions), "exception"), f"{repaired:,} repaired"]
-    parts += [f"{ignored:,} that no rule took up"] if ignored else []
+    parts += [f"{ignored:,} that no rule matched"] if ignored else []
     parts += [count_text(attempts, "more attempt"), f"{duration_text(took)} in repairs"]
     return f'<p class="quiet">{escape_html(" · ".join(parts))}</p>'
 

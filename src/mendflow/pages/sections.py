@@ -1,6 +1,6 @@
-"""The tables of the report: failures grouped by their cause, resources by name, outputs, and the items.
+"""The tables of the report: failures by cause, resources by name, outputs, and items.
 
-All of them are bounded, whatever the size of the case, and say so where they leave something out."""
+All are bounded, whatever the size of the case, and say what they leave out."""
 
 import json
 from collections import defaultdict
@@ -31,7 +31,7 @@ OUTPUT_CHARS_MAX = 4_000
 
 
 class _Group(msgspec.Struct):
-    """Failures of one name with one message. `mended` are those that a later attempt made good."""
+    """Failures of one name with one message. `mended` are those where a later attempt succeeded."""
 
     name: str
     fault: Fault
@@ -75,7 +75,7 @@ def values_table(values: dict[str, Value], if_none: str) -> str:
 
 
 def items_table(items: list[ItemView], now: int) -> str:
-    """Failed ones first, then mended ones, then the others as they came."""
+    """Failed items first, then mended ones, then the others in order."""
     order = sorted(items, key=lambda item: (item.state != "failed", not is_mended(item), item.serial))
     shown = order[:ROWS_MAX]
     note = count_text(len(items), "item")

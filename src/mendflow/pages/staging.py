@@ -1,6 +1,6 @@
-"""Where the inputs of jobs came from: the caches of pilots, or elsewhere.
+"""Where the inputs of jobs came from: caches of pilots, or elsewhere.
 
-An attempt is counted whatever became of it: its inputs were brought all the same."""
+Every attempt counts, whatever its result: its inputs were fetched."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ ROWS_MAX = 300
 
 
 class StagingTotals(msgspec.Struct):
-    """What the inputs of some attempts come to."""
+    """Totals of the inputs of some attempts."""
 
     attempts: int = 0
     cached_files: int = 0
@@ -32,7 +32,7 @@ class StagingTotals(msgspec.Struct):
 
     @property
     def share(self) -> float:
-        """Of the bytes; of the files where all of these are empty."""
+        """Of the bytes; of the files if all are empty."""
         whole = self.cached_bytes + self.fetched_bytes
         return self.cached_bytes / whole if whole else self.cached_files / max(1, self.files)
 
@@ -47,7 +47,7 @@ def staging_totals(attempts: Iterable[AttemptView]) -> StagingTotals:
 
 
 def staging_table(items: Iterable[ItemView]) -> str:
-    """By the name of the job, and all together. Nothing if no job had inputs."""
+    """By job name, and in total. Empty if no job had inputs."""
     by_name: dict[str, list[AttemptView]] = defaultdict(list)
     for item in items:
         by_name[item.name].extend(started_attempts(item))

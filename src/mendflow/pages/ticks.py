@@ -1,4 +1,4 @@
-"""Where the marks of a time axis stand, and what is written at them: round numbers of the unit that one would use."""
+"""The ticks of a time axis and their labels: round numbers in a suitable unit."""
 
 from mendflow.pages.formatting import duration_text
 
@@ -12,7 +12,7 @@ _STEPS_MS = [
 
 
 def time_step_ms(total_ms: int, most: int) -> int:
-    """The smallest round step that needs no more than so many marks."""
+    """The smallest round step with at most so many ticks."""
     return next((step for step in _STEPS_MS if total_ms / step <= most), max(total_ms, 1))
 
 

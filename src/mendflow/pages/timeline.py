@@ -1,6 +1,6 @@
-"""When what ran: a line per item with its attempts, or, when there are too many, a band per name.
+"""The timeline: a row per item with its attempts, or, if there are too many, a band per name.
 
-A band shows how many attempts of the name ran at once, and its size does not depend on how many there were."""
+A band shows how many attempts of the name ran at once, and its size does not depend on their number."""
 
 from collections import defaultdict
 
@@ -56,7 +56,7 @@ def timeline(case: CaseView, items: list[ItemView], now: Instant) -> str:
 
 
 def _start_time(item: ItemView) -> Instant:
-    """When it began; of a message that was taken, and of a partner that answered, only that moment is known."""
+    """When it started; for a message that was taken, and a partner that answered, only that moment is known."""
     granted = item.attempts[0].granted_at if item.attempts else 0
     return item.created_at or granted or item.ended_at
 

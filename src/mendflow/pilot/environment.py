@@ -1,6 +1,6 @@
-"""What this machine has to offer, and whether a pilot can live on it at all.
+"""What this machine offers, and whether a pilot can run on it at all.
 
-A pilot looks before it registers: a bad place ends it with a sentence, and no job is lost to it."""
+A pilot checks this before it registers: on an unsuitable machine it stops with a message, and no job is lost."""
 
 import os
 import platform
@@ -46,7 +46,7 @@ def check(folder: Path) -> None:
 
 
 def shortage(folder: Path) -> str:
-    """What jobs in this folder would be short of; empty if nothing. Costs next to nothing to ask."""
+    """What jobs in this folder would lack; empty if nothing. Cheap."""
     try:
         disk = os.statvfs(folder)
     except OSError as error:
@@ -70,8 +70,8 @@ def capacity(
     disk_bytes: int | None = None,
     gpus: int | None = None,
 ) -> Capacity:
-    """What the pilot offers: what is here, unless told otherwise. With more slots than processors the slots count,
-    because whoever asked for them wanted that many jobs at a time."""
+    """The resources that the pilot offers: those of the machine, unless options override them. With more slots than
+    processors, the slots count, because whoever set them wants that many jobs in parallel."""
     return Capacity(
         slots=slots,
         cpus=cpus if cpus is not None else float(max(usable_cpus(), slots)),

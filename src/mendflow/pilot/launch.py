@@ -1,4 +1,4 @@
-"""Starts and stops a pilot as a process of this machine."""
+"""Starts and stops a pilot as a local process."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ STOP_PILOT_S = 15
 
 
 class LocalPilot:
-    """A pilot process on this machine, started and stopped by us."""
+    """A pilot process that this process started."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
         self.process = process
@@ -22,8 +22,8 @@ class LocalPilot:
         self._asked = False
 
     def ask_to_leave(self) -> None:
-        """The first time it lets its jobs end within their grace, the second time it leaves at once. The second signal
-        is another one: of two of a kind that a busy machine has not yet delivered, one is lost."""
+        """Ask it to leave: the first signal lets jobs end within their grace period, the second does not wait. The two
+        are different signals, because two pending signals of one kind are delivered as one."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT if self._asked else signal.SIGTERM)
             self._asked = True
@@ -47,8 +47,8 @@ def start_pilot(
     server_file: Path | None = None,
     extra: Sequence[str] = (),
 ) -> LocalPilot:
-    """Start a pilot as a separate process. The token is passed in the environment, so that no process list shows it. By
-    `server_file` the pilot finds the next server, if this one is killed."""
+    """Start a pilot as a separate process. The token is passed in the environment, so that it is in no process list. If
+    the server is killed, the pilot finds the next one through `server_file`."""
     work.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = work / "pilot.log"
     options = ["--server", url, "--work", str(work), "--jobs", str(slots)]

@@ -1,6 +1,6 @@
-"""Running a pilot: look whether one can live here, take the work folder, pull and run jobs until told to leave.
+"""Runs a pilot: check the machine, lock the work folder, then pull and run jobs until asked to leave.
 
-Exit codes: 0 it left in good order, 2 bad options, 3 it cannot work here, 4 the server will not have it."""
+Exit codes: 0 left in good order, 2 bad options, 3 cannot work here, 4 refused by the server."""
 
 import asyncio
 import logging
@@ -43,14 +43,15 @@ DISK_LOOK_MS = 1_000
 
 
 class LocalServerFile(msgspec.Struct, frozen=True):
-    """What a server on this machine leaves in its data folder."""
+    """The file in which a server on this machine publishes its address."""
 
     url: str
     token: str = ""
 
 
 def run_pilot(options: PilotOptions) -> int:
-    """Be a pilot until it is over; the exit code. Wants a process of its own: it takes over signals and orphans."""
+    """Run a pilot to its end; returns the exit code. Needs a process of its own: it installs signal handlers and
+    becomes the reaper of orphans."""
     level = logging.WARNING if options.quiet else logging.INFO
     logging.basicConfig(level=level, stream=sys.stderr, format="mendflow pilot: %(message)s")
     try:
@@ -83,8 +84,8 @@ def run_pilot(options: PilotOptions) -> int:
 def _check_environment(
     work_folder: WorkFolder, options: PilotOptions, servers: ServerAddresses, comes_back: bool
 ) -> str:
-    """Why jobs cannot run here; empty if they can. One that comes back to what it has left waits for a better disk, and
-    asks nobody first."""
+    """Why jobs cannot run here; empty if they can. A pilot that returns to jobs it left here waits for a better disk,
+    and does not run the site's checks first."""
     try:
         check(work_folder.folder)
     except BadEnvironment as error:
@@ -107,22 +108,22 @@ def _end_unfit(options: PilotOptions, servers: ServerAddresses, why: str) -> int
 
 
 class _PilotRun:
-    """One run of a pilot, from its registration to its goodbye."""
+    """One run of a pilot, from its registration to its deregistration."""
 
     def __init__(
         self, options: PilotOptions, work_folder: WorkFolder, servers: ServerAddresses, unfit: str = ""
     ) -> None:
-        """With `unfit` it came back only for what it left here: it ends when that is over."""
+        """With `unfit`, the pilot only finishes the attempts that it left here, and then stops."""
         self._options = options
         self._work_folder = work_folder
         self._servers = servers
         self._unfit = unfit
-        self._followed = servers.address  # what the server's own file said last
+        self._followed = servers.address  # the address in the server file when it was last read
         self._born_at = boot_ms()
         self._next_disk_look = 0
         self._over = asyncio.Event()
         self._hurry = asyncio.Event()
-        self._leaves = ""  # why
+        self._leaves = ""  # the reason
 
     async def live(self) -> int:
         options, work_folder = self._options, self._work_folder
@@ -187,7 +188,7 @@ class _PilotRun:
         return CANNOT_WORK if code == LEFT and self._unfit else code
 
     async def _work(self, agent: Agent, link: ServerLink) -> int:
-        """Converse until it is time to leave, and on while running jobs use their grace."""
+        """Exchange until the pilot should leave, and further while running jobs use their grace period."""
         loop = asyncio.get_running_loop()
         watch = loop.create_task(self._watch(agent, link))
         talk = loop.create_task(link.run_exchanges())
@@ -205,7 +206,7 @@ class _PilotRun:
             return LEFT
 
     async def _watch(self, agent: Agent, link: ServerLink) -> None:
-        """End the pilot when its time is over, or when there is nothing left to live for."""
+        """End the pilot when its time limit is reached or it has nothing left to do."""
         options = self._options
         while not self._over.is_set():
             await asyncio.sleep(0.1)
@@ -222,7 +223,7 @@ class _PilotRun:
                 agent.changed.set()
 
     def _look_at_disk(self, agent: Agent) -> None:
-        """Take no new job while there is no room for it."""
+        """Accept no new job while the disk is too full."""
         now = boot_ms()
         if now < self._next_disk_look or self._unfit:
             return
@@ -249,7 +250,7 @@ class _PilotRun:
             )
 
     def _follow(self, files: FileClient, exchanges: ExchangeClient) -> bool:
-        """Go where the server is now; False if its file says nothing new."""
+        """Switch to the server's current address; False if the server file has not changed."""
         assert self._options.server_file is not None
         try:
             found = msgspec.json.decode(self._options.server_file.read_bytes(), type=LocalServerFile)
@@ -277,7 +278,7 @@ class _PilotRun:
             loop.add_signal_handler(number, self._leave, "told")
 
     def _leave(self, why: str) -> None:
-        """The first time politely, the second time at once."""
+        """Leave: the first time let jobs end, the second time at once."""
         if self._over.is_set():
             self._hurry.set()
         self._leaves = self._leaves or why

@@ -1,5 +1,4 @@
-"""What a pilot is told when it is started: by a command line that programs write, or by `mendflow pilot`, which is for
-people."""
+"""The options of a pilot, from its own command line (for programs) or from `mendflow pilot` (for people)."""
 
 import argparse
 import os
@@ -19,14 +18,13 @@ from mendflow.pilot.cache.shared import CacheOptions
 
 
 class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`server` is the address of a server, or of several with commas between them. `slots` of 0 means one per
-    processor. `host` is what the machine is called, where its own name does not tell it from others. Capacities that
-    are None are measured. Times of 0 mean: without end. `ttl_ms` ends the pilot after that time, `idle_exit_ms` when it
-    had no job for that long, `away_exit_ms` when the server was away for that long. `grace_ms` is how long running jobs
-    may go on when the pilot is told to leave. In `server_file` the server says where it is; it is read when the server
-    is away, and the pilot goes where it is. `name` is what it was submitted under to a batch system, `storage` the
-    storage element that it reaches best, `checks` what it looks for before it registers, and `cache` how
-    it keeps files for later jobs, and for whom."""
+    """`server` has one or more addresses separated by commas. `slots` of 0 means one per processor. `host` names the
+    machine if its own name is not unique. Capacities of None are measured. Times of 0 mean no limit: `ttl_ms` ends the
+    pilot after that time, `idle_exit_ms` after so long without a job, `away_exit_ms` after so long without a server.
+    `grace_ms` is how long running jobs may continue when the pilot is asked to leave. `server_file` is a file in which
+    the server publishes its address; it is read when the server is away. `name` is the submission's name in a batch
+    system, `storage` the nearest storage element, `checks` what is verified before the pilot registers, and `cache` how
+    files are kept for later jobs and shared."""
 
     server: str
     work: Path
@@ -54,7 +52,10 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
 def parse(arguments: Sequence[str]) -> PilotOptions:
     parser = argparse.ArgumentParser(prog="python -m mendflow.pilot", description="Run a pilot: it pulls jobs.")
     parser.add_argument(
-        "--server", required=True, action="append", help="a server, such as http://127.0.0.1:8765; again for others"
+        "--server",
+        required=True,
+        action="append",
+        help="address of a server, such as http://127.0.0.1:8765; repeat for several",
     )
     parser.add_argument("--work", required=True, type=Path, help="folder for jobs and results; kept over restarts")
     parser.add_argument("--token", default=os.environ.get("MENDFLOW_TOKEN", ""), help="or in MENDFLOW_TOKEN")
@@ -62,25 +63,27 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument(
         "--jobs", "-j", dest="slots", type=int, default=0, help="jobs at a time (default: one per processor)"
     )
-    parser.add_argument("--site", default="", help="name of the place, for jobs that ask for one")
+    parser.add_argument("--site", default="", help="name of the site, for jobs that ask for one")
     parser.add_argument("--host", default="", help="name of the machine (default: its own)")
     parser.add_argument("--cpus", type=float)
     parser.add_argument("--memory-bytes", type=int)
     parser.add_argument("--disk-bytes", type=int)
     parser.add_argument("--gpus", type=int)
     parser.add_argument("--ttl-ms", type=int, default=0, help="leave after this time")
-    parser.add_argument("--idle-exit-ms", type=int, default=0, help="leave when no job came for this time")
-    parser.add_argument("--away-exit-ms", type=int, default=0, help="leave when the server was away for this time")
-    parser.add_argument("--grace-ms", type=int, default=5_000, help="how long jobs may go on when told to leave")
+    parser.add_argument("--idle-exit-ms", type=int, default=0, help="leave after this time without a job")
+    parser.add_argument("--away-exit-ms", type=int, default=0, help="leave after this time without a server")
+    parser.add_argument("--grace-ms", type=int, default=5_000, help="how long jobs may continue when asked to leave")
     parser.add_argument("--keep", action="store_true", help="keep the folders of finished attempts")
     parser.add_argument("--quiet", action="store_true")
-    parser.add_argument("--server-file", type=Path, help="where the server says at which address it is now")
-    parser.add_argument("--name", default="", help="what it was submitted under to a batch system")
-    parser.add_argument("--storage", default="", help="the storage element that is best reached from here")
-    parser.add_argument("--checks", type=Path, help="a file of JSON that says what must be here before it registers")
-    parser.add_argument("--cache-size", type=_size, help="disk for jobs' files that are kept for later ones")
+    parser.add_argument("--server-file", type=Path, help="a file in which the server publishes its address")
+    parser.add_argument("--name", default="", help="name of the submission in the batch system")
+    parser.add_argument("--storage", default="", help="the nearest storage element")
+    parser.add_argument("--checks", type=Path, help="a JSON file of checks to make before it registers")
+    parser.add_argument("--cache-size", type=_size, help="disk space for files that are kept for later jobs")
     parser.add_argument("--min-free", type=_size, help="how much of that stays free (default: a tenth)")
-    parser.add_argument("--cache-policy", choices=sorted(POLICIES), help="what goes first when room is needed")
+    parser.add_argument(
+        "--cache-policy", choices=sorted(POLICIES), help="which files are removed first when space is needed"
+    )
     parser.add_argument(
         "--share", choices=get_args(Sharing), help="who may use the cache: pilots of this host, or site"
     )
@@ -104,15 +107,15 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
 
 
 def _size(text: str) -> int:
-    """In bytes, or as people write it."""
+    """A size in bytes, or as people write it."""
     size = int(text) if text.isdecimal() else size_bytes(text)
     if size is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; write bytes, or one like {SIZE_EXAMPLES}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write bytes, or one like {SIZE_EXAMPLES}")
     return size
 
 
 def cache_options(**given: str | int | None) -> CacheOptions:
-    """What was given of them, if it can be; None is not given."""
+    """The cache options that were given; None means not given. Raises for invalid ones."""
     try:
         options = msgspec.convert({name: value for name, value in given.items() if value is not None}, CacheOptions)
     except msgspec.ValidationError:
@@ -120,28 +123,28 @@ def cache_options(**given: str | int | None) -> CacheOptions:
         raise InvalidRequest(f"a cache cannot be shared with {given.get('share')!r}; there are {choices}") from None
     policy_by_name(options.policy)
     if min(options.space_bytes, options.threshold_bytes or 0) < 0:
-        raise InvalidRequest("a cache cannot have less than no room, nor less than none be kept free")
+        raise InvalidRequest("the sizes of a cache cannot be negative")
     return options
 
 
 def useless(cache: CacheOptions) -> str:
-    """Why a cache keeps nothing though it has room; empty if it does. Others of the host may have room for it."""
+    """Why a cache keeps nothing although it has space; empty if it does. Others on the host may have space for it."""
     if not cache.space_bytes or (cache.threshold_bytes or 0) < cache.space_bytes:
         return ""
-    return f"of the {cache.space_bytes} bytes of its cache {cache.threshold_bytes} are to stay free: it keeps no files"
+    return f"of the {cache.space_bytes} bytes of the cache, {cache.threshold_bytes} must stay free: it keeps no files"
 
 
 def read_checks(path: Path) -> PilotChecks:
     try:
         return good(msgspec.json.decode(path.read_bytes(), type=PilotChecks))
     except (OSError, msgspec.MsgspecError) as error:
-        raise InvalidRequest(f"{path} does not say what to check before a pilot registers: {error}") from None
+        raise InvalidRequest(f"{path} is not a valid file of checks: {error}") from None
 
 
 def good(checks: PilotChecks) -> PilotChecks:
-    """These checks, if they can be made."""
+    """The checks, if they are valid."""
     if checks.python and version(checks.python) is None:
-        raise InvalidRequest(f"{checks.python!r} is no version of Python; write one like 3.11", field="python")
+        raise InvalidRequest(f"{checks.python!r} is not a version of Python; write one like 3.11", field="python")
     if min(checks.disk_bytes, checks.memory_bytes, checks.script_ms - 1) < 0:
-        raise InvalidRequest("what must be here before a pilot registers cannot be less than nothing", field="checks")
+        raise InvalidRequest("the sizes in the checks of a pilot cannot be negative", field="checks")
     return checks

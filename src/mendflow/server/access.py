@@ -74,7 +74,7 @@ def single_token(token: str) -> list[AccessToken]:
 def new_token(name: str, roles: Sequence[str]) -> tuple[str, str]:
     """A fresh token and the line for the token file that makes it known."""
     if not _NAME.fullmatch(name):
-        raise InvalidRequest(f"{name!r} is no name for a token; {NAME_RULE}")
+        raise InvalidRequest(f"{name!r} is not a valid name for a token; {NAME_RULE}")
     if bad := [role for role in roles if not _ROLE.fullmatch(role)]:
         raise InvalidRequest(f"{bad[0]!r} is no role; {ROLE_RULE}")
     token = secrets.token_urlsafe(32)
@@ -179,7 +179,7 @@ class AccessControl:
     def _admit_peer(self, authorization: bytes) -> Principal:
         shown = _sha256_of(authorization)
         if not self._servers_sha256 or not secrets.compare_digest(shown, self._servers_sha256):
-            raise Unauthorized("this way is for the servers on the same store, and for nobody else")
+            raise Unauthorized("this path is for the servers on the same store only")
         return _PEER
 
 

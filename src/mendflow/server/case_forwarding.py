@@ -120,7 +120,7 @@ class CaseForwarder:
             if found is None:
                 return _replay(body, receive)
             home = found
-        raise AssertionError("the last one's answer is told, whatever it is")
+        raise AssertionError("the last server's answer is returned, whatever it is")
 
     async def _relay_answer(
         self,
@@ -139,9 +139,7 @@ class CaseForwarder:
                 if response.status == WrongServer.status:
                     if not elsewhere_too:
                         return False
-                    raise TemporarilyUnavailable(
-                        "this is just moving from one server to another; ask again in a moment"
-                    )
+                    raise TemporarilyUnavailable("this is moving from one server to another; retry in a moment")
                 await relay_until_disconnect(receive, relay.relay(response), self._open_requests)
         except Unreachable as lost:
             if not relay.has_begun:
@@ -188,7 +186,7 @@ async def relay_until_disconnect(
         with open_requests.hold(relaying.cancel):
             await asyncio.wait((relaying, gone), return_when=asyncio.FIRST_COMPLETED)
         if relaying.cancelled() or gone.done():
-            raise ClientDisconnected("nobody listens any more")
+            raise ClientDisconnected("the caller has disconnected")
         relaying.result()
     finally:
         relaying.cancel()

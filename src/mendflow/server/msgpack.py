@@ -41,4 +41,6 @@ def decode_body(decoder: msgspec.msgpack.Decoder[T], body: bytes) -> T:
         return decoder.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         place = re.search(r"`(\$[^`]*)`$", str(error))
-        raise InvalidRequest(f"this is no pilot's request: {error}", field=place.group(1) if place else "$") from error
+        raise InvalidRequest(
+            f"this is not a pilot's request: {error}", field=place.group(1) if place else "$"
+        ) from error

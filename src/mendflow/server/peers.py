@@ -96,7 +96,7 @@ class PeerEndpoint:
         if what == "sync":
             passed = _decoded(body, ForwardedExchange)
             if not passed.request.front:
-                raise InvalidRequest("an exchange that is passed on must say who does so", field="front")
+                raise InvalidRequest("a forwarded exchange must name the forwarding server", field="front")
             return _encode(await self._peer.sync(passed.request, passed.who))
         if what == "nudge":
             nudge = _decoded(body, Nudge)
@@ -108,7 +108,7 @@ class PeerEndpoint:
             return _encode(self._peer.cards())
         if what == "stats":
             return _encode(await self._peer.stats(_decoded(body, int)))
-        raise NotFound("servers say nothing of this kind to each other")
+        raise NotFound("there is no such request between servers")
 
 
 class HttpPeers:
@@ -179,7 +179,7 @@ class HttpPeers:
         try:
             return msgspec.msgpack.decode(body, type=type)
         except msgspec.MsgspecError as error:
-            raise PeerUnavailable(f"server {server.id} answers what nobody understands: {error}") from error
+            raise PeerUnavailable(f"the answer of server {server.id} cannot be decoded: {error}") from error
 
 
 async def _stream(content: AsyncIterator[bytes], send: Send) -> None:
@@ -210,4 +210,4 @@ def _decoded(body: bytes, type: type[T]) -> T:
     try:
         return msgspec.msgpack.decode(body, type=type)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"this is not what servers say to each other: {error}") from error
+        raise InvalidRequest(f"this is not a request between servers: {error}") from error

@@ -102,5 +102,5 @@ STOPPING = "the server is about to stop; ask again later"
 def _decoded(body: bytes) -> SyncRequest:
     request = decode_body(_decoder, body)
     if request.front:
-        raise InvalidRequest("this is no pilot's request: only servers pass a request on", field="front")
+        raise InvalidRequest("this is not a pilot's request: only servers forward requests", field="front")
     return request

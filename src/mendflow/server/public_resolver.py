@@ -1,6 +1,6 @@
-"""Names to addresses, for requests that somebody else may have written the address of: private ones are refused.
+"""Resolves names for requests whose address somebody else has chosen: private addresses are refused.
 
-The connection goes to the very address that was looked at."""
+The connection goes to the very address that was checked."""
 
 import ipaddress
 import socket

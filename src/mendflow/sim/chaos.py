@@ -1,5 +1,5 @@
-"""`python -m mendflow.sim.chaos --seeds 1000`: many seeds, on all processors; each that breaks a law is told with the
-command that repeats it."""
+"""`python -m mendflow.sim.chaos --seeds 1000`: runs many seeds on all processors; prints each that violates an
+invariant, with the command that repeats it."""
 
 import argparse
 import os
@@ -62,9 +62,9 @@ class ChaosSummary:
         for what, number in sorted(self._counts.items()):
             yield f"{number:>9}  {what}"
         hours = self._seconds / 3600
-        yield f"longest from the end of the storm to the end of everything: {self._settle_s / self._lease_s:.2f} leases"
+        yield f"longest from the end of the faults to the end of all: {self._settle_s / self._lease_s:.2f} leases"
         yield f"longest from the violent end of an attempt to the next one: {self._gap_s / self._lease_s:.2f} leases"
-        yield f"{self.runs} seeds, {hours:.1f} hours of virtual time, {len(self.failed)} of them broke a law"
+        yield f"{self.runs} seeds, {hours:.1f} hours of virtual time, {len(self.failed)} of them violated an invariant"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--recovery", action=recovery, help="ask the default rules when something fails (default: drawn)"
     )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--story", action="store_true", help="tell everything that happened")
+    parser.add_argument("--story", action="store_true", help="print everything that happened")
     options = parser.parse_args(arguments)
     wanted = scenes(options)
     summary = ChaosSummary(options.lease_ms)

@@ -1,9 +1,9 @@
-"""A trace on this machine and in the simulator, side by side.
+"""Compares a trace on this machine with the same trace in the simulator.
 
-The simulator knows how long each task takes, and not what a job costs beside that: starting processes, moving files,
-speaking to the server. So a probe is run before it and after it, a small flow of jobs like the trace's. What a job
-costs is what makes the simulated probe take as long as the real one did. With that one number the whole trace is
-simulated; nothing of how long the trace really took goes into it."""
+The simulator knows how long each task takes, but not a job's overhead: starting processes, moving files, talking to the
+server. So a probe, a small flow of similar jobs, runs before and after the trace. The overhead is chosen so that the
+simulated probe takes as long as the real one. With that one number the whole trace is simulated; the measured time of
+the trace itself is not used."""
 
 from collections.abc import Mapping
 from random import Random
@@ -22,8 +22,8 @@ PROBE: Final = "probe"
 CHAINS_A_SLOT: Final = 2
 CHAIN_TASKS: Final = 5
 PROBE_S: Final = (0.1, 0.5)
-"""How long a job of the probe takes on the average, at least and at most; between them as long as the trace's jobs do.
-Each takes another time than the next, for those that begin or end at the same moment are in each other's way."""
+"""Bounds of the mean run time of a probe's job; within them, that of the trace's jobs. The times vary, because jobs
+that start or end at the same moment slow each other down."""
 
 TOLERANCE: Final = 0.10
 COSTS_MOST: Final = 1.5
@@ -48,7 +48,7 @@ class MeasuredTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TraceComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What both said. A job's own time is `mean_s` on the average, and `cost_s` is what it was found to cost beside."""
+    """Both results. `mean_s` is a job's mean run time, `cost_s` its overhead as determined by the probe."""
 
     trace: str
     jobs: int
@@ -62,7 +62,7 @@ class TraceComparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def deviation(self) -> float:
-        """How much longer the simulated run took, as a part of the real one."""
+        """How much longer the simulated run took, relative to the real one."""
         return self.simulated_s / self.real_s - 1 if self.real_s else 0.0
 
     @property
@@ -71,13 +71,13 @@ class TraceComparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def of_costs(self) -> bool:
-        """Whether it is rather the costs that were compared, which change with whatever else the machine does."""
+        """Whether mostly overhead was compared, which varies with the load of the machine."""
         return self.mean_s < COSTS_MOST * self.cost_s
 
 
 def probe_of(trace: Trace, scale: Scale, slots: int) -> Trace:
-    """Chains of tasks that take what the trace's do on the average, give or take a half, and read and make as many
-    files as those do; to be scaled like the trace."""
+    """Chains of tasks whose run times vary by half around the mean of the trace's, with as many input and output files;
+    to be scaled like the trace."""
     tasks = list(trace.tasks.values())
     mean_s = fmean((task.runtime_s or 0.0) for task in tasks) * scale.time
     runtime_s = min(max(mean_s, PROBE_S[0]), PROBE_S[1]) / (scale.time or 1.0)
@@ -105,7 +105,7 @@ def probe_of(trace: Trace, scale: Scale, slots: int) -> Trace:
 
 
 def simulate_trace(made: TraceFlow, machine: MachineSize, cost_s: float, seed: int = 0) -> GridResult:
-    """The trace on such a machine, in virtual time."""
+    """Simulate the trace on such a machine."""
     here = SiteScene(
         name="here",
         hosts=1,
@@ -129,7 +129,7 @@ def job_model_of(works: Mapping[str, TaskWork]) -> Guesses:
 def compare_runs(
     made: TraceFlow, probe: TraceFlow, machine: MachineSize, took: MeasuredTimes, scale: Scale, seed: int
 ) -> TraceComparison:
-    """Both beside each other, when the real one is over."""
+    """Compare both, after the real run has ended."""
     cost_s = fmean(fitted_cost_s(probe, machine, each) for each in took.probes_s)
     return TraceComparison(
         trace=str(made.flow.name),
@@ -145,7 +145,7 @@ def compare_runs(
 
 
 def fitted_cost_s(probe: TraceFlow, machine: MachineSize, measured_s: float) -> float:
-    """What a job costs, if the probe took so long: found by halving, because more cost never makes it quicker."""
+    """The overhead per job for which the probe takes so long, by bisection: more overhead never makes it faster."""
     least, most = 0.0, measured_s
     while most - least > FITTED_S:
         middle = (least + most) / 2

@@ -1,7 +1,7 @@
-"""What befalls a world: faults that come at drawn moments, last for drawn times, and are over when the storm is.
+"""Injects faults at random moments and for random durations; all end with the fault phase.
 
-Each kind is a method; which come, and how often, follows from the seed. After the storm everything that was killed is
-started, everything that stands still goes on, and every line carries again."""
+Each kind is a method; which occur, and how often, follows from the seed. After the fault phase all killed processes are
+started, stopped ones continue, and all connections work again."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -17,17 +17,17 @@ from mendflow.sim.servers import VirtualServer
 from mendflow.sim.virtual_store import VirtualStore
 
 FUSE_STEPS_MAX = 400
-"""A process that is to be hit in the middle of something is hit at one of its next so many steps."""
+"""A process is hit at one of its next so many steps, in the middle of something."""
 
 WRITING = "server stopped that is about to write"
-"""Comes only where it is asked for: what usually takes dozens of storms to happen."""
+"""Occurs only on request: a situation that is otherwise seen once in dozens of runs."""
 
 KINDS_SHARE = 0.5
-"""How many of the kinds of faults come in one storm."""
+"""How many kinds of faults occur in one run."""
 
 
 class FaultTarget(Protocol):
-    """What a storm is let loose on."""
+    """What faults are injected into."""
 
     loop: VirtualLoop
     network: Network
@@ -41,7 +41,7 @@ class FaultTarget(Protocol):
 
 
 class FaultInjector:
-    """`only` are the kinds of faults that come; without it they are drawn."""
+    """`only` are the kinds of faults to inject; by default they are drawn."""
 
     def __init__(
         self, world: FaultTarget, chance: Random, *, period_s: float, faults: int, only: Collection[str] = ()
@@ -62,9 +62,9 @@ class FaultInjector:
             ("pilot stopped", self._stop_pilot, 3),
             ("machine of a pilot lost", self._lose_machine, 3),
             ("machine of a pilot lost for good", self._lose_for_good, 1),
-            ("cut between pilot and server", self._cut_pilot, 4),
+            ("network cut between pilot and server", self._cut_pilot, 4),
             ("cut between servers", self._cut_servers, 3),
-            ("cut between server and store", self._cut_store, 3),
+            ("network cut between server and store", self._cut_store, 3),
             ("bad lines", self._bad_lines, 4),
             ("store slow", self._slow_store, 2),
             ("store failing", self._failing_store, 5),
@@ -74,15 +74,15 @@ class FaultInjector:
             self._kinds.append((WRITING, self._stop_writing_server, 1))
 
     def _draw_kinds(self) -> list[tuple[str, Callable[[], Awaitable[None]], float]]:
-        """Each storm has its own character: some kinds do not come at all, and others come the more often. A mixture of
-        everything hides what takes many faults of one kind."""
+        """Each run has its own mix: some kinds do not occur, others occur more often. A uniform mixture would hide
+        problems that need many faults of one kind."""
         chance = self._chance
         drawn = [(name, inject, weight * chance.uniform(0.2, 3.0)) for name, inject, weight in self._kinds]
         kept = [each for each in drawn if (each[0] in self._only if self._only else chance.random() < KINDS_SHARE)]
         return kept or drawn
 
     async def inject_all(self) -> None:
-        """To the end of the storm, and until all is well again."""
+        """Run to the end of the fault phase, and until everything is repaired."""
         kinds = self._draw_kinds()
         moments = sorted(self._chance.uniform(0.2, self._period_s) for _ in range(self._faults))
         loop = self._world.loop
@@ -100,7 +100,7 @@ class FaultInjector:
         await inject()
 
     def _end_faults(self) -> None:
-        self._world.tell("the storm is over")
+        self._world.tell("the fault phase is over")
         for server in self._world.servers:
             if server.process is not None:
                 _release(server.process)
@@ -111,10 +111,10 @@ class FaultInjector:
             if pilot not in self._lost_for_good:
                 pilot.start()
 
-    # lengths
+    # durations
 
     async def _sleep_leases(self, shortest: float, longest: float) -> None:
-        """A length in leases, and never beyond the storm's end by more than that."""
+        """Sleep for a number of leases, never beyond the end of the fault phase by more than that."""
         await asyncio.sleep(self._chance.uniform(shortest, longest) * self._world.lease_s)
 
     def _server(self) -> VirtualServer:
@@ -124,7 +124,7 @@ class FaultInjector:
         return self._chance.choice(self._world.pilots)
 
     def _at_awkward_moment(self, process: VirtualProcess, happen: Callable[[], None]) -> None:
-        """Now, or between any two steps of what it does next, or when it is about to write or to answer."""
+        """Now, or between any two of its next steps, or just before it writes or answers."""
         kind = self._chance.random()
         if kind < 0.25:
             happen()
@@ -150,7 +150,7 @@ class FaultInjector:
             _release(process)
 
     async def _stop_writing_server(self) -> None:
-        """When it is about to write, for longer than it takes others to find it dead."""
+        """Stop it just before it writes, for longer than the others take to declare it dead."""
         process = self._server().process
         if process is not None:
             process.trap = (self._chance.choice(("journal", "journal", "write")), process.stop)
@@ -188,7 +188,7 @@ class FaultInjector:
             process.resume()
 
     async def _stop_pilot(self) -> None:
-        """Agent and slots at once, longer than a lease more often than not; it wakes up late."""
+        """Stop agent and slots at once, usually for longer than a lease."""
         processes = self._pilot().processes
         for process in processes:
             process.stop()
@@ -206,13 +206,13 @@ class FaultInjector:
             pilot.start()
 
     async def _lose_for_good(self) -> None:
-        """Its jobs have to run elsewhere; half of the pilots are left in any case."""
+        """Its jobs must run elsewhere; half of the pilots always remain."""
         pilot = self._pilot()
         if len(self._lost_for_good) < len(self._world.pilots) // 2:
             self._lost_for_good.add(pilot)
             pilot.machine.power_off()
 
-    # lines
+    # networks
 
     async def _cut_pilot(self) -> None:
         await self._cut(self._pilot().name, self._server().name)
@@ -266,6 +266,6 @@ class FaultInjector:
 
 
 def _release(process: VirtualProcess) -> None:
-    """Nothing more happens to it, and it goes on if it stood still."""
+    """Inject nothing more into it, and continue it if it was stopped."""
     process.fuse = process.trap = None
     process.resume()

@@ -1,8 +1,7 @@
-"""What is known, or guessed, of a flow's jobs before they run: how long each takes, how large its files are.
+"""What is known or assumed of a flow's jobs before they run: run times and file sizes.
 
-Guesses come from several places, and the more telling one wins field by field: what somebody says now, what an earlier
-case has measured, what a trace holds, and last what the flow itself expects. A job of which nothing is known is told
-before anything is played, with all others of its kind."""
+There are several sources, and the more specific one wins field by field: the command line, an earlier case, a trace,
+and last the flow's own `expected`. Jobs of which nothing is known are all reported before the simulation starts."""
 
 from collections.abc import Iterable, Mapping
 from random import Random
@@ -20,13 +19,13 @@ from mendflow.services.cases.live_case import name_of
 from mendflow.sim.grid.job_model import SimulatedWork
 
 ANY: Final = "*"
-"""The name that stands for every job of which nothing else is said."""
+"""The name that stands for every other job."""
 TOLD_MAX: Final = 8
 
 
 class Guess(msgspec.Struct, frozen=True, kw_only=True):
-    """Of jobs of one name, or of one item. None is not known. Where there are `samples`, a duration is one of
-    them, else `seconds` give or take `spread_s`. `file_bytes` is for each file that is not in `files`."""
+    """For jobs of one name, or for one item. None means unknown. With `samples`, a duration is one of them, else
+    `seconds` with deviation `spread_s`. `file_bytes` is for each file that is not in `files`."""
 
     seconds: float | None = None
     spread_s: float = 0.0
@@ -40,7 +39,7 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
         return self.seconds is not None or bool(self.samples)
 
     def over(self, other: "Guess") -> "Guess":
-        """This one, and from the other what this one does not know."""
+        """This guess, completed from another one."""
         timed = self if self.timed else other
         return Guess(
             seconds=timed.seconds,
@@ -54,12 +53,12 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
     def duration_s(self, chance: Random) -> float:
         if self.samples:
             return chance.choice(self.samples)
-        assert self.seconds is not None, "a job of which nothing is known is refused before"
+        assert self.seconds is not None, "jobs of which nothing is known are refused before"
         return max(0.0, chance.gauss(self.seconds, self.spread_s)) if self.spread_s else self.seconds
 
 
 class Guesses:
-    """The nature of a flow's jobs, by items and by names."""
+    """The behaviour of a flow's jobs, by item and by name."""
 
     def __init__(self, by_name: Mapping[str, Guess]) -> None:
         self._by_name = dict(by_name)
@@ -74,14 +73,14 @@ class Guesses:
         return bool(job.expected_ms) or any(guess is not None and guess.timed for guess in named)
 
     def _guess(self, spec: JobSpec) -> Guess:
-        """What is said of every job weighs less than what is known of one."""
+        """A guess for one job comes before the guess for every job."""
         own, named, any = (self._by_name.get(key, Guess()) for key in (str(spec.item), name_of(spec.item), ANY))
         expected = Guess(seconds=spec.expected_ms / 1000) if spec.expected_ms else Guess()
         return own.over(named).over(expected).over(any)
 
 
 def merge_guesses(layers: Iterable[Mapping[str, Guess]]) -> dict[str, Guess]:
-    """Several sets of guesses as one; the earlier wins."""
+    """Merge several sets of guesses; the earlier wins."""
     whole: dict[str, Guess] = {}
     for layer in layers:
         for name, guess in layer.items():
@@ -95,7 +94,7 @@ def display_name(activity: Activity) -> str:
 
 
 def jobs_of(flow: Flow) -> dict[str, JobActivity]:
-    """Every job that the flow and the flows that it calls may run, by the name that people know."""
+    """Every job that the flow and the flows that it calls may run, by display name."""
     return {
         display_name(each): each
         for part in _with_called(flow)
@@ -105,13 +104,13 @@ def jobs_of(flow: Flow) -> dict[str, JobActivity]:
 
 
 def logical_inputs(flow: Flow) -> set[str]:
-    """The logical files that jobs name as they stand, with no expression in them."""
+    """The logical files that jobs name literally, without an expression."""
     named = (source for job in jobs_of(flow).values() for source in job.inputs.values() if isinstance(source, str))
     return {source for source in named if source.startswith(LOGICAL_PREFIX) and "${{" not in source}
 
 
 def check_known(flow: Flow, guesses: Guesses) -> None:
-    """Refuse what could only be played by making something up."""
+    """Refuse jobs whose behaviour is unknown."""
     foreign = [
         display_name(each)
         for part in _with_called(flow)

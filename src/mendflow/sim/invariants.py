@@ -1,5 +1,5 @@
-"""Whether the laws held: at the end, over all that the disk knows and all that truly happened; and meanwhile, looking
-over the shoulders of servers as nobody in the world could."""
+"""Checks the invariants: at the end, against the disk and what really happened; and during the run, by looking into the
+memory of servers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,11 +26,11 @@ _decode_home = msgspec.json.Decoder(HomeDocument).decode
 _decode_event = msgspec.json.Decoder(Event).decode
 
 CHECK_EVERY_S = 4.0
-"""How often the judge looks into the memory of servers."""
+"""How often to check the memory of servers."""
 
 
 class CheckedWorld(Protocol):
-    """What the judge looks at."""
+    """What is checked."""
 
     observer: Observer
     store: VirtualStore
@@ -46,13 +46,13 @@ class InvariantChecker:
         self._homes: dict[str, str] = {}
 
     async def all_ended(self) -> bool:
-        """Whether every case that the disk knows has come to its end."""
+        """Whether every case on disk has ended."""
         if any([document.live and await self._began(document.id) async for document in self._cases()]):
             return False
         return all(server.runtime is None or server.runtime.ledger.idle for server in self._world.servers)
 
     async def _began(self, case: CaseId) -> bool:
-        """Whether it ever did: the document of one that did not may be left by a server that slept."""
+        """Whether it ever started: a server that slept may leave the document of one that did not."""
         entries = await self._world.store.truth.read(journal_of(case), 0, 1)
         return bool(entries) and isinstance(_decode_event(entries[0]).fact, StartCase)
 
@@ -60,10 +60,10 @@ class InvariantChecker:
         async for found in self._world.store.truth.scan(CASE_KIND):
             yield _decode_case(found.body)
 
-    # while it goes on
+    # during the run
 
     def check_write(self, write: Write, by: str) -> None:
-        """Who may write: only the home that a case has now, once that goes on with it."""
+        """Only the current owner of a case may write to its journal, once it has taken the case over."""
         if isinstance(write, Put) and write.kind == HOME_KIND:
             servers = self._world.servers
             self._homes[write.id] = _decode_home(write.body).server if len(servers) > 1 else servers[0].name
@@ -73,7 +73,7 @@ class InvariantChecker:
             case = CaseId(write.stream.removeprefix(JOURNALS))
             home = self._homes.get(root_of(case), by)
             if home != by and self._is_home(home, case):
-                self._report_violation("law 2", f"{by} writes to the journal of {case}, which {home} goes on with")
+                self._report_violation("law 2", f"{by} writes to the journal of {case}, which {home} owns")
 
     def _is_home(self, server: str, case: CaseId) -> bool:
         runtime = next(each.runtime for each in self._world.servers if each.name == server)
@@ -89,7 +89,7 @@ class InvariantChecker:
                         await self._check_memory(server.name, live)
 
     async def _check_memory(self, server: str, live: LiveCase) -> None:
-        """What a home at rest has in memory is what the journal says."""
+        """What an idle owner has in memory must follow from the journal."""
         if self._homes.get(root_of(live.id)) != server or not self._is_home(server, live.id):
             return
         entries = await self._world.store.truth.read(journal_of(live.id), 0, 1_000_000)
@@ -102,7 +102,7 @@ class InvariantChecker:
         elif snapshot(case) != snapshot(live.case):
             self._report_violation("law 5", f"case {live.id}: its journal does not give what {server} has in memory")
 
-    # when it is over
+    # at the end
 
     async def check_at_end(self) -> None:
         known = {document.id: document async for document in self._cases()}

@@ -1,8 +1,8 @@
-"""An event loop whose time passes only when nobody has anything to do.
+"""An event loop in virtual time, which advances only when no callback is ready.
 
-Every callback belongs to a process of the imagined world, by the context that it runs in. That makes the faults of
-processes exact: what belongs to a stopped process stays where it is, in the middle of whatever it was about to do, and
-what belongs to a dead one never runs. Time, asked from inside a process, is what its machine's clock says."""
+Every callback belongs to a simulated process, by its context. That makes process faults exact: callbacks of a stopped
+process wait in the middle of whatever it was doing, and those of a dead one never run. Inside a process, time is what
+its machine's clock says."""
 
 import asyncio
 import contextlib
@@ -18,11 +18,11 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 STEPS_MAX = 20_000_000
-"""A run that takes more than this goes round in circles."""
+"""A run with more callbacks than this is in an endless loop."""
 
 
 class VirtualHost:
-    """Something that a callback can belong to. The outside world is one that neither stops nor dies."""
+    """The owner of callbacks. The outside world is one that neither stops nor dies."""
 
     __slots__ = ("alive", "fuse", "kept", "offset_s", "rate", "stopped")
 
@@ -30,7 +30,7 @@ class VirtualHost:
         self.alive = True
         self.stopped = False
         self.kept: list[_Callback | _Timer] = []
-        self.fuse: tuple[int, Callable[[], None]] | None = None  # after so many callbacks of it, this happens
+        self.fuse: tuple[int, Callable[[], None]] | None = None  # after so many of its callbacks, this happens
         self.rate = rate
         self.offset_s = offset_s
 
@@ -46,14 +46,14 @@ HOST: ContextVar[VirtualHost] = ContextVar("mendflow_sim_host", default=OUTSIDE)
 
 
 class _Callback(asyncio.Handle):
-    """A callback, and whose it is."""
+    """A callback, and its owner."""
 
     __slots__ = ("host",)
 
     def __init__(
         self, callback: Callable[..., object], args: Sequence[Any], loop: asyncio.AbstractEventLoop, context: Context
     ) -> None:
-        # All that the library's own does where nobody debugs: these are made by the million.
+        # As in asyncio without debug mode: millions of these are created.
         self._callback, self._args, self._loop, self._context = callback, args, loop, context
         self._cancelled, self._repr, self._source_traceback = False, None, None
         self.host = context.get(HOST, OUTSIDE)
@@ -77,8 +77,8 @@ class _Timer(asyncio.TimerHandle):
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
-    """As much of a loop as code without sockets and threads asks for. After `steps_max` callbacks it gives up; 0: it
-    goes on for as long as it takes."""
+    """As much of an event loop as code without sockets and threads needs. It gives up after `steps_max` callbacks; 0:
+    never."""
 
     def __init__(self, *, steps_max: int = STEPS_MAX) -> None:
         self._steps_max = steps_max or sys.maxsize
@@ -90,15 +90,15 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._closed = False
         self.steps = 0
         self._many = 1_000
-        self.tasks: list[asyncio.Task[Any]] = []  # of processes that may die: a task that is lost must not be tidied up
-        self.troubles: list[str] = []  # exceptions that nobody took
-        self.in_trouble: Callable[[BaseException], None] | None = None  # ... and whoever wants them at once
+        self.tasks: list[asyncio.Task[Any]] = []  # processes that may die: their lost tasks must not be cleaned up
+        self.troubles: list[str] = []  # unhandled exceptions
+        self.in_trouble: Callable[[BaseException], None] | None = None  # ... and who wants them at once
 
     # time
 
     @property
     def true_s(self) -> float:
-        """The time of the world, which nobody in it knows."""
+        """The true time, which no simulated process knows."""
         return self._now_s
 
     def time(self) -> float:
@@ -123,7 +123,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         context = context if context is not None else copy_context()
-        host = HOST.get()  # by whose clock it was meant, whoever is to be called
+        host = HOST.get()  # by the clock of the process that scheduled it
         due = when if host is OUTSIDE else host.true_s(when)
         handle = _Timer(when, callback, args, self, context)
         self._count += 1
@@ -131,20 +131,20 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return handle
 
     def at(self, true_s: float, callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
-        """At a moment of the world's time, whoever asks; and nobody in the world can hold it up."""
+        """At a moment of true time, whatever process asks; it cannot be delayed."""
         return OUTSIDE_CONTEXT.copy().run(self.call_at, true_s, callback, *args)
 
     def outside(self, work: Coroutine[Any, Any, None]) -> None:
-        """Something that goes on whatever becomes of whoever asked for it."""
+        """Run it independently of the process that asked."""
         self.create_task(work, context=OUTSIDE_CONTEXT.copy())
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """It is passed over when its time comes."""
+        """It is skipped when its time comes."""
 
     # running
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """Run to the end of `main`; what else is under way then stays undone."""
+        """Run until `main` ends; everything else stays unfinished."""
         asyncio._set_running_loop(self)
         self._running = True
         try:
@@ -161,8 +161,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 self._close_pending_tasks()
 
     def _close_pending_tasks(self) -> None:
-        """Let go of what will never end, quietly: it was meant to be lost."""
-        warnings.simplefilter("ignore", RuntimeWarning)  # of what was never begun
+        """Drop unfinished tasks quietly: they were meant to be lost."""
+        warnings.simplefilter("ignore", RuntimeWarning)  # coroutines that were never started
         for task in self.tasks:
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # the library has no other way to say so
             if not task.done() and (coroutine := task.get_coro()) is not None:
@@ -185,11 +185,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             if host.fuse is not None and self._check_fuse(host, handle):
                 return
         self.steps += 1
-        assert self.steps < self._steps_max, "this run goes round in circles"
+        assert self.steps < self._steps_max, "this run is in an endless loop"
         handle._run()
 
     def _check_fuse(self, host: VirtualHost, handle: _Callback | _Timer) -> bool:
-        """What was set to happen to this host in the middle of its work; True if the callback has to wait for that."""
+        """Apply a fault that was set for the middle of this host's work; True if the callback has to wait."""
         assert host.fuse is not None
         left, happen = host.fuse
         if left > 0:
@@ -201,17 +201,17 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return True
 
     def _pass_time(self) -> None:
-        """Go to the next timer, and take all that are due then."""
+        """Advance to the next timer, and take all that are due then."""
         timers = self._timers
         while timers and timers[0][2]._cancelled:
             heapq.heappop(timers)
-        assert timers, "nothing more can ever happen in this world"
+        assert timers, "no event is left: nothing more can happen"
         self._now_s = due = timers[0][0]
         while timers and timers[0][0] <= due:
             self._ready.append(heapq.heappop(timers)[2])
 
     def resume(self, host: VirtualHost) -> None:
-        """Let a stopped host go on where it was."""
+        """Let a stopped host continue where it was."""
         host.stopped = False
         kept, host.kept = host.kept, []
         self._ready.extend(kept)
@@ -232,7 +232,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def run_in_executor(  # type: ignore[override]  # the library types it as a method that gives a Future
         self, executor: Executor | None, func: Callable[..., T], *args: Any
     ) -> "asyncio.Future[T]":
-        """At once: there are no threads here."""
+        """Runs at once: there are no threads here."""
         future: asyncio.Future[T] = self.create_future()
         try:
             future.set_result(func(*args))
@@ -240,7 +240,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             future.set_exception(error)
         return future
 
-    # what asyncio asks of every loop
+    # required by asyncio
 
     def is_running(self) -> bool:
         return self._running
@@ -269,5 +269,5 @@ OUTSIDE_CONTEXT = context_of(OUTSIDE)
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run to the end on a clock of its own."""
+    """Run to the end in virtual time."""
     return VirtualLoop().run(main)  # type: ignore[abstract]  # sockets, signals and threads are not of this world

@@ -1,7 +1,7 @@
-"""Machines with clocks of their own, and processes on them that can be killed, stopped and continued.
+"""Simulated machines with their own clocks, and processes on them that can be killed, stopped and continued.
 
-A stopped process takes up everything again where it was, however much time has passed meanwhile. A dead one is gone
-with its memory; whoever has to know, such as the other end of a line, is told by the machine."""
+A stopped process continues exactly where it was, however much time has passed. A dead one loses its memory; the machine
+notifies the other ends of its connections."""
 
 import asyncio
 import traceback
@@ -13,11 +13,11 @@ from mendflow.core.model.ids import Instant
 from mendflow.sim.loop import VirtualHost, VirtualLoop, context_of
 
 BEGINNING: Instant = 1_750_000_000_000
-"""The wall clock's instant when a world begins, on a machine whose clock is right."""
+"""The wall-clock time at the start, on a machine whose clock is right."""
 
 
 class Machine:
-    """`rate` is how fast its clock goes, `skew_ms` how far off its wall clock is."""
+    """`rate` is how fast its clock runs, `skew_ms` the error of its wall clock."""
 
     def __init__(self, loop: VirtualLoop, name: str, *, rate: float = 1.0, skew_ms: int = 0) -> None:
         self.loop = loop
@@ -28,21 +28,21 @@ class Machine:
         self._booted_s = 0.0
 
     def boot(self) -> None:
-        """Start again after a power failure: the clock that counts from the start begins anew."""
+        """Restart after a power failure: the boot clock starts anew."""
         assert not any(process.alive for process in self.processes)
         self._booted_s = self.loop.true_s
 
     def boot_ms(self) -> int:
-        """Milliseconds since the machine started, by its clock. It begins at a second: no clock is read sooner."""
+        """Milliseconds since boot, by its clock. It starts at one second: no clock is read sooner."""
         return 1000 + int((self.loop.true_s - self._booted_s) * self.rate * 1000)
 
     @property
     def boot_name(self) -> str:
-        """Which clock that is: another after each power failure."""
+        """The id of the boot clock: a new one after each power failure."""
         return f"{self.name} {self._booted_s}"
 
     def true_s(self, boot_ms: int) -> float:
-        """When, in the world's time, that moment is."""
+        """The true time of that moment."""
         return self._booted_s + (boot_ms - 1000) / 1000 / self.rate
 
     def start(self, name: str) -> "VirtualProcess":
@@ -72,7 +72,7 @@ class VirtualProcess(VirtualHost):
         self.context: Context = context_of(self)
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str = "") -> None:
-        """Let it do something beside what it does already. An error that ends that ends the process."""
+        """Run something in it. An unhandled error ends the process."""
         self.machine.loop.create_task(self._run_work(work), name=name or None, context=self._copy_context())
 
     async def _run_work(self, work: Coroutine[Any, Any, None]) -> None:
@@ -83,11 +83,11 @@ class VirtualProcess(VirtualHost):
             self.kill()
 
     def deliver(self, callback: Callable[..., object], *args: object) -> None:
-        """A message reaches it: the callback runs when the process does."""
+        """Deliver a message: the callback runs when the process does."""
         self.machine.loop.call_soon(callback, *args, context=self._copy_context())
 
     def deliver_after(self, seconds: float, callback: Callable[..., object], *args: object) -> None:
-        """The same, when so much of the world's time has passed."""
+        """The same, after so much true time."""
         loop = self.machine.loop
         loop.at(loop.true_s + seconds, self.deliver, callback, *args)
 
@@ -95,7 +95,7 @@ class VirtualProcess(VirtualHost):
         return self.context.copy()
 
     async def reach_point(self, what: str) -> None:
-        """It is about to do what cannot be taken back."""
+        """It is about to do something irreversible."""
         if self.trap is not None and self.trap[0] == what:
             (_, happen), self.trap = self.trap, None
             happen()
@@ -118,7 +118,7 @@ class VirtualProcess(VirtualHost):
 
 
 class WallClock:
-    """What a server is given for a clock: the wall clock once, then what its machine has counted."""
+    """The clock of a server: the wall clock once, then the machine's counter."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -135,13 +135,13 @@ class WallClock:
 
 
 class TrueClock:
-    """A clock that is right, for a world in which nobody's clock is at issue: it tells the running loop's own time."""
+    """A correct clock, for simulations in which clocks do not matter: the running loop's time."""
 
     def now(self) -> Instant:
         return BEGINNING + round(asyncio.get_running_loop().time() * 1000)
 
     def catch_up(self, instant: Instant) -> None:
-        assert instant <= self.now(), "nobody has seen the future"
+        assert instant <= self.now(), "the given time is in the future"
 
     async def sleep(self, ms: int) -> None:
         await asyncio.sleep(ms / 1000)

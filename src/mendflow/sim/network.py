@@ -1,8 +1,8 @@
-"""Lines between processes on which messages are lost, late, doubled and out of order, and which may be cut.
+"""A simulated network that loses, delays, duplicates and reorders messages, and can be cut.
 
-One call is one request and one answer, as over HTTP. Each of the two travels by itself, with a delay of its own, so
-that later ones overtake earlier ones. A caller whose target is dead hears so at once if the target's machine is up, and
-else only by its own patience; a target hears that its caller has hung up if the line still carries that."""
+A call is one request and one answer, as over HTTP. Each has its own delay, so later messages overtake earlier ones. If
+the target is dead, the caller learns it at once if the target's machine is up, and otherwise by its timeout; a target
+learns that its caller has hung up if the network still carries that."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,15 +15,15 @@ from mendflow.sim.machines import VirtualProcess
 
 Answer = tuple[int, bytes]
 Handler = Callable[[str, bytes, asyncio.Event], Awaitable[Answer]]
-"""Gets a path, what was sent, and an event that is set when the caller has hung up."""
+"""Gets a path, a body, and an event that is set when the caller has hung up."""
 
 
 class NoAnswer(Exception):
-    """No answer came. Whether the request was read is unknown."""
+    """No answer arrived. Whether the request was read is unknown."""
 
 
 class LineFaults:
-    """How bad the lines are at present. Shares are of all messages."""
+    """The current fault rates, as shares of all messages."""
 
     def __init__(self) -> None:
         self.quick_s = (0.0005, 0.01)
@@ -54,7 +54,7 @@ class Network:
         self.cuts -= {(one, other), (other, one)}
 
     async def call(self, source: VirtualProcess, address: str, path: str, body: bytes, patience_s: float) -> Answer:
-        """Raises Unreached."""
+        """Raises NoAnswer."""
         call = _Call(self, source, address, path, body)
         call.begin()
         try:
@@ -74,7 +74,7 @@ class Network:
         return found[0].machine.name if found is not None else address.removeprefix("http://")
 
     def send(self, source: str, target: str, deliver: Callable[[], None], *, sure: bool = False) -> None:
-        """Let something travel from machine to machine. `sure`: it is no message but the line's own doing."""
+        """Send from machine to machine. `sure`: not a message, so it is never lost."""
         if (source, target) in self.cuts:
             self._counts.add("line: lost in a cut")
             return
@@ -113,7 +113,7 @@ class _Call:
         self._network.send(self._here, self._there, self._arrive)
 
     def _arrive(self) -> None:
-        """The request is there: perhaps for the second time, or when nobody waits for its answer any more."""
+        """The request has arrived: perhaps for the second time, or after the caller gave up."""
         found = self._network.target(self._address)
         if found is None:
             self._network.send(self._there, self._here, self._refuse, sure=True)
@@ -143,7 +143,7 @@ class _Call:
             self.answered.set_exception(NoAnswer("the connection was refused, or closed"))
 
     def hang_up(self) -> None:
-        """The caller does not wait any more; whoever works on it may hear of that."""
+        """The caller no longer waits; the target may be notified."""
         if not self.answered.done():
             self.answered.cancel()
         heard = not self.answered.cancelled() and self.answered.exception() is None

@@ -1,7 +1,7 @@
-"""Everything that happened, as only an onlooker from outside the world can know it.
+"""Records everything that really happened, as only an observer outside the simulation can know it.
 
-Attempts of jobs are written down when they truly begin and end, whatever any server believes; documents and journals
-when they truly reach the disk. Whatever breaks a law is noted the moment it happens."""
+Attempts are recorded when they really start and end, whatever any server believes; documents and journals when they
+really reach the disk. A violated invariant is recorded at once."""
 
 import hashlib
 from collections.abc import Callable
@@ -18,7 +18,7 @@ NATURAL_ENDS = ("well", "badly")
 
 
 class ObservedAttempt(msgspec.Struct):
-    """One attempt as it truly was. `how` is well or badly (by itself), lease, killed, died."""
+    """One attempt as it really was. `how` is well or badly (by itself), lease, killed, died."""
 
     pilot: str
     began_s: float
@@ -35,13 +35,13 @@ class Observer:
         self._now_s = now_s
         self._counts = counts
         self._digest = hashlib.blake2b(digest_size=8)
-        self.story: list[str] | None = None  # every line, for whoever wants to read it
+        self.story: list[str] | None = None  # every event, for debugging
         self.runs: dict[str, dict[int, ObservedAttempt]] = {}
         self.jobs: dict[str, Job] = {}  # as they are on disk
         self.violations: list[str] = []
-        self.gaps_s: list[float] = []  # from the violent end of an attempt to the next one's beginning
+        self.gaps_s: list[float] = []  # from the violent end of an attempt to the start of the next
 
-    # telling
+    # messages
 
     def tell(self, line: str) -> None:
         line = f"{self._now_s():.6f} {line}"
@@ -118,7 +118,7 @@ class Observer:
             self._check_end(job)
 
     def _check_end(self, job: Job) -> None:
-        """What a job ended with must be what its last attempt, and no other, really came to."""
+        """A job must end with the result of its last attempt, and of no other."""
         outcome, run = job.outcome, self.runs.get(job.id, {}).get(job.fence)
         assert outcome is not None
         outputs = outcome.outputs

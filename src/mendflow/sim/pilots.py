@@ -1,7 +1,7 @@
-"""Pilots of the imagined world: the product's own agent and link, on slots that are not processes.
+"""Simulated pilots: the product's own agent and server link, on simulated slots.
 
-A pilot's machine has an agent, which can be killed and started anew while its slots go on; slots, which can be killed
-and stopped one by one; and a disk, here a folder, that outlives them all."""
+A pilot's machine has an agent, which can be killed and restarted while its slots continue; slots, which can be killed
+and stopped one by one; and a disk, here a folder, that survives them all."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,11 +24,11 @@ from mendflow.sim.network import Network, NoAnswer
 from mendflow.sim.slots import OutcomeModel, VirtualSlot
 
 LOOK_AFTER_S = 0.25
-"""How often an agent looks after its slots; a real one does so a little more often."""
+"""How often an agent checks its slots; a real one does so a little more often."""
 
 
 class VirtualPilot:
-    """One machine with a pilot. `servers` are the addresses that it was given when it was set up."""
+    """One machine with a pilot. `servers` are the addresses that it was configured with."""
 
     def __init__(
         self,
@@ -61,12 +61,12 @@ class VirtualPilot:
 
     @property
     def processes(self) -> list[VirtualProcess]:
-        """All of its processes that live, the agent first."""
+        """All its live processes, the agent first."""
         slots = [slot.process for slot in self.slots.values() if slot.process.alive]
         return [*([self.agent] if self.agent is not None and self.agent.alive else []), *slots]
 
     async def _live(self, process: VirtualProcess) -> None:
-        """What a real pilot's main does, without the processes, the signals and the sockets."""
+        """What a real pilot's main does, without processes, signals and sockets."""
         boot_ms = self.machine.boot_ms
         servers = ServerAddresses(",".join(self.servers), "", self.work_folder.servers)
         exchanges = VirtualExchangeClient(self.network, process, servers.address.url)
@@ -100,7 +100,7 @@ class VirtualPilot:
 
 
 class VirtualExchangeClient(ExchangeClient):
-    """The pilot's connections, over the imagined line."""
+    """The pilot's connections, over the simulated network."""
 
     def __init__(self, network: Network, process: VirtualProcess, server: str) -> None:
         self._network = network
@@ -125,7 +125,7 @@ class VirtualExchangeClient(ExchangeClient):
 
 
 class VirtualSlotPool(SlotPool):
-    """The same crew, whose slots are found and started in the imagined machine."""
+    """The product's slot pool, with simulated slots."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class VirtualSlotPool(SlotPool):
         self._process = process
 
     async def adopt(self) -> bool:
-        """Find the slots that an earlier agent has left. Those that stand still are told to go on."""
+        """Find the slots that an earlier agent left. Stopped ones are continued."""
         for number, slot in sorted(self._host.slots.items()):
             if slot.process.alive:
                 slot.process.resume()
@@ -165,7 +165,7 @@ class VirtualSlotPool(SlotPool):
         slot.connect(self._process, link)
 
     def maintain(self) -> None:
-        """A slot with work that stands still is told to go on."""
+        """Continue slots that have work and are stopped."""
         now = self.now_ms()
         for number, link in self.links.items():
             slot = self._host.slots[number]

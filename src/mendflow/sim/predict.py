@@ -1,8 +1,8 @@
-"""What a flow would take on a grid: played several times in virtual time, and played again with something better.
+"""Predicts what a flow would take on a grid: simulates it several times, and again with one thing improved.
 
-What holds a flow back is not read out of sums. Each thing that might is made better, the same seeds are played
-again, and what gains most is the bottleneck; if nothing does, it is the flow's own order. A run that fails says nothing
-of how long one takes that does not: it is counted, and left out of all means."""
+The bottleneck is not computed from sums. Each candidate is improved, the same seeds run again, and the largest gain is
+the bottleneck; if there is none, it is the flow's own order. A failed run says nothing about the duration of a
+successful one: it is counted, and left out of all means."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,13 +27,13 @@ NAMES_MAX: Final = 20
 _NUMBER: Final = re.compile(
     r"(?:(?<=[_.-])(?=[a-f]*[0-9])[0-9a-f]{6,}|(?:(?<=[_.-])ID)?(?:[0-9]+[_.-](?:ID)?)*[0-9]+)$"
 )
-"""What tells jobs of one kind apart at the end of their names: numbers, an ID with a number, the digits of a hash."""
+"""What distinguishes jobs of one kind at the end of their names: numbers, an ID with a number, the digits of a hash."""
 
 Tell = Callable[[str], None]
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A flow with its inputs, on a grid, with what its jobs do; played with so many seeds."""
+    """A flow with its inputs, on a grid, with a model of its jobs, for so many seeds."""
 
     flow: Flow
     scene: GridScene
@@ -52,7 +52,7 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepForecast(msgspec.Struct, frozen=True, kw_only=True):
-    """What the attempts of one job name took, over all seeds: how many of them a run had, and mean times of one."""
+    """The attempts of one job name over all seeds: how many a run had, and mean times of one."""
 
     name: str
     attempts: float
@@ -63,9 +63,9 @@ class StepForecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """`status` is completed if every run was, else that of the first that was not, and `fault` what it failed of. All
-    else is of the runs that completed, or of all if none did. `busy` is the mean part of all slots that was at work, of
-    those that ever were there."""
+    """`status` is completed if every run was, else that of the first that was not, and `fault` is its reason.
+    Everything else covers the completed runs, or all if none completed. `busy` is the mean share of busy slots among
+    those that ever existed."""
 
     flow: str
     status: str
@@ -88,7 +88,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     bottleneck: str
     fault: str = ""
     running: tuple[tuple[float, float, float], ...] = ()
-    """At so many seconds so many attempts were under way, with the deviation over the seeds."""
+    """The number of running attempts over time, with the deviation over the seeds."""
 
 
 def predict(question: Question, tell: Tell) -> Prediction:
@@ -150,7 +150,7 @@ def _prediction(question: Question, every: Sequence[GridResult], tried: tuple[Wh
 
 
 def _slots(records: Sequence[JobRecord], slots: Mapping[str, int]) -> int:
-    """Of the pilots that did something."""
+    """Of the pilots that ran something."""
     return sum(slots[site] for site in {record.pilot: record.site for record in records}.values())
 
 
@@ -159,7 +159,7 @@ def _read_files(record: JobRecord) -> int:
 
 
 def _steps(records: Sequence[JobRecord], runs: int) -> tuple[StepForecast, ...]:
-    """In the order in which they first began. Very many names are told by what they have in common."""
+    """In the order in which they first started. Very many names are grouped by their common part."""
     many = len({record.step for record in records}) > NAMES_MAX
     by_name: dict[str, list[JobRecord]] = {}
     for record in sorted(records, key=lambda each: (each.granted_s, each.step)):
@@ -207,5 +207,5 @@ def _part(some: float, of: float) -> float:
 
 
 def _round(value: float) -> float:
-    """What is compared byte by byte must not hang on the last bit of a sum."""
+    """Rounded, so that results that are compared byte by byte do not depend on the last bit of a sum."""
     return round(value, 4)

@@ -1,4 +1,4 @@
-"""A prediction as charts: jobs at work over time, what an attempt of each job takes, and what would be better."""
+"""The charts of a prediction: running jobs over time, the phases of an attempt per job, and what-ifs."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ STEPS_SHOWN: Final = 8
 
 
 def figures(prediction: Prediction) -> list[Figure]:
-    """Jobs at work over time, what an attempt of each job takes, and what would be better."""
+    """Running jobs over time, the phases of an attempt per job, and what-ifs."""
     seeds = "Mean over the seeds; the band is one standard deviation."
     line = tuple((at, count) for at, count, _ in prediction.running)
     band = tuple(deviation for _, _, deviation in prediction.running)

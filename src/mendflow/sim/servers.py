@@ -1,5 +1,4 @@
-"""Servers of the imagined world: the product's own services under their own roof, behind the same exchange that pilots
-meet over HTTP."""
+"""Simulated servers: the product's own services behind the same exchange that pilots use over HTTP."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,18 +26,18 @@ from mendflow.sim.virtual_store import StoreConnection, VirtualStore
 T = TypeVar("T")
 START_PATH = "/start"
 RESTART_S = 1.0
-"""A server that could not start is started again after this long, as whoever keeps services running would."""
+"""A server that could not start is restarted after this long, as a service manager would do."""
 
 
 class SimStartRequest(msgspec.Struct):
-    """What a client asks for: a case of this flow, once for each key."""
+    """A client's request for a case of this flow, once per key."""
 
     flow: Flow
     key: str
 
 
 class EmptyFileStore:
-    """A keeper for a world without files."""
+    """A file store for simulations without files."""
 
     async def keep(self, name: str, chunks: Any, *, sha256: str = "") -> FileRef:
         raise AssertionError("there are no files in this world")
@@ -90,7 +89,7 @@ class VirtualServer:
 
     @property
     def runtime(self) -> Runtime | None:
-        """Its living services, if it has any just now."""
+        """Its running services, if there are any."""
         try:
             return self.server.runtime if self.server is not None and self.alive else None
         except StoreUnavailable:
@@ -131,7 +130,7 @@ class VirtualServer:
 
 
 class VirtualPeers(HttpPeers):
-    """The way to other servers, over the imagined lines."""
+    """Calls to other servers, over the simulated network."""
 
     def __init__(self, network: Network, process: VirtualProcess) -> None:
         super().__init__()
@@ -150,7 +149,7 @@ class VirtualPeers(HttpPeers):
 
 
 class RequestRouter:
-    """What comes over the line, brought to whom it is meant for."""
+    """Routes requests from the network to their handlers."""
 
     def __init__(self, server: Server, domain: Domain) -> None:
         self._domain = domain
@@ -177,7 +176,7 @@ class RequestRouter:
 
 
 class _Request:
-    """One HTTP request, as a server hands it to its application."""
+    """One HTTP request, as a server passes it to its application."""
 
     def __init__(self, path: str, body: bytes, hung_up: asyncio.Event) -> None:
         self._scope = {"type": "http", "path": path}

@@ -1,8 +1,8 @@
-"""Slots without processes: they speak the agent's own protocol, and their jobs take virtual time.
+"""Simulated slots: they use the agent's own protocol, and their jobs take virtual time.
 
-What holds for a real slot holds here: it needs nobody to do right by its job. It knows from the mapped lease when the
-job must be dead; its results wait for a verdict, on disk if they took long; when it dies its job dies with it; and when
-it stands still while the lease ends, the kernel kills it a quarter of a second later."""
+They behave like real slots: a slot reads from the lease in shared memory when the job must be dead; it keeps results
+until they are acknowledged, on disk if they took long; its job dies with it; and if it is stopped when the lease ends,
+the kernel kills it a quarter of a second later."""
 
 import asyncio
 from collections import deque
@@ -36,14 +36,14 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(ToSlot).decode
 
 LINE_S = 0.0002
-"""How long a message between agent and slot takes. It arrives in order, and whole."""
+"""How long a message between agent and slot takes. Messages arrive in order and complete."""
 
 
 class OutcomeModel(Protocol):
-    """What becomes of jobs, and who takes note of it."""
+    """What jobs do, and who records it."""
 
     def begins(self, work: SlotWork, pilot: str) -> tuple[float, bool]:
-        """An attempt begins: in how many seconds it will end, and whether well."""
+        """An attempt starts: after how many seconds it ends, and whether successfully."""
         ...
 
     def ends(self, work: SlotWork, how: str) -> None: ...
@@ -54,7 +54,7 @@ class _Running:
         self.work = work
         self.began_ms = began_ms
         self.next_heartbeat_ms = began_ms + HEARTBEAT_MS
-        self.ended: bool | None = None  # whether well; None while it runs
+        self.ended: bool | None = None  # whether successful; None while it runs
 
 
 class VirtualSlot:
@@ -78,10 +78,10 @@ class VirtualSlot:
         self._job_timer: asyncio.TimerHandle | None = None
         self._deadline: asyncio.TimerHandle | None = None
 
-    # the line to the agent
+    # the connection to the agent
 
     def connect(self, agent: VirtualProcess, link: SlotLink) -> None:
-        """An agent is there. What is said on this line is not heard by a later one."""
+        """An agent has connected. Messages on this connection do not reach a later agent."""
         self._agent, self._link = agent, link
         self._frames = FrameReader()
         agent.on_death.append(lambda: self.process.deliver_after(LINE_S, self._lose_agent, link))
@@ -108,7 +108,7 @@ class VirtualSlot:
             self._turn()
 
     def _lose_agent(self, link: SlotLink) -> None:
-        """Finish what runs, keep the results for the next agent, drop what has not begun."""
+        """Finish what runs, keep the results for the next agent, drop what has not started."""
         if link is self._link:
             self._agent = self._link = None
             self._queue.clear()
@@ -172,7 +172,7 @@ class VirtualSlot:
             self._queue.clear()
 
     def _job_ends(self, running: _Running, well: bool) -> None:
-        """By itself, whether or not anybody looks."""
+        """The job ends by itself, whether or not anybody checks."""
         if running is self._running and running.ended is None:
             running.ended = well
             self._outcomes.ends(running.work, "well" if well else "badly")
@@ -249,7 +249,7 @@ class VirtualSlot:
 
 
 class _AgentTransport(asyncio.Transport):
-    """The agent's end of its line to a slot."""
+    """The agent's end of its connection to a slot."""
 
     def __init__(self, slot: VirtualSlot, link: SlotLink) -> None:
         super().__init__()

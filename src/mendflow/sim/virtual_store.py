@@ -1,8 +1,8 @@
-"""The one store of the world, and each process's line to it, with everything that can go wrong in between.
+"""The simulated store, and each process's connection to it, with all faults in between.
 
-The store itself never forgets: what was applied stays. But a call may be slow, may fail before anything of it happened,
-after some or all of it happened, or before it happens all the same a moment later. That is what the store's contract
-leaves open to whoever calls, and no more."""
+The store itself never loses anything. But a call may be slow, may fail before anything of it happened, after some or
+all of it happened, or before it happens after all a moment later. That is what the store's contract permits, and no
+more."""
 
 import asyncio
 from collections import deque
@@ -31,7 +31,7 @@ PAGE = 200
 
 
 class StoreFaults:
-    """How bad the store is at present. Shares are of all calls; `lag_s` is how far searches may be behind."""
+    """The current fault rates, as shares of all calls; `lag_s` is how far searches may lag."""
 
     def __init__(self) -> None:
         self.quick_s = (0.0005, 0.004)
@@ -68,7 +68,7 @@ class LaggingIndex(MemoryStore):
 
 
 class VirtualStore:
-    """`watch` is shown each write that took effect, and whose it is."""
+    """`watch` is called with each write that took effect, and its writer."""
 
     def __init__(
         self, loop: VirtualLoop, chance: Random, counts: FaultCounts, watch: Callable[[Write, str], None]
@@ -93,7 +93,7 @@ class VirtualStore:
 
 
 class StoreConnection:
-    """A store as one process sees it."""
+    """The store as one process sees it."""
 
     def __init__(self, store: VirtualStore, process: VirtualProcess) -> None:
         self._store = store
@@ -111,7 +111,7 @@ class StoreConnection:
 
     async def _nothing(self) -> None: ...
 
-    # writing
+    # writes
 
     async def write(self, writes: Sequence[Write]) -> list[WriteDone | WriteConflict]:
         chance, faults = self._store.chance, self._store.faults
@@ -127,18 +127,18 @@ class StoreConnection:
         return await answer
 
     async def _write_with_unknown_outcome(self, writes: Sequence[Write]) -> NoReturn:
-        """Some of it, or all, happens, or will in a moment; nobody hears which."""
+        """Some or all of it happens, now or in a moment; the caller does not learn which."""
         chance = self._store.chance
         some = writes[: chance.randint(0, len(writes))] if chance.random() < 0.5 else writes
         late = chance.random() < 0.4
-        self._store.counts.add("store: done later, and nobody heard" if late else "store: done, and nobody heard")
+        self._store.counts.add("store: done later, without an answer" if late else "store: done, and nobody heard")
         self._send(some, chance.uniform(0.01, 3.0) if late else self._travel_s(), None)
         await self._time_out()
 
     def _send(
         self, writes: Sequence[Write], after_s: float, answer: "asyncio.Future[list[WriteDone | WriteConflict]] | None"
     ) -> None:
-        """From here on it is on its way, whatever becomes of this process."""
+        """From here on it is in transit, whatever happens to this process."""
         self._loop.at(self._loop.true_s + after_s, self._arrive, writes, [], answer)
 
     def _arrive(
@@ -147,10 +147,10 @@ class StoreConnection:
         done: list[WriteDone | WriteConflict],
         answer: "asyncio.Future[list[WriteDone | WriteConflict]] | None",
     ) -> None:
-        """It is there, and happens; sometimes not all of it in the same moment."""
+        """It arrives and happens; sometimes not all of it in the same moment."""
         chance = self._store.chance
         if not done and not self._process.alive and chance.random() < 0.5:
-            return  # it never left the machine that has died
+            return  # it never left the machine, which has died
         piecewise = len(writes) > 1 and (done or chance.random() < self._store.faults.piecewise_share)
         now = writes[:1] if piecewise else writes
         done = done + self._store.apply(now, self._process.machine.name)
@@ -159,7 +159,7 @@ class StoreConnection:
         elif answer is not None:
             self._loop.at(self._loop.true_s + self._travel_s(), _resolve, answer, done)
 
-    # reading
+    # reads
 
     async def get(self, kind: str, id: str) -> StoredDocument | None:
         return await self._ask(lambda: self._store.truth.get(kind, id))
@@ -211,10 +211,10 @@ class StoreConnection:
     async def refresh(self) -> None:
         await self._ask(lambda: self._store.index.catch_up(whole=True))
 
-    # the line
+    # the connection
 
     async def _ask(self, look: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Looked up as late, or as early, as can be while the question is on its way."""
+        """Reads at a random moment while the question is in transit."""
         chance, faults = self._store.chance, self._store.faults
         if self._unreachable() or (faults.fail_share and chance.random() < faults.fail_share):
             self._store.counts.add("store: failed reads")
@@ -228,7 +228,7 @@ class StoreConnection:
 
     async def _time_out(self) -> NoReturn:
         await asyncio.sleep(self._store.chance.uniform(*self._store.faults.patience_s))
-        raise StoreUnavailable("the store does not answer; it is asked again", store="virtual")
+        raise StoreUnavailable("the store does not answer; retrying", store="virtual")
 
     def _unreachable(self) -> bool:
         return self._store.faults.away or self._process.machine.name in self._store.cut
@@ -242,7 +242,7 @@ class StoreConnection:
 
 
 def run_synchronously(work: Coroutine[Any, Any, T]) -> T:
-    """The result of something that never really waits."""
+    """The result of a coroutine that never really waits."""
     try:
         work.send(None)
     except StopIteration as over:

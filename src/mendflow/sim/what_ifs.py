@@ -1,7 +1,7 @@
-"""The same worlds with one thing better at a time, and what may be concluded from them.
+"""Runs the same seeds with one thing improved at a time, and draws conclusions.
 
-Each seed is held beside itself: what a better world saves is the mean over the seeds that complete both ways, and it
-counts only if it is more than chance makes of so few differences. Runs that fail are counted, and never averaged."""
+Each seed is compared with itself: the saving is the mean over the seeds that complete both ways, and it counts only if
+it is statistically significant. Failed runs are counted, and never averaged."""
 
 from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
@@ -16,19 +16,19 @@ from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import BatchScene, GridScene, SiteScene
 
 GAIN_MIN: Final = 0.05
-"""What makes a flow less than a twentieth quicker is not what holds it back."""
+"""A saving of less than a twentieth is not a bottleneck."""
 AT_ONCE_BYTES_PER_S: Final = 1e18
 _WIDTHS: Final = (0.0, 0.0, 12.7, 4.3, 3.2, 2.8, 2.6, 2.4, 2.4, 2.3)
 _WIDTH: Final = 2.2
-"""How many standard errors 95 of 100 means stay within (Student), by how many values they are of; and for more."""
+"""The 95 % quantiles of Student's t distribution by number of values; and the limit for more."""
 
 PlayScene = Callable[[GridScene], Iterable[GridResult]]
 
 
 class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
-    """`what` is the thing that is better, `name` how. `turnaround_s` is the mean over the seeds that complete both so
-    and as it is, none if there are none. `gain` is the part of the turnaround that it saves, below zero if it costs
-    some, and `noise` how far chance alone takes that; with less than two `pairs` of runs nobody knows."""
+    """`what` is the thing that is improved, `name` how. `turnaround_s` is the mean over the seeds that complete both
+    ways, None if there are none. `gain` is the share of the turnaround that it saves, negative if it costs some, and
+    `noise` its confidence interval; unknown with less than two `pairs` of runs."""
 
     what: str
     name: str
@@ -46,7 +46,7 @@ def completed(results: Iterable[GridResult]) -> list[GridResult]:
 def what_ifs(
     scene: GridScene, before: Sequence[GridResult], played: PlayScene, tell: Callable[[str], None]
 ) -> tuple[WhatIf, ...]:
-    """What saves most comes first. `before` are the runs as it is, seed by seed as `played` gives them."""
+    """The largest saving comes first. `before` are the unchanged runs, seed by seed as `played` gives them."""
     found = []
     for what, name, better in _improvements(scene):
         tell(f"and with {name}")
@@ -78,25 +78,25 @@ def _noise(values: Sequence[float]) -> float:
 
 
 def bottleneck(tried: Sequence[WhatIf]) -> str:
-    """What holds a flow back, or that so few runs do not tell."""
+    """The bottleneck of a flow, or that so few runs do not show one."""
     known = [each for each in tried if each.pairs]
     clear = next((each for each in known if each.gain >= GAIN_MIN and each.gain > each.noise), None)
     if clear is not None:
-        alone = " (one run each: more --seeds say how much of that is chance)" if clear.pairs == 1 else ""
+        alone = " (one run each: more --seeds show how much of that is chance)" if clear.pairs == 1 else ""
         return f"{clear.what}: with {clear.name} it would take {clear.gain * 100:.0f} % less{alone}"
     unclear = max(known, key=lambda each: each.gain + each.noise, default=None)
     if unclear is None:
-        return "not known: no seed completes both as it is and with something better"
+        return "not known: no seed completes both as it is and with something improved"
     if unclear.gain + unclear.noise >= GAIN_MIN:
         return (
-            f"these runs do not tell: {unclear.name} would save {unclear.gain * 100:.1f} %, but chance alone makes "
-            f"{unclear.noise * 100:.1f} % either way in {count_text(unclear.pairs, 'run')}; play more, with --seeds"
+            f"these runs do not show it: {unclear.name} would save {unclear.gain * 100:.1f} %, but chance alone makes "
+            f"{unclear.noise * 100:.1f} % either way in {count_text(unclear.pairs, 'run')}; run more, with --seeds"
         )
-    return "the flow itself: its jobs wait for each other, and nothing else that was made better saves a twentieth"
+    return "the flow itself: its jobs wait for each other, and nothing else that was improved saves a twentieth"
 
 
 def _improvements(scene: GridScene) -> Iterable[tuple[str, str, GridScene]]:
-    """The grid with one thing better at a time; what is as good as can be already is left out."""
+    """The grid with one thing improved at a time; what is already optimal is left out."""
 
     def with_sites(changed: Callable[[SiteScene], SiteScene]) -> GridScene:
         return replace(scene, sites=tuple(map(changed, scene.sites)))

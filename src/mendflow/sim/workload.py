@@ -1,6 +1,6 @@
-"""What the world has to do: flows of jobs whose lengths and failures are drawn beforehand, and what became of each.
+"""The workload: flows of jobs whose run times and failures are drawn beforehand, and their results.
 
-A job's command says its nature: how long each attempt takes, and how many of them end badly by themselves."""
+A job's command encodes its behaviour: how long each attempt takes, and how many of them fail by themselves."""
 
 from random import Random
 
@@ -16,7 +16,7 @@ FAILURES_MAX = 2
 
 
 def command(chance: Random, long_s: float) -> tuple[str, int]:
-    """A job's nature as its command, and how many retries it needs."""
+    """A job's behaviour as its command, and how many retries it needs."""
     kind = chance.random()
     seconds = chance.uniform(*(SHORT_S if kind < 0.3 else USUAL_S if kind < 0.85 else (USUAL_S[1], long_s)))
     failures = chance.randint(1, FAILURES_MAX) if chance.random() < 0.15 else 0
@@ -24,7 +24,7 @@ def command(chance: Random, long_s: float) -> tuple[str, int]:
 
 
 def flow(name: str, jobs: int, chance: Random, long_s: float = LONG_S) -> Flow:
-    """Steps one after the other, each of several jobs at once. A job takes `long_s` at most."""
+    """Steps one after the other, each of several parallel jobs. A job takes at most `long_s`."""
     steps: list[Parallel | Wait] = []
     left = jobs
     while left:
@@ -43,7 +43,7 @@ def _job(name: str, chance: Random, long_s: float) -> JobActivity:
 
 
 class RandomOutcomes:
-    """An attempt ends badly by itself as long as its job has bad ends left, and well after that."""
+    """An attempt fails as long as its job has failures left, and succeeds after that."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer

@@ -1,7 +1,7 @@
-"""One run of the imagined world, from a seed to a verdict.
+"""One run of the simulation, from a seed to a verdict.
 
-Servers and pilots start, clients ask for cases, a storm rages, and when it is over everything that was acknowledged
-must come to its end within a bounded time. The laws are watched all the while and looked at once more at the end."""
+Servers and pilots start, clients request cases, faults are injected, and after the fault phase everything that was
+acknowledged must end within a bounded time. The invariants are checked during the run and at the end."""
 
 import asyncio
 import logging
@@ -30,24 +30,24 @@ from mendflow.sim.workload import LONG_S, RandomOutcomes, flow
 from mendflow.stores.contract import Write
 
 DRIFT_MAX = 0.01
-"""How much faster or slower a machine's clock may go than true time. Real ones are off by a hundredth of that."""
+"""How much faster or slower a machine's clock may run. Real clocks are off by a hundredth of that."""
 
 SKEW_MS_MAX = 120_000
 """How far off a machine's wall clock may be."""
 
 SETTLE_LEASES_MAX = 30
-"""Within so many leases after the storm everything must have ended, if jobs take no longer than they usually do."""
+"""Within so many leases after the fault phase everything must have ended, if jobs take no longer than usual."""
 
 SERIAL_JOBS_MAX = 10
 """So many of the longest jobs, or of their attempts, may have to wait for each other."""
 
 PATIENCE_S = 3.0
 FAULTS = (0, 5, 10, 20, 40)
-"""How many faults a storm may have, if nobody says."""
+"""The default number of faults per run."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is about. Everything else follows from the seed."""
+    """The parameters of a run. Everything else follows from the seed."""
 
     seed: int
     servers: int = 3
@@ -56,9 +56,9 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     long_s: float = LONG_S  # the longest jobs
     lease_ms: int = 6_000
     fault_period_s: float = 30.0
-    faults: int = -1  # so many; -1: drawn
-    kinds: tuple[str, ...] = ()  # of these only; none: drawn
-    recovery: bool | None = None  # whether rules are asked when something fails; None: drawn
+    faults: int = -1  # how many; -1: drawn
+    kinds: tuple[str, ...] = ()  # only these kinds; none: drawn
+    recovery: bool | None = None  # whether rules decide about failures; None: drawn
 
 
 class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     gaps_s: list[float]
     seconds: float
-    settle_s: float  # from the storm's end until all was over
+    settle_s: float  # from the end of the fault phase until all has ended
     steps: int
     story: list[str] = []
 
@@ -117,7 +117,7 @@ class SimWorld:
         self.invariants = InvariantChecker(self)
 
     def chance(self, what: str) -> Random:
-        """A source of chance of its own for each thing, so that one does not disturb the others."""
+        """A separate random generator for each purpose, so that one does not influence another."""
         return Random(f"{self.scene.seed} {what}")
 
     def tell(self, line: str) -> None:
@@ -160,7 +160,7 @@ class SimWorld:
         return tasks
 
     async def _client(self, wanted: SimStartRequest, at_s: float) -> None:
-        """Somebody who wants a case to be run, and asks until a server has said yes."""
+        """A client that requests a case until a server has accepted it."""
         await asyncio.sleep(at_s)
         chance = self.chance(wanted.key)
         process = Machine(self.loop, f"client {wanted.key}").start("client")
@@ -188,12 +188,12 @@ class SimWorld:
         while not await self.invariants.all_ended():
             self.settle_s = self.loop.true_s - began_s
             if self.loop.true_s > began_s + longest_s:
-                return  # the judge will say what is missing
+                return  # the invariant checker reports what is missing
             await asyncio.sleep(0.5)
 
 
 class _ErrorLog(logging.Handler):
-    """Hears what the product itself calls an error that ought not to be."""
+    """Collects log records of the product that should not occur."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -206,7 +206,7 @@ class _ErrorLog(logging.Handler):
 
 
 def play(scene: Scene, *, story: bool = False) -> RunVerdict:
-    """Run the world of this seed to its end."""
+    """Run the simulation of this seed to its end."""
     error_log, log = _ErrorLog(), logging.getLogger("mendflow")
     level, passes = log.level, log.propagate
     log.addHandler(error_log)

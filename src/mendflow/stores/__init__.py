@@ -1,1 +1,1 @@
-"""Stores: the contract that all of them keep, and one package for each kind."""
+"""Stores: the contract that all of them satisfy, and one package for each kind."""

@@ -1,8 +1,8 @@
-"""How every store reads a condition: which fields may be asked for, and what a comparison means.
+"""The meaning of search conditions, the same for every store: which fields are allowed, and what a comparison means.
 
 A field is a dotted path into the document's JSON. A missing field is null. `eq` and `in` find equal values, null
-included; `ne` is exactly the opposite of `eq`; the four orderings hold only between two numbers or between two texts.
-Each store says this in its own language, and the contract suite holds them to the same answers."""
+included; `ne` is exactly the opposite of `eq`; the four orderings hold only between two numbers or two texts. Each
+store translates this into its own query language, and the contract suite checks that the answers agree."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class BadQuery(RequestError):
 
 
 class BadDocument(RequestError):
-    """Something that no store can keep, such as a body that is not JSON. The whole call is refused."""
+    """Something that no store can hold, such as a body that is not JSON. The whole call is refused."""
 
     code = "bad-document"
 
@@ -41,7 +41,7 @@ def check_field(field: str) -> str:
 
 
 def check(where: Sequence[FieldCondition], *more: str) -> None:
-    """Refuse a search whose fields, operators or values cannot be meant."""
+    """Refuse a search with invalid fields, operators or values."""
     for field in more:
         if field:
             check_field(field)
@@ -73,7 +73,7 @@ def is_number(value: Value) -> bool:
 
 
 def field_of(data: Value, path: str) -> Value:
-    """The value at a dotted path; null where there is none."""
+    """The value at a dotted path; null if there is none."""
     for name in path.split("."):
         if not isinstance(data, dict):
             return None
@@ -82,8 +82,8 @@ def field_of(data: Value, path: str) -> Value:
 
 
 def rank_of(value: Value) -> tuple[int, Value]:
-    """Where a value stands in an order: null before numbers before texts; what has no order of its own comes last, all
-    alike. True and false are numbers here."""
+    """The sort position of a value: null before numbers before texts; values without an order come last, as equal. True
+    and false are numbers here."""
     if value is None:
         return (0, 0)
     if isinstance(value, (int, float)):

@@ -1,7 +1,6 @@
-"""A lock that one process holds on a file's neighbour, so that two servers never share one file by mistake.
+"""A lock on a file beside the guarded one, so that two servers never use the same file by mistake.
 
-The kernel gives the lock back when its holder dies, however it dies; so a lock that is held has a living holder,
-whose name stands in the lock file."""
+The kernel releases the lock however its holder dies; so a held lock has a live holder, named in the lock file."""
 
 import fcntl
 import os
@@ -12,7 +11,7 @@ from mendflow.core.model.errors import StoreUnavailable
 
 
 class FileLock:
-    """`what` is the sort of place that is guarded: another of it helps whoever comes second."""
+    """`what` says what is guarded, for the advice to use another one."""
 
     def __init__(self, guarded: Path, what: str = "file") -> None:
         self._guarded = guarded
@@ -21,8 +20,8 @@ class FileLock:
         self._fd: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock, or say who has it. Raises OSError if the lock file itself cannot be had."""
-        assert self._fd is None, "the lock is ours already"
+        """Take the lock, or raise with its holder. Raises OSError if the lock file cannot be opened."""
+        assert self._fd is None, "this process already holds the lock"
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -41,13 +40,14 @@ class FileLock:
         self._sign()
 
     def release(self) -> None:
-        """The lock file stays: removing it would let a third process lock a file that nobody sees any more."""
+        """Release the lock. The lock file stays: removing it would let a third process lock a file that no other
+        sees."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
 
     def _sign(self) -> None:
-        """The holder's name is for people; a full disk must not keep a server from starting over it."""
+        """Write the holder's name, for people; ignores a full disk, which must not keep a server from starting."""
         assert self._fd is not None
         try:
             os.ftruncate(self._fd, 0)

@@ -1,7 +1,7 @@
-"""Files kept by their content, in a folder.
+"""Files stored by their content, in a folder.
 
-A file is written beside its place, made durable, and renamed into it: so what stands there is whole, and two writers of
-the same content do no harm."""
+A file is written under a temporary name, synced, and renamed: so a file that exists is complete, and two writers of the
+same content do no harm."""
 
 import asyncio
 import errno
@@ -32,7 +32,7 @@ class FolderFileStore:
             leftover.unlink(missing_ok=True)
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
-        """Store a file on the server; refused if `sha256` is given and does not fit."""
+        """Store a file on the server; refused if `sha256` is given and does not match."""
         if sha256:
             self._place(sha256)
         self._incoming.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ class FolderFileStore:
         try:
             source = place.open("rb")
         except FileNotFoundError as error:
-            raise NotFound(f"no file with the digest {sha256} is kept here") from error
+            raise NotFound(f"no file with the digest {sha256} is stored here") from error
         with source:
             while chunk := await asyncio.to_thread(source.read, _CHUNK_BYTES):
                 yield chunk
@@ -125,5 +125,5 @@ def _make_durable(fd: int) -> None:
 
 def _unavailable(error: OSError, folder: Path) -> StoreUnavailable:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreUnavailable(f"{folder}: the disk is full; free some space, nothing was kept")
+        return StoreUnavailable(f"{folder}: the disk is full; free some space, nothing was stored")
     return StoreUnavailable(f"{folder}: {error.strerror}")

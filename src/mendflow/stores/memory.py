@@ -1,6 +1,7 @@
-"""A store in memory: the contract in its plainest words, for tests and for work that need not outlive its process.
+"""A store in memory, the simplest implementation of the contract, for tests and for work that need not outlive its
+process.
 
-Nothing here awaits between looking and changing, so a compare-and-set is whole by itself."""
+Nothing awaits between reading and changing, so a compare-and-set is atomic."""
 
 import bisect
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -21,7 +22,7 @@ from mendflow.stores.contract import (
 )
 from mendflow.stores.fields import BadDocument, check, field_of, is_number, rank_of, text_of
 
-_JSON = msgspec.json.Decoder(msgspec.Raw)  # checks without building anything
+_JSON = msgspec.json.Decoder(msgspec.Raw)  # validates without building anything
 
 
 class MemoryStore:
@@ -62,7 +63,7 @@ class MemoryStore:
         return len(self._streams.get(stream, ()))
 
     async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[StoredDocument]:
-        """The ids are those of the scan's beginning; each document is read when its turn comes."""
+        """The ids are those at the start of the scan; each document is read in its turn."""
         self._demand_open()
         ids = sorted(self._documents.get(kind, ()))
         for id in ids[bisect.bisect_left(ids, prefix) :]:
@@ -97,7 +98,7 @@ class MemoryStore:
     def _by_id(
         self, kind: str, descending: bool, limit: int, offset: int, after: StoredDocument | None
     ) -> list[StoredDocument]:
-        """No body needs to be read for this, so that a great many can be gone through."""
+        """Sorted by id without reading bodies, so that very many documents are possible."""
         ids = sorted(self._documents.get(kind, ()))
         if after is not None:
             at = bisect.bisect_left(ids, after.id) if descending else bisect.bisect_right(ids, after.id)
@@ -185,5 +186,5 @@ def _holds(value: Value, condition: FieldCondition) -> bool:
 
 
 def _place(id: str, data: Value, order_by: str) -> tuple[tuple[int, Value], int, str]:
-    """Where a document stands in the order of a search."""
+    """The sort key of a document in a search."""
     return (rank_of(field_of(data, order_by)), len(id), id) if order_by else ((0, 0), 0, id)

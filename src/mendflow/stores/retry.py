@@ -1,6 +1,6 @@
-"""How long a store that is away is tried again, and how long to wait between two tries.
+"""How long a store that is away is retried, and the waits between tries.
 
-The waits grow, and are not in step with those of other servers, which lost the same store at the same moment."""
+The waits grow, and are randomized, so that servers that lost the same store at the same moment do not retry in step."""
 
 import asyncio
 import random
@@ -13,7 +13,7 @@ LONGEST_WAIT_S = 2.0
 
 
 class RetryTimer:
-    """Shared by all tries of one piece of work. It begins with the first failure, or with the first look at it."""
+    """Shared by all tries of one operation. It starts with the first failure, or when it is first read."""
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s

@@ -1,9 +1,9 @@
-"""Stored files that every server on one store can give: their content is in the store, in pieces.
+"""Stored files that every server on one store can serve: their content is in the store, in pieces.
 
 A piece's bytes follow from the file's digest and the piece's number. So it does not matter who adds it: two servers
-that keep the same file at once continue each other's stream, and one that died in the middle is continued by the next.
-The document is written when all pieces are there; without it the file is not kept. What went through this server stays
-in its folder as well, and is given from there."""
+that store the same file at once continue each other's stream, and if one dies midway, the next continues. The document
+is written when all pieces are there; without it the file does not exist. A server also keeps the files that passed
+through it in its own folder, and serves them from there."""
 
 from collections.abc import AsyncIterator
 
@@ -16,7 +16,7 @@ from mendflow.stores.files import FolderFileStore
 
 FILE_KIND = "stored-file"
 PIECE_BYTES = 512 * 1024
-"""Part of the format: the stream's name has it, so that another size one day begins another stream."""
+"""Part of the format: the stream's name contains it, so that a future size starts another stream."""
 
 
 class FileDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class FileDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedFileStore:
-    """`here` is the folder that files pass through on their way."""
+    """`here` is the folder that files pass through."""
 
     def __init__(self, store: Store, here: FolderFileStore) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class SharedFileStore:
         self._here.open()
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
-        """Store a file on the server; refused if `sha256` is given and does not fit."""
+        """Store a file on the server; refused if `sha256` is given and does not match."""
         return await self._shared(await self._here.keep(name, chunks, sha256=sha256))
 
     async def keep_path(self, path: str) -> FileRef:
@@ -50,14 +50,14 @@ class SharedFileStore:
             return
         known = await self._document(sha256)
         if known is None:
-            raise NotFound(f"no file with the digest {sha256} is kept here")
+            raise NotFound(f"no file with the digest {sha256} is stored here")
         for number in range(known.pieces):
             (piece,) = await self._store.read(_stream(sha256, known.piece_bytes), number, 1)
             yield piece
 
     async def size(self, sha256: str) -> int | None:
-        """What other servers can give counts, not what lies here."""
-        await self._here.size(sha256)  # refuses what is no digest
+        """Counts what all servers can serve, not only this folder."""
+        await self._here.size(sha256)  # refuses what is not a digest
         known = await self._document(sha256)
         return None if known is None else known.bytes
 
@@ -66,7 +66,7 @@ class SharedFileStore:
         return None if found is None else msgspec.json.decode(found.body, type=FileDocument)
 
     async def _shared(self, ref: FileRef) -> FileRef:
-        """Put the content into the store, going on where it ends there."""
+        """Put the content into the store, continuing where the stream ends."""
         if await self._document(ref.sha256) is not None:
             return ref
         stream, pieces = _stream(ref.sha256, PIECE_BYTES), -(-ref.bytes // PIECE_BYTES)
@@ -87,7 +87,7 @@ def _stream(sha256: str, piece_bytes: int) -> str:
 
 
 async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[int, bytes]]:
-    """The same bytes, cut into pieces of the one size."""
+    """The same bytes in pieces of the fixed size."""
     number, gathered = 0, b""
     async for chunk in chunks:
         gathered += chunk

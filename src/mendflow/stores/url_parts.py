@@ -1,7 +1,7 @@
 """The parts of a store's URL.
 
-Several hosts may stand in one, with commas between them, some as IPv6 in brackets. That is no URL by the book, and how
-much of it Python's own reader lets through differs from release to release; so it is read here, the same everywhere."""
+There may be several hosts, separated by commas, some as IPv6 in brackets. That is not a standard URL, and how much of
+it Python's own parser accepts differs between releases; so it is parsed here, the same everywhere."""
 
 import re
 
@@ -18,7 +18,7 @@ class UrlParts(msgspec.Struct, frozen=True):
 
     @property
     def login(self) -> str:
-        """Who, and the password after a colon, both as they stand in the URL."""
+        """The user, and the password after a colon, both as in the URL."""
         return self.netloc.rpartition("@")[0]
 
     @property
@@ -28,9 +28,9 @@ class UrlParts(msgspec.Struct, frozen=True):
 
 
 def split(url: str) -> UrlParts:
-    """Raises ValueError if its brackets make no sense."""
+    """Raises ValueError if the brackets do not match."""
     found = _URL.match(url)
-    assert found is not None, "every part of the pattern may be missing"
+    assert found is not None, "every part of the pattern is optional"
     scheme, netloc, path, query = (part or "" for part in found.groups())
     if netloc.count("[") != netloc.count("]"):
         raise ValueError("a bracket of a host is missing")

@@ -27,7 +27,7 @@ SCHEMES = ("sqlite", "postgresql", "elasticsearch", "elasticsearch+https", "memo
 
 class StoreLocation(msgspec.Struct, frozen=True, kw_only=True):
     """`shared`: several servers may use it at once. `shown` is for people, without secrets. `file` is the store's own
-    file, which is locked by whoever has it open."""
+    file, which an open store locks."""
 
     store: Store
     shown: str
@@ -37,14 +37,14 @@ class StoreLocation(msgspec.Struct, frozen=True, kw_only=True):
 
 def store_at(url: str, data: Path) -> StoreLocation:
     """The store that a URL names, not open yet; without a URL the file in the data folder. Raises InvalidRequest with
-    what is wrong."""
+    the reason."""
     if not url:
         return _sqlite_at(data / STORE_FILE)
     try:
         parts = split(url)
     except ValueError:
         raise InvalidRequest(
-            "the store's URL cannot be read: look at its brackets, and write special characters as %XX"
+            "the store's URL cannot be read: check its brackets, and write special characters as %XX"
         ) from None
     found = _KNOWN.get(parts.scheme)
     if found is None:
@@ -53,7 +53,7 @@ def store_at(url: str, data: Path) -> StoreLocation:
 
 
 def has_password(url: str) -> bool:
-    """Whether a URL has a password in it, which belongs in no list of processes."""
+    """Whether a URL contains a password, which should not be visible in a process list."""
     try:
         return bool(split(url).login.partition(":")[2])
     except ValueError:
@@ -110,7 +110,7 @@ _KNOWN: dict[str, Callable[[str, UrlParts], StoreLocation]] = {
 
 
 def _begin(url: str) -> str:
-    """As much of a URL as can be told: what stands before its address."""
+    """As much of a URL as may be shown: the part before its address."""
     scheme, colon, _ = url.partition(":")
     return repr(f"{scheme}:...") if colon else repr(url)
 
@@ -120,4 +120,4 @@ def _advice(scheme: str) -> str:
         return "for Elasticsearch and OpenSearch write elasticsearch://host:9200, or elasticsearch+https://host:9200"
     if scheme == "":
         return "for a file write sqlite:///absolute/path/store.db"
-    return f"it begins with one of {', '.join(f'{name}://' for name in SCHEMES)}"
+    return f"it must start with one of {', '.join(f'{name}://' for name in SCHEMES)}"

@@ -1,6 +1,6 @@
-"""Batches of writes that gather while others are being written, and the share of them that goes next.
+"""Batches of writes that queue up while others are written, and which of them go next.
 
-Whoever writes leaves a batch and awaits its answer; a store that takes several at once pays for one commit."""
+A caller queues a batch and awaits its answer; a store that takes several at once needs one commit for them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ WriteBatch = tuple[Sequence[Write], "asyncio.Future[WriteOutcomes]"]
 
 GROUP_WRITES_MAX = 4096
 GROUP_BYTES_MAX = 16_000_000
-"""Both bound how long one commit takes, and with it how long the first of the group waits for the last."""
+"""Both bound the time of one commit, and so how long the first of the group waits for the last."""
 
 
 def take_group(gathered: list[WriteBatch]) -> tuple[list[WriteBatch], list[WriteBatch], int]:
@@ -27,10 +27,10 @@ def take_group(gathered: list[WriteBatch]) -> tuple[list[WriteBatch], list[Write
 
 
 def resolve(group: Sequence[WriteBatch], answers: Sequence[WriteOutcomes | Exception]) -> None:
-    """Tell each caller its own answer."""
+    """Give each caller its own answer."""
     for (_, future), answer in zip(group, answers, strict=True):
         if future.done():
-            continue  # whoever waited has gone
+            continue  # the caller has gone
         if isinstance(answer, Exception):
             future.set_exception(answer)
         else:

@@ -1,4 +1,4 @@
-"""Files to and from storage elements: whatever fsspec can speak to, with one manner of failing and one of being whole.
+"""Transfers files to and from storage elements: any protocol of fsspec, with uniform errors and atomic results.
 
-A file that arrives is not there until all of it is, and its digest was taken from what lies on the disk here, not from
-what came over a line. A file that leaves is written where nobody looks, and gets its name in one step at the end."""
+A file that is fetched appears only when complete, and its digest is computed from the local disk, not from the network
+stream. A file that is published is written under a temporary name, and renamed in one step at the end."""

@@ -1,7 +1,7 @@
-"""URLs of files: what they are made of, and how people may see them.
+"""URLs of files: parsing, and how they are shown.
 
-That a place lies within its element is plain from its text (see core/data/paths). What text cannot tell is where links
-on a disk lead, and that is looked at here."""
+That a place is within its element follows from its text (see core/data/paths). Where symbolic links on a disk lead is
+checked here."""
 
 import os
 import urllib.parse
@@ -12,7 +12,7 @@ from mendflow.transfer.errors import BadFileUrl
 
 
 class FileAddress(NamedTuple):
-    """`path` of a local file is that of the system; `url` is the whole, as it was given."""
+    """`path` of a local file is the system's path; `url` is the original."""
 
     protocol: str
     path: str
@@ -20,13 +20,13 @@ class FileAddress(NamedTuple):
 
 
 def address_of(url: str) -> FileAddress:
-    """What a URL, or an absolute path, says."""
+    """Parses a URL or an absolute path."""
     if os.path.isabs(url):
         return FileAddress("file", _tidy(url, url), url)
     protocol, mark, _ = url.partition("://")
     if not mark or protocol not in PROTOCOLS or "::" in url:
         some = "file, http, https, s3, gs, sftp, root"
-        raise BadFileUrl(f"{shown(url)!r} is no place for a file: give a URL ({some}) or an absolute path")
+        raise BadFileUrl(f"{shown(url)!r} is not a place for a file: give a URL ({some}) or an absolute path")
     if protocol in LOCAL:
         parts = urllib.parse.urlsplit(url)
         if parts.netloc not in ("", "localhost"):
@@ -47,13 +47,13 @@ def _tidy(path: str, url: str) -> str:
 
 
 def escapes_root(root: str, path: str) -> bool:
-    """Whether links on this machine lead from below a folder to somewhere else."""
+    """Whether links on this machine lead out of a folder."""
     top = os.path.realpath(root)
     return os.path.commonpath([top, os.path.realpath(path)]) != top
 
 
 def shown(url: str) -> str:
-    """A URL as people and logs may see it: without a password, and without what a query may carry."""
+    """A URL for people and logs: without a password and without its query."""
     if "://" not in url:
         return url
     head, _, rest = url.partition("://")

@@ -1,7 +1,6 @@
-"""A storage element, opened: files come from it whole or not at all, and go to it likewise.
+"""The client of a storage element: files are fetched and published completely or not at all.
 
-All that a protocol may raise becomes one kind of failure here, which says whether it may pass, and has no secret in
-it."""
+Every exception of a protocol becomes one kind of error, which says whether a retry may help, and contains no secret."""
 
 import errno
 import hashlib
@@ -25,12 +24,12 @@ from mendflow.transfer.sources import LASTING_ERRORS, FsspecFile, LocalFile, Web
 from mendflow.transfer.targets import ASIDE, DiskWriter, ObjectWriter, RenameWriter, TargetWriter, publish
 
 COPIES: Final = "fsspec.spec"
-"""Where the rename is from that copies and removes; a file system with a real one has its own."""
+"""The class whose rename copies and removes; a file system with an atomic rename overrides it."""
 
 PASSING_ERRORS: Final = frozenset(
     {errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EHOSTDOWN, errno.ENOSPC, errno.EDQUOT}
 )
-"""What a disk says that is really somewhere else, and one that is full until somebody makes room."""
+"""Errors of network disks, and of a full one, that may pass."""
 
 NOTHING: Final = hashlib.sha256().hexdigest()
 
@@ -38,7 +37,7 @@ LASTING_NAMES: Final = ("NoCredentialsError", "PartialCredentialsError", "ParamV
 
 
 class ElementFile(NamedTuple):
-    """A file of an element. `path` is below its URL; `identity` changes when the content does, as far as can be told
+    """A file of an element. `path` is below its URL; `identity` changes with the content, as far as that is known
     without reading it."""
 
     path: str
@@ -47,7 +46,7 @@ class ElementFile(NamedTuple):
 
 
 class StorageClient:
-    """Every method blocks and is meant for a thread; they may run side by side."""
+    """Every method blocks; call it in a thread. Thread-safe."""
 
     def __init__(self, storage: StorageElement, environment: Mapping[str, str] = os.environ) -> None:
         self.storage = storage
@@ -68,7 +67,7 @@ class StorageClient:
         except TransferFailed as error:
             raise self._without_secrets(error) from None
 
-    # from it
+    # fetch
 
     def fetch(
         self,
@@ -80,8 +79,8 @@ class StorageClient:
         durable: bool = True,
         wanted: Callable[[], bool] = always,
     ) -> tuple[str, int]:
-        """Bring a file to `target`: its digest and its size. With `ref` it has that content, or it does not come. What
-        a try has brought is kept beside `target`, and with `ref` the next call goes on from there."""
+        """Fetch a file to `target`; returns its digest and size. With `ref` its content must match. A partial file is
+        kept beside `target`, and with `ref` the next call continues it."""
         place = self._place(url)
         try:
             return fetch_file(
@@ -96,7 +95,7 @@ class StorageClient:
         except TransferFailed as error:
             raise self._without_secrets(error) from None
 
-    # to it
+    # publish
 
     def publish(
         self,
@@ -111,12 +110,12 @@ class StorageClient:
         overwrite: bool = False,
         wanted: Callable[[], bool] = always,
     ) -> None:
-        """Write a file to its place, whole, in one step at the end, and only if it may be done then. `mark` says whose
-        it is and `turn` which attempt: what earlier ones left half is removed. What lies there already stays, and
-        Occupied is raised, unless its digest is one of `replaces`, or whatever lies there may be overwritten."""
+        """Write a file to its place, with one atomic step at the end, and only if `may` still allows it then. `mark`
+        identifies the owner and `turn` the attempt: leftovers of earlier ones are removed. An existing file stays, and
+        TargetOccupied is raised, unless its digest is in `replaces`, or anything may be overwritten."""
         place = self._place(url)
         if self.storage.read_only:
-            raise TransferFailed(f"storage element {self.storage.name} is only for reading")
+            raise TransferFailed(f"storage element {self.storage.name} is read-only")
         turns = range(1, self.storage.tries + 1)
         for each in turns:
             try:
@@ -143,17 +142,15 @@ class StorageClient:
         if place.protocol in OBJECTS:
             return ObjectWriter(self._system, place.path, self._translate, self._timeout_s)
         if self._system is None or type(self._system).mv.__module__ == COPIES:
-            raise TransferFailed(
-                f"{place.protocol}:// has no rename that is one step: files can only be read from there"
-            )
+            raise TransferFailed(f"{place.protocol}:// has no atomic rename: files can only be read from there")
         path = self._system._strip_protocol(place.path)
         return RenameWriter(self._system, path, self._translate, self._timeout_s, mark, turn)
 
     def _is(
         self, place: FileAddress, there: ElementFile, ref: FileRef, replaces: Collection[str], *, overwrite: bool
     ) -> bool:
-        """Whether the very file is there already: an attempt that was repeated has nothing to do. Raises Occupied for
-        another that is not to be replaced."""
+        """Whether the same file is there already: a repeated attempt has nothing to do. Raises TargetOccupied for
+        another one that may not be replaced."""
         known = there.bytes == ref.bytes or replaces
         digest = self._digest(place, there) if known else ""
         if digest == ref.sha256:
@@ -176,19 +173,18 @@ class StorageClient:
         return self.digest(place.url) if there.bytes else NOTHING
 
     def _identity(self, place: FileAddress) -> str:
-        """Of what is there now; nothing, if nothing is."""
+        """The identity of what is there now; empty if there is nothing."""
         there = self._look(place)
         return there.identity if there is not None else ""
 
-    # about it
+    # queries
 
     def stat(self, url: str) -> ElementFile | None:
-        """What is at a place; None if nothing is."""
+        """The file at a place; None if there is none."""
         return self._look(self._place(url))
 
     def digest(self, url: str) -> str:
-        """The SHA-256 of what is at a place, which is read whole for it. From another machine it goes through a file
-        here that is gone a moment later."""
+        """The SHA-256 of the file at a place, by reading all of it, through a temporary file if it is remote."""
         place = self._place(url)
         if place.protocol in LOCAL:
             try:
@@ -199,7 +195,7 @@ class StorageClient:
             return self.fetch(url, os.path.join(folder, "file"), resume=False)[0]
 
     def list(self, prefix: str = "") -> Sequence[ElementFile]:
-        """All files below a path of the element, but none that is still being written."""
+        """All files below a path of the element, except unfinished ones."""
         top = self._place(place_below(self.storage.url, prefix) if prefix else self.storage.url)
         if top.protocol in LOCAL:
             found = _walked(top.path, os.path.realpath(self.root.path))
@@ -220,10 +216,10 @@ class StorageClient:
                 yield ElementFile(name.removeprefix(root), int(info["size"] or 0), identity_of(info))
 
     def remove(self, url: str) -> None:
-        """Remove a file; one that is not there is removed already."""
+        """Remove a file; a missing one is no error."""
         place = self._place(url)
         if self.storage.read_only:
-            raise TransferFailed(f"storage element {self.storage.name} is only for reading")
+            raise TransferFailed(f"storage element {self.storage.name} is read-only")
         if place.protocol in LOCAL:
             try:
                 os.unlink(place.path)
@@ -238,13 +234,13 @@ class StorageClient:
         """Raise if the element does not answer from here."""
         if self.root.protocol in LOCAL:
             if not os.access(self.root.path, os.R_OK | os.X_OK | (0 if self.storage.read_only else os.W_OK)):
-                raise TransferFailed(f"{self.root.path} is not there, or may not be used by this user")
+                raise TransferFailed(f"{self.root.path} does not exist, or this user may not use it")
         elif self._system is None:
             WebFile(self.root.url, timeout_s=self._timeout_s, chunk_bytes=self.storage.chunk_bytes).reach()
         else:
             self._ask(lambda: self._system.ls(self.root.path))
 
-    # the line to it
+    # connection
 
     def _place(self, url: str) -> FileAddress:
         """A place within this element: by its text, and on a disk with all links followed."""
@@ -288,9 +284,9 @@ class StorageClient:
         return type(error)(redacted(str(error), self._secrets), passing=error.passing)
 
     def _translate(self, error: Exception) -> Exception:
-        """What a protocol raised, as a failure that says whether it may pass."""
+        """A protocol's exception as an error that says whether a retry may help."""
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return error  # no room here
+            return error  # the local disk is full
         lasting = isinstance(error, (*LASTING_ERRORS, ValueError, TypeError)) or type(error).__name__ in LASTING_NAMES
         text = redacted(str(error) or type(error).__name__, self._secrets)
         if isinstance(error, FileNotFoundError):
@@ -305,13 +301,13 @@ def _path(address: FileAddress) -> str:
 
 
 def _walked(top: str, root: str) -> Iterator[ElementFile]:
-    """Files of a folder and those below it; links that lead elsewhere are not followed."""
+    """Files of a folder and below; links that lead elsewhere are not followed."""
     for folder, _, names in os.walk(top):
         for name in names:
             path = os.path.join(folder, name)
             try:
                 file = LocalFile(path)
             except TransferFailed:
-                continue  # it went away meanwhile, or is no plain file
+                continue  # it was removed meanwhile, or is not a plain file
             if os.path.commonpath([root, real := os.path.realpath(path)]) == root:
                 yield ElementFile(os.path.relpath(real, root), file.size, file.identity)

@@ -1,8 +1,8 @@
-"""What can come in the way of a transfer. Whoever moves files decides by these what to do next."""
+"""Errors of transfers, by what the caller can do about them."""
 
 
 class TransferFailed(Exception):
-    """It did not work. `passing`: it may well work a moment later, as it is. The sentence has no secret in it."""
+    """It failed. `passing`: an identical retry may succeed. The message contains no secret."""
 
     def __init__(self, reason: str, *, passing: bool = False) -> None:
         super().__init__(reason)
@@ -10,24 +10,24 @@ class TransferFailed(Exception):
 
 
 class FileMissing(TransferFailed):
-    """There is no such file, which may be just what somebody wanted to know."""
+    """There is no such file."""
 
 
 class DamagedFile(TransferFailed):
-    """What came is not what the file is known to be."""
+    """The content does not match the file's digest."""
 
 
 class TargetOccupied(TransferFailed):
-    """Another file lies there, which is not ours to replace."""
+    """Another file is there, which may not be replaced."""
 
 
 class BadFileUrl(Exception):
-    """This names no place that files can be read from or written to; the sentence says what does."""
+    """This is not a place that files can be read from or written to; the message says what is."""
 
 
 class WriterSuperseded(Exception):
-    """All was ready, but whoever asked for it may not give the file its name any more."""
+    """The file is ready, but its writer may no longer give it its name."""
 
 
 class CannotResume(Exception):
-    """It cannot be gone on with where the last try ended: whatever was brought is brought again."""
+    """The transfer cannot continue where it stopped: start over."""

@@ -1,7 +1,7 @@
-"""One way to bring a file from anywhere: try, go on where the last try ended, look at the whole, put it in its place.
+"""Fetches a file from any source: try, continue where the last try stopped, verify the whole, rename it into place.
 
-What is passing is tried again, with growing pauses; what is not is said at once, so that whoever asked can look
-elsewhere."""
+Temporary errors are retried with growing pauses; others are raised at once, so that the caller can try another
+source."""
 
 import os
 import random
@@ -16,7 +16,7 @@ from mendflow.transfer.partial_files import PART, TransferSource, arrive, discar
 PAUSE_S: Final = 0.2
 PAUSE_S_MAX: Final = 10.0
 PROGRESS_BYTES: Final = 1 << 20
-"""A try that has brought so much more does not count: a bad line is still a line."""
+"""A try that has brought this much more does not count: a bad connection still makes progress."""
 
 
 def always() -> bool:
@@ -24,7 +24,7 @@ def always() -> bool:
 
 
 def pause(turn: int) -> None:
-    """Before another try: longer each time, and not the same for all who wait."""
+    """The pause before another try: growing, and randomized."""
     time.sleep(random.uniform(0.7, 1.0) * min(PAUSE_S * 2 ** (turn - 1), PAUSE_S_MAX))
 
 
@@ -38,9 +38,9 @@ def fetch_file(
     durable: bool = True,
     wanted: Callable[[], bool] = always,
 ) -> tuple[str, int]:
-    """Bring a file to `target`: its digest and its size. With `ref` it has that content, or it does not come. What a
-    try has brought is kept beside `target`, and with `ref` the next call goes on from there. `origin_of` is asked at
-    each try. One who hashes the file again before he trusts it after a crash needs nothing `durable`."""
+    """Fetch a file to `target`; returns its digest and size. With `ref` its content must match. A partial file is kept
+    beside `target`, and with `ref` the next call continues it. `origin_of` is called for each try. A caller that hashes
+    the file again after a crash does not need `durable`."""
     if not resume or ref is None:
         discard(target)
     turn, most, last = 0, 0, ""
@@ -48,7 +48,7 @@ def fetch_file(
         try:
             origin = origin_of()
             if ref is None and origin.identity != last:
-                discard(target)  # what was brought so far may be of another content
+                discard(target)  # the partial file may be of another content
                 last = origin.identity
             return _arrived(origin, target, ref, durable, wanted)
         except TransferFailed as error:

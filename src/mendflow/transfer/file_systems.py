@@ -1,7 +1,7 @@
-"""From a storage element to something that speaks its protocol.
+"""Opens the fsspec file system of a storage element.
 
-Secrets stand in the environment, and only their names in the element: `env:NAME`. What was read from there is known
-here, so that no sentence which leaves this room has it in it."""
+Secrets are in the environment, and the element has only their names: `env:NAME`. The values are remembered here, so
+that they are removed from every message."""
 
 import importlib
 import inspect
@@ -16,7 +16,7 @@ from mendflow.transfer.errors import BadFileUrl, TransferFailed
 
 ENV: Final = "env:"
 OWN: Final = "MENDFLOW_"
-"""What the names of variables begin with whose values go to our own servers and nowhere else."""
+"""Prefix of variables whose values go to our own servers and nowhere else."""
 
 SECRET_NAMES: Final = ("key", "secret", "token", "password", "passphrase", "credential", "sas")
 CONNECT_S_MAX: Final = 10.0
@@ -24,8 +24,8 @@ EXTRAS: Final = {"s3": "mendflow[s3]", "s3a": "mendflow[s3]"}
 
 
 def options_of(element: StorageElement, environment: Mapping[str, str]) -> tuple[dict[str, Any], frozenset[str]]:
-    """The options for its protocol, and those texts in them that nobody may see. A name with dots stands for a map in a
-    map: `client_kwargs.region_name`."""
+    """The options for its protocol, and the secret texts among them. A name with dots is a nested map:
+    `client_kwargs.region_name`."""
     options: dict[str, Any] = {}
     secrets: set[str] = set()
     for name, value in element.options.items():
@@ -57,13 +57,12 @@ def file_system(protocol: str, options: Mapping[str, Any], timeout_ms: int) -> A
     except Exception as error:  # noqa: BLE001 - some protocols connect here, and each raises what it likes
         raise TransferFailed(f"{protocol}:// cannot be reached: {error}", passing=True) from None
     if protocol in ("s3", "s3a"):
-        made.retries = 1  # tries are counted in one place
+        made.retries = 1  # retries are counted in one place
     return made
 
 
 def options_from_url(protocol: str, url: str) -> dict[str, Any]:
-    """What a URL says of the machine to speak to: its name, and who we are there. Protocols that want to be told it
-    take it from there; others find it in the URL themselves."""
+    """The host, user and password of a URL, for protocols that need them as options."""
     if protocol not in WITH_RENAME:
         return {}
     parts = urllib.parse.urlsplit(url)
@@ -72,13 +71,13 @@ def options_from_url(protocol: str, url: str) -> dict[str, Any]:
     options = {"host": parts.hostname, "port": parts.port, "hostid": parts.netloc}
     for name, given in (("username", parts.username), ("user", parts.username), ("password", parts.password)):
         options[name] = urllib.parse.unquote(given) if given else None
-    if protocol in ("sftp", "ssh"):  # which pass on whatever they are told
+    if protocol in ("sftp", "ssh"):  # which pass on all their options
         return {name: options[name] for name in ("host", "port", "username", "password") if options[name]}
     return {name: value for name, value in options.items() if value and name in known}
 
 
 def _kind(protocol: str) -> Any:
-    """What fsspec has for a protocol. Loaded when first wanted: most pilots never do, and all would start later."""
+    """The fsspec class of a protocol. Loaded on first use: most pilots never need it, and it slows the start."""
     library = importlib.import_module("fsspec")
     try:
         return library.get_filesystem_class(protocol)
@@ -102,7 +101,7 @@ def _with_times(protocol: str, options: Mapping[str, Any], timeout_ms: int) -> d
 
 
 def redacted(text: str, secrets: frozenset[str]) -> str:
-    """The text without any secret, and with no password in a URL."""
+    """The text without secrets, and without passwords in URLs."""
     for secret in secrets:
         text = text.replace(secret, "***")
     return " ".join(shown(word) if "://" in word else word for word in text.split(" "))

@@ -1,4 +1,4 @@
-"""Storage elements as a server looks into them, in threads: what lies there, and what it is."""
+"""Lists and hashes files of storage elements, in threads, for a server."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from mendflow.transfer.errors import TransferFailed
 
 
 async def list_files(element: StorageElement, prefix: str) -> Sequence[ElementFile]:
-    """All files below a path of the element. A folder that is not there has no files, and that is told."""
+    """All files below a path of the element. A missing folder has no files, and is reported."""
     return await asyncio.to_thread(_list_files, element, prefix)
 
 

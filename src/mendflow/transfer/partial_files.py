@@ -1,8 +1,7 @@
-"""A file that arrives: beside its place first, under `.part`, then in it.
+"""A file that is being fetched: under PATH.part first, then renamed.
 
-The digest is of what lies on the disk here. A second thread reads it right behind the one that writes, and the disk is
-told to begin while more comes, so neither costs time of its own; and what an earlier try has left is hashed in the same
-way: going on from there is no special case."""
+The digest is computed from the local disk. A second thread hashes right behind the writer, and the disk is told to
+start writing back meanwhile, so neither adds time; a partial file of an earlier try is hashed in the same way."""
 
 import hashlib
 import os
@@ -14,28 +13,28 @@ from mendflow.transfer.errors import TransferFailed
 
 PART: Final = ".part"
 ALONGSIDE_BYTES: Final = 4 << 20
-"""A file that is no larger is hashed when it is there: a thread would cost more."""
+"""Smaller files are hashed at the end: a thread would cost more."""
 
 READ_BYTES: Final = 1 << 20
 WRITE_BACK_BYTES: Final = 16 << 20
-"""So much is given to the disk at a time."""
+"""So much is written back at a time."""
 
 
 class TransferSource(Protocol):
-    """Something to copy from. `size` is -1 if it is not known; `identity` changes when the content does, as far as that
-    can be told without reading it."""
+    """A source to copy from. `size` is -1 if unknown; `identity` changes with the content, as far as that is known
+    without reading it."""
 
     size: int
     identity: str
 
     def send(self, descriptor: int, offset: int, grown: Callable[[int], None]) -> None:
-        """Write all from `offset` on, and say after each piece how large the file is now. One that cannot begin in the
-        middle raises `CannotResume`."""
+        """Write everything from `offset` on, and report the file's size after each piece. Raises `CannotResume` if it
+        cannot start in the middle."""
         ...
 
 
 class GrowingDigest:
-    """The SHA-256 of a file that still grows at its end."""
+    """The SHA-256 of a file that still grows."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -57,7 +56,7 @@ class GrowingDigest:
             self._thread.start()
 
     def digest(self) -> str:
-        """When nothing more comes."""
+        """Call this when the file is complete."""
         self.close()
         if self._error is not None:
             raise self._error
@@ -102,8 +101,8 @@ def arrive(
     durable: bool = True,
     wanted: Callable[[], bool] = lambda: True,
 ) -> tuple[str, int]:
-    """Bring the file beside its place: its digest and its size. If `durable`, it is on the disk when this returns.
-    `move_into_place` lets it be seen. `size` is what it must have, where that is known."""
+    """Fetch the file to PATH.part; returns its digest and size. If `durable`, it is on disk when this returns.
+    `move_into_place` renames it. `size` is the required size, if known."""
     descriptor = os.open(target + PART, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
     digesting = GrowingDigest(descriptor)
     try:
@@ -133,13 +132,13 @@ def arrive(
 
 
 def _write_back(descriptor: int, start: int, end: int) -> None:
-    """Let the disk begin with what was written last, without waiting for it. That the pages are not needed is not what
-    is meant: those on their way to the disk stay, and it is the one word that every Linux takes for "begin"."""
+    """Let the disk start with what was written last, without waiting. POSIX_FADV_DONTNEED would also drop the pages;
+    those being written stay, and it is the one call that starts write-back on every Linux."""
     os.posix_fadvise(descriptor, start, end - start, os.POSIX_FADV_DONTNEED)
 
 
 def _begin(descriptor: int, size: int, resume: bool) -> int:
-    """How much there is already. More than there can be is nothing."""
+    """The size of the partial file; 0 if it is larger than possible."""
     there = os.fstat(descriptor).st_size
     if not resume or (size >= 0 and there > size):
         os.ftruncate(descriptor, 0)
@@ -148,14 +147,14 @@ def _begin(descriptor: int, size: int, resume: bool) -> int:
 
 
 def move_into_place(target: str, *, durable: bool = True) -> None:
-    """Let the file be seen, whole, in one step; one that outlives a crash of the machine, if `durable`."""
+    """Rename the complete file into place; if `durable`, it survives a crash of the machine."""
     os.replace(target + PART, target)
     if durable:
         sync_folder(os.path.dirname(target))
 
 
 def sync_folder(folder: str) -> None:
-    """What was renamed in a folder is so after a crash of the machine too."""
+    """Make renames in a folder survive a crash of the machine."""
     descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -164,7 +163,7 @@ def sync_folder(folder: str) -> None:
 
 
 def discard(target: str) -> None:
-    """Forget what was brought so far."""
+    """Drop the partial file."""
     try:
         os.unlink(target + PART)
     except FileNotFoundError:

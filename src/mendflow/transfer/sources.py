@@ -1,7 +1,7 @@
-"""What can be copied from: a file that this machine sees, an answer of a web server, and whatever fsspec reads.
+"""Sources of a transfer: a local file, an HTTP response, and anything that fsspec reads.
 
-Each can begin in the middle. A local file goes through the kernel and never through this process; pieces of a far one
-are asked for ahead of time, so that the line is not idle while one of them is written."""
+Each can start in the middle. A local file is copied by the kernel; pieces of a remote one are requested ahead, so that
+the network is not idle during writes."""
 
 import base64
 import errno
@@ -26,13 +26,13 @@ LASTING_ERRORS: Final = (FileNotFoundError, PermissionError, IsADirectoryError, 
 KERNEL_BYTES: Final = 8 << 20
 WEB_BYTES: Final = 1 << 20
 AHEAD: Final = 4
-"""So many pieces of a file are on their way at a time."""
+"""How many pieces of a file are requested in parallel."""
 
 OnGrowth = Callable[[int], None]
 
 
 def write_all(descriptor: int, piece: bytes | memoryview, offset: int) -> int:
-    """Write a piece at its place; where the next one goes."""
+    """Write a piece at its position; returns the next position."""
     left = memoryview(piece)
     while left:
         done = os.pwrite(descriptor, left, offset)
@@ -92,7 +92,7 @@ def _through_memory(source: int, target: int, offset: int) -> int:
 
 
 class WebFile:
-    """One answer to one GET. A server that does not know ranges gives all of it again."""
+    """One response to one GET. A server without range support sends everything again."""
 
     size = -1
     identity = ""
@@ -127,7 +127,7 @@ class WebFile:
             raise TransferFailed(f"it ended after {offset} of {end} bytes", passing=True)
 
     def _request(self, method: str) -> urllib.request.Request:
-        """A name and a password in the URL are shown to its own server, and to none that it sends us on to."""
+        """A user and password in the URL are sent to its own server, and not to redirect targets."""
         parts = urllib.parse.urlsplit(self._url)
         who, at, host = parts.netloc.rpartition("@")
         plain = urllib.parse.urlunsplit(parts._replace(netloc=host))
@@ -138,11 +138,11 @@ class WebFile:
         return request
 
     def reach(self) -> None:
-        """Raise if nobody answers."""
+        """Raise if there is no answer."""
         try:
             urllib.request.urlopen(self._request("HEAD"), timeout=self._timeout_s).close()
         except urllib.error.HTTPError as error:
-            error.close()  # it is there, and speaks
+            error.close()  # the server is there and answers
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise TransferFailed(str(error) or type(error).__name__, passing=True) from None
 
@@ -155,7 +155,7 @@ class WebFile:
 
 
 class _DiskError(Exception):
-    """A trouble of the disk here, which must not be taken for one of the line."""
+    """An error of the local disk, to be distinguished from one of the network."""
 
     def __init__(self, reason: OSError) -> None:
         super().__init__(reason)
@@ -185,7 +185,7 @@ class FsspecFile:
 
     def send(self, descriptor: int, offset: int, grown: OnGrowth) -> None:
         if self.size < 0:
-            raise TransferFailed("its size cannot be learned")
+            raise TransferFailed("its size is unknown")
         ahead = AHEAD if getattr(self._system, "async_impl", False) else 1
         pool = ThreadPoolExecutor(ahead, thread_name_prefix="mendflow-transfer")
         try:
@@ -211,7 +211,7 @@ class FsspecFile:
 
 
 def call_with_timeout(call: Callable[[], Any], translate: Callable[[Exception], Exception], timeout_s: float) -> Any:
-    """The answer to one question; whatever speaks the protocol may not know when to give up."""
+    """The result of one call, with a timeout: the protocol's client may have none."""
     pool = ThreadPoolExecutor(1, thread_name_prefix="mendflow-transfer")
     try:
         return _result(pool.submit(call), translate, timeout_s)

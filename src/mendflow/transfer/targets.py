@@ -1,10 +1,10 @@
-"""What can be written to. A file gets its name in one step, when all of it is there and the writer may still do it.
+"""Targets of a transfer. A file gets its name in one step, when it is complete and the writer may still do it.
 
-On disks, and wherever a rename is one step, it is written beside its place under a name that nobody looks for. In
-object stores it is not seen before it is finished: finishing is the step.
+On disks, and wherever rename is atomic, it is written beside its place under a temporary name. In object stores it is
+invisible until finished: finishing is the step.
 
-What lies at the place already is not written over, unless it was looked at and may be replaced. On disks and in S3 that
-is part of the step itself; elsewhere it is looked at once more right before."""
+An existing file is not overwritten, unless it was checked and may be replaced. On disks and in S3 that is part of the
+atomic step; elsewhere it is checked again right before."""
 
 import errno
 import hashlib
@@ -20,15 +20,15 @@ from mendflow.transfer.partial_files import PART, arrive, discard, sync_folder
 from mendflow.transfer.sources import LocalFile, call_with_timeout
 
 ASIDE: Final = ".mendflow."
-"""What the name of a file begins with that is still being written."""
+"""Prefix of the name of an unfinished file."""
 
 EARLIER: Final = 8
 PART_BYTES: Final = 16 << 20
 PARTS_MAX: Final = 9_000
-"""Of one object; the protocol knows 10,000."""
+"""Parts of one object; the protocol allows 10,000."""
 
 NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-"""What a file system says that has no hard links."""
+"""Errors of a file system without hard links."""
 
 
 def _came_between() -> TransferFailed:
@@ -36,18 +36,18 @@ def _came_between() -> TransferFailed:
 
 
 class TargetWriter(Protocol):
-    """One file on its way to its place."""
+    """One file that is being written."""
 
     def write(self, source: str, ref: FileRef) -> None:
-        """All of it, where nobody sees it, and checked."""
+        """Write all of it under a temporary name, and verify it."""
         ...
 
     def show(self, ref: FileRef, *, over: bool) -> None:
-        """In one step, in its place; instead of what is there, if it is `over` that."""
+        """Move it into place in one step; replace what is there, if it is `over` that."""
         ...
 
     def forget(self) -> None:
-        """Leave nothing behind, as far as that is possible."""
+        """Remove everything temporary, as far as possible."""
         ...
 
 
@@ -60,11 +60,11 @@ def publish(
     over: str = "",
     now: Callable[[], str] = str,
 ) -> None:
-    """`over` is the identity of what is there and is to be replaced, nothing if nothing is; `now` looks again."""
+    """`over` is the identity of the existing file to replace, empty if there is none; `now` checks again."""
     try:
         writing.write(source, ref)
         if not may_rename():
-            raise WriterSuperseded(f"{ref.name} is written, but may not be given its name any more")
+            raise WriterSuperseded(f"{ref.name} is written, but its writer may no longer give it its name")
         if now() != over:
             raise _came_between()
         writing.show(ref, over=bool(over))
@@ -74,15 +74,14 @@ def publish(
 
 
 def aside(path: str, mark: str, turn: int) -> str:
-    """The name under which a file is written. `mark` is whose it is, `turn` the attempt: those of earlier ones are
-    known by it."""
+    """The temporary name. `mark` is the owner, `turn` the attempt: leftovers of earlier ones are recognised by it."""
     folder, name = posixpath.split(path)
     short = hashlib.sha256(f"{name}\0{mark}".encode()).hexdigest()[:24]
     return posixpath.join(folder, f"{ASIDE}{short}.{turn}")
 
 
 def earlier(path: str, mark: str, turn: int) -> list[str]:
-    """What attempts before this one may have left. One that still writes there can no longer give it its name."""
+    """Leftovers of earlier attempts. A writer that is still active can no longer rename its file."""
     return [aside(path, mark, number) for number in range(max(0, turn - EARLIER), turn)]
 
 
@@ -150,7 +149,7 @@ class ObjectWriter:
             raise TransferFailed(f"what is there has the tag {tag}, not {expected}", passing=True)
 
     def _finish_alone(self) -> None:
-        """Where nothing is. S3 has that as a wish, which s3fs makes of the mode; not every store knows it."""
+        """Create only: S3 has a precondition for that, which s3fs sets by the mode; not every store supports it."""
         self._file.mode = "xb"
         try:
             self._file.commit()
@@ -167,14 +166,14 @@ class ObjectWriter:
             try:
                 self._ask(self._file.discard)
             except TransferFailed:
-                pass  # what was never finished is never seen
+                pass  # an unfinished upload is never visible
 
     def _ask(self, call: Callable[[], Any]) -> Any:
         return call_with_timeout(call, self._translate, self._timeout_s)
 
 
 class RenameWriter:
-    """A file system whose own rename is one step: SFTP, HDFS, SMB."""
+    """A file system with an atomic rename: SFTP, HDFS, SMB."""
 
     def __init__(
         self,
@@ -214,7 +213,7 @@ class RenameWriter:
         try:
             self._ask(lambda: self._system.rm_file(path))
         except TransferFailed:
-            pass  # it was not there, or is litter under a name that nobody looks for
+            pass  # it was not there, or is litter under a temporary name
 
     def _ask(self, call: Callable[[], Any]) -> Any:
         return call_with_timeout(call, self._translate, self._timeout_s)
@@ -228,7 +227,7 @@ def _linked(path: str) -> bool:
 
 
 def _sent(source: str, piece_bytes: int, send: Callable[[bytes], object]) -> tuple[str, int]:
-    """Send a file piece by piece, each hashed while it is on its way: its digest and its size."""
+    """Send a file piece by piece, hashing each; returns its digest and size."""
     digest, size = hashlib.sha256(), 0
     with open(source, "rb") as file, ThreadPoolExecutor(1, thread_name_prefix="mendflow-digest") as beside:
         while piece := file.read(piece_bytes):
@@ -245,7 +244,7 @@ def _check(digest: str, size: int, ref: FileRef) -> None:
 
 
 def _whole_tag(parts: list[dict[str, Any]]) -> str:
-    """The tag that an S3 store gives an object of these parts, where their tags are digests as they usually are."""
+    """The ETag that an S3 store gives an object of these parts, if part tags are MD5 digests as usual."""
     tags = [str(part.get("ETag", "")).strip('"') for part in parts]
     if not tags or any(len(tag) != 32 or set(tag) - set("0123456789abcdef") for tag in tags):
         return ""

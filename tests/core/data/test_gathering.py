@@ -231,7 +231,7 @@ def test_without_inputs_a_flow_gets_the_file_or_the_files() -> None:
 @pytest.mark.parametrize(
     ("wish", "reason"),
     [
-        (DataSetSpec(name="a/b"), "is no name for a data set"),
+        (DataSetSpec(name="a/b"), "is not a valid name for a data set"),
         (DataSetSpec(name="a", after=("a",)), "after itself"),
         (DataSetSpec(name="a", gatherings=(EACH, EACH)), "two gatherings"),
         (DataSetSpec(name="a", gatherings=(Gathering(name="g", flow=""),)), "names no flow"),

@@ -134,7 +134,7 @@ def test_a_path_that_no_name_can_be_made_of_has_none() -> None:
         (NameRule(protocol="p", match="(", result="x"), "is no pattern"),
         (NameRule(protocol="p", match="(.*)", result="$2"), r"\$2, and its match has 1 groups"),
         (NameRule(protocol="p", match="(.*)", result="$1", chain="q"), "no such rule"),
-        (NameRule(protocol="p", match="(.*)", result="$1", chain="p"), "in a circle"),
+        (NameRule(protocol="p", match="(.*)", result="$1", chain="p"), "in a cycle"),
         (NameRule(protocol="q", match="(.*)", result="$1"), "of the protocol 'p'"),
         (NameRule(protocol="p", match="x" * 2000, result="x"), "at most 1000"),
     ],

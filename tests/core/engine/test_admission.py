@@ -73,7 +73,7 @@ def test_outputs_that_are_no_value_become_a_fault_and_the_journal_can_be_written
     assert play.status == "failed"
     fault = play.ended.fault
     assert fault is not None and (fault.name, fault.category) == (NOT_DATA, Category.OUTPUT)
-    assert "outputs cannot be kept" in fault.message
+    assert "outputs cannot be stored" in fault.message
     msgspec.json.encode(play.journal)
 
 

@@ -103,7 +103,7 @@ def link(name: str) -> tuple[LinkSource, ...]:
                 links=("l", "m"),
                 branches=(job("a", sources=link("l"), targets=("m",)), job("b", sources=link("m"), targets=("l",))),
             ),
-            "wait for each other in a circle",
+            "wait for each other in a cycle",
         ),
         (
             Parallel(
@@ -111,7 +111,7 @@ def link(name: str) -> tuple[LinkSource, ...]:
                 links=("l",),
                 branches=(Sequence(name="s", body=(job("a", targets=("l",)), job("b", sources=link("l")))),),
             ),
-            "wait for each other in a circle",
+            "wait for each other in a cycle",
         ),
     ],
 )
@@ -149,7 +149,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(command: Command, mist
 @pytest.mark.parametrize("command", [Cancel(), Suspend(), Deliver(id="m", channel="c"), RestartItem(item=A)])
 def test_nothing_more_can_be_done_with_a_case_that_is_over(command: Command) -> None:
     play = started(job("a")).done("a")
-    with pytest.raises(Conflict, match="is over"):
+    with pytest.raises(Conflict, match="has ended"):
         play.do(command)
 
 

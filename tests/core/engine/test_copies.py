@@ -40,7 +40,7 @@ def test_a_file_of_another_job_keeps_its_name_too() -> None:  # FM-6
 def test_a_file_without_a_name_needs_one() -> None:
     nameless = FileRef(sha256="0" * 64, bytes=3, name="a").as_value()
     fault = started(copies(nameless)).ended.fault
-    assert fault is not None and "has no logical name; say which it gets" in fault.message
+    assert fault is not None and "has no logical name; give it one" in fault.message
     assert submitted(started(copies(nameless, "/store/b"))).publish["a"].logical == "/store/b"
 
 

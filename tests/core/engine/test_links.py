@@ -195,7 +195,8 @@ def test_what_needs_a_failed_job_is_skipped_and_the_rest_goes_on() -> None:
     assert play.skipped == ["c", "d"]
     assert play.status == "failed"
     assert (
-        next(order.reason for order in play.given if isinstance(order, ItemSkipped)) == "what it needs did not complete"
+        next(order.reason for order in play.given if isinstance(order, ItemSkipped))
+        == "an activity that it needs did not complete"
     )
 
 

@@ -103,4 +103,4 @@ def test_a_url_that_nothing_can_be_taken_to_is_refused(publishing: PublicationTe
 def test_a_url_that_turns_out_to_be_none_is_a_fault_of_the_flow() -> None:
     publish = {"t": PublicationTemplate(url="${{ where }}")}
     play = in_scope(JobActivity(name="a", command="x", files={"t": "t"}, publish=publish), where="gopher://a/b")
-    assert play.ended.fault is not None and "cannot be taken to its place" in play.ended.fault.message
+    assert play.ended.fault is not None and "cannot be written to its place" in play.ended.fault.message

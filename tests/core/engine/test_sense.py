@@ -165,7 +165,7 @@ def test_what_is_wrong_in_an_expression_or_in_a_called_flow_is_found_before_anyt
         "a: in the expression `2 *`: the expression ends too early",
         "b: in the expression `a ==`: the expression ends too early",
         "c: in the expression `{'n': ['${{ )']}`: `${{` has no `}}` after it",
-        "d: in the expression `true`: `xquery` is not a language of expressions",
+        "d: in the expression `true`: `xquery` is not a known language of expressions",
         "flow g: x: in the expression `1 +`: the expression ends too early",
     ):
         assert said in found

@@ -213,7 +213,7 @@ def test_a_second_suspension_is_a_conflict_for_a_person_and_harmless_for_an_exle
     play.do(Suspend(holder="x", by="x/1"))
     play.do(Suspend(holder="x", by="x/2"))
     play.do(Suspend())
-    with pytest.raises(Conflict, match="suspended already"):
+    with pytest.raises(Conflict, match="already suspended"):
         play.do(Suspend())
     play.do(Resume())
     with pytest.raises(Conflict, match="not suspended"):

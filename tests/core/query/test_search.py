@@ -67,7 +67,7 @@ def test_what_cannot_be_worked_out_is_no_fulfilment() -> None:
         ("created > 'yesterday'", 11, "'yesterday' is not a time"),
         ("created > ago('2h') && runtime > 'long'", 34, "'long' is not a duration"),
         ("created > ago(2)", 11, "wants a duration in quotes"),
-        ("created > ago('soon')", 15, "is no duration"),
+        ("created > ago('soon')", 15, "is not a duration"),
         ("attempts", 1, "neither true nor false"),
         ("attempts + 1", 0, "does not give true or false"),
         ("'x'", 0, "must give true or false"),
@@ -134,5 +134,5 @@ def test_what_waits_is_found_by_either_word() -> None:
 
 @pytest.mark.parametrize(("text", "place"), [("name == 'x", 9), ("'; drop table jobs; --", 1), ('owner == "it', 10)])
 def test_a_quote_that_never_ends_is_told_as_that(text: str, place: int) -> None:
-    with pytest.raises(InvalidSearch, match=f"at character {place}: a quote begins here that never ends"):
+    with pytest.raises(InvalidSearch, match=f"at character {place}: a quote starts here that never ends"):
         Search(JOBS, text, NOW)

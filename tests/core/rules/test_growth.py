@@ -211,14 +211,14 @@ def test_a_cornerstone_is_bounded_and_keeps_what_the_conditions_asked_for() -> N
 
 def test_a_rule_with_exceptions_in_use_is_retired_after_them_or_with_them() -> None:  # EX-7
     rules = grown()
-    with pytest.raises(Conflict, match=r"rule 1 in abort/align has exceptions that would not be asked any more \(2\)"):
+    with pytest.raises(Conflict, match=r"rule 1 in abort/align has exceptions .* not be evaluated any more \(2\)"):
         retire(rules, ABORT, "align", 1)
     without = retire(retire(rules, ABORT, "align", 2), ABORT, "align", 1)
     together = retire(rules, ABORT, "align", 1, exceptions=True)
     assert without.trees == together.trees
     assert (together.version, without.version) == (rules.version + 1, rules.version + 2)
     assert [concluded(together, case) for case in (OOM, BIG, DISK)] == ["", "", "later"]
-    with pytest.raises(Conflict, match="out of use already"):
+    with pytest.raises(Conflict, match="already out of use"):
         retire(together, ABORT, "align", 2)
 
 

@@ -445,5 +445,5 @@ def test_a_wait_says_where_the_input_is_and_who_went_past() -> None:
     caches.hear(PilotId("p"), news(a=5), "")
     assert explain_data.facts(spec(a=5, b=6), caches, 3) == [
         "pilot p has 5 B of 11 B of its input",
-        "others with more of their input at hand went first 3 times; after 16 it is its turn",
+        "others with more of their input at hand overtook it 3 times; after 16 it is its turn",
     ]

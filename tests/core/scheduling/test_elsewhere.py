@@ -125,7 +125,7 @@ def facts(host: str) -> PilotFacts:
 
 def test_why_names_the_hosts_that_a_job_keeps_away_from() -> None:
     why = why_waiting(job(avoiding("n1", "n2")), [facts("n2"), facts("n1")], 0, NOW)
-    assert "it keeps away from n1, n2" in why.sentence
+    assert "it avoids n1, n2" in why.sentence
     assert "will be taken at once" in why_waiting(job(avoiding("n1")), [facts("n1"), facts("n3")], 0, NOW).sentence
 
 

@@ -118,7 +118,7 @@ def test_only_pilots_at_its_site_count() -> None:
 
 def test_busy_pilots_are_told_from_missing_ones() -> None:
     why = why_waiting(job(Resources(cpus=2)), [pilot("p-1", busy=3), pilot("p-2", busy=4)], 5, NOW)
-    assert why.sentence == "align[3]: all 2 pilots that can take it are busy; 5 jobs stand before it in the queue"
+    assert why.sentence == "align[3]: all 2 pilots that can take it are busy; 5 jobs are before it in the queue"
     assert why.facts == ["p-1 on node1 has 1 of 4 cpus free; it asks for 2"]
     assert "the one pilot that can take it is busy" in said(job(Resources(cpus=2)), pilot("p-1", busy=3), ahead=1)
 
@@ -129,7 +129,7 @@ def test_a_pilot_that_is_kept_for_it_is_a_fact() -> None:
 
 
 def test_with_a_free_pilot_only_its_place_in_the_queue_counts() -> None:
-    assert said(job(), pilot("p-1"), ahead=3).endswith("it will be taken soon: 3 jobs stand before it in the queue")
+    assert said(job(), pilot("p-1"), ahead=3).endswith("it will be taken soon: 3 jobs are before it in the queue")
     assert said(job(), pilot("p-1")).endswith("it is next in the queue and will be taken at once")
 
 
@@ -171,7 +171,7 @@ def test_a_wait_after_a_loss_says_that_no_retry_is_spent() -> None:
         for event in jobs.lose(lost, now=NOW, policy=RetryPolicy(loss_wait_ms=1000)):
             jobs.evolve(lost, event)
     assert said(lost) == (
-        f"align[3]: it waits until {clock(NOW + 1000)}, 1 s from now, for the next attempt, which does not spend a "
+        f"align[3]: it waits until {clock(NOW + 1000)}, 1 s from now, for the next attempt, which does not count as a "
         "retry; its last attempt was lost: its lease ended on pilot p-1"
     )
 

@@ -109,16 +109,16 @@ def test_no_pilot_is_sent_for_a_job_that_it_could_not_take(needs: Resources, fit
 
 def test_the_plan_says_why() -> None:
     reasons = " ".join(plan(site(least=3, idle=1), SitePilots(busy=1), waiting(1)).reasons)
-    assert "1 job waits" in reasons and "should" in reasons
+    assert "1 job waits" in reasons and "min_idle" in reasons
     assert "at most 2" in plan(site(most=2), SitePilots(busy=2), waiting(1)).reasons[-1]
-    assert plan(site(), SitePilots(), []).reasons == ("nothing waits that its pilots are not enough for",)
+    assert plan(site(), SitePilots(), []).reasons == ("its pilots are enough for all waiting jobs",)
 
 
 def test_what_may_not_be_sent_now_is_told_as_waiting_all_the_same() -> None:
-    assert plan(site(), SitePilots(), waiting(2), most=0).reasons == ("2 jobs wait that no pilot is coming for",)
-    assert "nothing waits" in plan(site(), SitePilots(inactive=2), waiting(2), most=0).reasons[0]
+    assert plan(site(), SitePilots(), waiting(2), most=0).reasons == ("2 jobs wait without a submitted pilot",)
+    assert "enough for all" in plan(site(), SitePilots(inactive=2), waiting(2), most=0).reasons[0]
     few = plan(site(least=3, idle=1), SitePilots(busy=1), [], most=0).reasons
-    assert few == ("0 pilots are or will be idle, and 1 should", "1 pilots are there or coming, and 3 should")
+    assert few == ("0 pilots are or will be idle; min_idle is 1", "1 pilots exist or are submitted; min_pilots is 3")
 
 
 def offered(*, memory: int = 8 << 30, disk: int = 1 << 40, ttl_ms: int = 0, host: str = "node") -> PilotOffer:
@@ -135,7 +135,7 @@ def offered(*, memory: int = 8 << 30, disk: int = 1 << 40, ttl_ms: int = 0, host
         (Resources(wall_ms=50_001), "it asks for 50 s of time"),
         (Resources(wall_ms=50_000), ""),
         (Resources(memory_bytes=8 << 30, disk_bytes=1 << 40), "none of the last 2 pilots that came had all"),
-        (Resources(avoid_hosts=("node",)), "it keeps away from node"),
+        (Resources(avoid_hosts=("node",)), "it avoids node"),
         (Resources(avoid_hosts=("elsewhere",)), ""),
     ],
 )

@@ -12,7 +12,7 @@ from mendflow.formats.jsdl import read_jsdl, write_jsdl
 CONFORMANCE = Path(__file__).parents[4] / "shared" / "conformance" / "jsdl"
 BROKEN = {
     "invalid.jsdl": "urn:wrongnamespace",
-    "invalid-staging.jsdl": "nobody here speaks `urn`",
+    "invalid-staging.jsdl": "`urn` is not supported",
     "wrong-creationFlag.jsdl": "<CreationFlag> append cannot be honoured",
     "wrong-executable.jsdl": "is a line for a shell, and no program",
     "wrong-stagein-url.jsdl": "is a line for a shell, and no program",

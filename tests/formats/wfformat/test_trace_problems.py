@@ -137,10 +137,10 @@ def test_what_is_wrong_is_told_where_it_stands(change: Callable[..., object], to
 def test_tasks_that_wait_for_each_other_are_named() -> None:
     found = changed(lambda _root, spec, _run: spec["tasks"][0].update(parents=["join"]))
     assert len(found) == 1
-    assert "tasks wait for each other in a circle: " in found[0]
+    assert "tasks wait for each other in a cycle: " in found[0]
     assert found[0].count(" -> ") == 3
     alone = changed(lambda _root, spec, _run: spec["tasks"][0].update(parents=["split"]))
-    assert "in a circle: split waits for itself; take one of these parents out" in alone[0]
+    assert "in a cycle: split waits for itself; take one of these parents out" in alone[0]
 
 
 @pytest.mark.parametrize(

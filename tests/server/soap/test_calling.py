@@ -90,7 +90,7 @@ async def test_only_the_web_is_called(address: str) -> None:
 async def test_no_more_of_an_answer_is_taken_than_is_allowed() -> None:
     async with partner(lambda _: told(b"a" * 10_000)) as (address, _):
         caller = HttpCaller(bytes_max=5_000)
-        with pytest.raises(CallFailed, match="more than the 5000 bytes"):
+        with pytest.raises(CallFailed, match="more than the allowed 5000 bytes"):
             await caller.call(address, b"", action="")
         await caller.close()
 

@@ -165,15 +165,15 @@ async def test_what_can_be_read_nowhere_is_told_with_its_reason(data: Domain) ->
     await data.add_data(file("/store/a", A, "gone"), who=WHO)
     await data.remove_element("gone", who=WHO)
     found = await located(data, "/store/a", "/store/none")
-    assert "not known any more" in found["/store/a"][0]
+    assert "no longer exists" in found["/store/a"][0]
     assert "does not know it" in found["/store/none"][0]
-    with pytest.raises(NotFound, match="not known any more"):
+    with pytest.raises(NotFound, match="no longer exists"):
         await data.places("/store/a")
 
 
 @pytest.mark.parametrize("name", ["", "x", "/../a", "/" + "x" * 100_000, "/a\0b", "lfn:/store/a"])
 async def test_what_is_no_name_is_nowhere(data: Domain, name: str) -> None:  # PJ-7
-    assert "can be had nowhere" in (await located(data, name))[name][0]
+    assert "cannot be read anywhere" in (await located(data, name))[name][0]
 
 
 async def test_rules_that_lead_out_of_their_element_give_no_place(data: Domain) -> None:  # PJ-7
@@ -382,4 +382,4 @@ async def test_a_job_is_taken_over_while_what_it_published_is_there(making: Maki
     third = await data.rerun(making.case, who=WHO)
     [item] = await data.items(third.id)
     assert item.state != "cached"
-    assert item.job and "in the catalogue no longer" in (await data.job(item.job)).cache_reason
+    assert item.job and "no longer in the catalogue" in (await data.job(item.job)).cache_reason

@@ -210,6 +210,6 @@ async def test_sets_that_come_after_each_other_in_a_circle_are_refused(world: Wo
     sets = world.runtime.data_sets
     await sets.define(wish(name="x", after=("y",)), who="me")
     await sets.define(wish(name="y", after=("z",)), who="me")
-    with pytest.raises(InvalidRequest, match="in a circle: z after x after y after z"):
+    with pytest.raises(InvalidRequest, match="in a cycle: z after x after y after z"):
         await sets.define(wish(name="z", after=("x",)), who="me")
     await sets.define(wish(name="z"), who="me")

@@ -178,7 +178,7 @@ async def test_a_cancelled_job_ends_and_one_that_is_over_stays_as_it_ended(serve
         (f'<status xmlns="{JOBS}"/>', "no <jobId>"),
         ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "document type"),
         (asking("submit", f"<key>{'k' * 201}</key>"), "at most 200"),
-        (asking("submit", "<callback>ftp://there</callback>"), "no address"),
+        (asking("submit", "<callback>ftp://there</callback>"), "not an address"),
         (asking("submit", "<callback/>"), "empty"),
         (
             asking(

@@ -154,7 +154,7 @@ async def test_a_condition_sees_registered_sources_and_a_broken_one_is_null(worl
     case = await world.start(flow(A))
     decision = await world.until_decided(case, "done")
     assert decision.context["sources"] == {"weather": {"rain": True, "of": case}, "stocks": None}
-    with pytest.raises(RequestError, match="no name for a source"):
+    with pytest.raises(RequestError, match="not a valid name for a source"):
         contexts.register("a b", Weather())
 
 

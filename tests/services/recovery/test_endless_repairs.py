@@ -1,4 +1,4 @@
-"""Rules that send an item round in a circle do it at a walk and come to an end, and somebody is told."""
+"""Rules that send an item round in a cycle do it at a walk and come to an end, and somebody is told."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def notices_about_circles(world: World) -> list[str]:
-    return [each.message for each in await world.domain.notices() if "round in a circle" in each.message]
+    return [each.message for each in await world.domain.notices() if "round in a cycle" in each.message]
 
 
 async def test_an_item_that_is_restarted_after_every_end_ends_at_last(world: World) -> None:

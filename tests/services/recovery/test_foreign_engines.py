@@ -137,7 +137,7 @@ async def test_what_an_engine_says_is_checked(memory: World) -> None:
     service = memory.runtime.engines
     with pytest.raises(NotFound, match="no engine 'west'"):
         await service.orders("west")
-    with pytest.raises(InvalidRequest, match="no name for an engine"):
+    with pytest.raises(InvalidRequest, match="not a valid name for an engine"):
         await service.register("a b")
     with pytest.raises(NotFound, match="never given an order '7'"):
         service.done("north", "7", True)

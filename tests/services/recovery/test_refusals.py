@@ -98,5 +98,5 @@ async def test_what_may_happen_to_an_item_that_is_not_there_is_not_told(memory: 
 
 @pytest.mark.parametrize("name", ["a/b", "", "n" * 201, "line\nbreak", ".."])
 async def test_a_rule_set_has_a_name_that_can_be_part_of_an_address(memory: World, name: str) -> None:
-    with pytest.raises(BadRules, match="is no name for a rule set"):
+    with pytest.raises(BadRules, match="is not a valid name for a rule set"):
         await memory.put(rule_set(name, ExceptionType.ABORT, ("true", "")))

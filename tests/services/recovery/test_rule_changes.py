@@ -152,7 +152,7 @@ async def test_a_point_that_was_passed_is_not_asked_again_after_a_restart(world:
 
 async def test_an_exlet_whose_name_could_do_harm_is_refused_with_its_rules(world: World) -> None:
     bad = rule_set("f", ExceptionType.ABORT, ("true", "../../x"), exlets=[exlet("../../x", mend(Primitive.RESTART))])
-    with pytest.raises(BadFlow, match="no name for a flow"):
+    with pytest.raises(BadFlow, match="not a valid name for a flow"):
         await world.runtime.exceptions.rules.put(bad)
     assert "f" not in {each.name for each in world.runtime.exceptions.rules.all()}
 

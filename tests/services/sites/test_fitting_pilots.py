@@ -37,7 +37,7 @@ async def test_a_job_that_is_too_large_for_the_pilots_that_came_brings_no_more(
         await site_server.look()
     document = await site_server.document()
     assert len(document.spent) == 2 and not batch.has
-    assert document.reasons[-1].startswith("2 jobs wait that no pilot of it could take: it asks for 900 B of memory")
+    assert document.reasons[-1].startswith("2 jobs wait that none of its pilots could take: it asks for 900 B")
     [why] = site_server.monitor.about(Resources(memory_bytes=900)).cannot
     assert why.startswith("site t0 has no pilots that could take it: it asks for 900 B of memory")
     await site_server.wait_for(1)
@@ -87,7 +87,7 @@ async def test_a_job_that_waits_can_be_told_what_sites_do_about_it(site_server: 
     await site_server.look()
     await site_server.look()
     assert "the site is paused: the roof leaks" in site_server.monitor.about(Resources()).helps[0]
-    assert "1 job waits that no pilot is coming for" in (await site_server.document()).reasons
+    assert "1 job waits without a submitted pilot" in (await site_server.document()).reasons
 
 
 async def test_nobody_speaks_for_the_server_of_another_machine(site_server: SiteServer, batch: Batch) -> None:
@@ -95,7 +95,7 @@ async def test_nobody_speaks_for_the_server_of_another_machine(site_server: Site
     site_server.membership.others = [ServerDocument(id="zoe", url="", host="near")]
     await site_server.look()
     assert not batch.submitted_at
-    assert "no server is on far" in site_server.monitor.why_unmanaged(await site_server.document())
+    assert "no server runs on far" in site_server.monitor.why_unmanaged(await site_server.document())
     site_server.membership.others = [ServerDocument(id="zoe", url="", host="far")]
     assert not site_server.monitor.why_unmanaged(await site_server.document())
 

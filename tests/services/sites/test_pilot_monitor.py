@@ -377,14 +377,14 @@ async def test_settings_can_change_while_pilots_work(site_server: SiteServer, ba
 @pytest.mark.parametrize(
     ("site", "match"),
     [
-        (Site(name="no/slash"), "no name for a site"),
+        (Site(name="no/slash"), "not a valid name for a site"),
         (Site(name="t0", max_pilots=2, min_pilots=3), "between 0 and max_pilots"),
         (Site(name="t0", submissions_per_hour=0), "at least 1"),
         (Site(name="t0", max_pilots=100_000), "at most 10000"),
-        (Site(name="t0", batch=BatchSettings(kind="lsf")), "say `wall`"),
+        (Site(name="t0", batch=BatchSettings(kind="lsf")), "set `wall`"),
         (Site(name="t0", batch=BatchSettings(folder="pilots")), "absolute"),
         (Site(name="t0", batch=BatchSettings(options={"qos": "a\n#SBATCH -p b"})), "one line"),
-        (Site(name="t0", pilots=PilotSettings(idle_exit_ms=-1)), "less than 0"),
+        (Site(name="t0", pilots=PilotSettings(idle_exit_ms=-1)), "may be negative"),
     ],
 )
 async def test_settings_that_nobody_can_mean_are_refused(site_server: SiteServer, site: Site, match: str) -> None:

@@ -1,1 +1,1 @@
-"""Which files a cache keeps, which go, and how large it may be."""
+"""Which files a cache keeps, which it evicts, and how large it may be."""

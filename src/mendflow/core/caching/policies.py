@@ -1,8 +1,8 @@
-"""Which file of a cache is worth least, and goes first.
+"""Cache policies: which file is evicted first.
 
-A policy is one function from what is known of a file's uses to a number; the file with the smallest goes. The number
-changes only when the file itself is used, so that a cache can keep its files in order without ever looking at all of
-them. Time is counted in uses of the whole cache: a clock would say nothing more."""
+A policy maps a file's usage to a number; the file with the smallest is evicted. The number changes only when the file
+itself is used, so a cache can keep its files sorted without scanning them. Time is counted in uses of the whole cache:
+a clock would add nothing."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -12,12 +12,12 @@ import msgspec
 from mendflow.core.model.errors import InvalidRequest
 
 HISTORY_LENGTH = 2
-"""How many of the last uses are remembered of each file: the K of LRU-K."""
+"""How many of the last uses of each file are remembered: the K of LRU-K."""
 
 
 class FileUsage(msgspec.Struct, frozen=True):
-    """What is known of the uses of a file. `last` are the latest of them, the newest first. `cost_ms` is what it took,
-    or would take, to bring the file here."""
+    """The usage of a file. `last` are the latest uses, the newest first. `cost_ms` is the measured or estimated time to
+    fetch the file."""
 
     bytes: int
     cost_ms: float
@@ -29,28 +29,28 @@ class FileUsage(msgspec.Struct, frozen=True):
 
 
 EvictionPolicy = Callable[[FileUsage, float], float]
-"""From the uses of a file, and the worth of the last one that had to go, to its own worth."""
+"""Maps a file's usage, and the value of the last evicted file, to the file's value."""
 
 
 def lru(uses: FileUsage, _floor: float) -> float:
-    """Not used for longest goes first."""
+    """Evicts the least recently used first."""
     return uses.last[0]
 
 
 def lfu(uses: FileUsage, _floor: float) -> float:
-    """Used least often goes first."""
+    """Evicts the least frequently used first."""
     return uses.count
 
 
 def lru_k(uses: FileUsage, _floor: float) -> float:
-    """Whose use before the last is longest ago goes first; a file that was used once has none, and goes before. So a
-    pass over many files that are each read once does not drive out what is read again and again."""
+    """Evicts by the time of the use before the last; files that were used once have none and go first. So a pass over
+    many files that are each read once does not evict those that are read repeatedly."""
     return uses.last[HISTORY_LENGTH - 1] if len(uses.last) >= HISTORY_LENGTH else -1.0
 
 
 def cost(uses: FileUsage, floor: float) -> float:
-    """What a byte of room saves: how often the file is used, times what bringing it costs, by its size. On top of the
-    worth of what went last, so that old fame fades: a file that nobody uses any more is overtaken by new ones."""
+    """What a byte of space saves: number of uses times the cost of fetching, divided by size, plus the value of the
+    last evicted file. The last term ages files: one that is no longer used is overtaken by new ones."""
     return floor + uses.count * uses.cost_ms / max(uses.bytes, 1)
 
 
@@ -61,7 +61,7 @@ _BYTES_A_MS = 100_000
 
 
 def default_cost_ms(bytes: int) -> float:
-    """What bringing a file costs where nobody has measured it."""
+    """The cost of fetching a file that was never measured."""
     return _FIRST_MS + bytes / _BYTES_A_MS
 
 

@@ -1,9 +1,8 @@
-"""What is in a cache, who uses it, and what goes when room is needed. The disk is somebody else's: this says which
-files are to go, and is told when they went.
+"""The index of a cache: its files, who uses them, and which to evict. It does no IO: it says which files to remove, and
+the caller reports when they are gone.
 
-Two numbers make it right. What is on the shelf and what is promised room on it never exceed its size, and a file that
-is in use counts as long as it is used. So whoever asks for room gets files to remove that free at least what it needs,
-or hears that there is no room; never both."""
+Two invariants: indexed and reserved bytes together never exceed the size, and a file in use counts as long as it is
+used. So a caller that needs space gets files whose removal frees enough, or learns that there is none."""
 
 import heapq
 from collections import Counter, OrderedDict
@@ -14,13 +13,13 @@ import msgspec
 from mendflow.core.caching.policies import EvictionPolicy, FileUsage, default_cost_ms, lru
 
 GHOSTS_MAX = 4096
-"""So many files that went are remembered by their uses: one that comes back is not taken for a new one."""
+"""The usage of so many evicted files is remembered, so that one that returns does not count as new."""
 
 _HeapEntry = tuple[float, int, str]
 
 
 class CacheSpace:
-    """Files by their digests. A use is a tick of its clock."""
+    """Files by digest. Each use advances its clock by one."""
 
     def __init__(self, size_bytes: int, policy: EvictionPolicy = lru) -> None:
         self.size_bytes = size_bytes
@@ -31,7 +30,7 @@ class CacheSpace:
         self._floor = 0.0
         self._files: dict[str, FileUsage] = {}
         self._places: dict[str, _HeapEntry] = {}
-        self._order: list[_HeapEntry] = []  # a heap in which places that files had before are passed over
+        self._order: list[_HeapEntry] = []  # a heap that may contain outdated positions, which are skipped
         self._promised: dict[str, int] = {}
         self._pins: Counter[str] = Counter()
         self._ghosts: OrderedDict[str, FileUsage] = OrderedDict()
@@ -48,10 +47,10 @@ class CacheSpace:
     def uses(self, digest: str) -> FileUsage:
         return self._files[digest]
 
-    # in use
+    # pins
 
     def pin(self, digest: str) -> None:
-        """It is used, here or once it is here, until it was released as often."""
+        """Pin a file, present or expected, until it has been released as often."""
         self._pins[digest] += 1
 
     def release(self, digest: str) -> bool:
@@ -69,16 +68,16 @@ class CacheSpace:
     def pins(self, digest: str) -> int:
         return self._pins[digest]
 
-    # room
+    # space
 
     @property
     def free_bytes(self) -> int:
-        """Less than nothing where it was made smaller than what it holds."""
+        """Negative if the cache was made smaller than its contents."""
         return self.size_bytes - self.held_bytes - self.promised_bytes
 
     def victims(self, required_bytes: int) -> list[str] | None:
-        """What must go so that so much is free; None if that cannot be because of what is in use or promised. Nothing
-        has changed: each is told with `evict` when it went."""
+        """Files to evict so that so much is free; None if that is impossible because of files in use or reservations.
+        Changes nothing: the caller calls `evict` for each file once it is removed."""
         missing = required_bytes - self.free_bytes
         chosen: list[str] = []
         seen: list[_HeapEntry] = []
@@ -96,8 +95,8 @@ class CacheSpace:
         return chosen if missing <= 0 else None
 
     def reserve(self, digest: str, bytes: int) -> None:
-        """Keep room for a file that is on its way."""
-        assert digest not in self._promised and bytes <= self.free_bytes, "room is made before it is promised"
+        """Reserve space for a file that is being fetched."""
+        assert digest not in self._promised and bytes <= self.free_bytes, "space is made before it is reserved"
         self._promised[digest] = bytes
         self.promised_bytes += bytes
 
@@ -105,14 +104,14 @@ class CacheSpace:
         return self._promised.get(digest, 0)
 
     def cancel_reservation(self, digest: str) -> None:
-        """It does not come, or is here."""
+        """End a reservation: the file will not come, or is here."""
         self.promised_bytes -= self._promised.pop(digest, 0)
 
-    # in and out
+    # add and remove
 
     def put(self, digest: str, bytes: int, *, cost_ms: float | None = None) -> None:
-        """A file is here, for which there is room. That is a use of it."""
-        assert digest not in self._files and bytes <= self.free_bytes, "room is made before a file is put"
+        """Add a file for which there is space. This counts as a use."""
+        assert digest not in self._files and bytes <= self.free_bytes, "space is made before a file is added"
         known = self._ghosts.pop(digest, None)
         cost_ms = default_cost_ms(bytes) if cost_ms is None else cost_ms
         fresh = FileUsage(bytes=bytes, cost_ms=cost_ms)
@@ -132,13 +131,13 @@ class CacheSpace:
             self._order = sorted(self._places.values())
 
     def evict(self, digest: str) -> None:
-        """It went to make room."""
+        """The file was removed to make space."""
         assert digest not in self._pins, f"{digest} is in use"
         self._floor = max(self._floor, self._places[digest][0])
         self.drop(digest)
 
     def drop(self, digest: str) -> None:
-        """It is not here any more, for whatever reason."""
+        """The file is gone, for whatever reason."""
         uses = self._files.pop(digest)
         del self._places[digest]
         self.held_bytes -= uses.bytes
@@ -147,10 +146,10 @@ class CacheSpace:
             self._ghosts.popitem(last=False)
 
     def usage_history(self) -> dict[str, FileUsage]:
-        """What is known of the files here, for a shelf that comes after this one."""
+        """The usage of all files, to be restored after a restart."""
         return dict(self._files)
 
     def restore_usage(self, memory: Mapping[str, FileUsage]) -> None:
-        """Know of files that are not here yet what an earlier shelf has known of them."""
+        """Restore usage of files that may come later."""
         self._ghosts.update(memory)
         self._tick = max([self._tick, *(uses.last[0] for uses in memory.values() if uses.last)])

@@ -1,1 +1,1 @@
-"""Names and places of logical files, and how files of a data set become batches."""
+"""Logical names, their places, and how files of a data set become batches."""

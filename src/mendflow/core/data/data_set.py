@@ -1,8 +1,8 @@
-"""A data set, what is decided about it, and what follows from each fact.
+"""A data set: decisions, and what follows from each fact.
 
-Deciding looks at a set and gives facts; `evolve` lets them happen. A file counts once, by its logical name, or by its
-content if it has none; a batch takes the oldest files that wait, and has the number after the last one. So the same
-facts give the same batches on every server, and a batch is known by the name of its gathering and its number."""
+The deciding functions return facts; `evolve` applies them. A file counts once, by its logical name, or by its content
+if it has none; a batch takes the oldest waiting files and the next number. So the same facts give the same batches on
+every server, and gathering and number identify a batch."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
@@ -31,7 +31,7 @@ from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.values import FileRef, Value
 
 FILES_MAX: Final = 10_000
-"""More files than this are never in one batch: they are in the inputs of its case."""
+"""A batch never has more files than this: they are inputs of its case."""
 
 _DEFAULTS: Final[dict[str, Value]] = {"files": "${{ files }}"}
 _DEFAULTS_PER_FILE: Final[dict[str, Value]] = {"file": "${{ file }}"}
@@ -43,8 +43,8 @@ class PendingFile(msgspec.Struct, frozen=True):
 
 
 class FileBatch(msgspec.Struct, kw_only=True):
-    """`rule` is the gathering as it was when the batch was made, so that its case is the same whenever it begins. The
-    files of one that completed are forgotten here; the journal has them."""
+    """`rule` is the gathering as it was when the batch was made, so that its case is the same whenever it starts. The
+    files of a completed batch are dropped here; the journal has them."""
 
     number: int
     rule: Gathering
@@ -56,7 +56,7 @@ class FileBatch(msgspec.Struct, kw_only=True):
     attempt: int = 1
     status: BatchStatus = "waiting"
     case: CaseId = CaseId("")
-    earlier: CaseId = CaseId("")  # the case of the attempt before
+    earlier: CaseId = CaseId("")  # the case of the previous attempt
 
     @property
     def is_over(self) -> bool:
@@ -64,7 +64,7 @@ class FileBatch(msgspec.Struct, kw_only=True):
 
 
 class GatheringState(msgspec.Struct):
-    """What waits in a gathering, the oldest first, and the batches that were made."""
+    """The waiting files of a gathering, oldest first, and its batches."""
 
     rule: Gathering
     waiting: list[PendingFile] = []
@@ -78,7 +78,7 @@ class GatheringState(msgspec.Struct):
 class DataSet(msgspec.Struct, kw_only=True):
     name: str
     pools: dict[str, GatheringState] = {}
-    files: dict[str, PendingFile] = {}  # by what makes a file the same file
+    files: dict[str, PendingFile] = {}  # by file identity
     bytes: int = 0
     late: int = 0
     after: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class DataSet(msgspec.Struct, kw_only=True):
 
     @property
     def is_drained(self) -> bool:
-        """Whether it is closed, nothing waits to be handed on, and all that it started has completed."""
+        """Whether it is closed, no file waits, and all its cases have completed."""
         return self.closed and not any(_unfinished(self))
 
     def batch(self, gathering: str, number: int) -> FileBatch:
@@ -109,11 +109,11 @@ class DataSet(msgspec.Struct, kw_only=True):
 
 
 def identity(file: FileRef) -> str:
-    """What makes a file the same file: a logical name never gets another content."""
+    """What identifies a file: a logical name never gets other content."""
     return file.logical or f"sha256:{file.sha256}"
 
 
-# Letting it happen
+# Applying facts
 
 
 def evolve(state: DataSet, event: SetEvent) -> None:
@@ -193,11 +193,11 @@ def _make(pool: GatheringState, fact: BatchMade, at: Instant) -> None:
     )
 
 
-# Deciding
+# Decisions
 
 
 def define_set(state: DataSet, wish: DataSetSpec, *, by: str) -> list[SetFact]:
-    """Nothing if the set is so already. What a batch was made of does not change with it."""
+    """No facts if the set is already defined so. Existing batches keep their files."""
     if state.closed:
         raise Conflict(f"data set {state.name} is closed; take another name for what is to come")
     rules = tuple(pool.rule for pool in state.pools.values() if not pool.removed)
@@ -208,7 +208,7 @@ def define_set(state: DataSet, wish: DataSetSpec, *, by: str) -> list[SetFact]:
 
 
 def add_files(state: DataSet, files: Iterable[FileRef]) -> list[SetFact]:
-    """What is new of these files: told twice, a file counts once."""
+    """The facts for those files that are new: a file that is added twice counts once."""
     new = {identity(file): file for file in files if identity(file) not in state.files}
     if not new:
         return []
@@ -228,7 +228,7 @@ def retry_batch(state: DataSet, gathering: str, number: int, *, by: str) -> list
 
 
 def batches_due(state: DataSet, now: Instant) -> list[SetFact]:
-    """The batches that are to be made now."""
+    """The batches to make now."""
     return [fact for pool in state.pools.values() if not pool.removed for fact in _batches_due(pool, state, now)]
 
 
@@ -245,7 +245,7 @@ def _batches_due(pool: GatheringState, state: DataSet, now: Instant) -> Iterator
 def _next_batch(
     rule: Gathering, waiting: Sequence[PendingFile], start: int, *, closed: bool, now: Instant
 ) -> tuple[int, BatchReason | None]:
-    """How many of the files from `start` on are the next batch, and why."""
+    """How many of the files from `start` on form the next batch, and why."""
     total = 0
     most = min(rule.count or FILES_MAX, FILES_MAX)
     for place in range(start, min(start + most, len(waiting))):
@@ -262,7 +262,7 @@ def _next_batch(
 
 
 def next_due(state: DataSet) -> Instant:
-    """When a batch is made though not enough has come; 0: never."""
+    """When a batch is made although it is not full; 0: never."""
     return min((at for pool in state.pools.values() if (at := due_at(pool))), default=0)
 
 
@@ -271,12 +271,12 @@ def due_at(pool: GatheringState) -> Instant:
 
 
 def may_close(state: DataSet, find: Callable[[str], DataSet | None]) -> bool:
-    """Whether a set that comes after others is to be closed, because nothing can come any more."""
+    """Whether a set that depends on others should be closed, because no file can come any more."""
     return bool(state.after) and not state.closed and not any(waits_for(state, find))
 
 
 def waits_for(state: DataSet, find: Callable[[str], DataSet | None]) -> Iterator[str]:
-    """What keeps the set from being closed by itself, or from being over, each in a sentence."""
+    """What keeps the set from closing by itself, or from being drained, one sentence each."""
     if not state.closed:
         for name in state.after:
             before = find(name)
@@ -305,16 +305,16 @@ def _unfinished(state: DataSet) -> Iterator[str]:
                 yield f"batch {name} of data set {state.name} is {batch.status}"
 
 
-# What a batch becomes
+# From a batch to a case
 
 
 def batch_key(state: DataSet, batch: FileBatch) -> str:
-    """The key of the batch's case: told twice, it starts once. Names have no slash."""
+    """The key of the batch's case, so that it starts once. Names have no slash."""
     return f"set/{state.name}/{batch.rule.name}/{batch.number}/{batch.attempt}"
 
 
 def set_of_batch_key(key: str) -> str:
-    """The set that started the case with this key, if one did."""
+    """The data set that started the case with this key, if any."""
     parts = key.split("/")
     return parts[1] if len(parts) == 5 and parts[0] == "set" else ""
 

@@ -1,5 +1,5 @@
-"""Which storage elements there can be. A secret in one would be read by everybody who reads its document, so none is
-taken: it is named, and lies in the environment of whoever needs it."""
+"""Validates storage elements. Everybody who reads an element's document would see a secret in it, so secrets are
+refused: an element names environment variables instead."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ OPTION_NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,99}", re.ASCII)
 SECRET: Final = re.compile(r"(?i)secret|passw|token|credential|(^|[_.-])key$|^key")
 FROM_ENVIRONMENT: Final = re.compile(r"env:[A-Za-z_]\w*", re.ASCII)
 SERVICE: Final = re.compile(r"(^|[_.])(endpoint_url|endpoint|host|port|account_name|project)$")
-"""Options that say which service it is, where the URL does not."""
+"""Options that select the service, if the URL does not."""
 
 SAME_PROTOCOL: Final = {"local": "file", "s3a": "s3", "gcs": "gs", "ssh": "sftp"}
 OPTIONS_MAX: Final = 100
@@ -34,8 +34,8 @@ BOUNDS: Final = {
 
 
 def normalize_element(given: StorageElement) -> StorageElement:
-    """The element as it is kept: a path becomes a URL, what cannot be written to is only read from, and rules of one
-    protocol go by that one. Raises InvalidRequest with all that is wrong."""
+    """The element in its stored form: a path becomes a URL, a protocol without writing becomes read-only, and rules of
+    one protocol become the default. Raises InvalidRequest with everything that is wrong."""
     element = replace(given, url=_normalize_url(given.url))
     element = replace(element, read_only=not is_writable(element))
     if element.rules is not None and not element.protocol:
@@ -54,13 +54,13 @@ def _normalize_url(url: str) -> str:
 
 
 def is_writable(element: StorageElement) -> bool:
-    """Whether a pilot may be sent there with a file."""
+    """Whether a pilot may write files there."""
     return not element.read_only and protocol_of(element.url) in WRITABLE
 
 
 def elements_overlap(one: StorageElement, other: StorageElement) -> bool:
-    """Whether files that are written through both could come to lie at one place, although the names are different. A
-    folder of the same path is another one at another site, and a bucket of the same name at another end point."""
+    """Whether files written through both could end up at one place although their names differ. The same path at
+    another site is another folder, and the same bucket at another end point another bucket."""
     if not is_writable(one) or not is_writable(other) or _service(one) != _service(other):
         return False
     if protocol_of(one.url) in LOCAL and one.sites and other.sites and not set(one.sites) & set(other.sites):
@@ -70,7 +70,7 @@ def elements_overlap(one: StorageElement, other: StorageElement) -> bool:
 
 
 def _service(element: StorageElement) -> tuple[object, ...]:
-    """Who is spoken to, beside what the URL says."""
+    """The service, as far as the URL does not name it."""
     protocol = protocol_of(element.url)
     options = sorted((name, str(value)) for name, value in element.options.items() if SERVICE.search(name))
     return (SAME_PROTOCOL.get(protocol, protocol), *options)

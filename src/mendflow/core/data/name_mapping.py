@@ -1,12 +1,11 @@
-"""A trivial file catalogue: from logical names to places by rules, and back.
+"""The trivial file catalogue: maps logical names to places by rules, and back.
 
-A rule that has a chain uses the rules of another protocol as well: on the name before itself, on the way to a place,
-and on what it gives, on the way back. So `srm` can be `direct` with something before it, in both directions. The first
-rule that matches counts, and whatever it gives must lie below its element.
+A rule with a chain also applies the rules of another protocol: before itself on the way to a place, and after itself on
+the way back. So `srm` can be `direct` with a prefix, in both directions. The first matching rule counts, and its result
+must be below its element.
 
-Anybody's name meets any administrator's pattern here, while a server does nothing else. So patterns are matched by RE2,
-in a time that grows with the length of the name and not with what the pattern leaves open; each protocol's rules are
-applied to a name once; and what rules make is bounded."""
+Untrusted names meet administrators' patterns here, and a slow match would block the server. So RE2 matches them, in
+time linear in the name's length; each protocol's rules are applied once per name; and results are bounded."""
 
 import re
 from collections.abc import Iterator
@@ -29,12 +28,12 @@ Direction = Literal["in", "out"]
 
 
 def physical_place(rules: NameRules, protocol: str, name: str, site: str = "") -> str | None:
-    """What the rules make of a logical name, whole and unchecked; None if none of them matches."""
+    """The place of a logical name by the rules, not validated; None if none matches."""
     return _apply(rules.to_physical, protocol, name, site, "in", CHAINS_MAX, {})
 
 
 def logical_name_at(rules: NameRules, protocol: str, place: str, site: str = "") -> str | None:
-    """The logical name of a place, whole and unchecked; None if no rule matches."""
+    """The logical name of a place, not validated; None if no rule matches."""
     return _apply(rules.to_logical, protocol, place, site, "out", CHAINS_MAX, {})
 
 
@@ -47,7 +46,7 @@ def _apply(
     chains: int,
     made: dict[str, str | None],
 ) -> str | None:
-    """`made` is what protocols have made of the name already, on the way in: it is the same for all."""
+    """`made` caches what protocols have made of the name."""
     if not chains or not _is_readable(text):
         return None
     for rule in rules:
@@ -69,7 +68,7 @@ def _apply(
 
 
 def _is_readable(text: str) -> bool:
-    """Whether rules can read it: no place and no name is that long, or has half a character in it."""
+    """Whether rules can process it: not too long, and valid Unicode."""
     return len(text) <= MADE_CHARS_MAX and not _HALF.search(text)
 
 
@@ -80,16 +79,16 @@ def _group(groups: tuple[str, ...], named: re.Match[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def _compile(pattern: str) -> Any:
-    """Raises `re2.error`, and keeps silent beside that."""
+    """Raises `re2.error`, without logging."""
     options = re2.Options()
     options.log_errors = False
     return re2.compile(pattern, options)
 
 
 def place_of(element: StorageElement, name: str, site: str = "") -> str:
-    """The URL of a logical file on an element. Raises OutsideElement where the element has no place for it."""
+    """The URL of a logical file on an element. Raises OutsideElement if the element has no place for it."""
     if flaw := name_flaw(name):
-        raise OutsideElement(f"{name!r:.200} is no logical name: {flaw}", field="name")
+        raise OutsideElement(f"{name!r:.200} is not a logical name: {flaw}", field="name")
     if element.rules is None:
         return place_below(element.url, name[1:])
     made = physical_place(element.rules, element.protocol, name, site)
@@ -104,7 +103,8 @@ def replica_place(element: StorageElement, name: str, replica: Replica, site: st
 
 
 def _as_url(url: str, made: str) -> str:
-    """What a rule gives as a URL: it gives a URL itself, or an absolute path where the element is, or one below it."""
+    """A rule's result as a URL: it is a URL itself, an absolute path at the element's host, or a path below the
+    element."""
     if "://" in made:
         return made
     return f"{_authority(url)}{made}" if made.startswith("/") else f"{root_of(url)}/{made}"
@@ -116,8 +116,8 @@ def _authority(url: str) -> str:
 
 
 def name_at(element: StorageElement, path: str, site: str = "") -> str:
-    """The logical name of what lies at a path below an element. Rules are asked for the whole URL, then for the path on
-    its host, then for the path below the element. Raises OutsideElement, which says why, if it can have none."""
+    """The logical name of a path below an element. Rules are tried on the whole URL, then on the path on its host, then
+    on the path below the element. Raises OutsideElement with the reason if there is none."""
     place = place_below(element.url, path)
     found: str | None = f"/{path}"
     if element.rules is not None:
@@ -134,7 +134,7 @@ def name_at(element: StorageElement, path: str, site: str = "") -> str:
 
 
 def rules_flaws(rules: NameRules, protocol: str) -> Iterator[str]:
-    """All that is wrong with rules, each a sentence."""
+    """Everything that is wrong with rules, one sentence each."""
     for kind, listed in (("to a place", rules.to_physical), ("to a name", rules.to_logical)):
         if len(listed) > RULES_MAX:
             yield f"there are {len(listed)} rules {kind}; at most {RULES_MAX} are taken"
@@ -148,7 +148,7 @@ def rules_flaws(rules: NameRules, protocol: str) -> Iterator[str]:
 
 
 def rule_flaws(rule: NameRule, protocols: set[str]) -> Iterator[str]:
-    """All that is wrong with a rule among rules of these protocols."""
+    """Everything that is wrong with a rule among rules of these protocols."""
     groups = 0
     for what, pattern in (("destination", rule.destination), ("match", rule.match)):
         try:
@@ -170,11 +170,11 @@ def rule_flaws(rule: NameRule, protocols: set[str]) -> Iterator[str]:
 def _reason(error: Exception) -> str:
     reason = error.args[0] if error.args else ""
     text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-    return f"{text} (patterns are RE2's, which have neither references back nor looks ahead)"
+    return f"{text} (patterns are RE2's, which have neither back references nor lookahead)"
 
 
 def _find_cycles(rules: tuple[NameRule, ...], kind: str) -> Iterator[str]:
-    """Chains that come back to themselves would never end."""
+    """Find chains that lead back to themselves and would never end."""
     after: dict[str, set[str]] = {}
     for rule in rules:
         after.setdefault(rule.protocol, set()).update({rule.chain} if rule.chain else ())
@@ -184,4 +184,4 @@ def _find_cycles(rules: tuple[NameRule, ...], kind: str) -> Iterator[str]:
             seen |= (here := ahead)
             ahead = {each for one in here for each in after.get(one, ())} - seen
         if protocol in seen:
-            yield f"the rules {kind} of {protocol!r:.80} are chained in a circle"
+            yield f"the rules {kind} of {protocol!r:.80} are chained in a cycle"

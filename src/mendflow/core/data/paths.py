@@ -1,9 +1,9 @@
-"""Which names and paths are let in. Nothing that a job or the catalogue names can leave its storage element.
+"""Validates names and paths: nothing that a job or the catalogue names can leave its storage element.
 
-Two things together make that so. A name or a path is looked at part by part, as plain text, and whatever some reader
-further down could take for something else is refused: `..`, a backslash, a percent sign that hides a character, `::`,
-which chains file systems. And the place that comes of it must begin, letter by letter, with the element's own URL,
-after all rules. What was looked at is what is used: only slashes that rules have doubled are made one."""
+Two checks ensure that. Names and paths are checked part by part, as plain text, and everything that another program
+could interpret differently is refused: `..`, a backslash, a percent-encoded character, `::`, which chains file systems.
+And the resulting place must start, character by character, with the element's own URL, after all rules. What was
+checked is what is used; only slashes that rules have doubled are merged."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest
 
 NAME_CHARS_MAX: Final = 500
-"""Some stores bound the ids of documents to about this."""
+"""Some stores limit document ids to about this length."""
 
 PATH_CHARS_MAX: Final = 1_000
 PART_BYTES_MAX: Final = 255
@@ -22,13 +22,13 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class OutsideElement(InvalidRequest):
-    """A name or a place that leads out of the storage element."""
+    """A name or a place outside the storage element."""
 
     code = "outside-element"
 
 
 def name_flaw(name: str) -> str:
-    """Why this cannot be a logical name; nothing if it can."""
+    """Why this is not a valid logical name; empty if it is."""
     if not name.startswith("/"):
         return "it must begin with `/`, such as /store/raw/a.dat"
     if len(name) > NAME_CHARS_MAX:
@@ -42,7 +42,7 @@ def name_flaw(name: str) -> str:
 
 
 def path_flaw(path: str) -> str:
-    """Why this cannot be a path below an element; nothing if it can."""
+    """Why this is not a valid path below an element; empty if it is."""
     if len(path) > PATH_CHARS_MAX:
         return f"it has {len(path)} characters; at most {PATH_CHARS_MAX} are taken"
     for part in path.split("/"):
@@ -68,15 +68,15 @@ def _part_flaw(part: str) -> str:
 
 
 def logical_name(source: str) -> str:
-    """The name in `lfn:/store/a`, or a name that is given as it is. Raises InvalidRequest for what is none."""
+    """The name in `lfn:/store/a`, or a plain name. Raises InvalidRequest if it is invalid."""
     name = source.removeprefix(LOGICAL_PREFIX)
     if flaw := name_flaw(name):
-        raise InvalidRequest(f"{name!r:.200} is no logical name: {flaw}", field="name")
+        raise InvalidRequest(f"{name!r:.200} is not a logical name: {flaw}", field="name")
     return name
 
 
 def root_of(url: str) -> str:
-    """What every place of an element begins with, before the slash."""
+    """What every place of an element starts with, before the slash."""
     root = url.rstrip("/")
     return f"{root}//" if root.endswith(":") else root
 
@@ -89,18 +89,18 @@ def place_below(url: str, path: str) -> str:
 
 
 def path_inside(url: str, place: str) -> str:
-    """The path of a place below an element's URL: what rules made must lie there. Raises OutsideElement."""
+    """The path of a place below an element's URL. Raises OutsideElement if a rule's result is outside."""
     root = root_of(url) + "/"
     if not place.startswith(root):
-        raise OutsideElement(f"{place!r:.300} is not below {url}; mend the rules, or the element's URL", field="rules")
+        raise OutsideElement(f"{place!r:.300} is not below {url}; fix the rules, or the element's URL", field="rules")
     path = re.sub("/{2,}", "/", place[len(root) :].lstrip("/"))
     if flaw := path_flaw(path):
-        raise OutsideElement(f"{place!r:.300} leads out of {url}, or cannot be told apart: {flaw}", field="rules")
+        raise OutsideElement(f"{place!r:.300} leads out of {url}, or is ambiguous: {flaw}", field="rules")
     return path
 
 
 def url_flaw(url: str) -> str:
-    """Why this cannot be an element's URL; nothing if it can."""
+    """Why this is not a valid URL of an element; empty if it is."""
     scheme = _SCHEME.match(url)
     if scheme is None:
         return "it needs a protocol, such as file:///data or s3://bucket/prefix"

@@ -1,23 +1,24 @@
-"""Which protocols storage elements are spoken to by, and which of them can be written to.
+"""Which protocols storage elements may use, and which of them support writing.
 
-A file gets its name in one step, or it is not written. Where a protocol can neither finish an object in one step nor
-rename in one, an element can only be read from, and nobody is sent there with a file."""
+A file must get its name atomically. If a protocol can neither complete an object nor rename one atomically, an element
+is read-only."""
 
 from typing import Final
 
 LOCAL: Final = frozenset({"file", "local"})
 WEB: Final = frozenset({"http", "https"})
 OBJECTS: Final = frozenset({"s3", "s3a", "gs", "gcs"})
-"""Where a file that is being written is not seen before it is finished."""
+"""Protocols under which an unfinished file is not visible."""
 
 HADOOP: Final = frozenset({"arrow_hdfs", "hdfs", "webhdfs"})
-"""Whose machine may be left out: it is known to whoever speaks to them."""
+"""Protocols whose host may be omitted: the client knows it."""
 
 WITH_RENAME: Final = HADOOP | {"ftp", "root", "sftp", "smb", "ssh", "webdav"}
 READABLE: Final = WEB | {"abfs", "adl", "az", "oci", "oss"}
 WRITABLE: Final = LOCAL | OBJECTS | WITH_RENAME
 PROTOCOLS: Final = WRITABLE | READABLE
-"""Places for files. Of what else fsspec knows, some wrap others, some run programs, and some are no places at all."""
+"""Protocols of places for files. Of fsspec's other protocols, some wrap others, some run programs, and some are not
+places."""
 
 
 def protocol_of(url: str) -> str:
@@ -25,7 +26,7 @@ def protocol_of(url: str) -> str:
 
 
 def target_flaw(url: str) -> str:
-    """Why a job's file cannot be taken to this URL; nothing if it can. What it names is not told: it may hold a
+    """Why a job's file cannot be written to this URL; empty if it can. Does not repeat the URL: it may contain a
     password."""
     protocol = protocol_of(url)
     if flaw := protocol_flaw(url):
@@ -38,10 +39,10 @@ def target_flaw(url: str) -> str:
 
 
 def protocol_flaw(url: str) -> str:
-    """Why an element cannot be at this URL; nothing if it can."""
+    """Why an element cannot be at this URL; empty if it can."""
     protocol, _, rest = url.partition("://")
     if protocol not in PROTOCOLS:
-        return f"nobody here speaks {protocol!r:.80}; use one of {', '.join(sorted(PROTOCOLS))}"
+        return f"{protocol!r:.80} is not supported; use one of {', '.join(sorted(PROTOCOLS))}"
     if protocol in LOCAL:
         return "" if rest.startswith("/") else "it needs a whole path, such as file:///data"
     if protocol not in HADOOP and not rest.split("/", maxsplit=1)[0].rpartition("@")[2]:

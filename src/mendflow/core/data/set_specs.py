@@ -1,4 +1,4 @@
-"""Which data sets make sense, and what they are to do, in words."""
+"""Validates data sets, and describes them in words."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ _PROVIDED = ("file", "files", "set", "batch")
 
 
 def check_set_spec(wish: DataSetSpec) -> None:
-    """Raises InvalidRequest for a set that makes no sense by itself."""
+    """Raises InvalidRequest for an invalid set."""
     every = [*set_flaws(wish), *(flaw for rule in wish.gatherings for flaw in rule_flaws(wish.name, rule))]
     if every:
         raise InvalidRequest("; ".join(every))
 
 
 def set_flaws(wish: DataSetSpec) -> Iterator[str]:
-    """What is wrong with a set but for its gatherings, each in a sentence."""
+    """What is wrong with a set except its gatherings, one sentence each."""
     yield from (flaw for name in (wish.name, *wish.after) if (flaw := name_flaw(name, "data set")))
     if wish.name in wish.after:
         yield f"data set {wish.name} cannot come after itself"
@@ -32,7 +32,7 @@ def set_flaws(wish: DataSetSpec) -> Iterator[str]:
 
 
 def rule_flaws(data_set: str, rule: Gathering) -> Iterator[str]:
-    """What is wrong with a gathering, each in a sentence."""
+    """What is wrong with a gathering, one sentence each."""
     if flaw := name_flaw(rule.name, f"gathering of data set {data_set}"):
         yield flaw
     where = f"gathering {rule.name} of data set {data_set}"
@@ -53,7 +53,7 @@ def rule_flaws(data_set: str, rule: Gathering) -> Iterator[str]:
 
 
 def cycle_flaw(name: str, after: Mapping[str, Sequence[str]]) -> str:
-    """Why a set could never be closed by itself: it comes after itself by way of others. Nothing if it does not."""
+    """Why a set could never close by itself: it depends on itself through others. Empty if it does not."""
     ways = {before: [name, before] for before in after.get(name, ())}
     ahead = list(ways)
     while ahead and name not in ways:
@@ -64,7 +64,7 @@ def cycle_flaw(name: str, after: Mapping[str, Sequence[str]]) -> str:
                 ahead.append(before)
     if name not in ways:
         return ""
-    return f"data sets come after each other in a circle: {' after '.join(ways[name])}; none of them would ever close"
+    return f"data sets come after each other in a cycle: {' after '.join(ways[name])}; none of them would ever close"
 
 
 def check_name(name: str, what: str) -> None:
@@ -73,7 +73,7 @@ def check_name(name: str, what: str) -> None:
 
 
 def name_flaw(name: str, what: str) -> str:
-    return "" if _NAME.fullmatch(name) else f"{name!r:.200} is no name for a {what}; {NAME_RULE}"
+    return "" if _NAME.fullmatch(name) else f"{name!r:.200} is not a valid name for a {what}; {NAME_RULE}"
 
 
 def describe_gathering(rule: Gathering) -> str:

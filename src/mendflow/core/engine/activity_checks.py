@@ -1,7 +1,7 @@
-"""Whether an activity makes sense by itself: its name, its numbers, its paths, its data.
+"""Validates an activity by itself: its name, numbers, paths, data.
 
-A flow comes from a file that was checked, or from whoever posts one. What no pilot could run and no journal could hold
-is refused before a case exists, and all of it at once, so that it is mended at once."""
+A flow comes from a file that was checked, or from any API client. What no pilot could run and no journal could hold is
+refused before a case exists, all of it at once."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -41,14 +41,14 @@ from mendflow.core.model.values import Value, check_value
 NAME: Final = re.compile(r"[\w. ~-]+")
 NAME_CHARS_MAX: Final = 100
 GENERATED_NAME_CHARS_MAX: Final = 1000
-"""Names that formats make up have a dot in them, and grow with the depth of what they name."""
+"""Generated names contain a dot, and grow with the nesting depth."""
 
 VARIABLE: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 XML_VARIABLE: Final = re.compile(r"[^\W\d][\w.-]*")
 VARIABLE_PATH: Final = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*|\[\d{1,9}\]){0,63}")
 REFERENCE: Final = re.compile(r"[\w-]+(\.[\w-]+)*")
 NAME_HINT: Final = frozenset({"site", "hosts", "system", "machine"})
-"""Resources that are names and no amounts."""
+"""Resources that are names, not amounts."""
 
 COUNT_MAX: Final = 10_000_000
 SIZE_MAX: Final = 2**53
@@ -56,7 +56,7 @@ PRIORITY_MAX: Final = 1_000_000_000
 
 
 def activity_problems(activity: Any) -> Iterator[str]:
-    """Everything that is wrong with an activity, a handler or the flow, apart from what is inside it."""
+    """Everything that is wrong with an activity, a handler or the flow, except its parts."""
     if isinstance(activity, ActivityNode):
         yield from _names(activity)
     if check := _CHECKS.get(type(activity)):
@@ -97,7 +97,7 @@ def _job(job: JobActivity) -> Iterator[str]:
 
 
 def _copies(job: JobActivity) -> bool:
-    """Whether it has nothing to run, because it takes its inputs to storage elements as they are."""
+    """Whether it has nothing to run, because it only copies its inputs to storage elements."""
     only_files = job.command is None and job.function is None and bool(job.files)
     return only_files and job.files.keys() == job.publish.keys() and set(job.files.values()) <= job.inputs.keys()
 
@@ -114,7 +114,7 @@ def _publications(job: JobActivity) -> Iterator[str]:
             if given.logical or given.element or given.data_set:
                 yield f"{output!r:.80} goes to a URL, or to a storage element under a logical name, and not both"
             elif "${{" not in given.url and (flaw := target_flaw(given.url)):
-                yield f"{output!r:.80} cannot be taken to its place: {flaw}"
+                yield f"{output!r:.80} cannot be written to its place: {flaw}"
         elif "${{" not in given.logical and (given.logical or not _copies(job)):
             if flaw := name_flaw(name := given.logical.removeprefix(LOGICAL_PREFIX)):
                 yield f"{output!r:.80} cannot be published as {name!r:.200}: {flaw}"
@@ -147,7 +147,7 @@ def _numbers(job: JobActivity) -> Iterator[str]:
 
 
 def _number(what: str, value: Any, most: int, least: int = 0) -> Iterator[str]:
-    """An expression is judged when it is evaluated."""
+    """An expression is checked when it is evaluated."""
     if value is not None and not isinstance(value, Expr) and not least <= value <= most:
         yield f"{what} is {value}; it must be from {least} to {most}"
 
@@ -155,7 +155,7 @@ def _number(what: str, value: Any, most: int, least: int = 0) -> Iterator[str]:
 def _data(*templates: Value) -> Iterator[str]:
     for template in templates:
         if reason := check_value(template):
-            yield f"what it is given cannot be kept: {reason}"
+            yield f"its data cannot be stored: {reason}"
 
 
 def _variable(name: str, *, xml: bool = False) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What an activity is made of: its kind, the parts directly inside it, what it declares for them."""
+"""The parts of an activity: its kind, the activities directly inside it, and its declarations."""
 
 from typing import Any, Final
 
@@ -23,23 +23,23 @@ from mendflow.core.model.flow import (
 from mendflow.core.model.xml import ScopeDeclarations, XmlCopy, XmlType
 
 TRANSFORM: Final = "transform"
-"""An assign that waits for style sheets."""
+"""An assign that uses style sheets."""
 
 
 class HandlerBody(msgspec.Struct, frozen=True):
-    """A handler that is no more than an activity."""
+    """A handler that is just an activity."""
 
     body: Activity
 
 
 COUNTER: Final = "{http://www.w3.org/2001/XMLSchema}unsignedInt"
-"""The type of what a for-each counts with."""
+"""The type of the counter of a for-each."""
 
 HANDLERS_WITH_BODY: Final = frozenset({Flow, Scope, ForEach, While, Until, Catch, OnMessage, OnAlarm, HandlerBody})
 
 
 def declarations_of(activity: Any) -> tuple[dict[str, XmlType], ScopeDeclarations | None]:
-    """What an activity or a handler declares for all that stands in it, in a flow with XML."""
+    """What an activity or a handler declares for its parts, in a flow with XML."""
     match activity:
         case Scope(declared=declared) | OnMessage(declared=declared) if declared is not None:
             return declared.types, declared
@@ -63,7 +63,7 @@ def _transforms(copy: XmlCopy) -> bool:
 
 
 def parts_of(activity: Any) -> tuple[Activity, ...]:
-    """The activities directly inside an activity or a handler; its handlers are not among them."""
+    """The activities directly inside an activity or a handler, without its handlers."""
     match activity:
         case Sequence(body=steps):
             return steps

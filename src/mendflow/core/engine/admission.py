@@ -1,7 +1,8 @@
-"""What may enter a case. The journal keeps what was taken for good, so what cannot be kept is refused or replaced here.
+"""Validates what enters a case. The journal keeps everything for good, so what it cannot hold is refused or replaced
+here.
 
-A wish that holds what is no value is a mistake and refused. What a job gives cannot be refused, for the job is over:
-its outcome becomes a fault that says what was wrong with it."""
+A command with an invalid value is refused. A job's outcome cannot be refused, because the job has ended: it becomes a
+fault that says what was wrong."""
 
 from typing import Final
 
@@ -26,7 +27,7 @@ def demand_value(value: Value, what: str) -> None:
 
 
 def demand_message(plan: Plan, message: Deliver) -> None:
-    """Refuse a message that nobody will ever hear, or that is no data."""
+    """Refuse a message that nobody will ever receive, or that is not data."""
     if message.channel not in plan.channels:
         known = ", ".join(sorted(plan.channels)) or "none"
         guess = closest_name(message.channel, plan.channels)
@@ -39,13 +40,13 @@ def demand_message(plan: Plan, message: Deliver) -> None:
 
 
 def demand_request(plan: Plan, order: Order | None) -> None:
-    """Refuse to send a partner what is no message of its operation."""
+    """Refuse a request to a partner that is not a message of its operation."""
     if isinstance(order, CallPartner) and (operation := _operation_called(plan, order)) is not None:
         _demand_shape(plan, operation.input, order.value, "what it sends")
 
 
 def demand_answer(plan: Plan, order: Order | None, outputs: Value) -> None:
-    """Refuse an answer that somebody makes up for a partner if it is no message of the operation."""
+    """Refuse an answer made up for a partner if it is not a message of the operation."""
     if (
         isinstance(order, CallPartner)
         and (operation := _operation_called(plan, order)) is not None
@@ -72,21 +73,21 @@ def demand_plain(command: ForceComplete | ForceFail) -> None:
 
 
 def sanitize_outcome(outcome: Outcome) -> Outcome:
-    """The outcome, or a fault in its place where the journal could not hold it."""
+    """The outcome, or a fault if the journal could not hold it."""
     if outcome.values and check_value(outcome.values):
-        outcome = replace(outcome, values={})  # what it said of itself is for whoever watches; no end hangs on it
+        outcome = replace(outcome, values={})  # reported values are only for observers; drop them
     fault = outcome.fault
     if fault is not None and (reason := _flaw_of_fault(fault)):
-        return Outcome(fault=_not_data(f"it failed, and its fault cannot be kept: {reason}"))
+        return Outcome(fault=_not_data(f"it failed, and its fault cannot be stored: {reason}"))
     if reason := check_value(outcome.outputs):
         kept = replace(outcome, outputs=None)
-        return replace(sanitize_outcome(kept), fault=fault or _not_data(f"its outputs cannot be kept: {reason}"))
+        return replace(sanitize_outcome(kept), fault=fault or _not_data(f"its outputs cannot be stored: {reason}"))
     files = [part for name, ref in outcome.files.items() for part in (name, *astuple(ref))]
     files += [part for name, refs in outcome.file_lists.items() for ref in refs for part in (name, *astuple(ref))]
     measured = [list(each) if isinstance(each, tuple) else each for each in astuple(outcome.measures)]
     rest = [outcome.exit_code, outcome.log_tail, outcome.cached_from, *measured, *files]
     if reason := check_value(rest):
-        return Outcome(fault=fault or _not_data(f"its outcome cannot be kept: {reason}"))
+        return Outcome(fault=fault or _not_data(f"its outcome cannot be stored: {reason}"))
     return outcome
 
 

@@ -1,11 +1,11 @@
-"""What a case has completed and can be undone, in the order of completion: the stack that an exlet unwinds.
+"""What a case has completed and can undo, in the order of completion: the stack that an exlet unwinds.
 
-There are two sorts. A scope with a compensation handler was registered by the flow itself: what undoes it comes as a
-flow of its own, which knows the data as it was when the scope completed. Any other item is in the list if its task is
-to be remembered: whoever asked for that knows how to undo it.
+There are two sorts. The flow itself registers a scope with a compensation handler: what undoes it is a flow of its own,
+with the data as of the scope's completion. Any other item is on the stack if its task was asked to be remembered:
+whoever asked knows how to undo it.
 
-Taking a number off the list is one event in the journal, and the flow's own handlers look at the same list: so nothing
-is undone twice, whoever begins."""
+Taking an entry off the stack is one event in the journal, and the flow's own handlers use the same stack: so nothing is
+undone twice, whoever starts."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -27,8 +27,8 @@ from mendflow.core.model.values import Value
 
 
 class CompensationStep(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a case has completed and that can be undone. `flow` undoes it, started with `inputs`; it is None
-    where the flow says nothing about it, and then `data` is what the item was given and `outputs` what it left."""
+    """Something completed that can be undone. `flow` undoes it, started with `inputs`; it is None if the flow has no
+    handler, and then `data` is what the item was given and `outputs` its result."""
 
     number: int
     name: str
@@ -42,7 +42,7 @@ class CompensationStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compensations(case: Case) -> list[CompensationStep]:
-    """All that can be undone, in the order of completion. It is to be undone from the end."""
+    """Everything that can be undone, in the order of completion. Undo it from the end."""
     found = [_compensation_of(case, record) for record in _records(case)]
     for number, done in case.completed_items.items():
         node = case.plan.nodes[done.node]
@@ -61,13 +61,13 @@ def compensations(case: Case) -> list[CompensationStep]:
 
 
 def undoable(case: Case) -> int:
-    """How much there is to undo."""
+    """How many entries there are."""
     return len(case.completed_items) + sum(1 for _ in _records(case))
 
 
 class CompensationHandler(msgspec.Struct, frozen=True):
-    """What undoes a scope, as a body of its own, and the names that it asks for. `passes_on`: it leaves the scopes
-    inside to `compensate`, so that they are in the list by themselves."""
+    """What undoes a scope, as a separate body, and the names that it uses. `passes_on`: it leaves the inner scopes to
+    `compensate`, so they are entries of their own."""
 
     body: Activity
     referenced_names: tuple[str, ...]
@@ -75,7 +75,7 @@ class CompensationHandler(msgspec.Struct, frozen=True):
 
 
 def _records(case: Case) -> Iterator[CompensationRecord]:
-    """Records of scopes with handlers. A handler answers for the scopes inside its own, unless it passes them on."""
+    """Records of scopes with handlers. A handler covers its inner scopes, unless it passes them on."""
     pending = [record for each in case.instances.values() if isinstance(each, ScopeInstance) for record in each.records]
     while pending:
         record = pending.pop()
@@ -87,7 +87,7 @@ def _records(case: Case) -> Iterator[CompensationRecord]:
 
 
 def _handler(case: Case, record: CompensationRecord) -> CompensationHandler | None:
-    """Worked out once for each scope of the flow."""
+    """Computed once for each scope of the flow."""
     node = case.plan.nodes[record.node]
     if node.compensation < 0:
         return None
@@ -126,7 +126,7 @@ def _compensation_of(case: Case, record: CompensationRecord) -> CompensationStep
 def _known_values(
     case: Case, record: CompensationRecord, asked: Iterable[str]
 ) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
-    """What the handler asks for, as it was when the scope completed."""
+    """The values that the handler uses, as of the scope's completion."""
     variables: dict[str, Value] = {}
     results: dict[str, dict[str, Value]] = {}
     names = NameLookup(case, record.env)
@@ -143,7 +143,7 @@ def _known_values(
 
 
 def _referenced_names(activity: Activity) -> set[str]:
-    """The names that its expressions ask for."""
+    """The names that its expressions use."""
     found: set[str] = set()
     pending: list[Any] = [activity]
     while pending:
@@ -163,8 +163,8 @@ def _referenced_names(activity: Activity) -> set[str]:
 
 
 def _standalone_body(activity: Any) -> Any:
-    """The handler as the body of a flow: what it leaves to `compensate` is in the list by itself. Handlers of scopes
-    inside it compensate those scopes, and stay as they are."""
+    """The handler as the body of a flow: what it leaves to `compensate` has its own entries. Handlers of scopes inside
+    it compensate those scopes, and stay."""
     if isinstance(activity, Compensate):
         return Empty(name=activity.name)
     if isinstance(activity, tuple):
@@ -183,7 +183,7 @@ def _standalone_body(activity: Any) -> Any:
 
 
 def forget_compensations(run: Run, numbers: Iterable[int]) -> None:
-    """Take these off the list."""
+    """Take these off the stack."""
     case, wanted = run.case, frozenset(numbers)
     for number in wanted:
         case.completed_items.pop(number, None)
@@ -193,7 +193,7 @@ def forget_compensations(run: Run, numbers: Iterable[int]) -> None:
 
 
 def _remaining(run: Run, records: list[CompensationRecord], wanted: frozenset[int]) -> Iterator[CompensationRecord]:
-    """The records that stay. Of one that goes, those inside it go too, unless they are in the list by themselves."""
+    """The remaining records. With a record, those inside it are removed too, unless they are entries of their own."""
     for record in records:
         if record.number not in wanted:
             record.inner = list(_remaining(run, record.inner, wanted))

@@ -1,8 +1,8 @@
-"""Steering: what people and exlets do to a case and its items from outside.
+"""Commands of people and exlets to a case and its items.
 
-A command of an exlet says who gives it. What was taken once from the same giver is not taken again, so that an exlet
-that goes on after a crash does nothing twice. The same thing can be suspended by several: it goes on when all have let
-go, and a person lets go for all."""
+A command of an exlet names its step. A repeated command of the same step is ignored, so that an exlet that continues
+after a crash does nothing twice. Several holders can suspend the same thing: it continues when all have released it; a
+person releases for all."""
 
 from collections.abc import Callable
 from typing import Any, Final, Literal
@@ -39,16 +39,16 @@ from mendflow.core.model.ids import ItemId
 from mendflow.core.model.values import Value
 
 COMMANDS_MAX: Final = 1_000
-"""How many commands a case remembers, to know a repeated one."""
+"""How many commands a case remembers, to detect repeated ones."""
 
 PERSON: Final = ""
 
 Apply = Callable[[Run, Event], None]
-"""What is done with a fact that was kept and is due now."""
+"""Applies a kept fact that is due now."""
 
 
 def command_key(by: str, command: Command) -> str:
-    """The same for the same command by the same giver."""
+    """Equal for the same command of the same step."""
     return f"{by} {type(command).__struct_config__.tag} {getattr(command, 'item', None) or ''}"
 
 
@@ -60,21 +60,21 @@ def remember_command(case: Case, by: str, command: Command) -> None:
 
 
 def holders_of(case: Case, item: Item | None) -> dict[str, None]:
-    """Who suspends the case, or the item. Earlier versions did not say: then it was a person."""
+    """Who suspends the case or the item. Earlier versions did not record it: then it was a person."""
     if item is None:
         return case.holders or ({PERSON: None} if case.status == "suspended" else {})
     return case.item_holders.get(item.id) or ({PERSON: None} if item.suspended else {})
 
 
 def must_wait(case: Case, fact: Command) -> bool:
-    """Whether it writes into an item that another command, which is kept, is about: then it comes after that one."""
+    """Whether it writes to an item that a kept command is about: then it must come after that one."""
     if not isinstance(fact, WriteData) or fact.item is None:
         return False
     return any(getattr(kept.fact, "item", None) == fact.item for kept in case.facts)
 
 
 def run_guarded(run: Run, instance: Item, do: Callable[..., None], *given: Any) -> None:
-    """Do something to an item; a fault in it is the item's."""
+    """Apply something to an item; a fault in it is the item's."""
     try:
         do(run, *given)
     except FlowFault as problem:
@@ -114,7 +114,7 @@ def suspend(run: Run, fact: Suspend) -> None:
 
 
 def release_hold(case: Case, item: Item | None, holder: str) -> bool:
-    """Whether nobody holds it any more, now that this holder has let go."""
+    """Release a holder; True if none is left."""
     holders = holders_of(case, item)
     if not holders or (holder != PERSON and holder not in holders):
         return False
@@ -129,7 +129,7 @@ def release_hold(case: Case, item: Item | None, holder: str) -> bool:
 
 
 def resume_case(run: Run, holder: str) -> bool:
-    """Whether the case goes on, and kept facts are due."""
+    """Whether the case continues, and kept facts are due."""
     case = run.case
     if not release_hold(case, None, holder):
         return False
@@ -216,7 +216,7 @@ def remove(run: Run, fact: RemoveItem) -> None:
 
 
 def _concerns(order: Order, instance: Item, serial: int) -> bool:
-    """Whether it takes back what the item had asked for, or tells of its failure."""
+    """Whether the order withdraws the item's request, or reports its failure."""
     if isinstance(order, ItemFailed):
         return order.item == instance.item
     return isinstance(order, (CancelJob, WithdrawTask, CancelCalledCase)) and order.serial == serial
@@ -225,7 +225,7 @@ def _concerns(order: Order, instance: Item, serial: int) -> bool:
 def _tell_ended(
     run: Run, instance: Item, serial: int, given: int, fact: ForceComplete | ForceFail | RemoveItem
 ) -> None:
-    """Tell it after what is about the item itself, and before what follows from its end: the case may be over."""
+    """Report it after the orders about the item itself, and before what follows from its end: the case may end."""
     if not serial:
         return
     node = run.nodes[instance.node]
@@ -253,7 +253,7 @@ _STATES: Final[dict[type, Literal["completed", "failed", "cancelled"]]] = {
 
 
 def write(run: Run, fact: WriteData) -> None:
-    """A write that does not fit any more changes nothing."""
+    """A write that no longer fits changes nothing."""
     try:
         if fact.item is None:
             write_case(run.case, fact.values)
@@ -301,4 +301,4 @@ EFFECTS: Final[dict[type, Callable[[Run, Any], None]]] = {
     WriteData: write,
     MarkCompensated: mark_compensated,
 }
-"""What each command does. Resuming is not among them: kept facts are then due, and they can be of any kind."""
+"""What each command does. Resume is missing: it makes kept facts due, which can be of any kind."""

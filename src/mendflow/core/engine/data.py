@@ -1,7 +1,7 @@
-"""The data of a case: expressions evaluated on the names around them, variables assigned.
+"""The data of a case: evaluates expressions in environments, and assigns variables.
 
-Values are never changed in place: an assignment into a path makes new containers along that path and shares the rest,
-so a value that two names hold is two values, and a failed assignment leaves nothing behind."""
+Values are immutable: an assignment to a path copies the containers along that path and shares the rest, so two names
+never share a change, and a failed assignment leaves no trace."""
 
 import re
 from typing import Final
@@ -29,7 +29,7 @@ STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
 
 
 def value_of(case: Case, env: int, template: Template) -> Value:
-    """A template's value, or a thrown fault."""
+    """A template's value; throws a fault."""
     names = NameLookup(case, env)
     try:
         return resolve(template, names)
@@ -47,7 +47,7 @@ def text_of(case: Case, env: int, template: Template) -> str:
 
 
 def result_of(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None) -> Value:
-    """An expression's value, or a thrown fault."""
+    """An expression's value; throws a fault."""
     if expr.language == XPATH:
         return xpath_lookup.result(case, env, expr)
     names = NameLookup(case, env, links)
@@ -70,7 +70,7 @@ def holds(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None
 
 
 def number_of(case: Case, env: int, given: Expr | int, what: str, most: int = COUNT_VALUE_MAX) -> int:
-    """A whole number that is not negative, and not absurd."""
+    """A whole number that is neither negative nor absurd."""
     value: Value = given
     if isinstance(given, Expr):
         value = xpath_lookup.number(case, env, given) if given.language == XPATH else result_of(case, env, given)
@@ -84,7 +84,7 @@ def number_of(case: Case, env: int, given: Expr | int, what: str, most: int = CO
 
 
 def duration_of(case: Case, env: int, given: Expr | int, since: Instant, what: str) -> int:
-    """How many milliseconds something lasts that begins at an instant; a negative duration is none."""
+    """A duration in milliseconds from an instant; negative ones are 0."""
     if not isinstance(given, Expr) or given.language != XPATH:
         return number_of(case, env, given, what, DURATION_MS_MAX)
     found = xpath_lookup.duration(case, env, given, since)
@@ -94,7 +94,7 @@ def duration_of(case: Case, env: int, given: Expr | int, since: Instant, what: s
 
 
 def instant_of(case: Case, env: int, given: Expr | int, what: str) -> Instant:
-    """The instant that is meant; one long ago is as good as any other that is over."""
+    """The instant; all past instants are alike."""
     if not isinstance(given, Expr) or given.language != XPATH:
         return number_of(case, env, given, what)
     return max(xpath_lookup.deadline(case, env, given), 0)
@@ -116,7 +116,7 @@ def steps_of(path: str) -> list[str | int]:
 
 
 def put_at(target: Value, steps: list[str | int], value: Value, path: str) -> Value:
-    """The target with the value at the end of the steps; what is not on the way is shared."""
+    """The target with the value at the end of the steps; the rest is shared."""
     if not steps:
         return value
     step, rest = steps[0], steps[1:]
@@ -149,7 +149,7 @@ def assign(case: Case, env: int, path: str, value: Value) -> None:
 
 
 def _demand_type(case: Case, holder: Env, name: str, value: Value) -> None:
-    """In a flow with XML a variable holds what it is declared to, or nothing."""
+    """In a flow with XML, a variable holds its declared type or nothing."""
     world = case.plan.flow.xml
     assert world is not None, "only flows with XML declare"
     if reason := flaw(world, case.plan.nodes[holder.node].types[name], value):
@@ -164,7 +164,7 @@ def root_env(case: Case) -> Env | None:
 
 
 def variables_env(case: Case) -> Env | None:
-    """The environment that holds the variables of the flow, while it runs; in BPEL the process is a scope in it."""
+    """The environment with the variables of the flow, while it runs; in BPEL the process is a scope in it."""
     root = case.instances.get(case.root)
     if not isinstance(root, ScopeInstance) or case.plan.flow.xml is None:
         return root_env(case)
@@ -176,7 +176,7 @@ def variables_env(case: Case) -> Env | None:
 
 
 def flow_variables(case: Case) -> dict[str, Value]:
-    """The variables of the flow itself; its inputs are not among them, nor what it knows of partners."""
+    """The variables of the flow itself, without its inputs and partner links."""
     env = variables_env(case)
     if env is None:
         return dict(case.variables)
@@ -184,12 +184,12 @@ def flow_variables(case: Case) -> dict[str, Value]:
 
 
 def case_data(case: Case) -> dict[str, Value]:
-    """What a case knows: its inputs, and the variables of its flow, which come first where both have a name."""
+    """The data of a case: its inputs, overridden by the variables of its flow."""
     return {**case.inputs, **flow_variables(case)}
 
 
 def open_env(case: Case, parent: int, variables: dict[str, Value], node: int, *, home: bool = False) -> Env:
-    """A new environment inside another, held by whoever asked, for what stands in a node of the plan."""
+    """A new environment inside another, for a node of the plan."""
     case.last_id += 1
     env = Env(case.last_id, parent, variables, {}, 1, home)
     if case.plan.flow.xml is not None:
@@ -201,7 +201,7 @@ def open_env(case: Case, parent: int, variables: dict[str, Value], node: int, *,
 
 
 def release(case: Case, env: int) -> None:
-    """Let go of an environment. What nobody holds is forgotten."""
+    """Release an environment; it is dropped when nobody holds it."""
     envs = case.envs
     while env:
         found = envs[env]

@@ -1,8 +1,8 @@
-"""The data of items and of the case, as people and rules see it, and how it is changed from outside.
+"""The data of items and of the case, as people and rules see it, and updates from outside.
 
-An item's data is what its order says: a function's keyword arguments, a command's environment, a task's data, a call's
-inputs, the sources of files that are staged. Writing into it makes another order under the same serial. Whoever carries
-orders out late, because something held them, asks for the order as it is then."""
+An item's data is in its order: a function's keyword arguments, a command's environment, a task's data, a call's inputs,
+the sources of staged files. An update makes another order under the same serial. Whoever carries out a held order later
+asks for the current one."""
 
 import re
 from typing import Final
@@ -26,7 +26,7 @@ NO_DATA: Final = "it has no data to write to; write into the case instead"
 
 
 def order_data(order: Order | None) -> dict[str, Value]:
-    """The data of the item that gave this order."""
+    """The data of the item with this order."""
     match order:
         case SubmitJob(spec=spec):
             return {**spec.env, **({"args": spec.args} if spec.args else {}), **spec.kwargs}
@@ -71,7 +71,7 @@ def _with_values(given: Value, values: dict[str, Value]) -> Value:
 
 
 def with_sources(given: dict[str, str], values: dict[str, Value]) -> dict[str, str]:
-    """Files that are to be staged, from other sources."""
+    """The staging order with other sources."""
     for name, source in values.items():
         if name not in given:
             raise RequestError(f"it stages no file {name!r:.80}; it has {', '.join(given)}")
@@ -81,15 +81,15 @@ def with_sources(given: dict[str, str], values: dict[str, Value]) -> dict[str, s
 
 
 def sources_in(item: Item, values: dict[str, Value]) -> dict[str, Value]:
-    """Those values that are other sources for files which a job's item stages first."""
+    """The values that are new sources for files that a job's item stages first."""
     if not isinstance(item, JobItem) or not item.sources:
         return {}
     return {path: source for path, source in values.items() if path in item.sources}
 
 
 def write_item(item: Item, values: dict[str, Value], *, dry: bool = False) -> Order | None:
-    """The item's order with these values, or a RequestError if it has no place for them; other sources of a job's files
-    go into the item itself. `dry` only looks."""
+    """The item's order with these values, or a RequestError if it has no place for them; new sources of a job's files
+    go into the item itself. `dry` only validates."""
     sources = sources_in(item, values)
     rest = {name: value for name, value in values.items() if name not in sources}
     order = update_order(item.order, rest) if rest or not sources else item.order
@@ -123,8 +123,8 @@ def _put(whole: Value, path: str, value: Value) -> Value:
 
 
 def updated_case_data(case: Case, values: dict[str, Value]) -> tuple[dict[str, Value], dict[str, Value]]:
-    """The inputs of the case and the variables of its flow with these values, or a RequestError. What is neither yet
-    becomes a variable."""
+    """The case's inputs and its flow's variables with these values, or a RequestError. A new name becomes a
+    variable."""
     assert case.flow is not None
     inputs: Value = case.inputs
     variables: Value = data.flow_variables(case)
@@ -145,7 +145,7 @@ def updated_case_data(case: Case, values: dict[str, Value]) -> tuple[dict[str, V
 
 
 def _updated_declared(case: Case, declared: dict[str, XmlType], variables: Value, path: str, value: Value) -> Value:
-    """The variables of a process, each of which has a type, with a value at a path."""
+    """The typed variables of a process, with a value at a path."""
     name = re.split(r"[.\[]", path, maxsplit=1)[0]
     if name not in declared:
         raise RequestError(f"the process has no variable {name!r:.80}; it has {', '.join(declared) or 'none'}")
@@ -157,7 +157,7 @@ def _updated_declared(case: Case, declared: dict[str, XmlType], variables: Value
 
 
 def write_case(case: Case, values: dict[str, Value]) -> None:
-    """Put values into the case."""
+    """Write values into the case."""
     inputs, variables = updated_case_data(case, values)
     case.inputs = inputs
     root, env = data.root_env(case), data.variables_env(case)

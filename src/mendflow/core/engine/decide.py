@@ -1,7 +1,7 @@
-"""Decide: may this command be taken now? Nothing changes here.
+"""Decide: may this command be taken now? Changes nothing.
 
-A command that is taken becomes one event. A repeated message becomes none, and so does a repeated command of the same
-step of an exlet. Anything else is refused, with the reason and what to do."""
+An accepted command becomes one event. A repeated message becomes none, and so does a repeated command of the same step
+of an exlet. Anything else is refused, with the reason and what to do."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
@@ -46,7 +46,7 @@ from mendflow.core.model.values import Value, file_of
 
 
 class StaleAnswer(Conflict):
-    """The answer to an order that nobody waits for any more. Whoever gave it may forget it."""
+    """The answer to an order that is no longer outstanding. The sender may drop it."""
 
     code: ClassVar[str] = "stale"
 
@@ -54,7 +54,7 @@ class StaleAnswer(Conflict):
 def decide(case: Case, command: Command, now: Instant) -> list[Event]:
     """The events that the command becomes, or a RequestError."""
     if case.status == "blank" and not isinstance(command, StartCase):
-        raise Conflict("the case has not been started; give StartCase first")
+        raise Conflict("the case has not been started; send StartCase first")
     if (by := getattr(command, "by", "")) and command_key(by, command) in case.taken:
         return []
     if not _CHECKS[type(command)](case, command):
@@ -68,7 +68,7 @@ def decide(case: Case, command: Command, now: Instant) -> list[Event]:
 
 def _start(case: Case, command: StartCase) -> bool:
     if case.status != "blank":
-        raise Conflict(f"case {case.id} is started already; use another id for a new one", case=case.id)
+        raise Conflict(f"case {case.id} has already been started; use another id for a new one", case=case.id)
     compile_flow(command.flow, alone=command.parent is not None)
     check_inputs(command.flow, command.inputs)
     for name, value in command.inputs.items():
@@ -114,7 +114,7 @@ def _finish(case: Case, command: FinishItem) -> bool:
         return True
     owner = case.instances.get(case.index.serials.get(serial, 0))
     if serial in case.answered or not isinstance(owner, Item) or owner.serial != serial:
-        raise StaleAnswer(f"case {case.id}: nobody waits for {serial} any more; forget it", case=case.id, serial=serial)
+        raise StaleAnswer(f"case {case.id}: {serial} is no longer outstanding; drop it", case=case.id, serial=serial)
     return True
 
 
@@ -122,13 +122,13 @@ def _fire(case: Case, command: FireTimer) -> bool:
     serial = command.serial
     owner = case.instances.get(case.index.serials.get(serial, 0))
     if serial in case.answered or owner is None or serial not in getattr(owner, "timers", ()):
-        raise StaleAnswer(f"case {case.id}: timer {serial} is no longer set; forget it", case=case.id, serial=serial)
+        raise StaleAnswer(f"case {case.id}: timer {serial} is no longer set; drop it", case=case.id, serial=serial)
     return True
 
 
 def _proceed(case: Case, command: Proceed) -> bool:
     if not command.serial or command.serial != case.continuation:
-        raise StaleAnswer(f"case {case.id}: there is nothing to go on with under {command.serial}", case=case.id)
+        raise StaleAnswer(f"case {case.id}: there is no unfinished work under {command.serial}", case=case.id)
     return True
 
 
@@ -139,11 +139,11 @@ def _deliver(case: Case, command: Deliver) -> bool:
 
 
 def _suspend(case: Case, command: Suspend) -> bool:
-    """A person is told that it is suspended already; an exlet only wants it to be so."""
+    """A person is refused if it is suspended already; for an exlet that is fine."""
     held = holders_of(case, _target_item(case, command.item))
     if command.holder in held and not command.by:
         what = f"case {case.id}" if command.item is None else f"item {command.item}"
-        raise Conflict(f"{what} is suspended already; `mendflow resume` resumes it", case=case.id)
+        raise Conflict(f"{what} is already suspended; `mendflow resume` resumes it", case=case.id)
     return True
 
 
@@ -209,7 +209,7 @@ def _mark(case: Case, _command: MarkCompensated) -> bool:
 
 def _demand_live(case: Case) -> None:
     if case.over:
-        raise Conflict(f"case {case.id} is over ({case.status}); nothing more can be done with it", case=case.id)
+        raise Conflict(f"case {case.id} has ended ({case.status}); it can no longer be changed", case=case.id)
 
 
 def _demand_item(case: Case, item: ItemId) -> Item:

@@ -1,7 +1,7 @@
-"""Evolve: what follows from an event. The only place where a case changes; it never refuses.
+"""Evolve: applies an event. The only place where a case changes; it never refuses.
 
-A fact about something that is no longer there changes nothing. While a case is suspended facts are kept, and are
-applied in their order when it is resumed."""
+A fact about something that no longer exists changes nothing. While a case is suspended, facts are kept, and are applied
+in order when it is resumed."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -28,7 +28,7 @@ from mendflow.core.engine.run import START, Run
 from mendflow.core.engine.state import Case, Instance, Item
 
 MESSAGE_IDS_MAX: Final = 10_000
-"""How many message ids a case remembers, to know a repeated delivery."""
+"""How many message ids a case remembers, to detect repeated deliveries."""
 
 
 def evolve(case: Case, event: Event) -> list[Order]:
@@ -83,7 +83,7 @@ def _apply(run: Run, event: Event) -> None:
 
 
 def _run_guarded(run: Run, instance: Instance, do: Callable[..., None], *given: Any) -> None:
-    """Do something to an instance; a fault in it is the instance's."""
+    """Apply something to an instance; a fault in it is the instance's."""
     try:
         do(run, *given)
     except FlowFault as problem:
@@ -91,7 +91,7 @@ def _run_guarded(run: Run, instance: Instance, do: Callable[..., None], *given: 
 
 
 def _keep(case: Case, event: Event) -> None:
-    """Keep a fact for later, and remember what it answers, so that it is not given twice."""
+    """Keep a fact for later, and remember what it answers, so that it is not taken twice."""
     case.facts.append(event)
     fact = event.fact
     if isinstance(fact, (FinishItem, FireTimer)):
@@ -145,7 +145,7 @@ def _proceed(run: Run, _fact: Proceed, _event: Event) -> None:
 
 
 def _catch_up(run: Run) -> None:
-    """Apply kept facts in their order, a bounded number of them."""
+    """Apply kept facts in order, up to a limit."""
     case = run.case
     facts, done = case.facts, 0
     case.facts = []

@@ -1,7 +1,7 @@
-"""Whether the expressions of an activity can be read at all: their language, their syntax, their functions.
+"""Checks that the expressions of an activity can be parsed: language, syntax, functions.
 
-What they ask for is known only when they are evaluated. Most of a flow is plain data, so that is what is ruled out
-first: a flow of ten thousand jobs is looked at in a moment."""
+Names are resolved only at evaluation. Most of a flow is plain data, which is ruled out first: a flow of ten thousand
+jobs is checked in a moment."""
 
 import re
 from collections.abc import Iterator
@@ -73,19 +73,19 @@ FIELDS: Final[dict[type, tuple[str, ...]]] = {
     Call: ("inputs",),
     PrimitiveStep: ("item", "settings"),
 }
-"""Where expressions and templates stand. What is not here is taken as it is written."""
+"""Fields with expressions and templates. All others are literal."""
 
 CACHED_MAX: Final = 50_000
-"""How many verdicts are remembered: the same flow is judged when it is deployed and again with each case."""
+"""How many results are cached: the same flow is checked when it is deployed and again with each case."""
 
 _PLAIN_RESOURCES: Final = ResourceTemplates()
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _PLAIN: Final = re.compile(rf"\$\{{\{{\s*(?!(?:{'|'.join(RESERVED_WORDS | WORDS)})\b){_NAME}(?:\.{_NAME})*\s*\}}\}}")
-"""An expression that is no more than a path, about which there is nothing to say."""
+"""An expression that is just a path needs no check."""
 
 
 def expression_problems(activity: Any) -> Iterator[str]:
-    """What is wrong with the expressions of an activity, a handler or the flow, apart from what is inside it."""
+    """What is wrong with the expressions of an activity, a handler or the flow, except its parts."""
     for text, reason in _flaws(activity):
         name = getattr(activity, "name", "") or getattr(activity, "channel", "") or "an alarm"
         shown = " ".join(text.split())
@@ -122,7 +122,7 @@ def _problem(expr: Expr) -> str | None:
 
 
 def _needs_check(template: Any) -> bool:
-    """Whether any text in it holds an expression that is more than a path."""
+    """Whether any text in it has an expression that is more than a path."""
     if isinstance(template, str):
         return "${{" in template and "${{" in _PLAIN.sub("", template)
     if isinstance(template, dict):

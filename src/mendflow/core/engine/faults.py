@@ -1,7 +1,7 @@
-"""Faults that the engine itself raises, by the names that WS-BPEL 2.0 gives them, so that handlers catch them by name.
+"""Faults that the engine itself raises, under their WS-BPEL 2.0 names, so that handlers catch them by name.
 
-Inside the engine a fault travels as `FlowFault` from where it is found to the activity that it belongs to; from there
-on it is a value that goes up the tree of activities. `FlowFault` never leaves `evolve`."""
+Inside the engine a fault is raised as `FlowFault` up to its activity; from there it is a value that propagates through
+the tree of activities. `FlowFault` never leaves `evolve`."""
 
 from typing import Final
 
@@ -58,7 +58,7 @@ STANDARD: Final = frozenset(
 
 
 class FlowFault(Exception):
-    """A fault on its way from where it was found to the activity that it belongs to."""
+    """A fault that is being raised to its activity."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.name, fault.message)
@@ -70,7 +70,7 @@ def flow_fault(name: str, message: str, data: Value = None) -> FlowFault:
 
 
 def fault_value(fault: Fault) -> dict[str, Value]:
-    """What a handler's fault variable holds."""
+    """The content of a handler's fault variable."""
     return {
         "name": fault.name,
         "category": fault.category.value,

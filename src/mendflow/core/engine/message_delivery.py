@@ -1,9 +1,9 @@
-"""Messages: each goes to the one who listens for it, or waits in the case until somebody does.
+"""Delivers messages: each goes to its listener, or waits in the case until there is one.
 
-Two listeners that the same message could not choose between are a `conflictingReceive`. A message on a channel that the
-flow replies to is a request, open until it is answered; a second one in the same exchange is a `conflictingRequest`,
-and one that is open when the flow ends a `missingReply`. In flows with XML correlation sets say who listens for what,
-and a message that fits several is an `ambiguousReceive` for all of them."""
+Two listeners for the same messages are a `conflictingReceive`. A message on a channel that the flow replies to is a
+request, open until it is answered; a second one in the same exchange is a `conflictingRequest`, and one that is open
+when the flow ends a `missingReply`. In flows with XML, correlation sets decide who listens for what, and a message that
+fits several listeners is an `ambiguousReceive` for all of them."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -43,12 +43,12 @@ class ExchangeActivity(Protocol):
 
 
 def exchange_of(activity: ExchangeActivity) -> str:
-    """What a request and its reply have in common."""
+    """The key that a request and its reply share."""
     return f"{activity.channel}#{activity.exchange}" if activity.exchange else activity.channel
 
 
 def key_of(correlation: Value) -> str:
-    """A correlation as text, so that it is found without a search. Nothing fits every message."""
+    """A correlation as text, for lookups. An empty one fits every message."""
     if correlation is None:
         return ""
     if isinstance(correlation, float) and correlation.is_integer():
@@ -59,11 +59,11 @@ def key_of(correlation: Value) -> str:
 def listen(
     run: Run, instance: ListeningInstance, place: int, activity: MessageActivity, env: int, correlation: Value
 ) -> None:
-    """Hear the messages of a channel from now on."""
+    """Listen to a channel from now on."""
     channel = activity.channel
     key = key_of(correlation) if activity.xml is None else listeners.key_of(run.case, env, activity)
     if key in run.case.listeners.get(channel, ()):
-        raise flow_fault(CONFLICTING_RECEIVE, f"somebody else is listening on {channel} for the same messages")
+        raise flow_fault(CONFLICTING_RECEIVE, f"another activity listens on {channel} for the same messages")
     run.case.listeners.setdefault(channel, {})[key] = Listener(instance.id, place)
     instance.listening.append((channel, key))
     if activity.xml is not None:
@@ -73,7 +73,7 @@ def listen(
 def take_waiting(
     run: Run, instance: ListeningInstance, place: int, activity: MessageActivity, correlation: Value
 ) -> Deliver | None:
-    """The first message that came already and fits."""
+    """The first waiting message that fits."""
     waiting, key = run.case.mailbox.get(activity.channel, []), key_of(correlation)
     for at, message in enumerate(waiting):
         if activity.xml is None:
@@ -89,7 +89,7 @@ def take_waiting(
 
 
 def stop_listening(run: Run, instance: ListeningInstance) -> None:
-    """Listen no more."""
+    """Stop listening."""
     for channel, key in instance.listening:
         listeners = run.case.listeners[channel]
         del listeners[key]
@@ -99,12 +99,12 @@ def stop_listening(run: Run, instance: ListeningInstance) -> None:
 
 
 def deliver(run: Run, message: Deliver) -> None:
-    """Give a message to who listens for exactly it, or else to who listens for all, or keep it."""
+    """Deliver a message to the listener for exactly it, or else to one for all, or keep it."""
     chosen = _choose_listeners(run, message) if run.plan.flow.xml is None else _matching_listeners(run, message)
     if not chosen:
         run.case.mailbox.setdefault(message.channel, []).append(message)
     elif len(chosen) > 1:
-        several = flow_fault(AMBIGUOUS_RECEIVE, f"a message on {message.channel} fits {len(chosen)} who listen for it")
+        several = flow_fault(AMBIGUOUS_RECEIVE, f"a message on {message.channel} fits {len(chosen)} listeners")
         for listener in chosen:
             _fail_listener(run, listener.instance, several.fault)
     else:
@@ -126,7 +126,7 @@ def _choose_listeners(run: Run, message: Deliver) -> list[Listener]:
 
 
 def _matching_listeners(run: Run, message: Deliver) -> list[Listener]:
-    """All that the message fits; if there is none, the first whose correlation set it would violate."""
+    """All listeners that the message fits; if there is none, the first whose correlation set it would violate."""
     found = [
         (listener, fit)
         for listener, fit in listeners.matching_listeners(run.case, message.channel, message.value)
@@ -141,21 +141,21 @@ def _is_suspended(run: Run, listener: Listener) -> bool:
 
 
 def _fail_listener(run: Run, id: int, fault: Fault) -> None:
-    """A fault of somebody who listens, if it is still there."""
+    """Raise a fault in a listener, if it still exists."""
     instance = run.instances.get(id)
     if instance is not None:
         run.kinds[run.nodes[instance.node].kind].listening_failed(run, instance, fault)
 
 
 def is_request(run: Run, env: int, activity: Receive | OnMessage) -> bool:
-    """Whether a reply is owed to what is heard."""
+    """Whether the message must be answered."""
     if activity.xml is None:
         return activity.channel in run.plan.referenced_names
     return bool(operation_for(run.case, env, activity).output)
 
 
 def open_request(run: Run, env: int, activity: Receive | OnMessage, message: Deliver) -> None:
-    """Remember that a reply is owed, in the nearest environment that keeps such."""
+    """Record an open request, in the nearest environment that keeps them."""
     if not is_request(run, env, activity):
         return
     if activity.xml is not None:
@@ -184,32 +184,32 @@ def close_request(run: Run, env: int, activity: Reply) -> str:
 
 
 def correlate_heard(run: Run, env: int, activity: MessageActivity, message: Value) -> None:
-    """Hold a message that was heard against the sets that were there before it."""
+    """Check a received message against the existing correlation sets."""
     correlate_with(run, env, outer_sets(activity), operation_for(run.case, env, activity).input, message)
 
 
 def correlate_inside(run: Run, env: int, activity: OnMessage, message: Value) -> None:
-    """Let a message that was heard begin the sets that the handler's own scope declares."""
+    """Initiate the sets that the handler's own scope declares."""
     outer = outer_sets(activity)
     inner = [each for each in listeners.message_of(activity).correlations if each not in outer]
     correlate(run.case, env, inner, operation_for(run.case, env, activity).input, message)
 
 
 def correlate_with(run: Run, env: int, correlations: Iterable[Correlation], message_type: str, message: Value) -> None:
-    """Hold a message that is sent or taken against correlation sets, or begin them with it. Whoever listens with a set
-    that is begun may hear others from now on."""
+    """Check a message against correlation sets, or initiate them with it. Listeners with an initiated set may match
+    other messages from now on."""
     if correlate(run.case, env, correlations, message_type, message):
         run.orders.extend(ListenerAdded(channel=channel) for channel in run.case.listeners)
 
 
 def assign_message(run: Run, env: int, activity: MessageActivity, message: Value) -> None:
-    """Put a message into the variables that it is for."""
+    """Assign a message to its variables."""
     assert activity.xml is not None
     store_message(run.case, env, activity.xml, operation_for(run.case, env, activity).input, message)
 
 
 def build_reply(run: Run, env: int, activity: Reply, how: XmlMessage) -> SendReply:
-    """What a reply in XML says, and to which message."""
+    """The content of an XML reply, and the message that it answers."""
     case = run.case
     request = exchanges.find_request(case, env, activity)
     operation = operation_of(case, env, how, mine=True)
@@ -225,12 +225,12 @@ def build_reply(run: Run, env: int, activity: Reply, how: XmlMessage) -> SendRep
 
 
 def _fault_message_type(run: Run, env: int, how: XmlMessage) -> str:
-    """The message that a fault which no WSDL declares is said in: that of its variable."""
+    """The message type for a fault that no WSDL declares: that of its variable."""
     return variable_at(run.case, env, how.variable)[1].message if how.variable else ""
 
 
 def missing_reply(run: Run, scope: ScopeInstance) -> Fault | None:
-    """In flows with XML: the fault of a scope that ends while a request is open which nobody could answer then."""
+    """In flows with XML: the fault of a scope that ends with an open request that nobody could answer."""
     if run.plan.flow.xml is None or not scope.inner:
         return None
     unanswered = exchanges.unanswered_channels(run.case, scope.inner)

@@ -1,9 +1,9 @@
-"""What goes into the engine and what comes out: commands, events, orders.
+"""Commands, events and orders of the engine.
 
-A command is a wish; `decide` turns it into events or refuses it. An event is a fact from outside the case that
-happened, and is all that the journal holds: everything that follows from it, `evolve` works out again, the same way
-each time. An order is what the case wants of the world. Its id is made of the case's own state, so giving the same
-order twice is harmless. `now` is in the event, never read from a clock."""
+A command is a request; `decide` turns it into events or refuses it. An event is a fact from outside the case; the
+journal holds only these, and `evolve` recomputes everything that follows, the same way each time. An order is what the
+case wants from outside. Its id follows from the case's state, so issuing it twice is harmless. `now` is part of the
+event, never read from a clock."""
 
 from typing import Final, Literal, Union
 
@@ -21,13 +21,12 @@ class EngineMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="type",
     pass
 
 
-# Commands. `serial` is the item's number in its case, as the order that made it known gave it.
+# Commands. `serial` is the item's number in its case, as in its order.
 
 
 class StartCase(EngineMessage, frozen=True, tag="start-case"):
-    """`later`: nothing of the case starts before the ContinueLater that follows is answered with Proceed. `remember`
-    names the tasks whose completed items the case keeps in mind, because somebody outside knows how to undo them; `*`
-    is all."""
+    """`later`: nothing starts before the following ContinueLater is answered with Proceed. `remember` names tasks whose
+    completed items the case records, because somebody outside knows how to undo them; `*` is all."""
 
     case: CaseId
     flow: Flow
@@ -38,7 +37,7 @@ class StartCase(EngineMessage, frozen=True, tag="start-case"):
 
 
 class FinishItem(EngineMessage, frozen=True, tag="finish-item"):
-    """A job, a task, a staging, a called case or an invoked partner is over. Staging puts its files into
+    """A job, a task, a staging, a called case or an invoked partner has ended. Staging puts its files into
     `outcome.files`. Refused as stale if the item is not live."""
 
     serial: int
@@ -50,7 +49,7 @@ class FireTimer(EngineMessage, frozen=True, tag="fire-timer"):
 
 
 class Deliver(EngineMessage, frozen=True, tag="deliver"):
-    """A message for a channel. Kept until a receive asks for it. `id` makes a repeated delivery harmless."""
+    """A message for a channel. Kept until a receive takes it. `id` makes a repeated delivery harmless."""
 
     id: str
     channel: str
@@ -59,18 +58,18 @@ class Deliver(EngineMessage, frozen=True, tag="deliver"):
 
 
 class Proceed(EngineMessage, frozen=True, tag="proceed"):
-    """Go on with a long piece of work that an earlier event left off to stay short."""
+    """Continue a long piece of work that an earlier event interrupted to stay short."""
 
     serial: int
 
 
-# Steering. `by` is the identity of the exlet's step that commands it: the same command by the same step counts once. A
+# Control. `by` identifies the exlet's step that sends the command: the same command by the same step counts once. A
 # person's commands have none.
 
 
 class Suspend(EngineMessage, frozen=True, tag="suspend"):
-    """The case, or one item of it, makes no progress until it is resumed. Facts that arrive meanwhile are kept.
-    `holder` is who suspends: the same thing can be held by several, and goes on when all have let go."""
+    """The case, or one of its items, makes no progress until it is resumed. Facts that arrive meanwhile are kept.
+    `holder` is who suspends: several can, and it continues when all have released it."""
 
     item: ItemId | None = None
     holder: str = ""
@@ -78,7 +77,7 @@ class Suspend(EngineMessage, frozen=True, tag="suspend"):
 
 
 class Resume(EngineMessage, frozen=True, tag="resume"):
-    """Let go of what `holder` holds. A person, who has no name here, lets go of all that anyone holds."""
+    """Release what `holder` holds. A person, who has no name here, releases all holders."""
 
     item: ItemId | None = None
     holder: str = ""
@@ -93,8 +92,8 @@ class Cancel(EngineMessage, frozen=True, tag="cancel"):
 
 
 class RestartItem(EngineMessage, frozen=True, tag="restart-item"):
-    """Run a live item again from its start, with its data as at its start. `values` are what of it is other now;
-    `level` is the one that it has waited in for that."""
+    """Run a live item again, with its data as of its start. `values` are only the values that changed; `level` is the
+    retry level that it has waited in."""
 
     item: ItemId
     values: dict[str, Value] = {}
@@ -110,8 +109,7 @@ class ForceComplete(EngineMessage, frozen=True, tag="force-complete"):
 
 class ForceFail(EngineMessage, frozen=True, tag="force-fail"):
     """End a live item as failed. The fault is thrown in the flow, unless `proceed`: then the item counts as failed, its
-    links are true, and the flow goes on with what comes next; `jobs.NAME.failed` is true and `jobs.NAME.fault` says
-    why."""
+    links are true, and the flow continues; `jobs.NAME.failed` is true and `jobs.NAME.fault` says why."""
 
     item: ItemId
     fault: Fault
@@ -120,9 +118,9 @@ class ForceFail(EngineMessage, frozen=True, tag="force-fail"):
 
 
 class RemoveItem(EngineMessage, frozen=True, tag="remove-item"):
-    """End a live item as cancelled. Nothing more runs on the path that it stands on: what would follow it in its
-    sequence, loop or scope is skipped, outwards until there are branches beside it, which go on. `path` is set when it
-    is taken; in journals of earlier versions it is not there, and only the item itself was skipped."""
+    """End a live item as cancelled. Nothing more runs on its path: what would follow it in its sequence, loop or scope
+    is skipped, outwards until there are parallel branches, which continue. `path` is set when it is taken; journals of
+    earlier versions lack it, and there only the item itself is skipped."""
 
     item: ItemId
     path: bool = False
@@ -131,13 +129,12 @@ class RemoveItem(EngineMessage, frozen=True, tag="remove-item"):
 
 
 class WriteData(EngineMessage, frozen=True, tag="write-data"):
-    """Put values into the case (its inputs, or variables of the flow by that name, or new ones), or into a live item: a
-    task's data, a function's keyword arguments, a command's environment, a call's inputs, other sources for files that
-    are staged. Names may be paths: `order.rows[0]`. It takes effect at once, also while the case or the item is
-    suspended.
+    """Write values into the case (its inputs, variables of the flow, or new ones), or into a live item: a task's data,
+    a function's keyword arguments, a command's environment, a call's inputs, sources of staged files. Names may be
+    paths: `order.rows[0]`. It takes effect at once, also while the case or the item is suspended.
 
-    An item's order is other from then on, under the same serial. `held` says that it has not gone out: then this is the
-    item's data at its start. Otherwise a restart forgets what was written."""
+    An item's order changes under the same serial. `held` means that it has not been sent: then the values are part of
+    the item's data at its start. Otherwise a restart drops them."""
 
     values: dict[str, Value]
     item: ItemId | None = None
@@ -146,8 +143,8 @@ class WriteData(EngineMessage, frozen=True, tag="write-data"):
 
 
 class MarkCompensated(EngineMessage, frozen=True, tag="mark-compensated"):
-    """These completed activities were undone from outside the case, or are about to be: the numbers are those that
-    `compensations` gave. Nobody undoes them again, the flow's own handlers included."""
+    """These completed activities were undone from outside the case, or are about to be: the numbers are those of
+    `compensations`. Nobody undoes them again, the flow's own handlers included."""
 
     numbers: tuple[int, ...]
     by: str = ""
@@ -172,8 +169,8 @@ Command = Union[
 
 
 class CaseMoved(EngineMessage, frozen=True, tag="moved"):
-    """Another server decides about the case from here on. To the case it means nothing: it takes the place in the
-    journal that the server before would have written to next."""
+    """Another server owns the case from here on. The case ignores it: the entry takes the position in the journal that
+    the previous server would have written next."""
 
     server: str
 
@@ -195,7 +192,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     cut: int = NOT_CUT
 
 
-# Orders. `serial` names the item or the timer; together with the case's id it is the order's identity.
+# Orders. `serial` names the item or the timer; with the case's id it identifies the order.
 
 
 class SubmitJob(EngineMessage, frozen=True, tag="submit-job"):
@@ -204,7 +201,7 @@ class SubmitJob(EngineMessage, frozen=True, tag="submit-job"):
 
 
 class CancelJob(EngineMessage, frozen=True, tag="cancel-job"):
-    """`reason` is what somebody said who removed it, here and for tasks and called cases."""
+    """`reason` is given by the person who removed it; also for tasks and called cases."""
 
     serial: int
     reason: str = ""
@@ -253,7 +250,7 @@ class DropTimer(EngineMessage, frozen=True, tag="drop-timer"):
 
 
 class StartCalledCase(EngineMessage, frozen=True, tag="start-called"):
-    """Start a called flow as a case of its own. `flow` is the flow itself where it came along, else None and `name`."""
+    """Start a called flow as a separate case. `flow` is the embedded flow, else None and `name` is used."""
 
     serial: int
     item: ItemId
@@ -269,9 +266,9 @@ class CancelCalledCase(EngineMessage, frozen=True, tag="cancel-called"):
 
 
 class CallPartner(EngineMessage, frozen=True, tag="call-partner"):
-    """In XML `partner` is the partner link, `value` a message, `port_type` what is spoken there, and `reference` where:
-    a service reference, as the partner link holds it. FinishItem then brings a message in `outcome.outputs`, or
-    nothing when the operation is one-way and the partner has taken it; `wants_answer` is true for both."""
+    """In XML, `partner` is the partner link, `value` a message, `port_type` its port type, and `reference` its service
+    reference. FinishItem then brings a message in `outcome.outputs`, or nothing when the operation is one-way and the
+    partner has taken it; `wants_answer` is true for both."""
 
     serial: int
     item: ItemId
@@ -284,8 +281,8 @@ class CallPartner(EngineMessage, frozen=True, tag="call-partner"):
 
 
 class SendReply(EngineMessage, frozen=True, tag="send-reply"):
-    """`message` is the id of the delivered message that is answered. In XML the value is a message of a WSDL, and
-    `message_type` its name there."""
+    """`message` is the id of the answered message. In XML the value is a message of a WSDL, and `message_type` its
+    name."""
 
     serial: int
     message: str
@@ -296,8 +293,8 @@ class SendReply(EngineMessage, frozen=True, tag="send-reply"):
 
 
 class RunPrimitive(EngineMessage, frozen=True, tag="do-mend"):
-    """A primitive of this exlet, to be done to the case that it mends; then FinishItem. `about` is an item of that
-    case, if not the one at hand."""
+    """Apply a primitive of this exlet to the case that it mends; then FinishItem. `about` is an item of that case, if
+    not the one at hand."""
 
     serial: int
     item: ItemId
@@ -308,7 +305,7 @@ class RunPrimitive(EngineMessage, frozen=True, tag="do-mend"):
 
 
 class RunStyleSheet(EngineMessage, frozen=True, tag="transform"):
-    """Put a document through one of the flow's style sheets, then FinishItem with `{"result": value}` as outputs."""
+    """Run one of the flow's style sheets on a document, then FinishItem with `{"result": value}` as outputs."""
 
     serial: int
     item: ItemId
@@ -318,20 +315,19 @@ class RunStyleSheet(EngineMessage, frozen=True, tag="transform"):
 
 
 class ContinueLater(EngineMessage, frozen=True, tag="go-on"):
-    """Give the command Proceed back, soon."""
+    """Send the command Proceed back, soon."""
 
     serial: int
 
 
 class ListenerAdded(EngineMessage, frozen=True, tag="listens"):
-    """For information, never owed: in a flow with XML somebody hears messages of the channel from now on, or hears
-    others than before."""
+    """Information only: in a flow with XML, somebody listens to the channel from now on, or with other correlations."""
 
     channel: str
 
 
 class ItemSkipped(EngineMessage, frozen=True, tag="item-skipped"):
-    """For information, never owed: an activity will not run here, or was `cancelled` when nobody had to be told."""
+    """Information only: an activity will not run, or was `cancelled` without an outstanding order."""
 
     item: ItemId
     name: str
@@ -341,8 +337,8 @@ class ItemSkipped(EngineMessage, frozen=True, tag="item-skipped"):
 
 
 class ItemFailed(EngineMessage, frozen=True, tag="item-failed"):
-    """For information, never owed: an activity failed before the world was asked for anything, so nobody else will
-    tell of it (`early`); or it was made to fail, and the flow goes on."""
+    """Information only: an activity failed before it issued an order, so no other message reports it (`early`); or it
+    was made to fail, and the flow continues."""
 
     item: ItemId
     name: str
@@ -352,7 +348,7 @@ class ItemFailed(EngineMessage, frozen=True, tag="item-failed"):
 
 
 class ItemDone(EngineMessage, frozen=True, tag="item-done"):
-    """For information, never owed: something is over that nobody else will tell of. With a `fault` it failed."""
+    """Information only: something ended that no other message reports. With a `fault` it failed."""
 
     item: ItemId
     name: str
@@ -378,7 +374,7 @@ class ItemEnded(EngineMessage, frozen=True, tag="item-ended"):
 
 
 class EndCase(EngineMessage, frozen=True, tag="end-case"):
-    """The case is over; tell whoever waits."""
+    """The case has ended; notify whoever waits."""
 
     status: Literal["completed", "failed", "cancelled"]
     outputs: dict[str, Value] = {}
@@ -416,9 +412,9 @@ URL_NOT_STAGED = (
     "a URL is not stored, because servers fetch nothing: say with `to:` where a pilot is to copy it, or"
     " give it to the job that needs it, under `inputs`"
 )
-"""What is said of a `stage` that names one and no target."""
+"""The problem of a `stage` with a URL and no target."""
 
 
 def staging_outcome(files: dict[str, FileRef]) -> Outcome:
-    """The outcome of a staging that went well."""
+    """The outcome of a successful staging."""
     return Outcome(files=files)

@@ -1,6 +1,6 @@
-"""Names looked up through nested environments, from one outwards.
+"""Looks names up through nested environments, from the inside outwards.
 
-A variable that is declared and has no value yet hides one of the same name further out."""
+A declared variable without a value hides one of the same name further out."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from mendflow.core.engine.state import Case, Env
 from mendflow.core.model.values import Value
 
 NO_VARIABLES: Final = frozenset("@#%")
-"""What the names begin with under which partner links and the like are kept among variables."""
+"""Prefix of the names under which partner links and the like are stored among variables."""
 
 
 class NameLookup:
@@ -45,7 +45,7 @@ class NameLookup:
         raise KeyError(name, self.known_names(name))
 
     def known_names(self, name: str) -> list[str]:
-        """The names that there are, for a suggestion."""
+        """All known names, for suggestions."""
         found: list[str] = []
         at = self.env
         while at:
@@ -62,7 +62,7 @@ def declares(case: Case, env: Env, name: str) -> bool:
 
 
 def holder_of(case: Case, env: int, name: str) -> Env:
-    """The environment whose variable is meant: the nearest that has one of that name, else the one at hand."""
+    """The environment of a variable: the nearest that has one of that name, else the current one."""
     at = env
     while at:
         found = case.envs[at]

@@ -1,4 +1,4 @@
-"""What the world still owes a case, and who is live in it, from its state alone."""
+"""The outstanding orders of a case and its live items, from its state alone."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from mendflow.core.model.values import Value
 
 
 class LiveItem(msgspec.Struct, frozen=True, kw_only=True):
-    """An item that waits for the world. `serial` is 0 where only timers or messages are waited for."""
+    """An item that waits. `serial` is 0 if it waits only for timers or messages."""
 
     serial: int
     item: ItemId
@@ -25,8 +25,8 @@ class LiveItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def owed(case: Case) -> list[Order]:
-    """Every order whose answer the case still waits for, and every posted one that was not yet acknowledged. A job that
-    is suspended is owed with its suspension. When the case is over, its end is owed to whoever waits for it."""
+    """Every order that the case still waits for, and every posted one that was not acknowledged. A suspended job is
+    owed with its suspension. When the case has ended, its end is owed."""
     orders: list[Order] = list(case.posted.values())
     if case.over:
         status = case.status
@@ -55,21 +55,21 @@ def _owed_by(case: Case, instance: Instance) -> Iterator[Order]:
 
 
 def live_items(case: Case) -> Iterator[LiveItem]:
-    """Every item that has begun and not ended."""
+    """Every item that has started and not ended."""
     for instance in case.instances.values():
         if isinstance(instance, Item) and instance.phase is InstancePhase.RUNNING:
             yield _live(case, instance)
 
 
 def find_item(case: Case, item: ItemId) -> LiveItem | None:
-    """The live item of that id."""
+    """The live item with that id."""
     found = case.instances.get(case.index.items.get(item, 0))
     return _live(case, found) if isinstance(found, Item) else None
 
 
 def item_order(case: Case, serial: int) -> Order | None:
-    """The order that is out under this serial, as it is now: data may have been written into it since it was given.
-    None if nobody waits for it any more."""
+    """The current order under this serial: its data may have changed since it was issued. None if it is no longer
+    outstanding."""
     if serial in case.posted:
         return case.posted[serial]
     found = case.instances.get(case.index.serials.get(serial, 0))
@@ -82,7 +82,7 @@ def item_order(case: Case, serial: int) -> Order | None:
 
 
 def item_data(case: Case, item: ItemId) -> dict[str, Value]:
-    """The data of a live item, as it is now; nothing of one that is not live."""
+    """The current data of a live item; empty for others."""
     found = case.instances.get(case.index.items.get(item, 0))
     return order_data(found.order) if isinstance(found, Item) else {}
 

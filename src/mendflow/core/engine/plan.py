@@ -1,7 +1,7 @@
-"""A flow, taken apart once: every activity and handler gets a number, and what never changes is worked out here.
+"""Compiles a flow once: every activity and handler gets a number, and everything constant is precomputed.
 
 The interpreter then follows numbers and never searches the flow. Whatever would make a case impossible to run (an
-unknown link, a link across a loop's border, activities that wait for each other in a circle) is found here as well."""
+unknown link, a link across a loop's border, activities that wait for each other in a cycle) is found here as well."""
 
 from collections.abc import Iterator
 from typing import Any, Final, cast
@@ -44,7 +44,7 @@ WORK: Final = frozenset({"job", "user-task", "call", "stage"})
 """Kinds that people count."""
 
 REPEATED: Final = frozenset({"while", "until", "for-each", ON_MESSAGE, ON_ALARM, COMPENSATION})
-"""Links may not lead into these or out of them: there may be many instances of what is inside, or none in time."""
+"""Links may not cross the borders of these: there may be many instances of what is inside, or none in time."""
 
 HANDLERS: Final = frozenset({CATCH, COMPENSATION, TERMINATION})
 
@@ -71,10 +71,10 @@ class PlanNode(msgspec.Struct):
     activity: Any
     parent: int
     children: tuple[int, ...] = ()
-    shown: str = ""  # what people see: the label, or the name
+    shown: str = ""  # the display name: the label, or the name
     targets: tuple[int, ...] = ()
     sources: tuple[tuple[int, Expr | None], ...] = ()
-    leaving: tuple[int, ...] = ()  # links that lead out of it, its parts included
+    leaving: tuple[int, ...] = ()  # links that lead out of it and its parts
     is_plain: bool = True
     is_quiet: bool = True
     isolated: bool = False
@@ -83,9 +83,9 @@ class PlanNode(msgspec.Struct):
     alarms: tuple[int, ...] = ()
     compensation: int = -1
     termination: int = -1
-    job_template: Any = None  # what the activity's own kind has worked out for itself
+    job_template: Any = None  # precomputed by its kind
     types: dict[str, XmlType] = {}  # variables that it declares, in flows with XML
-    declared: ScopeDeclarations | None = None  # all else that it declares
+    declared: ScopeDeclarations | None = None  # everything else that it declares
 
 
 class Plan(msgspec.Struct):
@@ -94,22 +94,22 @@ class Plan(msgspec.Struct):
     links: list[PlanLink]
     default: int  # the node of handlers that compensate everything
     referenced_names: frozenset[str]  # channels that some reply answers
-    channels: frozenset[str]  # channels that somebody listens to, at some time
+    channels: frozenset[str]  # channels with a listener at some time
     called: dict[str, Flow]
-    begins: frozenset[str]  # channels whose messages begin a case, in flows with XML
+    begins: frozenset[str]  # channels whose messages start a case, in flows with XML
     operations: dict[str, Operation]  # by channel, in flows with XML
-    process: int  # the node of what a flow is, which in BPEL is a scope
+    process: int  # the root node; in BPEL it is a scope
 
     @property
     def requests(self) -> frozenset[str]:
-        """Channels whose messages are to be answered, in flows with XML."""
+        """Channels whose messages must be answered, in flows with XML."""
         return frozenset(channel for channel, operation in self.operations.items() if operation.output)
 
 
 def compile_flow(flow: Flow, *, taken: bool = False, alone: bool = False) -> Plan:
-    """Take the flow apart, or raise BadFlow with all that is wrong with it and with the flows that came along, unless
-    it is looked at `alone`. What is `taken` already is not judged anew: a case must be read again whatever is asked of
-    flows by then."""
+    """Compile the flow, or raise BadFlow with everything that is wrong with it and its embedded flows (not with these
+    if `alone`). A flow that is `taken` already is not validated again: old cases must load whatever the checks are by
+    then."""
     compiler = _Compiler(flow, judging=not taken)
     problems = compiler.problems
     if not taken and not alone:
@@ -120,7 +120,7 @@ def compile_flow(flow: Flow, *, taken: bool = False, alone: bool = False) -> Pla
 
 
 def _problems_of_called(flow: Flow) -> Iterator[str]:
-    """What is wrong with the flows that came along. One that stands in several places is looked at once."""
+    """What is wrong with embedded flows. One that occurs in several places is checked once."""
     seen: set[int] = set()
     pending = list(flow.calls)
     while pending:
@@ -170,7 +170,7 @@ class _Compiler:
         )
 
     def heard(self) -> Iterator[tuple[PlanNode, Receive | OnMessage]]:
-        """Whoever listens to messages, at some time."""
+        """Register a listener."""
         for node in self.nodes:
             if isinstance(node.activity, (Receive, OnMessage)):
                 yield node, node.activity
@@ -178,7 +178,7 @@ class _Compiler:
                 yield from ((node, each) for each in node.activity.messages)
 
     def operation(self, node: PlanNode, heard: Receive | OnMessage) -> Operation | None:
-        """The operation whose messages are heard at a node, in a flow with XML."""
+        """The operation whose messages a node receives, in a flow with XML."""
         if self.flow.xml is None or heard.xml is None:
             return None
         return self.xml_scope(node).operation(heard.xml, mine=True)
@@ -193,7 +193,7 @@ class _Compiler:
         )
 
     def demand_what_is_declared(self) -> None:
-        """Refuse XML that names what is not there."""
+        """Refuse XML that refers to missing declarations."""
         if self.flow.xml is not None:
             process = self.nodes[self.nodes[0].children[0]]
             self.problems.extend(misplaced_values(self.flow, process.declared or ScopeDeclarations()))
@@ -234,7 +234,7 @@ class _Compiler:
         return self.add(kind_of(activity), activity, parent)
 
     def expand(self, node: PlanNode) -> None:
-        """Give numbers to what is directly inside the node."""
+        """Number what is directly inside the node."""
         activity, index = node.activity, node.index
         node.children = tuple(self.add_activity(part, index) for part in parts_of(activity))
         if isinstance(activity, Parallel):
@@ -268,7 +268,7 @@ class _Compiler:
             yield node
 
     def connect(self) -> None:
-        """Find the links that activities name."""
+        """Resolve the links that activities name."""
         for node in self.nodes:
             activity = node.activity
             if not isinstance(activity, ActivityNode):
@@ -304,7 +304,7 @@ class _Compiler:
         setattr(link, side, node.index)
 
     def leave(self) -> None:
-        """Work out which links lead out of what."""
+        """Compute which links lead out of what."""
         leaving: dict[int, list[int]] = {}
         for link in self.links:
             if link.source < 0 or link.target < 0:
@@ -321,8 +321,8 @@ class _Compiler:
             self.nodes[index].is_quiet = False
 
     def demand_an_order(self) -> None:
-        """Refuse activities that wait for each other in a circle. Every node has a start and an end (its number twice,
-        and once more); each edge says what comes before what."""
+        """Refuse activities that wait for each other in a cycle. Every node has a start and an end (two numbers); each
+        edge says what comes before what."""
         after: list[list[int]] = [[] for _ in range(2 * len(self.nodes))]
         waits = [0] * len(after)
 
@@ -349,11 +349,11 @@ class _Compiler:
                     ready.append(then)
         stuck = [link.name for link in self.links if waits[2 * link.target]]
         if stuck:
-            self.problems.append(f"links {', '.join(stuck)} make activities wait for each other in a circle")
+            self.problems.append(f"links {', '.join(stuck)} make activities wait for each other in a cycle")
 
 
 def called_flows(flow: Flow) -> dict[str, Flow]:
-    """The flows that came along. One that calls others without having them gets its caller's, itself among them."""
+    """The embedded flows. One that calls others without embedding them gets its caller's, itself among them."""
     found: dict[str, Flow] = {}
     for called in flow.calls:
         own = {each.name for each in called.calls}
@@ -369,7 +369,7 @@ def called_names(flow: Flow) -> Iterator[str]:
 
 
 def walk_activities(flow: Flow) -> Iterator[Activity]:
-    """Every activity of a flow, its handlers' included."""
+    """Every activity of a flow, including its handlers."""
     pending: list[Any] = [flow]
     while pending:
         activity = pending.pop()
@@ -384,7 +384,7 @@ def walk_activities(flow: Flow) -> Iterator[Activity]:
 
 
 def ancestors(plan: Plan, node: PlanNode) -> Iterator[PlanNode]:
-    """What the node stands in, from the inside outwards."""
+    """What the node is in, from the inside outwards."""
     while node.parent >= 0:
         node = plan.nodes[node.parent]
         yield node

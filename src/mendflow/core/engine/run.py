@@ -1,11 +1,10 @@
-"""The interpreter's machine: one event's work, done step by step from an agenda until nothing more can be done.
+"""The interpreter: processes one event step by step from an agenda until nothing more can be done.
 
-Nothing calls down or up the tree of activities directly: a parent that wants a child puts its start on the agenda, a
-child that ended puts its end there. So depth costs no stack, the order is the same each time, and the work can be cut
-anywhere: after a bounded number of starts the rest of the agenda stays in the case, and ContinueLater asks for the next
-piece.
+Activities never call each other: a parent puts a child's start on the agenda, a child its own end. So depth costs no
+stack, the order is deterministic, and the work can be interrupted anywhere: after a bounded number of starts the rest
+of the agenda stays in the case, and ContinueLater requests the next piece.
 
-An activity kind is an `ActivityKind`. The machine knows none of them."""
+An activity kind is an `ActivityKind`. The interpreter knows none of them."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -50,7 +49,7 @@ STARTS_MAX: Final = 500
 """How many activities one event starts before the rest is left to ContinueLater."""
 
 WORK_MAX: Final = 200_000
-"""How much work on XML one event does before the rest is left to ContinueLater, as the meter counts it."""
+"""How much XML work, as the meter counts it, one event does before the rest is left to ContinueLater."""
 
 START, JOIN, ENDED, STEP = range(4)
 
@@ -59,39 +58,39 @@ Live = TypeVar("Live", bound=Instance)
 
 
 def unsupported(*given: object) -> AssertionError:
-    """Our bug: a kind of activity was asked for something that it does not have."""
-    return AssertionError(f"this activity does nothing of the sort: {given!r:.300}")
+    """Our bug: a kind of activity does not support what was asked of it."""
+    return AssertionError(f"this activity does not support that: {given!r:.300}")
 
 
 class ActivityKind(Generic[Live]):
-    """What a kind of activity does when something happens to it. Nobody asks of a kind what it does not have."""
+    """What a kind of activity does on each occasion. A kind implements only those that apply to it."""
 
     makes: ClassVar[Callable[..., AnyInstance]] = Instance
 
     def start(self, run: "Run", instance: Live, /) -> None:
-        """Begin. Links and conditions are settled."""
+        """Start. Links and conditions are settled."""
         raise unsupported(run, instance)
 
     def step(self, run: "Run", instance: Live, /) -> None:
-        """Go on with what an earlier step left."""
+        """Continue what an earlier step left."""
         raise unsupported(run, instance)
 
     def child_ended(self, run: "Run", instance: Live, child: Instance, place: int, /) -> None:
         raise unsupported(run, instance, child, place)
 
     def child_removed(self, run: "Run", instance: Live, child: Instance, place: int, /) -> None:
-        """A child's path was removed. Where there are paths beside it they go on; else this one's is removed too."""
+        """A child's path was removed. Parallel paths continue; without any, this one's path is removed too."""
         self.child_ended(run, instance, child, place)
 
     def child_faulted(self, _run: "Run", _instance: Live, _child: Instance, _fault: Fault, /) -> bool:
-        """Whether the fault is dealt with here; else it goes further up."""
+        """Whether the fault is handled here; otherwise it propagates."""
         return False
 
     def child_forgotten(self, run: "Run", instance: Live, child: Instance, /) -> None:
         """A child ended while this was being stopped."""
 
     def stop(self, run: "Run", instance: Live, stack: list[Instance], /) -> None:
-        """End early: put on the stack whatever must end first."""
+        """End early: push whatever must end first on the stack."""
         assert isinstance(instance, Structure)
         instance.phase = InstancePhase.STOPPING
         if instance.children:
@@ -104,18 +103,18 @@ class ActivityKind(Generic[Live]):
         run.end(instance, InstanceEnd.STOPPED)
 
     def close(self, run: "Run", instance: Live, /) -> None:
-        """Let go of everything: called once, as the instance ends, whether or not it had begun."""
+        """Release everything: called once, as the instance ends, whether or not it had started."""
 
     def order_finished(self, run: "Run", instance: Live, outcome: Outcome, /) -> None:
-        """The order that is out was answered."""
+        """The outstanding order was answered."""
         raise unsupported(run, instance, outcome)
 
     def timer_fired(self, run: "Run", instance: Live, serial: int, /) -> None:
-        """A timer went off."""
+        """A timer fired."""
         raise unsupported(run, instance, serial)
 
     def message_heard(self, run: "Run", instance: Live, place: int, message: Deliver, /) -> None:
-        """A message came that it listens for."""
+        """A message arrived that it listens for."""
         raise unsupported(run, instance, place, message)
 
     def listening_failed(self, run: "Run", instance: Live, fault: Fault, /) -> None:
@@ -124,7 +123,7 @@ class ActivityKind(Generic[Live]):
 
 
 class Run:
-    """One event's work on one case."""
+    """The processing of one event on one case."""
 
     __slots__ = (
         "_cut",
@@ -178,11 +177,11 @@ class Run:
         return is_here
 
     def answered(self, serial: int) -> bool:
-        """Whether a kept fact answers this order, which is about to be forgotten: there is nothing to take back."""
+        """Whether a kept fact answers this order, which is about to be dropped: then there is nothing to withdraw."""
         return self.case.answered.pop(serial, 0) is None
 
     def begin(self, node: int, parent: Structure, place: int, env: int, scope: int, path: str) -> AnyInstance:
-        """Want a child: it starts when the agenda comes to it."""
+        """Schedule a child: it starts when the agenda gets to it."""
         instance = self.make(node, parent.id, env, scope, path)
         parent.children[instance.id] = place
         self.agenda.append((START, instance.id))
@@ -196,7 +195,7 @@ class Run:
         return instance
 
     def work(self) -> None:
-        """Do what is on the agenda, up to the bound; the rest stays in the case."""
+        """Process the agenda, up to the limit; the rest stays in the case."""
         agenda, instances = self.agenda, self.instances
         while agenda:
             if self.is_cut_here():
@@ -216,7 +215,7 @@ class Run:
                 self.fail(instance, problem.fault)
 
     def yield_work(self) -> None:
-        """At the end of an event: ask to be called again if there is more to do."""
+        """At the end of an event: request to be called again if there is more to do."""
         self.meter.end()
         case = self.case
         if case.continuation or case.status != "running" or not (case.backlog or case.facts):
@@ -244,8 +243,8 @@ class Run:
         node = self.nodes[instance.node]
         if node.targets and not links.join_holds(self, instance, node):
             if not node.activity.suppress_join_failure:
-                raise flow_fault(JOIN_FAILURE, f"{node.name}: the links that lead to it do not let it run")
-            self.skip(instance, "what it needs did not complete")
+                raise flow_fault(JOIN_FAILURE, f"{node.name}: its incoming links do not let it run")
+            self.skip(instance, "an activity that it needs did not complete")
         elif node.activity.when is not None and not data.holds(self.case, instance.env, node.activity.when):
             self.skip(instance, f"its condition `{node.activity.when.text}` is false")
         else:
@@ -260,7 +259,7 @@ class Run:
         self.agenda.append((STEP, instance.id))
 
     def end(self, instance: Instance, how: InstanceEnd) -> None:
-        """The instance is over. Its links are decided, and its parent will be told."""
+        """The instance has ended. Its links are decided, and its parent will be notified."""
         assert instance.phase is not InstancePhase.DONE, "an instance ends once"
         node = self.nodes[instance.node]
         if instance.phase is InstancePhase.JOINING:
@@ -299,8 +298,8 @@ class Run:
         self.end(instance, InstanceEnd.SKIPPED)
 
     def remove(self, instance: Item, reason: str) -> None:
-        """End an item as cancelled, and with it the path that it stands on. Of one that nobody has to be told to stop,
-        people are told all the same."""
+        """End an item as cancelled, and with it its path. If it had no outstanding order, its end is reported as
+        information."""
         given = len(self.orders)
         self.end(instance, InstanceEnd.REMOVED)
         if len(self.orders) == given:
@@ -312,7 +311,7 @@ class Run:
                 self.orders[place] = replace(order, reason=reason)
 
     def skip_unstarted(self, node: int, near: Instance, reason: str) -> None:
-        """A part that will never be wanted: the links that leave it are false."""
+        """A part that will never start: its outgoing links are false."""
         self.tell_skipped(node, near.path, reason)
         self.skip_links(node, near)
 
@@ -327,8 +326,8 @@ class Run:
             self.orders.append(skipped)
 
     def tell_failed(self, instance: Item, fault: Fault) -> Fault:
-        """An item that failed before the world was asked for it is known to nobody: tell of it, and name it in the
-        fault. That its files could not be brought is known to whoever was to bring them."""
+        """Report an item that failed before it issued an order, and name it in the fault. A staging failure is not
+        reported here: whoever staged the files knows it."""
         node = self.nodes[instance.node]
         if node.kind not in WORK or getattr(instance.order, "serial", False):
             return fault
@@ -352,7 +351,7 @@ class Run:
                 self.kinds[self.nodes[each.node].kind].stop(self, each, stack)
 
     def fail(self, instance: Instance, fault: Fault) -> None:
-        """The activity itself fails; the fault goes up to whoever deals with it."""
+        """The activity itself fails; the fault propagates to a handler."""
         if instance.phase >= InstancePhase.STOPPING:
             return
         if isinstance(instance, Item):
@@ -364,7 +363,8 @@ class Run:
         self.throw(instance, fault)
 
     def throw(self, instance: Instance, fault: Fault) -> None:
-        """Take a fault up the tree, from an instance that it ended. Where everything is being stopped it is lost."""
+        """Propagate a fault up the tree, from an instance that it ended. Where everything is being stopped it is
+        dropped."""
         child = instance
         while child.parent:
             parent = self.instances[child.parent]
@@ -377,7 +377,7 @@ class Run:
         self.finish("failed", fault=fault)
 
     def finish(self, status: Any, *, outputs: dict[str, Value] | None = None, fault: Fault | None = None) -> None:
-        """The case is over: nothing of it stays live."""
+        """The case has ended: nothing of it stays live."""
         case = self.case
         for instance in self.instances.values():
             if instance.phase is not InstancePhase.DONE:

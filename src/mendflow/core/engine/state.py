@@ -1,8 +1,8 @@
-"""The state of one case: a tree of live activity instances, the environments that hold their data, and little else.
+"""The state of one case: a tree of live activity instances, the environments with their data, and little else.
 
-Everything refers to everything else by number, so the state is plain data: a snapshot is its encoding, and a restored
-case goes on exactly as the original would have. An instance is dropped when its activity ends; what remains of it are
-its results, its variables, and a record where it can be compensated."""
+References are numbers, so the state is plain data: a snapshot is its encoding, and a restored case continues exactly as
+the original. An instance is dropped when its activity ends; what remains are its results, its variables, and a record
+if it can be compensated."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -21,11 +21,11 @@ from mendflow.core.model.views import CaseStatus
 
 
 class InstancePhase(IntEnum):
-    NEW = 0  # its parent wants it; it has not begun
+    NEW = 0  # scheduled by its parent; not started
     JOINING = 1  # it waits for its links to be decided
     RUNNING = 2
-    STOPPING = 3  # it was told to end and waits for its children to have ended
-    DONE = 4  # over; its parent has not been told yet
+    STOPPING = 3  # it was told to end and waits for its children
+    DONE = 4  # ended; its parent has not been notified
 
 
 class InstanceEnd(IntEnum):
@@ -40,23 +40,22 @@ class InstanceEnd(IntEnum):
 
 
 class ScopeStage(IntEnum):
-    """Where in its life a scope is."""
+    """The stage of a scope's life."""
 
     QUEUED = 0  # isolated, and another isolated scope is running
     BODY = 1  # its body and its event handlers run
-    CLOSING = 2  # its body has ended; event handlers that began are still running
+    CLOSING = 2  # its body has ended; event handlers that started are still running
     FAULTING = 3  # a fault was thrown; what still runs is being stopped
     HANDLING = 4  # a fault handler runs
     ENDING = 5  # the termination handler runs
 
 
 class Env(msgspec.Struct, array_like=True, gc=False):
-    """Names and their values, in one scope, one turn of a for-each or one run of a handler.
+    """Names and values of one scope, one iteration of a for-each or one run of a handler.
 
-    `holds` counts who needs it: its owner, environments inside it, and records of scopes that ended inside it. `home`
-    marks those that keep the requests which a reply inside them answers: `requests` maps a channel to a message. In
-    flows with XML `node` is the scope, the handler or the loop whose it is, and so says what is declared here; -1
-    elsewhere."""
+    `holds` counts its users: its owner, environments inside it, and records of scopes that ended inside it. `home`
+    marks those that keep open requests: `requests` maps a channel to a message. In flows with XML, `node` is the scope,
+    handler or loop that it belongs to, which gives its declarations; -1 elsewhere."""
 
     id: int
     parent: int
@@ -69,8 +68,8 @@ class Env(msgspec.Struct, array_like=True, gc=False):
 
 
 class CompensationRecord(msgspec.Struct, array_like=True, gc=False):
-    """A scope that completed and can be compensated: its data as it was then, and such scopes inside it. `number` is
-    its place in the order of completions."""
+    """A completed scope that can be compensated: its data as of then, and such scopes inside it. `number` is its place
+    in the order of completions."""
 
     node: int
     path: str
@@ -80,7 +79,7 @@ class CompensationRecord(msgspec.Struct, array_like=True, gc=False):
 
 
 class CompletedItem(msgspec.Struct, array_like=True, gc=False):
-    """An item that completed, which somebody outside may want to undo. `data` is what it was given."""
+    """A completed item that somebody outside may want to undo. `data` is what it was given."""
 
     node: int
     item: ItemId
@@ -90,7 +89,7 @@ class CompletedItem(msgspec.Struct, array_like=True, gc=False):
 
 
 class Instance(msgspec.Struct, array_like=True, gc=False, tag="instance"):
-    """One activity of the tree, live. `path` holds the indexes of the loop turns around it: `3` or `3,0`."""
+    """One live activity of the tree. `path` has the indexes of the loop iterations around it: `3` or `3,0`."""
 
     id: int
     node: int
@@ -104,15 +103,15 @@ class Instance(msgspec.Struct, array_like=True, gc=False, tag="instance"):
 
 
 class Structure(Instance, tag="structure", gc=False):
-    """An activity with children. `children` maps a child to its place among its siblings; `next` is the place of the
-    child to start next."""
+    """An activity with children. `children` maps a child to its position; `next` is the position of the child to start
+    next."""
 
     children: dict[int, int] = {}
     next: int = 0
 
 
 class Graph(Structure, tag="graph", gc=False):
-    """A parallel: its links' states as far as decided, and who waits for which."""
+    """A parallel: the states of its decided links, and who waits for which."""
 
     links: dict[int, bool] = {}
     waiting: dict[int, int] = {}
@@ -131,7 +130,7 @@ class ForEachInstance(Structure, tag="turns", gc=False):
     counted: int = 0
     collected: list[Value] = []
     fault: Fault | None = None
-    over: bool = False  # enough turns have ended; the others are being stopped
+    over: bool = False  # enough iterations have ended; the others are being stopped
     axes: dict[str, list[Value]] = {}
     files: dict[str, list[Value]] = {}
     failed: int = 0
@@ -175,8 +174,8 @@ class CompensateInstance(Structure, tag="compensating", gc=False):
 
 
 class Item(Instance, tag="item", gc=False):
-    """An activity that waits for the world. `order` is what it asks for, with its data as at its start; `serial` is
-    the number under which it is out, or 0. `facts` are kept while it is suspended."""
+    """An activity that waits for the outside world. `order` is its request, with its data as of its start; `serial` is
+    the number of the outstanding order, or 0. `facts` are kept while it is suspended."""
 
     item: ItemId = ItemId("")
     serial: int = 0
@@ -193,14 +192,14 @@ class JobItem(Item, tag="job", gc=False):
 
 
 class ReceiveItem(Item, tag="receive", gc=False):
-    """`listening` names the listeners that are its own, by channel and correlation."""
+    """`listening` names its own listeners, by channel and correlation."""
 
     correlation: Value = None
     listening: list[tuple[str, str]] = []
 
 
 class TimedItem(Item, tag="timed", gc=False):
-    """An item with timers of its own: a wait, a task with a deadline."""
+    """An item with its own timers: a wait, a task with a deadline."""
 
     timers: dict[int, Alarm] = {}
     duration_ms: int = -1
@@ -215,7 +214,7 @@ class TransformItem(Item, tag="transforming", gc=False):
 
 
 class PickInstance(Structure, tag="picking", gc=False):
-    """A pick; when it has no timers and does not listen any more, it has picked."""
+    """A pick; it has picked when it has no timers and no listeners left."""
 
     timers: dict[int, Alarm] = {}
     listening: list[tuple[str, str]] = []
@@ -238,14 +237,14 @@ AnyInstance = Union[
 
 
 class Listener(msgspec.Struct, array_like=True, gc=False):
-    """Who takes messages: a receive, a branch of a pick, an event handler."""
+    """A receiver of messages: a receive, a branch of a pick, an event handler."""
 
     instance: int
     place: int
 
 
 class CaseIndex:
-    """What can be worked out again from the state, and is: who waits under which serial, who is which item."""
+    """Derived from the state: instances by serial, and by item."""
 
     __slots__ = ("items", "serials")
 
@@ -275,12 +274,12 @@ class XmlMeter:
         self._read: set[str] = set()
 
     def begin(self) -> None:
-        """Another event."""
+        """Start another event."""
         self.work = 0
         self.cut = 0
 
     def end(self) -> None:
-        """Let go of what was read; what was done stays known."""
+        """Drop the parsed texts; keep the count."""
         self._read.clear()
 
     def spend(self, units: int) -> None:
@@ -314,31 +313,31 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     envs: dict[int, Env] = {}
     root: int = 0
     backlog: list[tuple[int, int]] = []
-    continuation: int = 0  # the serial under which a ContinueLater is out
+    continuation: int = 0  # the serial of the outstanding ContinueLater
     listeners: dict[str, dict[str, Listener]] = {}  # by channel, then by correlation
     mailbox: dict[str, list[Deliver]] = {}
     message_ids: dict[str, None] = {}
-    isolated: int = 0  # the isolated scope that runs
-    isolated_next: dict[int, int] = {}  # those that wait, by ticket
+    isolated: int = 0  # the running isolated scope
+    isolated_next: dict[int, int] = {}  # waiting isolated scopes, by ticket
     tickets: int = 0  # how many tickets were given
-    tickets_served: int = 0  # how many of them have had their turn
+    tickets_served: int = 0  # how many of them have been called
     facts: list[Event] = []  # kept while the case is suspended
     answered: dict[int, None] = {}  # serials that kept facts are about
-    posted: dict[int, Order] = {}  # orders that the flow does not wait for, until the world has taken them
-    taken: dict[str, None] = {}  # steering commands that were taken, by who gave them
-    holders: dict[str, None] = {}  # who suspends the case; a suspended one without any is held by a person
+    posted: dict[int, Order] = {}  # posted orders that are not acknowledged yet
+    taken: dict[str, None] = {}  # accepted control commands, by step
+    holders: dict[str, None] = {}  # who suspends the case; if empty while suspended, a person
     item_holders: dict[int, dict[str, None]] = {}  # who suspends which item
-    at_start: dict[int, Order] = {}  # the orders of items as they went out, where data was written since
-    restarts: dict[int, int] = {}  # how often live items were begun again
-    levels: dict[int, int] = {}  # the last levels that live items have waited in before they were begun again
-    variables: dict[str, Value] = {}  # the flow's, before its start and after its end
-    early_writes: dict[str, Value] = {}  # what was written into them before the start, by path, in its order
+    at_start: dict[int, Order] = {}  # the orders of items as they were sent, if their data has changed since
+    restarts: dict[int, int] = {}  # how often live items were restarted
+    levels: dict[int, int] = {}  # the last retry levels of restarted live items
+    variables: dict[str, Value] = {}  # the flow's variables, before its start and after its end
+    early_writes: dict[str, Value] = {}  # writes to them before the start, by path, in order
     remember: tuple[str, ...] = ()
     completions: int = 0
     completed_items: dict[int, CompletedItem] = {}  # completed items of remembered tasks, in order
-    has_created: bool = False  # in flows with XML: the message that a case begins with was taken
-    exited: bool = False  # in flows with XML: it was told to end at once by itself
-    undelivered: list[str] = []  # in flows with XML: messages that it had when it ended, and nobody had listened to
+    has_created: bool = False  # in flows with XML: the message that starts the case was taken
+    exited: bool = False  # in flows with XML: the flow itself has ended it at once
+    undelivered: list[str] = []  # in flows with XML: unread messages at its end
 
     @classmethod
     def blank(cls) -> "Case":
@@ -363,7 +362,7 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
         return self.status in ("completed", "failed", "cancelled")
 
     def messages_waiting(self) -> list[str]:
-        """The messages that came and that nobody has heard."""
+        """The messages that nobody has taken yet."""
         kept = [event.fact.id for event in self.facts if isinstance(event.fact, Deliver)]
         return [message.id for messages in self.mailbox.values() for message in messages] + kept
 
@@ -378,7 +377,7 @@ def snapshot(case: Case) -> bytes:
 
 
 def restore(data: bytes) -> Case:
-    """The case of a snapshot; it goes on as the original would have."""
+    """The case of a snapshot; it continues as the original would have."""
     case = _decoder.decode(data)
     if not case.completions:
         _number(case)
@@ -386,7 +385,7 @@ def restore(data: bytes) -> Case:
 
 
 def _number(case: Case) -> None:
-    """Earlier versions did not count completions: number the records, those inside a scope before its own."""
+    """Earlier versions did not count completions: number the records, inner ones before their scope's."""
     pending = [each.records for each in case.instances.values() if isinstance(each, ScopeInstance)]
     order: list[CompensationRecord] = []
     while pending:

@@ -1,4 +1,4 @@
-"""What is always true of a case between two events. Every property test asks; a broken law is our bug."""
+"""The invariants of a case between two events. Every property test checks them; a violation is our bug."""
 
 from collections import Counter
 
@@ -26,7 +26,7 @@ from mendflow.core.model.xml import ScopeDeclarations
 
 
 def validate(case: Case) -> None:
-    """Assert every law of a case's state."""
+    """Assert every invariant of a case's state."""
     if case.status == "blank":
         assert not case.instances and not case.position
         return
@@ -75,8 +75,8 @@ def _variables_hold_what_they_are_declared_to(case: Case) -> None:
 
 
 def _conversations_stand_where_they_are_declared(case: Case) -> None:
-    """Sets and requests are held by the environments that declare them, and whoever listens is known by what it listens
-    with. A request is open once."""
+    """Correlation sets and requests are in the environments that declare them, and listeners are indexed by what they
+    listen with. A request is open once."""
     requests: list[str] = []
     for env in case.envs.values():
         declared = case.plan.nodes[env.node].declared or ScopeDeclarations()

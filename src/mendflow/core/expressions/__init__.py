@@ -1,4 +1,4 @@
-"""Expressions: evaluated on data that a lookup gives, in a language that each expression names."""
+"""Evaluates expressions on data from a lookup, in the language that each expression names."""
 
 from functools import lru_cache
 
@@ -86,7 +86,7 @@ def _resolved_key(key: str, lookup: Lookup) -> str:
 def _checked(value: Value, text: str) -> Value:
     if type(value) in _SMALL or not (reason := check_value(value)):
         return value
-    raise ExpressionError(f"`{text:.80}` gives what is no value: {reason}")
+    raise ExpressionError(f"`{text:.80}` gives an invalid value: {reason}")
 
 
 def is_template(template: Template) -> bool:
@@ -106,10 +106,10 @@ def references(what: Template | Expr) -> frozenset[str]:
 
 
 def problem(expr: Expr) -> str | None:
-    """Why an expression is refused, or None. One in XPath never is: BPEL wants its flaws to be faults when it is
-    evaluated, which a flow can catch."""
+    """Why an expression is refused, or None. XPath is never refused: in BPEL its errors are faults at evaluation, which
+    a flow can catch."""
     if expr.language not in LANGUAGES:
-        return f"`{expr.language}` is not a language of expressions that is known here; use {', '.join(LANGUAGES)}"
+        return f"`{expr.language}` is not a known language of expressions; use {', '.join(LANGUAGES)}"
     found = flaw(expr.text) if expr.language == CEL else None
     return found.message if found else None
 
@@ -121,4 +121,4 @@ def _names(text: str) -> frozenset[str]:
 
 def _demand(language: str) -> None:
     if language != CEL:
-        raise ExpressionError(f"`{language}` is not a language of templates or conditions that is known here")
+        raise ExpressionError(f"`{language}` is not a known language of templates or conditions")

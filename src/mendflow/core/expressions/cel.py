@@ -1,9 +1,9 @@
 """CEL, through its C++ implementation: compiled once, given only the data that it names, and bounded in work.
 
-Three things differ from bare CEL, all in the direction of what people expect. Whole numbers and fractions mix in
-arithmetic (`2 * 0.5`), which CEL leaves undefined; division of two whole numbers stays whole, as CEL has it. A
-duration is given back as milliseconds, a timestamp as milliseconds since 1970. Lists have `sum()`, `sort()`,
-`distinct()` and `flatten()`, `json(x)` gives the text of any value, and `quote(x)` the same as one word of a shell."""
+It differs from bare CEL in three ways that users expect. Integers and floats mix in arithmetic (`2 * 0.5`), which CEL
+leaves undefined; division of two integers stays whole, as in CEL. A duration is returned as milliseconds, a timestamp
+as milliseconds since 1970. Lists have `sum()`, `sort()`, `distinct()` and `flatten()`, `json(x)` gives the JSON of any
+value, and `quote(x)` the same as one word of a shell."""
 
 import json
 import math
@@ -126,7 +126,7 @@ def _environment() -> Any:
 
 
 class CompiledExpression:
-    """An expression ready to run. `program` is None for a plain path, which needs no CEL: it gives the data itself."""
+    """A compiled expression. `program` is None for a plain path, which needs no CEL."""
 
     __slots__ = ("names", "path", "program", "references", "text")
 
@@ -225,9 +225,8 @@ def walk(path: Reference, lookup: Lookup) -> Value:
 
 
 def gather(references: tuple[Reference, ...], lookup: Lookup) -> tuple[dict[str, Value], dict[str, str]]:
-    """The data that the references (shortest first) touch and no more, and a sentence for each name that nothing is
-    known of. A missing name is only a mistake if the evaluation comes to need it: `has(jobs.a) && jobs.a.outputs.n > 3`
-    is fair to ask."""
+    """Only the data that the references (shortest first) use, and a sentence for each unknown name. A missing name is
+    an error only if the evaluation needs it: `has(jobs.a) && jobs.a.outputs.n > 3` is valid."""
     data: dict[str, Value] = {}
     missing: dict[str, str] = {}
     for name, members, _ in references:
@@ -244,7 +243,7 @@ def gather(references: tuple[Reference, ...], lookup: Lookup) -> tuple[dict[str,
 
 
 def demand_small(name: str, value: Value, members: tuple[str, ...]) -> None:
-    """Refuse a path that leads to a value which is not here, or into one."""
+    """Refuse a path to, or into, a value that was spilled."""
     for member in members:
         if not isinstance(value, dict) or is_spilled(value) or member not in value:
             break
@@ -254,8 +253,8 @@ def demand_small(name: str, value: Value, members: tuple[str, ...]) -> None:
 
 
 def graft(place: dict[str, Value], name: str, value: Value, members: tuple[str, ...]) -> None:
-    """Put into `place[name]` the part of the value that the members lead to. References come shortest first, so that
-    a whole value is never narrowed by a longer path into it: what is there already and is the value itself stays."""
+    """Put the part of the value that the members lead to into `place[name]`. References come shortest first, so that a
+    longer path never narrows a whole value."""
     for member in members:
         if not isinstance(value, dict) or place.get(name) is value:
             break
@@ -281,12 +280,12 @@ def unknown_name(name: str, error: KeyError) -> str:
         error.args[1] if len(error.args) > 1 and isinstance(error.args[1], (list, tuple, set, frozenset, dict)) else ()
     )
     if name.startswith("jobs."):
-        return f"nothing is known of `{name}`: it has not ended well here{closest_name(name, known)}"
+        return f"nothing is known of `{name}`: it has not completed here{closest_name(name, known)}"
     return f"there is no `{name}`{closest_name(name, known)}"
 
 
 def explain(message: str) -> str:
-    """What CEL says, in our words where they are better."""
+    """CEL's message, in our words where they are clearer."""
     message = message.split(" [", 1)[0] if message.endswith("]") else message
     message = message.replace(REWRITE, "replace")
     if found := MISSING_KEY.search(message):
@@ -296,7 +295,7 @@ def explain(message: str) -> str:
     if "Iteration budget exceeded" in message:
         return "it goes over more than 10,000 elements; do this in a job"
     if "SELECT to non-message" in message:
-        return "a member was asked of something that has none"
+        return "a member was requested of a value that has none"
     return re.sub(r"^[A-Z_]+: ", "", message)
 
 
@@ -325,13 +324,13 @@ def shorten(sentence: str) -> str:
 
 @lru_cache(maxsize=CHECKERS_MAX)
 def checker(roots: frozenset[str]) -> Any:
-    """An environment in which just these names are declared. Making one is slow, and few sets of names are in use."""
+    """An environment that declares exactly these names. Creating one is slow, and few sets of names are in use."""
     return cel.NewEnv(variables=dict.fromkeys(roots, cel.Type.DYN), extensions=_extensions())
 
 
 @lru_cache(maxsize=COMPILED_MAX)
 def flaw(text: str) -> ExpressionError | None:
-    """What is wrong with an expression, as far as its text shows: its syntax, its functions, its constants' kinds."""
+    """What is wrong with an expression, from its text alone: syntax, functions, types of constants."""
     try:
         found = compile_expression(text)
     except ExpressionError as error:
@@ -349,8 +348,8 @@ def flaw(text: str) -> ExpressionError | None:
 
 
 def is_allowed(complaint: str) -> bool:
-    """The checker wants both sides of `? :` to be of one kind, and numbers to be compared with their like. Evaluation
-    needs neither."""
+    """Accept what the checker refuses but evaluation supports: `? :` with two types, and comparisons of mixed
+    numbers."""
     found = WRONG_KINDS.search(complaint)
     if found is None:
         return "'_?_:_'" in complaint

@@ -1,14 +1,13 @@
-"""The tree of an expression as Python functions, with exactly the results that the library gives.
+"""Evaluates the tree of an expression with Python functions, with exactly the library's results.
 
-Each function takes the values of paths by name. A path that is not there is a KeyError, and so is what the library
-certainly refuses (`CelError`): both are absorbed by `&&` and `||` as CEL has it. Wherever the library's answer is not
-certain beforehand the functions say `NeedsLibrary`, and the library is asked for the whole expression. So they need to
-be right only about what they answer.
+Each function takes the values of paths by name. A missing path is a KeyError, and what the library certainly refuses is
+a `CelError`: `&&` and `||` absorb both, as in CEL. Where the library's answer is uncertain, the functions raise
+`NeedsLibrary`, and the library evaluates the whole expression. So they only need to be right about what they answer.
 
-What this is worth, with the library alone and with this: asking one condition of three comparisons takes 107 us and
-10 us. In `python -m bench.rules`, with trees of 10,000 rules, a tree as it grows gives 11,000 and 49,000 conclusions a
-second, the slowest shape that an index helps 2,800 and 19,600, and a row that no index helps 13 and 127. The library
-alone misses the 20,000 that are wanted in four shapes of six."""
+Measured with the library alone and with this: one condition of three comparisons takes 107 us and 10 us. In `python -m
+bench.rules`, with trees of 10,000 rules, a tree as it grows gives 11,000 and 49,000 conclusions a second, the slowest
+shape that an index helps 2,800 and 19,600, and a row that no index helps 13 and 127. The library alone misses the goal
+of 20,000 in four shapes of six."""
 
 import math
 import operator
@@ -34,11 +33,11 @@ UPPER: Final = {code: code - 32 for code in range(97, 123)}
 
 
 class NeedsLibrary(Exception):
-    """The library has to say."""
+    """The library has to evaluate it."""
 
 
 class CelError(KeyError):
-    """This is an error in CEL, too. The argument is the sentence."""
+    """An error in CEL, too. The argument is the message."""
 
 
 def evaluator_of(tree: Tree) -> Evaluator:
@@ -72,7 +71,7 @@ def evaluator_of(tree: Tree) -> Evaluator:
 
 
 def equal_values(a: Value, b: Value) -> bool:
-    """Equality of CEL: of different kinds is different, but numbers are numbers."""
+    """Equality of CEL: values of different types differ, but numbers are compared as numbers."""
     kind, other = type(a), type(b)
     if kind is other and kind in SCALARS:
         return bool(a == b)

@@ -1,8 +1,7 @@
-"""The common part of CEL, parsed by ourselves into a small tree: paths, constants, comparisons, logic, arithmetic.
+"""Parses the common part of CEL into a small tree: paths, constants, comparisons, logic, arithmetic.
 
-A rule's condition is mostly `fault.type == "oom" && job.attempts < 3`. Handing data over to the library costs many
-times what such a comparison does. What this parser does not know is no mistake: it gives None, and the library
-decides."""
+A rule's condition is mostly `fault.type == "oom" && job.attempts < 3`. Passing data to the library costs many times
+such a comparison. What this parser does not support is not an error: it returns None, and the library decides."""
 
 import math
 import re
@@ -45,7 +44,7 @@ class MemberPath(NamedTuple):
 
 
 class HasTest(NamedTuple):
-    """Whether `path` is there. What it would be a member of must be."""
+    """Whether `path` exists. Its parent must exist."""
 
     path: MemberPath
     parent: MemberPath
@@ -77,7 +76,7 @@ def path_of(root: str, members: tuple[str, ...]) -> MemberPath:
 
 
 def parse(text: str) -> Tree | None:
-    """The tree of an expression, or None where something stands in it that only the library knows."""
+    """The tree of an expression, or None if it needs the library."""
     try:
         parser = CelParser(tokens_of(text))
         tree = parser.expression()

@@ -1,8 +1,8 @@
-"""Conditions asked many times on the same data: each path is read once, and most never reach the library.
+"""Conditions that are evaluated many times on the same data: each path is read once, and most conditions never need the
+library.
 
-`KnownValues` is one moment's data. What a condition asks for is remembered there under the name that it is written
-with, for the next condition and for whoever wants to show what decided. An error is not raised: it is why a condition
-does not hold."""
+`KnownValues` is the data of one moment. It caches values by path name, for the next condition and for explanations. An
+error is not raised: it is the reason why a condition does not hold."""
 
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -48,7 +48,7 @@ REVERSED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class PathTest(NamedTuple):
-    """What must be so for a condition to hold: the path is equal to one of the constants, or so to the one."""
+    """A necessary condition: the path equals one of the constants, or compares so with one."""
 
     path: MemberPath
     do: str
@@ -56,7 +56,7 @@ class PathTest(NamedTuple):
 
 
 class KnownValues:
-    """What is known at one moment: the values that were read so far, by the names of their paths."""
+    """The data of one moment: values that were read so far, by path name."""
 
     __slots__ = ("lookup", "read", "shown", "values")
 
@@ -67,8 +67,8 @@ class KnownValues:
         self.shown: dict[str, Value] = {}
 
     def look(self, path: MemberPath) -> None:
-        """Read a path. Raises NeedsLibrary where it leads to what only the library may judge: a value that was spilled,
-        or a number that is none of its whole numbers."""
+        """Read a path. Raises NeedsLibrary for a value that only the library can judge: one that was spilled, or a
+        number outside its integers."""
         try:
             value = self.lookup(path.root)
         except KeyError:
@@ -105,8 +105,8 @@ class KnownValues:
 
 
 class Condition:
-    """A condition, ready to be asked. `names` are what it asks for; `tests` what must be so for it to hold, whatever
-    else it says. One that is no expression never holds, and says why."""
+    """A compiled condition. `names` are what it reads; `tests` are necessary conditions. One with a syntax error never
+    holds, and says why."""
 
     __slots__ = ("_library", "_needs", "_run", "broken", "names", "tests", "text")
 
@@ -142,7 +142,7 @@ class Condition:
         return paths
 
     def holds(self, known: KnownValues) -> tuple[bool, str]:
-        """Whether it holds, and if not for an error, which."""
+        """Whether it holds, and the error if that is why not."""
         read, run = known.read, self._run
         try:
             for name, path in self._needs:
@@ -181,7 +181,7 @@ class Condition:
 
 @lru_cache(maxsize=CACHED_MAX)
 def condition_of(text: str) -> Condition:
-    """The condition of a text, made once: the next version of a rule set shares nearly all of them."""
+    """The condition of a text, compiled once: the next version of a rule set shares nearly all of them."""
     return Condition(text)
 
 
@@ -220,7 +220,7 @@ def compares_exactly(value: Value) -> bool:
 
 @lru_cache(maxsize=CACHED_MAX)
 def condition_flaw(text: str) -> ExpressionError | None:
-    """Why a condition is refused: what is wrong with its text, or that it may cost too much, or can give no answer."""
+    """Why a condition is refused: its text is invalid, it may cost too much, or it is not a boolean."""
     if len(text) > CONDITION_CHARS_MAX:
         return ExpressionError(f"the condition is {len(text)} characters long; at most {CONDITION_CHARS_MAX} are taken")
     if (found := flaw(text)) is not None:

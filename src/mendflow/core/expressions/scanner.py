@@ -1,9 +1,9 @@
-"""Which names an expression asks for, found from its text alone.
+"""Finds the names that an expression reads, from its text alone.
 
-One pass over the tokens of CEL: a name counts when it is not a member of something, not a function, not inside a
-string, and not the variable of a macro around it. What follows a name as plain members is its path, so that only that
-part of the data need be given. `jobs` and `links` are families: their next member is part of the name, may contain
-hyphens (a family is never subtracted from), and must be in the text."""
+One pass over the tokens of CEL: a name counts when it is not a member, not a function, not inside a string, and not the
+variable of a macro around it. The plain members that follow are its path, so that only that part of the data is passed.
+`jobs` and `links` are families: their next member is part of the name, may contain hyphens (a family is never
+subtracted from), and must be literal."""
 
 import re
 from typing import Final, NamedTuple

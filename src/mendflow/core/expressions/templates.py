@@ -1,8 +1,7 @@
 """Templates: plain data whose texts may contain `${{ expression }}`.
 
-A text that is one expression and nothing else takes the expression's value with its type. Anything else becomes text.
-`$${{` stands for a plain `${{`. A text is taken apart once and remembered; data without any expression is handed back
-as it is."""
+A text that is just one expression takes the expression's value with its type. Anything else becomes text. `$${{` stands
+for a plain `${{`. A text is parsed once and cached; data without expressions is returned unchanged."""
 
 import re
 from functools import lru_cache

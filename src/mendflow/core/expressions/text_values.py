@@ -1,7 +1,7 @@
-"""Values as text, and values that were too large to travel, which no expression can look into.
+"""Values as text, and spilled values, which no expression can read.
 
-A value that was spilled to a file stands as a reference. To hand it on whole is fine; to read a member of it, to
-compute with it or to write it into a text would silently take the reference for the value, and is refused."""
+A spilled value is a reference to a file. Passing it on is fine; reading a member of it, computing with it or putting it
+into a text would silently use the reference as the value, and is refused."""
 
 import json
 from typing import Final

@@ -1,7 +1,7 @@
-"""The work that functions of ours may do within one evaluation.
+"""Bounds the work of our own functions within one evaluation.
 
-The library bounds its own steps, but not what a function does with one long list or text. So each of ours says first
-what it is about to do, and an expression that wants too much of it fails like any other that errs."""
+The library bounds its own steps, but not what a function does with one long list or text. So each of ours first
+declares its work, and an expression that needs too much fails like any other error."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ class WorkBudget:
     def spend(self, amount: int) -> None:
         self._left -= amount
         if self._left < 0:
-            raise ExpressionError("it takes too much work; give it less data, or ask less often")
+            raise ExpressionError("it takes too much work; use less data, or evaluate it less often")
 
 
 WORK: Final = WorkBudget()

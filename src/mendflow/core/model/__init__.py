@@ -1,1 +1,1 @@
-"""The nouns: flows, jobs, faults, values, and what pilots and servers say to each other."""
+"""The data types: flows, jobs, faults, values, and the messages between pilots and servers."""

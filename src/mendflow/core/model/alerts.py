@@ -1,4 +1,4 @@
-"""What administrators and clients are told by themselves: alerts, notifications, and where these are sent."""
+"""What administrators and clients are notified of: alerts, notifications, webhooks."""
 
 from typing import Final, Literal
 
@@ -27,9 +27,9 @@ DEFAULT_NOTIFICATION_KINDS: Final[tuple[NotificationKind, ...]] = ("completed", 
 
 
 class AlertView(View, frozen=True):
-    """Something that somebody should look at; `sentence` says what to do. Raised once for as long as it lasts, and
-    closed when it is over. `id` is the same on every server that finds the same. A `message` only informs: it has the
-    severity `info`, and nobody has to acknowledge it."""
+    """Something that a person should look at; `sentence` says what to do. Raised once for as long as it lasts, and
+    closed when it is over. `id` is the same on every server that finds the same. A `message` is for information: its
+    severity is `info`, and nobody has to acknowledge it."""
 
     id: str
     kind: AlertKind
@@ -46,8 +46,8 @@ class AlertView(View, frozen=True):
 
 
 class Notification(View, frozen=True):
-    """Something that clients want to hear of. `id` is the same however often it is told; `serial` is its place among
-    all of them, and where reading goes on."""
+    """An event for clients. `id` is the same however often it is sent; `serial` is its position among all, from which
+    reading continues."""
 
     id: str
     kind: NotificationKind
@@ -57,13 +57,13 @@ class Notification(View, frozen=True):
     flow: str = ""
     owner: str = ""
     item: ItemId | None = None
-    alert: str = ""  # the id of the alert that it tells of
+    alert: str = ""  # the id of its alert
     serial: int = 0
 
 
 class WebhookView(View, frozen=True):
-    """An address that is told of what happens; its secret is never shown. Empty `flow` and `owner` mean any. `case` is
-    that of a webhook that was given with one, and ends with it."""
+    """An address that gets notifications; its secret is never shown. Empty `flow` and `owner` mean any. `case` is set
+    for a webhook that was given with a case and ends with it."""
 
     id: str
     url: str
@@ -85,7 +85,7 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class DeliveryResult(View, frozen=True):
-    """How a trial delivery went."""
+    """The result of a test delivery."""
 
     ok: bool
     message: str

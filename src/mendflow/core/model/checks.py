@@ -1,7 +1,7 @@
-"""What a place must have before a pilot registers there.
+"""What a machine must have before a pilot registers.
 
-Whoever runs a site says it once; each pilot looks by itself, on the machine where jobs would run. A place that lacks
-something costs no job: its pilot says what is missing, and ends."""
+The administrator of a site configures it once; each pilot checks it on the machine where jobs would run. A machine that
+lacks something costs no job: its pilot reports what is missing, and stops."""
 
 import msgspec
 
@@ -11,10 +11,10 @@ SCRIPT_MS = 60_000
 
 
 class PilotChecks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """`executables` are looked for on the PATH, or where they are if they name a place. `disk_bytes` must be free where
-    jobs run, and `memory_bytes` be there for them. `python` is the oldest version that will do, such as 3.11, and
-    `modules` are what it must find. Of each of `storage` the top must answer. `script` is a command for the shell that
-    must end well within `script_ms`; what it says last is the reason if it does not."""
+    """`executables` must be on the PATH, or at their path. `disk_bytes` must be free where jobs run, and `memory_bytes`
+    available to them. `python` is the oldest acceptable version, such as 3.11, and `modules` must be importable. Each
+    of `storage` must be reachable. `script` is a shell command that must succeed within `script_ms`; otherwise its last
+    line is the reason."""
 
     executables: tuple[str, ...] = ()
     disk_bytes: int = 0

@@ -1,7 +1,7 @@
 """Data sets: files that belong together, and the cases that they start.
 
-A set is a journal of facts, as a case is: which files came, which batches were made of them, which case each batch
-became, and that it was closed. Nothing here is said twice: whoever appends has read all that is before."""
+A set is a journal of facts, like a case: which files came, which batches were made of them, which case each batch
+became, and that it was closed. No fact is recorded twice: a writer has read everything before it."""
 
 from typing import Literal
 
@@ -16,9 +16,9 @@ BatchReason = Literal["count", "size", "time", "closed"]
 
 
 class Gathering(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What follows from the files of a set: a case of `flow` for each batch. A batch is made as soon as `count` files,
-    or `size_bytes`, are waiting; at the latest `wait_ms` after the first of them came; and of what is left when the
-    set is closed. With none of these, there is one batch, when the set is closed. `inputs` are those of the flow;
+    """What happens with the files of a set: a case of `flow` for each batch. A batch is made as soon as `count` files
+    or `size_bytes` are waiting; at the latest `wait_ms` after the first of them came; and of the rest when the set is
+    closed. Without any of these, there is one batch, when the set is closed. `inputs` are those of the flow;
     expressions in them see `file` (the first), `files`, `set`, and `batch` with its `name` and `number`."""
 
     name: str
@@ -30,8 +30,8 @@ class Gathering(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
 
 
 class DataSetSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a set is to be. With `after`, it is closed by itself as soon as those sets are closed and all that they
-    started has completed."""
+    """The definition of a set. With `after`, it is closed automatically as soon as those sets are closed and all their
+    cases have completed."""
 
     name: str
     gatherings: tuple[Gathering, ...] = ()
@@ -39,9 +39,8 @@ class DataSetSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class FolderWatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A folder of a storage element that is looked at now and then. A file below `prefix` whose path there `match`
-    matches belongs to `data_set` as soon as it has not changed for `stable_ms`. Its logical name is what the element's
-    rules make of its path."""
+    """A folder of a storage element that is scanned regularly. A file below `prefix` whose path matches `match` is
+    added to `data_set` once it has not changed for `stable_ms`. Its logical name follows from the element's rules."""
 
     name: str
     element: str
@@ -54,11 +53,11 @@ class FolderWatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class _Fact(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
-    """Something that happened to a set."""
+    """A fact about a set."""
 
 
 class SetDefined(_Fact, frozen=True, tag="defined"):
-    """From here on the set has these gatherings. One that it had before, by its name, goes on where it was."""
+    """From here on the set has these gatherings. One with the name of an earlier one continues it."""
 
     gatherings: tuple[Gathering, ...] = ()
     after: tuple[str, ...] = ()
@@ -70,13 +69,13 @@ class FilesAdded(_Fact, frozen=True, tag="came"):
 
 
 class LateFilesAdded(_Fact, frozen=True, tag="late"):
-    """Files that came after the set was closed: they belong to it, and nothing follows from them."""
+    """Files that came after the set was closed: they belong to it, but start no case."""
 
     files: tuple[FileRef, ...]
 
 
 class BatchMade(_Fact, frozen=True, tag="made"):
-    """A batch of the oldest `files` of those that waited in a gathering."""
+    """A batch of the oldest `files` that waited in a gathering."""
 
     gathering: str
     number: int
@@ -99,7 +98,7 @@ class BatchEnded(_Fact, frozen=True, tag="ended"):
 
 
 class BatchRetried(_Fact, frozen=True, tag="again"):
-    """A batch whose case did not complete is to have another."""
+    """A batch whose case did not complete gets another."""
 
     gathering: str
     number: int
@@ -119,7 +118,7 @@ class SetEvent(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class BatchView(View, frozen=True):
-    """A batch and the case that it became. `problem` says why it has no case yet."""
+    """A batch and its case. `problem` says why it has no case yet."""
 
     gathering: str
     number: int
@@ -135,7 +134,7 @@ class BatchView(View, frozen=True):
 
 
 class GatheringView(View, frozen=True):
-    """`rule` says when a batch is made, in words; `due_at` is when one is made though not enough has come."""
+    """`rule` describes when a batch is made; `due_at` is when one is made although it is not full."""
 
     name: str
     flow: str
@@ -148,7 +147,7 @@ class GatheringView(View, frozen=True):
 
 
 class DataSetView(View, frozen=True):
-    """`state` is open, closed (what it started goes on), or over. `waits_for` says what keeps it from the next."""
+    """`state` is open, closed (its cases still run), or over. `waits_for` says what keeps it from the next state."""
 
     name: str
     state: Literal["open", "closed", "over"]
@@ -163,8 +162,8 @@ class DataSetView(View, frozen=True):
 
 
 class WatchView(View, frozen=True):
-    """`known` files are in the set; `unsettled` ones may still change; `left_out` counts those that cannot be taken in
-    as they are, also because the set has another content by their name. `problem` says why, or why nothing was seen."""
+    """`known` files are in the set; `unsettled` ones may still change; `left_out` counts those that cannot be added,
+    for instance because the set has other content under their name. `problem` says why, or why the scan failed."""
 
     watch: FolderWatch
     looked_at: Instant = 0

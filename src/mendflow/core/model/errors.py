@@ -1,6 +1,6 @@
-"""The caller's mistakes: typed, with a stable code, and a sentence that says what to do.
+"""Errors of the caller: typed, with a stable code, and a sentence that says what to do.
 
-The world's faults are `Fault` values; our own bugs are assertions. Only mistakes of whoever called are exceptions."""
+Failures of the world are `Fault` values; our own bugs are assertions. Only errors of the caller are exceptions."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -9,7 +9,7 @@ import msgspec
 
 
 class RequestError(Exception):
-    """Something that the caller can put right. `code` is stable; `status` is how HTTP says it."""
+    """An error that the caller can fix. `code` is stable; `status` is the HTTP status."""
 
     code: ClassVar[str] = "bad-request"
     status: ClassVar[int] = 400
@@ -26,7 +26,7 @@ class NotFound(RequestError):
 
 
 class Conflict(RequestError):
-    """What was asked does not fit the present state."""
+    """The request does not fit the current state."""
 
     code = "conflict"
     status = 409
@@ -38,8 +38,8 @@ class Forbidden(RequestError):
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that is wrong in a document, and where: line and column count from 1, and are 0 where there is none.
-    `suggestion` is what was probably meant."""
+    """One problem in a document, and where: line and column count from 1, and are 0 if unknown. `suggestion` is what
+    was probably meant."""
 
     file: str = ""
     line: int = 0
@@ -54,7 +54,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class BadFlow(RequestError):
-    """A flow with problems, refused whole; `problems` lists all of them."""
+    """A flow with problems, refused as a whole; `problems` lists all of them."""
 
     code = "bad-flow"
     status = 422
@@ -66,34 +66,34 @@ class BadFlow(RequestError):
 
 
 class BadRules(BadFlow):
-    """A rule set with problems, refused whole like a flow."""
+    """A rule set with problems, refused as a whole, like a flow."""
 
     code = "bad-rules"
     refused = "the rules were refused"
 
 
 class BadFile(BadFlow):
-    """A file of settings with problems, refused whole like a flow."""
+    """A settings file with problems, refused as a whole, like a flow."""
 
     code = "bad-file"
     refused = "the file was refused"
 
 
 class StoreUnavailable(RequestError):
-    """The store cannot take what was asked just now; nothing was acknowledged, nothing is lost."""
+    """The store is unavailable now; nothing was acknowledged, nothing is lost."""
 
     code = "store-unavailable"
     status = 503
 
 
 class InvalidRequest(RequestError):
-    """What was sent does not have the wanted form; `field` says where."""
+    """The request is malformed; `field` says where."""
 
     code = "invalid"
 
 
 class Unauthorized(RequestError):
-    """No token, or one that nobody knows."""
+    """No token, or an unknown one."""
 
     code = "unauthorized"
     status = 401
@@ -105,28 +105,28 @@ class TooLarge(RequestError):
 
 
 class Unreachable(RequestError):
-    """The server did not answer, or is about to stop. Whether it did what was asked is not known."""
+    """The server did not answer, or is about to stop. Whether it carried out the request is unknown."""
 
     code = "unreachable"
     status = 503
 
 
 class TemporarilyUnavailable(Unreachable):
-    """Nobody can decide about it at this moment, such as while its server is being taken over. Nothing was done: ask
-    again."""
+    """No server can decide about it at this moment, for instance while a case is being taken over. Nothing was done:
+    retry."""
 
     code = "not-now"
 
 
 class WrongServer(RequestError):
-    """What was passed on to this server is not at home here any more."""
+    """A forwarded request for a case that is no longer on this server."""
 
     code = "elsewhere"
     status = 421
 
 
 class InternalError(RequestError):
-    """The server has a bug. `id` finds the story in its log."""
+    """The server has a bug. `id` finds the traceback in its log."""
 
     code = "internal"
     status = 500

@@ -1,4 +1,4 @@
-"""An expression, and the language that it is in."""
+"""An expression, and its language."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ XPATH: Final = "xpath"
 
 
 class Expr(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`namespaces` are the prefixes that stand around an XPath expression, each with what it means."""
+    """`namespaces` are the prefixes around an XPath expression, and their meaning."""
 
     text: str
     language: str = CEL

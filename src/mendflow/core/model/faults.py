@@ -1,6 +1,6 @@
-"""A fault is the world's: a job that failed, a lease that ended, a file that is not there.
+"""Faults: failures of the world, such as a failed job, an expired lease, a missing file.
 
-It is a value, not an exception: it travels to whoever can do something about it, and is shown as it is."""
+A fault is a value, not an exception: it is passed to whoever can handle it, and is shown as it is."""
 
 from enum import StrEnum
 
@@ -10,36 +10,36 @@ from mendflow.core.model.values import Value
 
 
 class Category(StrEnum):
-    """Where in its life a job failed, after the two families of submission and execution failures."""
+    """Where in its life a job failed, by the two families of submission and execution failures."""
 
     NETWORK = "network"  # the meta-scheduler could not be reached
     SCHEDULER_DOWN = "scheduler-down"
-    REFUSED = "refused"  # the meta-scheduler answered and would not take the job
-    RESOURCE = "resource"  # the place it ran in was lost or could not be had
-    DATA = "data"  # an input was not there or did not arrive
-    INPUT = "input"  # the job was described wrongly
+    REFUSED = "refused"  # the meta-scheduler refused the job
+    RESOURCE = "resource"  # its machine was lost or unavailable
+    DATA = "data"  # an input was missing or did not arrive
+    INPUT = "input"  # the job's description was wrong
     JOB = "job"  # the job itself failed: exit code, signal, exception
-    MEMORY = "memory"  # it took more memory than it asked for, or than there was
+    MEMORY = "memory"  # it used more memory than it asked for, or than there was
     TIME = "time"  # it took longer than it asked for
-    OUTPUT = "output"  # a declared output was missing or could not be kept
-    CLEANUP = "cleanup"  # its processes would not die, or its folder could not be made clean
-    CANCELLED = "cancelled"  # somebody asked for its end
+    OUTPUT = "output"  # a declared output was missing or could not be stored
+    CLEANUP = "cleanup"  # its processes could not be killed, or its folder could not be cleaned
+    CANCELLED = "cancelled"  # somebody cancelled it
     FLOW = "flow"  # thrown by the flow itself, or an expression that could not be evaluated
 
 
 class AttemptStage(StrEnum):
     """How far an attempt had come when it failed."""
 
-    SUBMISSION = "submission"  # on its way to whoever executes it
-    STAGE_IN = "stage-in"  # its files, or its code, were being brought
-    START = "start"  # its folder was being made, its process started, its function loaded
+    SUBMISSION = "submission"  # being submitted
+    STAGE_IN = "stage-in"  # its files, or its code, were being fetched
+    START = "start"  # its folder was being created, its process started, its function loaded
     EXECUTION = "execution"
-    STAGE_OUT = "stage-out"  # what it left was being looked at, or stored
-    CLEANUP = "cleanup"  # it was over, and what it left behind would not go
+    STAGE_OUT = "stage-out"  # its results were being checked or stored
+    CLEANUP = "cleanup"  # it had ended, and what it left behind could not be removed
 
 
 INFRASTRUCTURE_CATEGORIES = frozenset({Category.NETWORK, Category.SCHEDULER_DOWN, Category.RESOURCE})
-"""Faults of these categories are not the job's own and do not spend its retries."""
+"""Faults of these categories are not the job's own and do not count against its retries."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

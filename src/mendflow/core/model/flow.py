@@ -54,7 +54,7 @@ class Empty(ActivityNode, frozen=True, tag="empty"):
 
 
 class Exit(ActivityNode, frozen=True, tag="exit"):
-    """End the case at once, with no handler run."""
+    """End the case at once, without handlers."""
 
 
 class Copy(msgspec.Struct, frozen=True):
@@ -65,9 +65,9 @@ class Copy(msgspec.Struct, frozen=True):
 
 
 class Assign(ActivityNode, frozen=True, tag="assign"):
-    """All copies happen, or none. If they are the `first` ones, the values that the flow's own variables begin with,
-    then what was written into the case before it began lies over them. `xml` are copies of XML, in their order, of
-    flows that have such; with `validate` what they changed is held against its schema."""
+    """All copies are made, or none. If they are the `first` ones, the initial values of the flow's variables, then
+    writes to the case before its start override them. `xml` are copies of XML, in order, in flows that have it; with
+    `validate`, the changed variables are validated against their schemas."""
 
     copies: tuple[Copy, ...] = ()
     first: bool = False
@@ -76,7 +76,7 @@ class Assign(ActivityNode, frozen=True, tag="assign"):
 
 
 class Validate(ActivityNode, frozen=True, tag="validate"):
-    """Hold variables against their schemas; what does not fit throws `invalidVariables`."""
+    """Validate variables against their schemas; throws `invalidVariables`."""
 
     variables: tuple[str, ...]
 
@@ -89,7 +89,7 @@ class Wait(ActivityNode, frozen=True, tag="wait"):
 
 
 class Throw(ActivityNode, frozen=True, tag="throw"):
-    """`variable` holds XML data of the fault."""
+    """`variable` holds the XML data of the fault."""
 
     fault: str
     data: Template = None
@@ -113,9 +113,9 @@ class Sequence(ActivityNode, frozen=True, tag="sequence"):
 
 
 class Parallel(ActivityNode, frozen=True, tag="parallel"):
-    """Branches at once, ordered where links say so. `on_fault="stop"` is BPEL: the first fault ends the other
-    branches. `finish` lets independent branches end first: a failed branch's links are false, what hangs on them is
-    skipped, and the first fault is thrown when all is over."""
+    """Parallel branches, ordered by links. `on_fault="stop"` is BPEL: the first fault ends the other branches. `finish`
+    lets independent branches end first: a failed branch's links are false, what depends on them is skipped, and the
+    first fault is thrown when all have ended."""
 
     branches: tuple["Activity", ...]
     links: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class Branch(msgspec.Struct, frozen=True):
 
 
 class Choose(ActivityNode, frozen=True, tag="choose"):
-    """The first branch whose condition holds, or with `many` all that hold, at once; else `otherwise`."""
+    """The first branch whose condition holds, or with `many` all that hold, in parallel; else `otherwise`."""
 
     branches: tuple[Branch, ...]
     otherwise: Union["Activity", None] = None
@@ -198,7 +198,7 @@ class OnMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     body: "Activity"
     variable: str = "message"
     correlation: Template = None
-    exchange: str = ""  # which reply answers it, where several requests of a channel are open at once
+    exchange: str = ""  # which reply answers it, if several requests of a channel are open
     xml: XmlMessage | None = None
     declared: ScopeDeclarations | None = None  # event handlers only: what the scope of the handler declares
 
@@ -242,15 +242,15 @@ class Reply(ActivityNode, frozen=True, tag="reply"):
 
 
 class Pick(ActivityNode, frozen=True, tag="pick"):
-    """The first of several messages and alarms; the others are forgotten."""
+    """The first of several messages and alarms; the others are dropped."""
 
     messages: tuple[OnMessage, ...] = ()
     alarms: tuple[OnAlarm, ...] = ()
 
 
 class Invoke(ActivityNode, frozen=True, tag="invoke"):
-    """Call a partner's operation; with `variable` wait for its answer and keep it there. `sends` and `gets` say it in
-    XML: the partner is a partner link then."""
+    """Call a partner's operation; with `variable` wait for its answer and store it there. `sends` and `gets` are for
+    XML: the partner is then a partner link."""
 
     partner: str
     operation: str
@@ -261,7 +261,7 @@ class Invoke(ActivityNode, frozen=True, tag="invoke"):
 
 
 class ResourceTemplates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Resources of a job as a flow states them: each a number (bytes, milliseconds) or a template that gives one."""
+    """The resources of a job in a flow: each a number (bytes, milliseconds) or a template."""
 
     cpus: Template = 1.0
     memory_bytes: Template = 0
@@ -275,8 +275,8 @@ class ResourceTemplates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
 
 class PublicationTemplate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Under which logical name a file of a job is published, or to which URL it is taken, as a flow states it; see
-    Publication. Each a template."""
+    """The logical name under which a job's file is published, or the URL to which it is written; see Publication. Each
+    is a template."""
 
     logical: Template = ""
     element: Template = ""
@@ -319,8 +319,8 @@ class JobActivity(ActivityNode, frozen=True, tag="job"):
 
 
 class UserTask(ActivityNode, frozen=True, tag="user-task"):
-    """A person's work. Completed with outputs, or rejected, which throws `rejected`; past the deadline it throws
-    `deadline`. `fields` names the outputs that are wanted, with a description each."""
+    """A person's work. Completed with outputs, or rejected, which throws `rejected`; after the deadline it throws
+    `deadline`. `fields` names the wanted outputs, with a description each."""
 
     role: str
     title: Template = ""
@@ -338,8 +338,8 @@ class Stage(ActivityNode, frozen=True, tag="stage"):
 
 
 class Call(ActivityNode, frozen=True, tag="call"):
-    """Run another flow as a case of its own; its outputs become `jobs.NAME.outputs`. An empty `flow` leaves the choice
-    to the rules; `domain` names a peer."""
+    """Run another flow as a separate case; its outputs become `jobs.NAME.outputs`. With an empty `flow` the rules
+    choose; `domain` names a peer."""
 
     flow: str = ""
     inputs: dict[str, Template] = {}
@@ -348,8 +348,8 @@ class Call(ActivityNode, frozen=True, tag="call"):
 
 class PrimitiveStep(ActivityNode, frozen=True, tag="mend"):
     """A primitive: an order to the case that this exlet mends. Only exlets have them. `item` names another item of that
-    case than the one at hand. `settings` are what the primitive wants to know: what to change of a re-submitted job,
-    which level to wait in, what to write, whom to tell. Worklets of a compensate are calls, not primitives."""
+    case than the one at hand. `settings` are its parameters: what to change in a resubmitted job, which level to wait
+    in, what to write, whom to notify. Worklets of a compensate are calls, not primitives."""
 
     do: Primitive
     target: Target = "item"
@@ -396,11 +396,11 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`body` is the whole; the flow itself is its outermost scope. `outputs` are templates evaluated at the end.
-    `calls` holds the flows that this one calls and that came with it. `folder` is where given files are looked for.
-    An `exlet` mends another case, and only there primitives make sense. `variables` and `results` are what a flow knows
-    from elsewhere when it begins: a compensation that runs as a case of its own sees the variables, and `jobs.NAME`, as
-    they were when the activity that it undoes completed. `xml` is what a flow in BPEL knows from its WSDL files."""
+    """`body` is the whole; the flow itself is its outermost scope. `outputs` are templates that are evaluated at the
+    end. `calls` has the embedded flows that this one calls. `folder` is where local files are looked up. An `exlet`
+    mends another case, and only it may have primitives. `variables` and `results` are the initial data of a
+    compensation that runs as a separate case: the variables, and `jobs.NAME`, as of the completion of the activity that
+    it undoes. `xml` is what a BPEL flow knows from its WSDL files."""
 
     name: FlowName
     body: Activity

@@ -1,4 +1,4 @@
-"""Names of things. Each kind of id is its own type, so that one is never given where another is meant."""
+"""Ids. Each kind is its own type, so that one is never passed in place of another."""
 
 from typing import NewType
 

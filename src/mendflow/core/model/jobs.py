@@ -1,4 +1,4 @@
-"""A job: what a pilot executes for an item, and what became of it."""
+"""A job: what a pilot executes for an item, and its result."""
 
 from enum import StrEnum
 from typing import Literal
@@ -12,9 +12,9 @@ from mendflow.core.model.values import FileRef, Value
 
 
 class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a job needs of the pilot that takes it. Zero means: nothing asked. `avoid_hosts` are hosts whose pilots do
-    not get it; `hosts`, if any are named, those whose pilots alone do. `system` and `machine` are what the pilot must
-    run on, in the words of core/model/platforms."""
+    """What a job needs of its pilot. Zero means: no requirement. Pilots on `avoid_hosts` do not get it; if `hosts` are
+    named, only pilots on them do. `system` and `machine` are the required platform, in the words of
+    core/model/platforms."""
 
     cpus: float = 1.0
     memory_bytes: int = 0
@@ -29,9 +29,8 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a job may not exceed while it runs; zero means no limit. Time and memory come from its resources. All but
-    `processes` hold for each process of it. Core dumps of nothing are a limit too, so that one is None if there is
-    none."""
+    """The limits of a running job; zero means no limit. Time and memory limits come from its resources. All but
+    `processes` apply to each of its processes. A core dump limit of 0 is a real limit, so None means no limit there."""
 
     open_files: int = 0
     file_bytes: int = 0
@@ -54,26 +53,26 @@ class FunctionRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Submission(StrEnum):
-    """The four ways to hand a job to the meta-scheduler."""
+    """The four ways to submit a job to the meta-scheduler."""
 
-    WAIT = "wait"  # one call that returns when the job is over
-    POLL = "poll"  # submit, then ask
-    NOTIFY = "notify"  # submit, then be told
-    FORGET = "forget"  # submit, and let the flow go on whatever becomes of it
+    WAIT = "wait"  # one call that returns when the job has ended
+    POLL = "poll"  # submit, then poll
+    NOTIFY = "notify"  # submit, then get a callback
+    FORGET = "forget"  # submit, and let the flow continue whatever happens
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """All that a pilot must know to run a job; every expression is resolved already.
+    """Everything that a pilot must know to run a job; all expressions are evaluated.
 
-    At most one of `command` and `function` is given. `inputs` maps a path in the job's folder to the file that
-    is to stand there; `files` maps an output's name to the path, in that folder, where the job leaves it.
+    At most one of `command` and `function` is given. `inputs` maps a path in the job's folder to its file; `files` maps
+    an output's name to the path, in that folder, where the job leaves it.
 
-    `replicas` maps a path to the places where that input can be had, best first: `kept:SHA256` is a file in the
-    server's keeping, anything else a URL (http, https, file) or an absolute path that the pilot can read. Only the
-    first is tried, and the fault of stage-in names it and the others, so that a repair can choose (`from_source`). An
-    input without replicas comes from the server's keeping. What comes from elsewhere must have the content that
-    `inputs` says; a path that only `replicas` has is taken as it is. `transfer` says how files are brought, where the
-    pilot's usual way did not do: `tries`, `timeout_ms`, `chunk_bytes`.
+    `replicas` maps a path to the sources of that input, best first: `kept:SHA256` is a file stored on the server,
+    anything else a URL (http, https, file) or an absolute path that the pilot can read. Only the first is tried, and
+    the fault of stage-in names it and the others, so that a repair can choose (`from_source`). An input without
+    replicas comes from the server. What comes from elsewhere must have the digest in `inputs`; a path that only
+    `replicas` has is not verified. `transfer` overrides the pilot's transfer settings: `tries`, `timeout_ms`,
+    `chunk_bytes`.
 
     An input with a logical name and no replicas here is looked for in the pilot's caches first, then where the
     catalogue says. With `link_inputs` the job gets its inputs as links into the cache and promises only to read them;
@@ -113,29 +112,29 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 KEPT_PREFIX = "kept:"
-"""What the name of a source begins with that is a file stored on the server."""
+"""Prefix of a source that is a file stored on the server."""
 
 
 def sources_of(spec: JobSpec, path: str) -> tuple[str, ...]:
-    """The places where an input can be had, the one that is tried first; none if the job has no such input."""
+    """The sources of an input, in order; empty if the job has no such input."""
     kept = spec.inputs.get(path)
     return spec.replicas.get(path) or ((KEPT_PREFIX + kept.sha256,) if kept is not None else ())
 
 
 def from_source(spec: JobSpec, path: str, source: str) -> JobSpec:
-    """The same job with this input from another place. The place it came from is now the last to be tried, so that
-    taking the next one again and again goes round all of them."""
+    """The same job with this input from another source. The previous source becomes the last, so that repeated
+    switching tries all of them in turn."""
     before = sources_of(spec, path)
     others = [each for each in (*before[1:], *before[:1]) if each != source]
     return msgspec.structs.replace(spec, replicas={**spec.replicas, path: (source, *others)})
 
 
 class Measurements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the pilot measured of an attempt, when it was over or so far. Moments are by the pilot's wall clock, for
-    people, never for deciding. `ran_ms` leaves out the time that it stood still. `memory_bytes` is what it has now, and
-    said only while it runs. Of its inputs so many came from the pilot's caches (`cached`), of these so many from
-    another pilot's (`shared`), and so many from elsewhere (`fetched`); its outputs took `stage_out_ms` to be safe.
-    `damaged` are replicas that were not what the catalogue says and were gone by, each with what is wrong with it."""
+    """The pilot's measures of an attempt, final or so far. Times are by the pilot's wall clock, for people, never for
+    decisions. `ran_ms` excludes suspended time. `memory_bytes` is the current usage, only while it runs. Of its inputs,
+    `cached` came from pilots' caches, of these `shared` from another pilot's, and `fetched` from elsewhere; storing its
+    outputs took `stage_out_ms`. `damaged` are replicas whose content was wrong and that were skipped, each with the
+    reason."""
 
     started_at: Instant = 0
     ended_at: Instant = 0
@@ -183,8 +182,8 @@ class JobState(StrEnum):
 
 
 class Requeue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person has taken the present attempt from its pilot. Whatever that reports counts for nothing; the job waits
-    until it is certain that the attempt has ended."""
+    """A person has requeued the job. Reports of the current attempt are ignored; the job waits until that attempt has
+    certainly ended."""
 
     by: str
     at: Instant
@@ -202,48 +201,49 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pilot: PilotId
     host: str = ""  # where the pilot runs
     site: str = ""
-    token: str = ""  # the name of the token that the pilot spoke under: no other may report
-    serial: int = 0  # of the answer that gave it to the pilot
-    lease_ms: int = 0  # the longest term that the pilot may have been promised at a time
+    token: str = ""  # the name of the pilot's token: no other may report
+    serial: int = 0  # serial of the answer that assigned it
+    lease_ms: int = 0  # the longest lease that the pilot may have been promised
     granted_at: Instant
     ended_at: Instant = 0
     end: str = ""  # completed, failed, lost, cancelled; requeued by a person; returned by its pilot unbegun
     fault: Fault | None = None
     measures: Measurements = Measurements()
-    requeue: Requeue | None = None  # a person took it from its pilot
-    because: str = ""  # why this pilot got it, where its data had a say in that
+    requeue: Requeue | None = None  # requeued by a person
+    because: str = ""  # why this pilot got it, if data locality mattered
 
     @property
     def shown(self) -> int:
-        """What people know it by. Older documents have no number of their own."""
+        """The number that people see. Older documents have none."""
         return self.number or self.fence
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """The job's document. Changed only by core/scheduling/jobs.py; written whole, by compare-and-set on its version."""
+    """The job's document. Changed only by core/scheduling/jobs.py; written as a whole, by compare-and-set on its
+    version."""
 
     id: JobId
     case: CaseId
     spec: JobSpec
-    name: str = ""  # the item's, without the iterations of its loops; to be found by
+    name: str = ""  # the item's name, without loop iterations; for searches
     state: JobState = JobState.AVAILABLE
     created_at: Instant = 0
     available_at: Instant = 0  # not before this, after a failed attempt
     fence: int = 0  # how often it was granted
-    unbegun: int = 0  # how many of these grants came back before anybody began it
+    unbegun: int = 0  # how many of these grants were returned before the start
     pilot: PilotId | None = None
     suspended: bool = False
-    failures: int = 0  # own failed attempts; bounded by spec.retries
-    losses: int = 0  # infrastructure; bounded by the server's budget
+    failures: int = 0  # its own failed attempts; bounded by spec.retries
+    losses: int = 0  # lost attempts; bounded by the server's budget
     history: list[Attempt] = []
     outcome: Outcome | None = None
     finished_at: Instant = 0
-    cache_reason: str = ""  # why its result was, or was not, taken from an earlier case
-    requeued: Requeue | None = None  # while its attempt is being stopped because somebody requeued it
+    cache_reason: str = ""  # why its result was, or was not, taken from the cache
+    requeued: Requeue | None = None  # while its attempt is being stopped because of a requeue
 
     @property
     def tries(self) -> int:
-        """How often it was tried; while a pilot has it, which try that is."""
+        """How many tries there were; while a pilot has it, the number of the current one."""
         return self.fence - self.unbegun
 
     @property

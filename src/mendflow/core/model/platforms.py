@@ -1,11 +1,11 @@
-"""What machines are called: systems and processors each have one word here, whatever they call themselves."""
+"""The names of operating systems and processors, normalized."""
 
 from typing import Final
 
 SYSTEMS: Final = ("linux", "darwin", "freebsd", "openbsd", "netbsd", "sunos", "aix")
 MACHINES: Final = ("x86_64", "x86_32", "arm64", "arm", "powerpc", "sparc", "mips", "ia64", "parisc", "riscv64", "s390x")
 FAMILIES: Final = {"x86": frozenset({"x86_64", "x86_32"}), "arm": frozenset({"arm", "arm64"})}
-"""A family is asked for by its own name, and any of its members will do."""
+"""A family is requested by its own name, and any of its members matches."""
 
 _BEGINNINGS: Final = (
     ("amd64", "x86_64"),
@@ -29,7 +29,7 @@ _BEGINNINGS: Final = (
 
 
 def machine_of(name: str) -> str:
-    """The word for what `uname -m` says; that itself, in small letters, if there is none."""
+    """The normalized name for `uname -m`; the lower-case text itself if it is unknown."""
     name = name.lower()
     if len(name) == 4 and name[0] == "i" and name.endswith("86"):
         return "x86_32"
@@ -37,5 +37,5 @@ def machine_of(name: str) -> str:
 
 
 def suits(has: str, wanted: str) -> bool:
-    """Whether a machine is the one that is wanted, or of the wanted family."""
+    """Whether a machine is the wanted one, or of the wanted family."""
     return has == wanted or has in FAMILIES.get(wanted, ())

@@ -1,6 +1,6 @@
-"""What people and programs are shown of repairs: failures by their cause, rules, decisions, and the story of a case.
+"""Views of recovery: failures by cause, rules, decisions, and the history of a case.
 
-Like all views they are made from state and documents, and nothing is decided from them."""
+Like all views they are made from state and documents, and never used for decisions."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ from mendflow.core.model.views import Reason, View
 
 
 class TrailStep(View, frozen=True):
-    """A rule on the way to a conclusion, with its condition, so that the trail can be read without the rule set."""
+    """A rule in a trail with its condition, so that it can be read without the rule set."""
 
     rule: int
     held: bool
@@ -26,7 +26,7 @@ class TrailStep(View, frozen=True):
 
 
 class DecisionView(View, frozen=True):
-    """An exception, what was concluded from it, and what came of it. `context` is there when one is asked for."""
+    """An exception, its conclusion and its result. `context` is included when one decision is requested."""
 
     id: str
     case: CaseId
@@ -45,12 +45,12 @@ class DecisionView(View, frozen=True):
     tree: str = ""
     rule: int | None = None
     ordered_by: str = ""  # the person who ordered it, where no rule concluded it
-    trigger: str = ""  # what somebody said has happened
+    trigger: str = ""  # the trigger that somebody raised
     condition: str = ""
     exlet: str = ""
     exlet_case: CaseId | None = None
     trail: list[TrailStep] = []
-    others: int = 0  # further rules on the way that did not hold and have no line in the trail
+    others: int = 0  # further rules that did not hold and are not in the trail
     trials: list[Conclusion] = []
     ended_at: Instant = 0
     result: str = ""
@@ -60,7 +60,7 @@ class DecisionView(View, frozen=True):
 
 
 class Explanation(Reason, frozen=True):
-    """A reason, and the repairs that have to do with it, the newest first."""
+    """A reason, and the repairs that concern it, the newest first."""
 
     repairs: list[DecisionView] = []
 
@@ -76,7 +76,7 @@ class DecisionQuery(View, frozen=True):
 
 
 class HandlingCount(View, frozen=True):
-    """How often a rule took up failures of one cause, and what came of it, by the word for the result."""
+    """How often a rule handled failures of one cause, and the results, by word."""
 
     rules: str
     rule: int
@@ -87,8 +87,8 @@ class HandlingCount(View, frozen=True):
 
 
 class FailureGroup(View, frozen=True):
-    """Failures of one cause over all cases: the same type, category and message, numbers and names left out.
-    `waiting` are decisions that wait for a person, whose cases stand still until then."""
+    """Failures of one cause over all cases: the same type, category and message, without numbers and names. `waiting`
+    are decisions that wait for a person; their cases are suspended until then."""
 
     id: str
     type: ExceptionType
@@ -106,15 +106,15 @@ class FailureGroup(View, frozen=True):
 
 
 class CandidateView(View, frozen=True):
-    """A condition that holds for the case at hand and not for what it is told apart from."""
+    """A condition that holds for the case at hand and not for those that it is compared with."""
 
     condition: str
     reason: str = ""
 
 
 class FailureView(View, frozen=True):
-    """One group looked at closely: its newest decisions, values of their contexts that are telling, and conditions that
-    tell them from others of the same type. `values` has each value with how many of the samples have it."""
+    """One group in detail: its newest decisions, characteristic values of their contexts, and conditions that separate
+    them from others of the same type. `values` has each value with how many of the samples have it."""
 
     group: FailureGroup
     samples: list[DecisionView]
@@ -123,8 +123,8 @@ class FailureView(View, frozen=True):
 
 
 class RuleSetView(View, frozen=True):
-    """A rule set, in one of its versions. `rules` is there when one is asked for, and `decided` then says how often
-    each rule has decided, by type, task and rule: `abort/align/3`; `tried` says how often it would have, on trial."""
+    """A version of a rule set. `rules` is included when one is requested, and then `decided` has how often each rule
+    has decided, by type, task and rule: `abort/align/3`; `tried` has how often it would have, on trial."""
 
     name: str
     version: int
@@ -142,9 +142,9 @@ class RuleSetView(View, frozen=True):
 
 
 class RuleSpec(View, frozen=True, forbid_unknown_fields=True):
-    """A rule to be made. `decision` (or `group`: its newest decision) is the case at hand: it says type, task and
-    place, and is kept as cornerstone. Without one, `type` and `task` say which tree. `exlet` names an exlet of the set,
-    or one that comes with it in `flow`."""
+    """A rule to add. `decision` (or `group`: its newest decision) is the case at hand: it gives type, task and place,
+    and is stored as the cornerstone. Without one, `type` and `task` select the tree. `exlet` names an exlet of the set,
+    or the one in `flow`."""
 
     condition: str
     exlet: str
@@ -159,8 +159,8 @@ class RuleSpec(View, frozen=True, forbid_unknown_fields=True):
 
 
 class RuleAddition(View, frozen=True):
-    """Where a new rule went: below which rule, on its true or its false side. `candidates` are conditions that would
-    tell the case at hand from its neighbour's. `promoted`: it was there on trial, and is in force now."""
+    """Where a new rule was added: below which rule, on its true or its false side. `candidates` are conditions that
+    would separate the case at hand from its neighbour's. `promoted`: it existed on trial, and is in force now."""
 
     rules: str
     version: int
@@ -174,8 +174,8 @@ class RuleAddition(View, frozen=True):
 
 
 class RuleSelector(View, frozen=True, forbid_unknown_fields=True):
-    """A rule of a set, by its number. Each tree counts its own: where several have that number, `type` and `task` say
-    which is meant. `exceptions`: those to it, too, where it is retired."""
+    """A rule of a set, by its number. Numbers are per tree: if several have that number, `type` and `task` select one.
+    `exceptions`: also its exceptions, when it is retired."""
 
     rule: int
     type: ExceptionType | None = None
@@ -185,7 +185,7 @@ class RuleSelector(View, frozen=True, forbid_unknown_fields=True):
 
 
 class RuleChange(View, frozen=True):
-    """A rule of a set is another, or out of use, from this version on."""
+    """A rule of a set is changed or retired from this version on."""
 
     rules: str
     version: int
@@ -195,7 +195,7 @@ class RuleChange(View, frozen=True):
 
 
 class TrialEntry(View, frozen=True):
-    """A past failure in a trial, and what was done about it then."""
+    """A past failure in a trial, and how it was handled."""
 
     decision: str
     case: CaseId
@@ -206,9 +206,9 @@ class TrialEntry(View, frozen=True):
 
 
 class TrialView(View, frozen=True):
-    """A rule played against what happened. `of` are the failures that it is meant for: those of the group, or those
-    that no rule took up. `otherwise` are others that it would have taken from the rule which handled them. `breaks`
-    says which cornerstone is in the way of adding it."""
+    """A trial of a rule on past failures. `of` are the failures that it is for: those of the group, or those that no
+    rule handled. `otherwise` are others that it would have taken from the rule that handled them. `breaks` names the
+    cornerstone that prevents adding it."""
 
     caught: int
     of: int
@@ -220,7 +220,7 @@ class TrialView(View, frozen=True):
 
 
 class ApplyResult(View, frozen=True):
-    """What came of applying the rules now to those of a group that wait."""
+    """The result of applying the rules now to the waiting failures of a group."""
 
     group: str
     taken_up: list[str]
@@ -228,7 +228,7 @@ class ApplyResult(View, frozen=True):
 
 
 class TriggerView(View, frozen=True):
-    """Something that may be said to have happened to a case or an item, as the rules know it."""
+    """A trigger that the rules know."""
 
     trigger: str
     level: Literal["case", "item"]
@@ -237,8 +237,8 @@ class TriggerView(View, frozen=True):
 
 
 class RepairRequest(View, frozen=True, forbid_unknown_fields=True):
-    """An exlet made on the spot, for what waits in a case, or for the case as it is. `exlet` names one of the rule
-    sets, or comes with it in `flow`. With a `condition` it also becomes a rule."""
+    """An exlet that a person provides, for what waits in a case, or for the case as it is. `exlet` names one of the
+    rule sets, or the one in `flow`. With a `condition` it also becomes a rule."""
 
     exlet: str = ""
     flow: Flow | None = None
@@ -250,7 +250,7 @@ class RepairRequest(View, frozen=True, forbid_unknown_fields=True):
 
 
 class RejectRequest(View, frozen=True, forbid_unknown_fields=True):
-    """A choice that was wrong, and what is right instead: an exlet (or worklet) by name, or one that comes along."""
+    """A wrong decision, and the right exlet (or worklet) instead, by name or included."""
 
     decision: str
     exlet: str = ""
@@ -260,8 +260,8 @@ class RejectRequest(View, frozen=True, forbid_unknown_fields=True):
 
 
 class CompensationView(View, frozen=True):
-    """In the library: the deployed flow that undoes a task. It gets what the task was given and what it left, as far as
-    it has inputs of those names. Without a flow, the task is to have none any more."""
+    """The deployed flow that undoes a task. It gets the task's data and results, as far as it has inputs of those
+    names. Without a flow, the entry is removed."""
 
     task: str
     flow: str = ""
@@ -270,7 +270,7 @@ class CompensationView(View, frozen=True):
 
 
 class LevelView(View, frozen=True):
-    """A level of retries: how long what comes here waits, how many wait now, and how many of those in memory only."""
+    """A retry level: its wait, how many wait now, and how many of those in memory only."""
 
     level: int
     wait_ms: int
@@ -281,14 +281,14 @@ class LevelView(View, frozen=True):
 
 
 class DrainResult(View, frozen=True):
-    """How many were let go before their time; of one level, or of all if `level` is 0."""
+    """How many were released early; from one level, or from all if `level` is 0."""
 
     level: int
     let_go: int
 
 
 class EngineView(View, frozen=True):
-    """An engine of another system that this service serves."""
+    """An engine of another system that uses this service."""
 
     name: str
     registered_at: Instant
@@ -298,7 +298,7 @@ class EngineView(View, frozen=True):
 
 
 class EngineOrder(View, frozen=True):
-    """One call of interface B for a foreign engine. It is given again until it is said to be done."""
+    """One call of interface B for a foreign engine. It is repeated until it is acknowledged."""
 
     id: str
     call: str
@@ -318,8 +318,8 @@ HistorySource = Literal["engine", "service", "pilot", "person"]
 
 
 class HistoryEntry(View, frozen=True):
-    """One thing that happened in a case, in the words of the one history that engine and service make together.
-    `lifecycle` is the standard word of process mining for it, `by` whoever did it."""
+    """One entry of the history that engine and exception service make together. `lifecycle` is the standard term of
+    process mining, `by` the actor."""
 
     at: Instant
     case: CaseId

@@ -1,7 +1,7 @@
-"""Ripple-down rules: a rule set of a flow, with a tree for each type of exception and task.
+"""Ripple-down rules: the rule set of a flow, with a tree per type of exception and task.
 
-A tree is binary. What hangs on a rule's true side refines it: it is asked only where the rule holds. What hangs on its
-false side is asked instead. The last rule that held decides. Rule sets never change: adding a rule makes the next
+A tree is binary. A rule on the true side of another refines it: it is evaluated only if that one holds. A rule on the
+false side is evaluated instead. The last rule that held decides. Rule sets are immutable: adding a rule makes a new
 version, and every version is kept."""
 
 from typing import Final
@@ -14,14 +14,14 @@ from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.values import Value
 
 DEFAULT_RULES: Final = "*"
-"""The name of the rule set that is asked for every flow whose own rules conclude nothing, and of the tree of all tasks
-that have none of their own."""
+"""The name of the default rules, which are used for every flow whose own rules conclude nothing, and of the tree for
+all tasks without their own."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`condition` is CEL. `exlet` names an exlet of the set (for selection: a flow); empty concludes nothing, which is
-    what a root that always holds does. `cornerstone` is the context of the case that the rule was made for. `kept` is
-    what a foreign file said of the rule and we have no word for, so that it can be written again."""
+    """`condition` is CEL. `exlet` names an exlet of the set (for selection: a flow); an empty one concludes nothing, as
+    in a root that always holds. `cornerstone` is the context of the case that the rule was made for. `kept` has the
+    parts of an imported rule that have no equivalent here, so that it can be exported unchanged."""
 
     id: int
     condition: str
@@ -37,15 +37,15 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RuleTree(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Rules by id; `root` is asked first."""
+    """Rules by id; `root` is evaluated first."""
 
     rules: dict[int, Rule]
     root: int = 0
 
 
 class RuleSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The rules of one flow (or of all: HOUSE), and the exlets that they conclude. At case level a type's one tree is
-    under the empty task."""
+    """The rules of one flow (or the default rules), and their exlets. At case level, a type's only tree is under the
+    empty task."""
 
     name: str
     version: int = 0

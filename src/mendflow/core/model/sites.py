@@ -1,9 +1,8 @@
-"""Sites: where pilots are submitted to, how many there may be, and what became of each that was.
+"""Sites: where pilots are submitted, how many, and what happened to each.
 
-Everything about a site is one document: its settings, what it has spent of its hourly budget, and every pilot that was
-submitted and is not over. A pilot to be submitted stands there under a name of its own before any batch system hears of
-it, and the name is all it is known by. Whatever is decided about a site is decided by writing this document at the
-version that was read, so several servers decide as one."""
+A site is one document: its settings, the spent part of its hourly budget, and every submitted pilot that has not ended.
+A submission is recorded there under a unique name before it goes to the batch system, and only that name identifies it.
+Every decision is a write of this document at the version that was read, so several servers decide as one."""
 
 import re
 from enum import StrEnum
@@ -19,18 +18,18 @@ from mendflow.core.model.views import View
 
 BatchKind = Literal["local", "slurm", "lsf", "pbs", "htcondor"]
 Purpose = Literal["jobs", "ready"]
-"""What a pilot was submitted for: jobs that wait, or to be ready when some come. One for jobs leaves when none come."""
+"""Why a pilot was submitted: for waiting jobs, or to be ready. One for jobs leaves when there are none."""
 
 HOUR_MS = 3_600_000
 
 
 class BatchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How to speak to a site's batch system. `wall_ms` is how long a pilot may stay; 0: as long as it likes. `options`
-    are the batch system's own, by name, and `environment` is for its commands and for the pilots; a value `env:NAME` is
-    taken from the server's environment, so that no secret stands here. `folder` is where scripts, logs and the pilots'
-    token go: the machines where pilots run must see it. Without it they go into the server's data folder. `commands` is
-    where the batch system's commands are, if not on the PATH. A command that takes longer than `timeout_ms` is given
-    up. `host` names the machine whose server speaks to the batch system, where not every server can."""
+    """How to use a site's batch system. `wall_ms` is how long a pilot may run; 0: no limit. `options` are the batch
+    system's own, by name, and `environment` is for its commands and for the pilots; a value `env:NAME` is taken from
+    the server's environment, so that no secret is stored here. `folder` is for scripts, logs and the pilots' token: the
+    machines of the pilots must see it. By default it is in the server's data folder. `commands` is where the batch
+    system's commands are, if not on the PATH. A command that takes longer than `timeout_ms` is given up. `host` names
+    the machine whose server uses the batch system, if not every server can."""
 
     kind: BatchKind = "local"
     queue: str = ""
@@ -46,10 +45,10 @@ class BatchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class PilotSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What each pilot of a site is given: what is asked of the batch system for it, and what it is started with. Zero
-    and nothing mean: not said. `work` is its folder, which may name variables such as $TMPDIR; without it, it has one
-    below the site's. `before` are lines for the shell before it starts. `servers` are the addresses at which it reaches
-    servers, where these are not those that servers give themselves."""
+    """The settings of each pilot of a site: what is requested from the batch system, and its options. Zero and empty
+    mean: not set. `work` is its folder, which may contain variables such as $TMPDIR; by default it is below the site's.
+    `before` are shell lines that run before it starts. `servers` are the addresses at which it reaches servers, if they
+    differ from the servers' own."""
 
     slots: int = 1
     cpus: int = 1
@@ -72,10 +71,10 @@ class PilotSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """There are never more than `max_pilots`, never fewer than `min_pilots`, and `min_idle` of them are without a job
-    where that can be had. No more than `submissions_per_hour` are submitted, whatever happens to them. After
-    `failures_max` failures with no pilot that worked in between, the site is paused. A submission that the batch system
-    does not know for `lost_ms` is lost; a pilot that was started and not heard for `start_ms` will not come."""
+    """There are at most `max_pilots`, at least `min_pilots`, and if possible `min_idle` of them without a job. At most
+    `submissions_per_hour` are submitted, whatever happens to them. After `failures_max` failures in a row the site is
+    paused. A submission that the batch system has not known for `lost_ms` is lost; a pilot that was started and not
+    heard for `start_ms` is given up."""
 
     name: str
     min_pilots: int = 0
@@ -94,9 +93,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 
 def site_flaw(site: Site) -> str:
-    """What nobody can mean, as a sentence; nothing if all is well."""
+    """What is invalid, as a sentence; empty if all is well."""
     if not _NAME.fullmatch(site.name):
-        return f"{site.name!r} is no name for a site: use up to 40 letters, digits, and _ . -"
+        return f"{site.name!r} is not a valid name for a site: use up to 40 letters, digits, and _ . -"
     numbers = {"max_pilots": site.max_pilots, "submissions_per_hour": site.submissions_per_hour}
     numbers |= {"failures_max": site.failures_max, "slots": site.pilots.slots, "cpus": site.pilots.cpus}
     numbers |= {"timeout": site.batch.timeout_ms, "lost": site.lost_ms, "start": site.start_ms}
@@ -108,9 +107,9 @@ def site_flaw(site: Site) -> str:
         return "min_pilots and min_idle are between 0 and max_pilots"
     least = min(site.batch.wall_ms, site.pilots.memory_bytes, site.pilots.disk_bytes, site.pilots.gpus)
     if min(least, site.pilots.idle_exit_ms, site.pilots.away_exit_ms, site.pilots.cache_bytes) < 0:
-        return "no time and no size is less than 0"
+        return "no time and no size may be negative"
     if site.batch.kind == "lsf" and not site.batch.wall_ms:
-        return "LSF wants to know how long a pilot may stay: say `wall`"
+        return "LSF needs a limit for how long a pilot may run: set `wall`"
     if site.batch.folder and not site.batch.folder.startswith("/"):
         return f"the folder {site.batch.folder!r} must be an absolute path, the same on all machines of the site"
     texts = [site.batch.queue, site.batch.account, site.batch.reservation, *site.batch.options.values()]
@@ -120,16 +119,16 @@ def site_flaw(site: Site) -> str:
 
 
 class SubmissionState(StrEnum):
-    PLANNED = "planned"  # written down; whether the batch system took it is not known
-    SUBMITTED = "submitted"  # it said that it did
+    PLANNED = "planned"  # recorded; whether the batch system accepted it is unknown
+    SUBMITTED = "submitted"  # the batch system said that it did
     QUEUED = "queued"  # it was seen there, by its name
-    RUNNING = "running"  # and runs, as the batch system says
-    WORKING = "working"  # the pilot itself was heard
+    RUNNING = "running"  # it runs, according to the batch system
+    WORKING = "working"  # the pilot itself has registered
 
 
 class PilotSubmission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A pilot on its way, or at work. `native` is what the batch system calls it, for people to see: nothing is decided
-    by it. `since` is when it came into this state. `missed_at` is when the batch system first did not know the name."""
+    """A pilot that was submitted, or is working. `native` is the batch system's id, for people only: no decision uses
+    it. `since` is when it entered this state. `missed_at` is when the batch system first did not know the name."""
 
     name: str
     purpose: Purpose
@@ -148,9 +147,8 @@ class PilotSubmission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 SubmissionEndKind = Literal["left", "gone", "unfit", "rejected", "lost", "ended", "silent", "withdrawn"]
-"""How it was over: it left in good order; it was heard and then no more; it could not work there; the batch system
-would not have it; it forgot it; it ended before the pilot was heard; it ran and the pilot was not heard; it was taken
-back."""
+"""How it ended: it left in good order; it was heard and then no more; it could not work there; the batch system refused
+it; forgot it; ended it before the pilot was heard; ran it and the pilot was not heard; it was withdrawn."""
 
 FAILED_ENDS: frozenset[SubmissionEndKind] = frozenset({"unfit", "rejected", "lost", "ended", "silent"})
 
@@ -165,7 +163,7 @@ class SubmissionEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class PilotOffer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a pilot had when it came, where, and how long it would stay; 0: without end."""
+    """What a pilot offered when it registered, where, and how long it would stay; 0: no limit."""
 
     at: Instant
     capacity: Capacity
@@ -180,19 +178,19 @@ class PauseRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class SiteDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`spent` are the moments of the last hour's submissions. `failures` count since a pilot last worked; after one,
-    the next submission waits until `not_before`. `unheard_since` is since when the batch system does not answer, and
-    `trouble` what it said last. `reasons` are why the last look decided as it did. `offered` is what the last pilots
-    had that came: a job that none of them could have taken brings no more."""
+    """`spent` are the times of the last hour's submissions. `failures` counts since a pilot last worked; after one, the
+    next submission waits until `not_before`. `unheard_since` is since when the batch system does not answer, and
+    `trouble` its last message. `reasons` explain the last decision. `offered` is what the last pilots offered: a job
+    that none of them could run causes no submission."""
 
     site: Site
     made_at: Instant = 0
     made_by: str = ""
     paused: PauseRecord | None = None
-    removed: bool = False  # nothing more is submitted, and it goes with its last pilot
+    removed: bool = False  # nothing more is submitted, and it is removed with its last pilot
     emptied: bool = False  # its pilots are ended, whatever they do
-    mark: str = ""  # in the names of its pilots: sets them apart from those of another site of the same name
-    serial: int = 0  # in their names, too
+    mark: str = ""  # part of its pilots' names: distinguishes them from those of another site of the same name
+    serial: int = 0  # part of their names, too
     spent: tuple[Instant, ...] = ()
     failures: int = 0
     failed_at: Instant = 0
@@ -207,8 +205,8 @@ class SiteDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 class SiteView(View, frozen=True):
     """A site as people see it. `inactive` are submitted and not heard yet, `idle` have no job, `busy` have one.
-    `left_this_hour` is how many more may be submitted now. `warnings` are what its settings name and what is not there;
-    they are looked for when the site is put, and when it is asked for by its name."""
+    `left_this_hour` is how many more may be submitted now. `warnings` name missing things in its settings; they are
+    checked when the site is stored, and when it is requested by name."""
 
     site: Site
     state: Literal["active", "paused", "removed"]
@@ -228,32 +226,32 @@ class SiteView(View, frozen=True):
 
 
 class SubmitAccepted(msgspec.Struct, frozen=True):
-    """The batch system took it, and calls it so. It may forget it, and call another so."""
+    """The batch system accepted it, with this id. It may forget it, and reuse the id."""
 
     native: str
 
 
 class SubmitRejected(msgspec.Struct, frozen=True):
-    """It certainly did not take it."""
+    """It certainly did not accept it."""
 
     why: str
 
 
 class SubmitUncertain(msgspec.Struct, frozen=True):
-    """It did not answer, or nothing that can be read: it may have taken it."""
+    """There was no answer, or an unreadable one: it may have accepted it."""
 
     why: str
 
 
 class SubmitSkipped(msgspec.Struct, frozen=True):
-    """It was not asked, because of what it said before."""
+    """It was not asked, because of an earlier answer."""
 
 
 SubmitResult = SubmitAccepted | SubmitRejected | SubmitUncertain | SubmitSkipped
 
 
 class BatchJobStatus(msgspec.Struct, frozen=True):
-    """What a batch system has by a name. `why` is its own word for it, or the last that the pilot wrote."""
+    """What a batch system has under a name. `why` is its own word, or the pilot's last log line."""
 
     state: Literal["queued", "running", "ended"]
     native: str = ""
@@ -261,4 +259,4 @@ class BatchJobStatus(msgspec.Struct, frozen=True):
 
 
 class BatchSystemUnavailable(Exception):
-    """A batch system did not answer, or nothing that can be read: what it has is not known."""
+    """A batch system did not answer, or unreadably: its jobs are unknown."""

@@ -1,9 +1,8 @@
 """A server in numbers, as /metrics and `mendflow admin top` show it.
 
-Counters grow for as long as the process lives, and whoever wants a rate takes two looks. A histogram is kept as plain
-counts of fixed buckets, so that those of several servers, or of two moments, can be added and subtracted. No number
-has the id of a case or of a job in its labels: there are as many series as there are sites, flows and rules, and of
-those only so many, and the rest together."""
+Counters grow while the process lives; for a rate, take the difference of two samples. A histogram has plain counts of
+fixed buckets, so that those of several servers, or of two moments, can be added and subtracted. No label contains the
+id of a case or job: there are as many series as sites, flows and rules, up to a limit, with the rest in one series."""
 
 from collections.abc import Sequence
 
@@ -12,11 +11,11 @@ import msgspec
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
 
 OTHER = "other"
-"""What everything is counted under for which there is no series of its own."""
+"""The series for everything beyond that limit."""
 
 
 class HistogramView(msgspec.Struct, frozen=True, kw_only=True):
-    """`counts` has one number for each of the `bounds`, of what is at most that, and one more for what is beyond."""
+    """`counts` has one number for each of the `bounds` (at most that value), and one more for larger values."""
 
     bounds: list[float]
     counts: list[int]
@@ -32,15 +31,15 @@ class HistogramView(msgspec.Struct, frozen=True, kw_only=True):
         return HistogramView(bounds=self.bounds, counts=counts, sum=self.sum + other.sum)
 
     def minus(self, earlier: "HistogramView") -> "HistogramView":
-        """What came since; all of it, if the earlier look was at another life of the server."""
+        """The difference since an earlier sample; the whole if the server was restarted since."""
         counts = [now - then for now, then in zip(self.counts, earlier.counts, strict=True)]
         if any(count < 0 for count in counts):
             return self
         return HistogramView(bounds=self.bounds, counts=counts, sum=self.sum - earlier.sum)
 
     def quantile(self, part: float) -> float | None:
-        """The value that this part of all is at most, as if they lay evenly in their bucket; None: there are none. What
-        lies beyond the last bound is said to be at it."""
+        """The quantile, by linear interpolation within its bucket; None if empty. Values beyond the last bound count as
+        that bound."""
         rank, below = part * self.count, 0
         if not self.count:
             return None
@@ -53,8 +52,8 @@ class HistogramView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobsCount(msgspec.Struct, frozen=True, kw_only=True):
-    """Jobs that are not over. `state` is waiting, delayed (until a time), suspended, held (by a pilot that has not
-    begun it) or running; `site` where it runs, or must run."""
+    """Jobs that have not ended. `state` is waiting, delayed (until a time), suspended, held (by a pilot that has not
+    started it) or running; `site` is where it runs, or must run."""
 
     state: str
     site: str
@@ -84,7 +83,7 @@ class CaseCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MessageCount(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages that came for a flow: taken, repeated, or answered with a reply, a fault, or the end of a case."""
+    """Messages for a flow: taken, repeated, or answered with a reply, a fault, or the end of a case."""
 
     flow: str
     result: str
@@ -101,7 +100,7 @@ class SiteCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoreCount(msgspec.Struct, frozen=True, kw_only=True):
-    """One operation of the store: how long calls took, in seconds, and how many found the store away."""
+    """One operation of the store: durations in seconds, and how many calls found the store away."""
 
     operation: str
     seconds: HistogramView
@@ -109,7 +108,7 @@ class StoreCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningJob(msgspec.Struct, frozen=True, kw_only=True):
-    """`expected_ms` is 0 where nobody knows."""
+    """`expected_ms` is 0 if unknown."""
 
     job: JobId
     case: CaseId
@@ -127,8 +126,7 @@ class RunningJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatsView(msgspec.Struct, frozen=True, kw_only=True):
-    """One server. Of jobs, attempts and cases it counts those that live on it; of pilots those that speak to it.
-    Lengths of time are in seconds."""
+    """One server. It counts its own jobs, attempts and cases, and the pilots that talk to it. Times are in seconds."""
 
     server: str
     version: str
@@ -150,7 +148,7 @@ class StatsView(msgspec.Struct, frozen=True, kw_only=True):
     attempts_granted: int = 0
     attempts: list[EndCount] = []
     placed: dict[str, int] = {}  # jobs with inputs that pilots got: by data, in their turn, or in order
-    input_files: dict[str, int] = {}  # by where they came from: cache, neighbour, elsewhere
+    input_files: dict[str, int] = {}  # by source: cache, neighbour, elsewhere
     input_bytes: dict[str, int] = {}
     reports_refused: int = 0
     leases_lost: int = 0
@@ -168,13 +166,13 @@ class StatsView(msgspec.Struct, frozen=True, kw_only=True):
     store_retries: int = 0
     spans: dict[str, int] = {}
     messages: list[MessageCount] = []
-    partner_calls: dict[str, int] = {}  # by how they ended
-    transforms: dict[str, int] = {}  # style sheets that were run, by how they ended
+    partner_calls: dict[str, int] = {}  # by result
+    transforms: dict[str, int] = {}  # style sheets that were run, by result
     running: list[RunningJob] = []
 
 
 def merge_histograms(histograms: Sequence[HistogramView]) -> HistogramView:
-    """All together. There is at least one."""
+    """The sum; requires at least one."""
     whole = histograms[0]
     for each in histograms[1:]:
         whole = whole.plus(each)

@@ -1,19 +1,19 @@
-"""The one exchange between a pilot and a server, in MessagePack.
+"""The exchange between a pilot and a server, in MessagePack.
 
-The pilot says what it has, what it runs and what ended; the server answers with jobs, with the verdict on each
-report, and with controls. The server holds its answer back until there is something to say, and a newer request of
-the same pilot releases the held one. A pilot renews all its leases at once: the answer to request `serial` promises
-that nobody else gets the pilot's recognised attempts until `lease_ms` after that request was *sent*; the server
-counts from when it answers, by its own clock, so its end is never before the pilot's.
+The pilot sends what it has, what it runs and what ended; the server answers with jobs, a verdict on each report, and
+controls. The server holds its answer back until there is something to say, and a newer request of the same pilot
+releases the held one. One answer renews all leases of a pilot: the answer to request `serial` promises that nobody else
+gets the pilot's recognised attempts until `lease_ms` after that request was *sent*; the server counts from when it
+answers, by its own clock, so the lease never ends earlier for the server than for the pilot.
 
-Answers can overtake each other on two connections. So the pilot reads them in the order of serials, throws away one
-that is older than what it has read, and says with `heard` how far it has read: a job handed out in answer `s` that
-a request with `heard >= s` does not name was never started, and goes back to the queue at no charge.
+Answers can overtake each other on two connections. So the pilot processes them in the order of serials, drops one that
+is older than what it has processed, and reports with `heard` how far it has got: a job assigned in answer `s` that a
+request with `heard >= s` does not name was never started, and goes back to the queue at no charge.
 
-Where several servers share a store, a pilot speaks to one of them, its *front*, which passes the very same request on
-to whichever servers the attempts live on (`front` then says who passes it on). An answer names as `strange` what it
-promises nothing for: that attempt lives elsewhere, and nobody else could be asked. A pilot that is told of strange
-attempts obeys the rest, and does not renew its lease."""
+If several servers share a store, a pilot talks to one of them, its *front*, which forwards the same request to the
+servers that own the attempts (`front` then names the forwarding server). An answer lists as `strange` the attempts that
+it promises nothing for: another server owns them and could not be asked. A pilot with strange attempts obeys the rest,
+but does not renew its lease."""
 
 import hashlib
 import re
@@ -30,12 +30,12 @@ SYNC_VERSION = 2
 NAME_CHARS_MAX = 255
 PATH_CHARS_MAX = 4096
 NUMBER_MAX = 2**53
-_DIGEST = re.compile(r"[0-9a-f]{15,64}")  # servers tell each other only how digests begin
+_DIGEST = re.compile(r"[0-9a-f]{15,64}")  # servers exchange only prefixes of digests
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pilot has in all. A free slot offers what running attempts have left of it. `system` and `machine` say
-    what it runs on, in the words of core/model/platforms; nothing if that is not known."""
+    """The total resources of a pilot. A free slot offers what running attempts leave. `system` and `machine` are its
+    platform, in the words of core/model/platforms; empty if unknown."""
 
     slots: int
     cpus: float
@@ -52,21 +52,21 @@ class AttemptRef(msgspec.Struct, frozen=True, array_like=True):
 
 
 NOT_STARTED = frozenset({"held", "staging"})
-"""States of an attempt that can be given to another pilot, as if it had never come to this one: nothing of the job
-itself has run. Server and pilot both go by it."""
+"""States of an attempt that can be given to another pilot as if it had never been here: nothing of the job has run.
+Both server and pilot use this."""
 
 
 class AttemptStatus(msgspec.Struct, frozen=True, array_like=True):
-    """An attempt that the pilot holds: waiting in the pilot, running or stopped by SIGSTOP; or ending, which is said of
-    one that was lost and is not dead yet, so that nobody begins it anew before. While it runs, `measures` are those so
-    far. `values` are what the job has reported of itself, the latest of each name: all of them, given when one has
-    changed, and within about a second of that; empty means as before."""
+    """An attempt that the pilot holds: waiting, running or suspended by SIGSTOP; or ending, if it was lost and is not
+    dead yet, so that nobody starts it again before. While it runs, `measures` are those so far. `values` are the job's
+    reported values, the latest of each name: all of them, sent within about a second after a change; empty means
+    unchanged."""
 
     job: JobId
     fence: int
-    state: str  # held, staging (what it needs is brought), running, suspended, keeping (what it made is), ending
+    state: str  # held, staging (its inputs are fetched), running, suspended, keeping (its outputs are stored), ending
     measures: Measurements
-    log_tail: str = ""  # given now and then, when it has changed; empty means as before
+    log_tail: str = ""  # sent now and then, after changes; empty means unchanged
     values: dict[str, Value] = {}
 
 
@@ -91,8 +91,8 @@ class AttemptOrder(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Assignment(msgspec.Struct, frozen=True, array_like=True):
-    """A job for a pilot, to be reported under this fence. `number` says which try of it this is: those that came back
-    unbegun do not count. A server that knows of no such number leaves it out, and the fence stands for it."""
+    """A job for a pilot, to be reported under this fence. `number` is the number of the try: grants that were returned
+    unstarted do not count. Older servers omit it, and the fence is used."""
 
     job: JobId
     fence: int
@@ -101,7 +101,7 @@ class Assignment(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ResourcesInUse(msgspec.Struct, frozen=True, array_like=True):
-    """What all attempts that a pilot holds take together, whichever server they live on."""
+    """What all attempts of a pilot use together, whichever servers own them."""
 
     attempts: int
     cpus: float
@@ -116,12 +116,12 @@ LEAVE_REASONS = {
     "time": "the pilot's time was over",
     "told": "the pilot was told to leave",
 }
-"""Why a pilot leaves, and how that is said."""
+"""Why a pilot leaves, and the text for it."""
 
 
 class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """`want` is how many jobs the pilot would take now; it follows how short recent jobs were. `running` names every
-    attempt that the pilot holds, each time; `reports` every finished one without a verdict yet."""
+    """`want` is how many jobs the pilot would take now; it depends on how short recent jobs were. `running` names every
+    attempt that the pilot holds, each time; `reports` every finished one without a verdict."""
 
     pilot: PilotId
     serial: int
@@ -129,30 +129,28 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     site: str = ""
     capacity: Capacity
     want: int
-    heard: int = 0  # the newest serial whose answer the pilot had read when it sent this
-    ttl_ms: int = 0  # how long the pilot will still live; 0 means without end
+    heard: int = 0  # the newest serial whose answer the pilot had processed when it sent this
+    ttl_ms: int = 0  # how long the pilot will still live; 0: no limit
     running: list[AttemptStatus] = []
     reports: list[AttemptReport] = []
-    leaving: bool = False  # the pilot ends after this exchange: give its unstarted jobs back
+    leaving: bool = False  # the pilot ends after this exchange: requeue its unstarted jobs
     wait_ms: int = 0  # how long the server may hold the answer
     version: int = SYNC_VERSION
-    taken: ResourcesInUse | None = None  # said by a pilot that knows of several servers
-    knows: int = 0  # the mark of the servers that the pilot knows; 0: none were told
-    front: str = ""  # the server that passes this on; pilots leave it empty
-    sent_at: int = 0  # by the clock that its measures are told by: only lengths of time are taken from it; 0: not said
-    storage: str = ""  # the storage element that it reaches best, where it was told of one
-    cache: CacheUpdate | None = (
-        None  # said when the cache has changed since what the server has, or was shared otherwise
-    )
-    cache_version: int = 0  # what the cache is at; 0: it has none
+    taken: ResourcesInUse | None = None  # set by a pilot that knows several servers
+    knows: int = 0  # the mark of the servers that the pilot knows; 0: none
+    front: str = ""  # the forwarding server; empty from pilots
+    sent_at: int = 0  # the clock of its measures: only differences are used; 0: not given
+    storage: str = ""  # its nearest storage element, if configured
+    cache: CacheUpdate | None = None  # sent when the cache, or how it is shared, has changed since the server's version
+    cache_version: int = 0  # the cache's version; 0: no cache
     neighbours: int = 0  # the mark of the neighbours that it knows
-    submission: str = ""  # under which name it was submitted to a batch system, if it was
+    submission: str = ""  # its name in a batch system, if it was submitted
     unfit: str = ""  # why it cannot work here: it ends after this exchange, and takes no job
     leaves: str = ""  # why it leaves, one of LEAVE_REASONS
 
 
 def sync_flaw(request: SyncRequest) -> str:
-    """What no pilot would say, or nothing. What is let in here decides about the pilot's later requests."""
+    """What no real pilot would send, or empty. What is accepted here affects the pilot's later requests."""
     has = request.capacity
     numbers = {"slots": has.slots, "cpus": has.cpus, "memory_bytes": has.memory_bytes}
     numbers |= {"disk_bytes": has.disk_bytes, "gpus": has.gpus, "want": request.want, "heard": request.heard}
@@ -161,7 +159,7 @@ def sync_flaw(request: SyncRequest) -> str:
     if (taken := request.taken) is not None:
         numbers |= {"taken": min(taken.cpus, taken.memory_bytes, taken.disk_bytes, taken.gpus, taken.attempts)}
     for name, number in numbers.items():
-        if not 0 <= number <= NUMBER_MAX:  # which no NaN is
+        if not 0 <= number <= NUMBER_MAX:  # false for NaN
             return f"{name} is {number}"
     texts = {"pilot": request.pilot, "host": request.host, "site": request.site, "submission": request.submission}
     texts |= {"leaves": request.leaves, "system": has.system, "machine": has.machine}
@@ -189,11 +187,11 @@ def _flaw_of_cache(news: CacheUpdate) -> str:
 class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """`accepted` and `refused` are verdicts on reports: after either the pilot forgets the attempt. `lost` names
     attempts in `running` that are no longer the pilot's: it kills them at once. `strange` are those that this answer
-    promises nothing for: with any of them, the pilot's lease is not renewed. `servers` are the addresses of all servers
-    that live, told when the pilot knows others. `cache_seen` is the version of the pilot's cache that this server has.
-    `neighbours` are the pilots whose caches it may use, told when it knows others; None otherwise. `holders` are those
-    of its site that have what the jobs read, as far as they have told: a few for each file.
-    `idle_exit_ms` is after how long without a job it is to leave from now on; 0: as it was told when it was started."""
+    promises nothing for: with any of them, the pilot's lease is not renewed. `servers` are the addresses of all live
+    servers, sent when the pilot knows others. `cache_seen` is the version of the pilot's cache that this server has.
+    `neighbours` are the pilots whose caches it may use, sent when it knows others; None otherwise. `holders` are pilots
+    of its site that have the jobs' inputs, as far as known: a few per file. `idle_exit_ms` is after how long without a
+    job it should leave from now on; 0: as in its options."""
 
     serial: int
     lease_ms: int
@@ -212,7 +210,7 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def servers_mark(servers: list[str]) -> int:
-    """A number that stands for these addresses, so that a pilot can say in few bytes which it knows."""
+    """A number that identifies these addresses, so that a pilot can say in a few bytes which it knows."""
     if not servers:
         return 0
     return int.from_bytes(hashlib.sha256("\n".join(servers).encode()).digest()[:6])

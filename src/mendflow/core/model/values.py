@@ -1,7 +1,7 @@
-"""What flows between jobs: plain data, and files by reference.
+"""Values that jobs exchange: plain data, and files by reference.
 
-A value is what JSON can say. Its size is bounded; what is larger travels as a file, and the value then is a
-reference to it. Expressions see references, never the content."""
+A value is JSON-serializable. Its size is bounded; a larger one is stored as a file, and the value is then a reference
+to it. Expressions see references, never the content."""
 
 import math
 from typing import Any, Final
@@ -9,24 +9,24 @@ from typing import Any, Final
 import msgspec
 
 Value = Any
-"""None, bool, int, float, str, list of values, dict from str to value: what JSON can say."""
+"""None, bool, int, float, str, list of values, dict from str to value: JSON."""
 
 VALUE_BYTES_MAX = 64 * 1024
-"""A value whose JSON is longer than this is spilled to a file by whoever made it."""
+"""A value whose JSON is longer than this is spilled to a file by its producer."""
 
 LEVELS_MAX: Final = 64
-"""How deep lists and maps may stand in each other."""
+"""The maximum nesting of lists and maps."""
 
 PARTS_MAX: Final = 1_000_000
-"""How many parts a value may have, so that a value made of itself many times over is found out."""
+"""The maximum number of parts of a value, which detects a value that contains itself many times."""
 
 INT_MIN, INT_MAX = -(2**63), 2**64 - 1
-"""Whole numbers that every JSON reader of ours takes."""
+"""Integers that all our JSON readers accept."""
 
 
 def check_value(value: Value) -> str:
-    """Nothing, or why this is no value that can be kept and sent. No recursion: a value is as deep as its sender likes,
-    and the deepest part is looked at first, so that a circle ends at the last level."""
+    """Empty, or why this value cannot be stored and sent. Iterative, because a value may be nested deeper than the
+    recursion limit; depth first, so that a cycle ends at the last level."""
     if type(value) is not dict and type(value) is not list:
         return _check_scalar(value)
     pending: list[tuple[Value, int]] = [(value, 1)]
@@ -63,8 +63,8 @@ def _check_scalar(value: Value) -> str:
             return ""
         return f"a whole number of {value.bit_length()} bits is too large for JSON, which has 64; give it as text"
     if type(value) is float:
-        return "" if math.isfinite(value) else f"{value} is not a number that JSON can say; give null or text"
-    return f"JSON cannot say a {type(value).__name__}; give plain data: text, numbers, lists, maps"
+        return "" if math.isfinite(value) else f"{value} is not a number that JSON can represent; give null or text"
+    return f"JSON cannot represent a {type(value).__name__}; give plain data: text, numbers, lists, maps"
 
 
 def _is_unicode(text: str) -> bool:
@@ -95,7 +95,7 @@ class FileRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def file_of(value: Value) -> FileRef | None:
-    """The file that a value refers to, if it is a reference to one."""
+    """The file that a value refers to, if it is a reference."""
     if isinstance(value, dict) and isinstance(value.get("$file"), str):
         return FileRef(
             sha256=value["$file"],
@@ -113,7 +113,7 @@ def is_executable(mode: int) -> bool:
 
 
 def spilled_value(ref: FileRef) -> dict[str, Value]:
-    """The value that stands for a spilled one: a reference whose content is the JSON of the real value."""
+    """The placeholder of a spilled value: a reference to a file with its JSON."""
     return {"$spilled": ref.sha256, "bytes": ref.bytes}
 
 

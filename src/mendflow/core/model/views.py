@@ -1,6 +1,6 @@
-"""What people and programs are shown: the answers of the HTTP API, the client and the CLI.
+"""Views: the answers of the HTTP API, the client and the CLI.
 
-Views are made from state and documents; nothing is decided from them."""
+Views are made from state and documents; no decision uses them."""
 
 from typing import Literal
 
@@ -25,19 +25,19 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FlowView(View, frozen=True):
-    """A deployed flow. `digest` tells versions apart; `version` counts them from 1."""
+    """A deployed flow. `digest` distinguishes versions; `version` counts them from 1."""
 
     name: str
     digest: str
     version: int
     deployed_at: Instant
     description: str = ""
-    flow: Flow | None = None  # only when one flow is asked for
+    flow: Flow | None = None  # only when one flow is requested
 
 
 class NameCount(View, frozen=True):
-    """One line of progress: all items that a named activity has had so far in this case. `mended` counts those among
-    `done` that took more than one attempt, or were restarted; `cached` are not among `done`."""
+    """Progress of all items of a named activity in this case. `mended` counts those among `done` that took more than
+    one attempt, or were restarted; `cached` are not among `done`."""
 
     name: str
     kind: str
@@ -52,7 +52,7 @@ class NameCount(View, frozen=True):
 
 
 class CaseHold(View, frozen=True):
-    """Somebody keeps a case, or one item of it, from going on. `over`: he is gone, and will not let go by himself."""
+    """Who suspends a case, or one of its items. `over`: the holder is gone, and will not release it."""
 
     item: ItemId | None = None
     by: str = ""
@@ -76,8 +76,8 @@ class CaseView(View, frozen=True):
     mends: CaseId | None = None  # an exlet's case: the case that it mends, the item there, and the decision behind it
     mends_item: ItemId | None = None
     decision: str = ""
-    holds: list[CaseHold] = []  # of a live case: who suspends it, or items of it
-    server: str = ""  # of a live case on a store with several servers: where it lives, as that server itself says
+    holds: list[CaseHold] = []  # of a live case: who suspends it, or its items
+    server: str = ""  # of a live case on a store with several servers: its server, according to that server
 
 
 class AttemptView(View, frozen=True):
@@ -101,7 +101,7 @@ class AttemptView(View, frozen=True):
 
 
 class RunView(View, frozen=True):
-    """One run of an item that was restarted after it."""
+    """One run of an item, before a restart."""
 
     serial: int
     state: ItemState
@@ -113,8 +113,8 @@ class RunView(View, frozen=True):
 
 
 class ItemView(View, frozen=True):
-    """One item of a case, a job's attempts included, over all runs of one that was restarted. `reason` is the sentence
-    that `why` gives. `place` is where it stands in its case: the items after it are asked for by it."""
+    """One item of a case, with a job's attempts, over all runs of a restarted one. `reason` is the sentence of `why`.
+    `place` is its position in the case, for reading the next items."""
 
     case: CaseId
     item: ItemId
@@ -169,14 +169,14 @@ class PilotView(View, frozen=True):
     state: Literal["active", "silent", "gone"]
     seen_ms_ago: int
     lease_ms_left: int
-    front: str = ""  # the server that it speaks to
-    submission: str = ""  # the name that it was submitted under to a batch system, if it was
-    cache_files: int = 0  # what is in its cache
+    front: str = ""  # the server that it talks to
+    submission: str = ""  # its name in a batch system, if it was submitted
+    cache_files: int = 0  # bytes in its cache
     cache_bytes: int = 0
 
 
 class ServerView(View, frozen=True):
-    """A server on the store, as the one that was asked sees it. `own` is that one itself."""
+    """A server on the store, as the asked server sees it. `own` is the asked one itself."""
 
     id: str
     url: str
@@ -193,7 +193,7 @@ class ServerView(View, frozen=True):
 
 
 class Reason(View, frozen=True):
-    """The reason of something's present state: one sentence, then the facts behind it, most telling first."""
+    """The reason for a state: one sentence, then the facts behind it, most important first."""
 
     subject: str
     state: str
@@ -205,7 +205,7 @@ ChangeKind = Literal["case", "item", "user-task", "alert", "message", "repair"]
 
 
 class ChangeEvent(View, frozen=True):
-    """One change, as the event stream tells it. `serial` grows within a case."""
+    """One change in the event stream. `serial` grows within a case."""
 
     serial: int
     at: Instant
@@ -238,8 +238,8 @@ class JobQuery(View, frozen=True):
     limit: int = 100
     offset: int = 0
     where: str = ""  # a condition in CEL; docs/reference/search.md has the names
-    order: str = ""  # a name, or with - before it, from the greatest on; empty: the newest first
-    after: str = ""  # the `next` of the page before
+    order: str = ""  # a name, or -NAME for descending; empty: the newest first
+    after: str = ""  # the `next` of the previous page
 
 
 class CaseQuery(View, frozen=True):
@@ -253,8 +253,8 @@ class CaseQuery(View, frozen=True):
 
 
 class CountsView(View, frozen=True):
-    """How many there are by the value of a name, or all under the empty one. With `next`, so many documents were looked
-    at and there are more: the rest is counted from there."""
+    """How many there are per value of a name, or all under the empty one. With `next`, the search stopped there and
+    there are more: continue from it."""
 
     counts: dict[str, int]
     next: str = ""
@@ -265,8 +265,8 @@ JobView = Job
 
 
 class JobPage(View, frozen=True):
-    """What was found, and where to go on; without `next` there is no more. A search that looks at very many documents
-    stops, and says so by a page with less than was asked for and a `next`."""
+    """The results, and where to continue; without `next` there are no more. A search over very many documents stops
+    early and returns fewer results with a `next`."""
 
     rows: list[Job]
     next: str = ""
@@ -280,9 +280,9 @@ class CasePage(View, frozen=True):
 
 
 class ImportReport(msgspec.Struct, kw_only=True):
-    """What came of an import. `suspended` are cases that were not over, and wait to be let go on; `present` were here
-    already, as the archive has them; `skipped` were here with other content. These are cases that somebody or a message
-    began; `cases` counts all that came, also those that they called and those that mended them."""
+    """The result of an import. `suspended` are unfinished cases that wait to be resumed; `present` existed with the
+    same content; `skipped` existed with other content. These are cases that somebody or a message started; `cases`
+    counts all, including called and repairing ones."""
 
     imported: list[CaseId] = []
     suspended: list[CaseId] = []
@@ -294,7 +294,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
 
 class ItemPage(View, frozen=True):
-    """`next` is the place of the item that was looked at last."""
+    """`next` is the place of the last item that was examined."""
 
     rows: list[ItemView]
     next: str = ""

@@ -1,9 +1,9 @@
-"""XML data and messages of a flow, as WS-BPEL 2.0, WSDL 1.1 and XML Schema have them.
+"""XML data and messages of a flow, as in WS-BPEL 2.0, WSDL 1.1 and XML Schema.
 
-Names are written as `{namespace}local`, or bare where there is no namespace. A value with element content is
-`{"$xml": "<e ...>...</e>"}`, the element as text with every namespace that it uses declared in it; a value of a simple
-type is plain: a number, a boolean or a text. A message is a dict from its parts to such values. So what is in a case
-stays what JSON can say, and tells by itself what it is."""
+Names are written as `{namespace}local`, or bare without a namespace. A value with element content is `{"$xml": "<e
+...>...</e>"}`, the element as text with all its namespaces declared; a value of a simple type is plain: a number, a
+boolean or a text. A message is a dict from its parts to such values. So the data of a case stays JSON, and is
+self-describing."""
 
 from typing import Final, Literal
 

@@ -1,1 +1,2 @@
-"""What people search by: the names, what they mean in a document, and a condition in CEL made ready for a store."""
+"""Searches: the names that can be searched by, what they mean in a document, and CEL conditions compiled for a
+store."""

@@ -1,8 +1,8 @@
-"""Times, durations and sizes in the text of a search, written as numbers.
+"""Replaces times, durations and sizes in a search by numbers.
 
-A text that is compared with a name that has a unit is read as that: `runtime > '10m'`, `resources.memory >= '2GB'`,
-`created > '2026-11-15'`. So a search needs no other functions than `ago`, and what is left is plain CEL. A text that is
-compared with a name that has a few values is one of these."""
+A text that is compared with a name that has a unit is parsed as that: `runtime > '10m'`, `resources.memory >= '2GB'`,
+`created > '2026-11-15'`. So a search needs no function other than `ago`, and the rest is plain CEL. A text that is
+compared with a name that has a fixed set of values must be one of these."""
 
 from datetime import UTC, datetime
 from typing import NamedTuple, NoReturn
@@ -19,7 +19,7 @@ _UNITS = ("duration", "size", "time")
 
 
 class InvalidSearch(RequestError):
-    """A search that cannot be meant. `position` is the place in its text, from 1; 0 where there is none."""
+    """An invalid search. `position` is the place in its text, from 1; 0 if unknown."""
 
     code = "bad-search"
 
@@ -44,7 +44,7 @@ def replace_amounts(words: SearchFields, text: str, now: Instant) -> RewrittenSe
     """The text with its amounts as numbers. `now` is what `ago` counts from."""
     tokens = [each for each in tokenize(text) if each.kind != "space"]
     if (open_at := next((each.start for each in tokens if each.text in ("'", '"')), None)) is not None:
-        refuse("a quote begins here that never ends", open_at + 1)
+        refuse("a quote starts here that never ends", open_at + 1)
     made, end, longer = "", 0, list[tuple[int, int]]()
     for place, token in enumerate(tokens):
         start, last = token.start, token
@@ -71,7 +71,7 @@ def _ago(tokens: list[CelToken], place: int, now: Instant) -> tuple[int, CelToke
         refuse("`ago` wants a duration in quotes, as in ago('2h')", tokens[place].start + 1)
     length = duration_ms(_unquoted(given[0]))
     if length is None:
-        refuse(f"{given[0].text} is no duration; write one such as '90s', '2h', '3 days'", given[0].start + 1)
+        refuse(f"{given[0].text} is not a duration; write one such as '90s', '2h', '3 days'", given[0].start + 1)
     return now - length, given[1]
 
 

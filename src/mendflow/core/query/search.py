@@ -1,8 +1,9 @@
-"""A search: a condition in CEL, and what of it a store can answer.
+"""A search: a condition in CEL, and the part of it that a store can answer.
 
-The parts that must all hold, and compare a stored field with a constant, become needs: whatever fulfils the condition
-fulfils them too. A store then gives what fulfils the needs, and the condition is asked of each document found. So the
-answer is CEL's own, on every store, however little of it a store understands; the needs only save work."""
+The conjuncts that compare a stored field with a constant become requirements: every document that satisfies the
+condition satisfies them too. A store returns the documents that satisfy the requirements, and the condition is
+evaluated on each. So the answer is CEL's own on every store, however little of it the store supports; the requirements
+only save work."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -21,12 +22,11 @@ REVERSED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=":
 RELATIONS: Final = frozenset(REVERSED)
 NO_ANSWER: Final = frozenset({"+", "-", "*", "/", "%", "negative", "size", "lowerAscii", "upperAscii"})
 REQUIREMENT_LEVELS: Final = 2
-"""Fields that stand deeper are not asked of a store: some index only so much of a document, what is near its root
-first."""
+"""Deeper fields are not sent to a store: some index only the part of a document near its root."""
 
 
 class Requirement(NamedTuple):
-    """What a document must have for the search to find it. `op` is one of eq ne lt le gt ge in."""
+    """What a document must have to be found. `op` is one of eq ne lt le gt ge in."""
 
     field: str
     op: str
@@ -34,7 +34,7 @@ class Requirement(NamedTuple):
 
 
 class Search:
-    """`text` may be empty, and then finds everything. `now` is what `ago` counts from."""
+    """`text` may be empty, and then finds everything. `ago` counts from `now`."""
 
     def __init__(self, words: SearchFields, text: str, now: Instant) -> None:
         self.words = words
@@ -49,8 +49,8 @@ class Search:
         self.needs = tuple(_requirements(words, tree)) if tree is not None else ()
 
     def holds(self, data: Mapping[str, Value]) -> bool:
-        """Whether a document fulfils the condition. What cannot be worked out for it, such as the order of null and a
-        number, is no fulfilment; a condition that gives something else than true or false is a mistake."""
+        """Whether a document satisfies the condition. What cannot be evaluated for it, such as the order of null and a
+        number, counts as false; a condition that is not a boolean is an error."""
         if self._condition is None:
             return True
         held, why = self._condition.holds(KnownValues(lambda root: self.words.value(data, root)))
@@ -60,7 +60,7 @@ class Search:
 
 
 class _Reader:
-    """Reads the text of a search: refuses what cannot be meant."""
+    """Parses the text of a search, and refuses invalid ones."""
 
     def __init__(self, words: SearchFields, text: str, now: Instant) -> None:
         self._words = words
@@ -68,7 +68,7 @@ class _Reader:
         self._now = now
 
     def plain(self) -> str:
-        """The same condition with nothing in it that CEL does not know."""
+        """The same condition in plain CEL."""
         read = replace_amounts(self._words, self._text, self._now)
         written = read.text
         if (flaw := condition_flaw(written)) is not None:
@@ -186,7 +186,7 @@ def _requirements_of_test(words: SearchFields, path: MemberPath, do: str, consta
 
 
 def _equality_requirement(name: SearchField, constants: list[Value]) -> Requirement:
-    """What is left out of a document, or is 0 there and means that there is none, is looked for as well."""
+    """Also searches for what documents omit, or store as 0 for none."""
     wanted = [
         *constants,
         *(more for each in constants if isinstance(each, str) for more in name.indexed_as.get(each, ())),
@@ -198,8 +198,8 @@ def _equality_requirement(name: SearchField, constants: list[Value]) -> Requirem
 
 
 def _order_requirements(name: SearchField, do: str, value: Value) -> list[Requirement]:
-    """Only numbers: texts that are long are ordered by their beginning in some stores. What documents leave out has to
-    be found too, which an order of stored values does not."""
+    """Numbers only: some stores order long texts by their beginning. Omitted values must be found too, which an order
+    of stored values does not do."""
     if isinstance(value, str) or value is None:
         return []
     usual = name.default

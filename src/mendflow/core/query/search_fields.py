@@ -1,8 +1,8 @@
-"""The names that searches know, and where each stands in a document.
+"""The names that searches know, and where each is in a document.
 
-A name is a promise to people; a field is how a document is built today. Some names have no field of their own and are
-worked out from the document: they can be asked for, and not ordered by. What a document leaves out because it is the
-usual value has that value here, so that a search never sees how documents are written."""
+A name is part of the interface; a field is how a document is built today. Some names have no field and are computed
+from the document: they can be searched for, but not sorted by. An omitted field has its default value here, so that a
+search does not depend on how documents are written."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
@@ -42,7 +42,7 @@ class SearchField(NamedTuple):
 
 
 class SearchFields:
-    """The names of one kind of documents. `state` is the field that `only` speaks of."""
+    """The names of one kind of documents. `only` refers to the field `state`."""
 
     def __init__(self, kind: str, state: str, names: Iterable[SearchField]) -> None:
         self.kind = kind
@@ -58,11 +58,11 @@ class SearchFields:
         return list(dict.fromkeys(name.partition(".")[0] for name in self.names))
 
     def orders(self) -> list[str]:
-        """The names that an answer can be ordered by."""
+        """The names that results can be sorted by."""
         return [each.name for each in self.names.values() if each.field]
 
     def value(self, data: Mapping[str, Value], root: str) -> Value:
-        """What a name, or a group of them, is in a document; KeyError if there is no such name."""
+        """The value of a name, or a group of them, in a document; KeyError if there is no such name."""
         if root in self.groups:
             return {each.name.partition(".")[2]: value_of(each, data) for each in self.groups[root]}
         return value_of(self.names[root], data)
@@ -88,7 +88,7 @@ def _last_attempt(part: str) -> Derivation:
 
 
 def _root_flow(data: Mapping[str, Value]) -> Value:
-    """Of a case, and of those that it called or that mend it: the flow of the first of them, which their ids name."""
+    """For a case, and those that it called or that mend it: the flow of the first case, which their ids name."""
     return str(data["case"]).partition(".")[0].rpartition("-")[0]
 
 
@@ -108,7 +108,7 @@ JOBS: Final = SearchFields(
     [
         SearchField("id", "text", "the job's id, `CASE/NUMBER`", "id"),
         SearchField("case", "text", "the case's id", "case"),
-        SearchField("flow", "text", "the flow of the case that everything began with", made=_root_flow),
+        SearchField("flow", "text", "the flow of the case that started everything", made=_root_flow),
         SearchField("item", "text", "the item that it does, as in `align[3]`", "spec.item"),
         SearchField("name", "text", "the item's name, without its iterations", "name"),
         SearchField(
@@ -128,9 +128,9 @@ JOBS: Final = SearchFields(
             default="available",
             indexed_as={"available": ("running",)},
         ),
-        SearchField("suspended", "truth", "whether somebody keeps it from going on", "suspended", default=False),
+        SearchField("suspended", "truth", "whether somebody suspends it", "suspended", default=False),
         SearchField("priority", "number", "higher ones go first", "spec.priority", default=0),
-        SearchField("attempts", "number", "how often a pilot was given it", "fence", default=0),
+        SearchField("attempts", "number", "how often it was given to a pilot", "fence", default=0),
         SearchField("failures", "number", "attempts that failed by its own fault", "failures", default=0),
         SearchField("losses", "number", "attempts that the infrastructure lost", "losses", default=0),
         SearchField("retries", "number", "how many failures it may have", "spec.retries", default=0),
@@ -141,11 +141,13 @@ JOBS: Final = SearchFields(
         SearchField("created", "time", "when it was submitted", "created_at"),
         SearchField("started", "time", "when its last attempt was given to a pilot", made=_last_attempt("granted_at")),
         SearchField("finished", "time", "when it was over", "finished_at"),
-        SearchField("runtime", "duration", "how long its last attempt ran, when it is over", "outcome.measures.ran_ms"),
+        SearchField(
+            "runtime", "duration", "how long its last attempt ran, once it has ended", "outcome.measures.ran_ms"
+        ),
         SearchField("cpu", "duration", "the CPU time of that attempt", "outcome.measures.cpu_ms"),
-        SearchField("peak", "size", "the most memory that it had", "outcome.measures.peak_bytes"),
+        SearchField("peak", "size", "the peak of its memory", "outcome.measures.peak_bytes"),
         SearchField("expected", "duration", "how long it was expected to run", "spec.expected_ms", default=0),
-        SearchField("exit_code", "number", "of its command, when it is over", "outcome.exit_code"),
+        SearchField("exit_code", "number", "of its command, once it has ended", "outcome.exit_code"),
         SearchField("command", "text", "its command", "spec.command"),
         *_faults(("failed",), "outcome.fault"),
         SearchField("resources.cpus", "number", "what it asks for", "spec.resources.cpus", default=1.0),
@@ -187,7 +189,7 @@ CASES: Final = SearchFields(
         SearchField("owner", "text", "who started it", "owner", default=""),
         SearchField("started", "time", "when it began", "started_at"),
         SearchField("ended", "time", "when it was over", "ended_at"),
-        SearchField("runtime", "duration", "from its beginning to its end", made=_elapsed("started_at", "ended_at")),
+        SearchField("runtime", "duration", "from its start to its end", made=_elapsed("started_at", "ended_at")),
         SearchField("parent", "text", "the case that called it", "parent"),
         SearchField("mends", "text", "of an exlet: the case that it mends", "mends"),
         SearchField("rerun_of", "text", "the case that it runs again", "rerun_of"),
@@ -221,7 +223,7 @@ ITEMS: Final = SearchFields(
         ),
         SearchField("created", "time", "when it began", "created_at"),
         SearchField("ended", "time", "when it was over", "ended_at"),
-        SearchField("runtime", "duration", "from its beginning to its end", made=_elapsed("created_at", "ended_at")),
+        SearchField("runtime", "duration", "from its start to its end", made=_elapsed("created_at", "ended_at")),
         *_faults((), "fault"),
         SearchField("command", "text", "its command", "command"),
         SearchField("outputs", "data", "what it gave", "outputs"),

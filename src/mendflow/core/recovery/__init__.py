@@ -1,2 +1,2 @@
-"""What is known of recovery without doing anything: what a fault means, how a job's conversation runs, which patterns
-there are, and what a job becomes when it is submitted again with changes."""
+"""The pure part of recovery: what a fault means, the conversation of a job, the patterns, and how a job changes when it
+is resubmitted."""

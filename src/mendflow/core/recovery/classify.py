@@ -1,8 +1,8 @@
-"""What kind of failure a fault is, and whether trying again can help.
+"""Classifies a failure, and whether a retry can help.
 
-The two families are those of submission and of execution. Recoverable means: the same job may well succeed later,
-elsewhere, or with more of something, and nobody has to change what it is. The reason stands beside each answer, and
-what a fault says of itself (a signal, an exit code, an exception's type) goes before its category."""
+The two families are submission and execution failures. Recoverable means: the same job may succeed later, elsewhere, or
+with more resources, without a change by a person. Each answer has its reason. Details of the fault (a signal, an exit
+code, an exception's type) come before its category."""
 
 from typing import Final, Literal
 
@@ -29,18 +29,18 @@ FAMILIES: Final[dict[Category, Family]] = {
 }
 
 BY_CATEGORY: Final[dict[Category, tuple[bool, str]]] = {
-    Category.NETWORK: (True, "the line may be back later, and another domain may be reached now"),
+    Category.NETWORK: (True, "the network may be back later, and another domain may be reachable now"),
     Category.SCHEDULER_DOWN: (True, "the scheduler may be back later, and another domain's is up"),
-    Category.REFUSED: (True, "another domain may take the job, or this one when it takes jobs again"),
-    Category.RESOURCE: (True, "the job did nothing wrong: another place can run it"),
-    Category.DATA: (True, "another copy of the file may be had, or the same one later"),
-    Category.INPUT: (False, "the job is described wrongly, and will be the next time too"),
-    Category.JOB: (False, "the job itself failed, and nothing says that it would not do so again"),
+    Category.REFUSED: (True, "another domain may accept the job, or this one later"),
+    Category.RESOURCE: (True, "the job did nothing wrong: another machine can run it"),
+    Category.DATA: (True, "another copy of the file may be available, or the same one later"),
+    Category.INPUT: (False, "the job is described wrongly, and a retry does not change that"),
+    Category.JOB: (False, "the job itself failed, and nothing indicates that a retry would succeed"),
     Category.MEMORY: (True, "it may succeed with more memory"),
     Category.TIME: (True, "it may succeed with more time"),
-    Category.OUTPUT: (False, "the job did not leave its declared outputs, and will not the next time"),
-    Category.CLEANUP: (True, "the job had done its work; only what it left behind was in the way"),
-    Category.CANCELLED: (False, "somebody wanted its end"),
+    Category.OUTPUT: (False, "the job did not leave its declared outputs, and a retry does not change that"),
+    Category.CLEANUP: (True, "the job had done its work; only cleaning up after it failed"),
+    Category.CANCELLED: (False, "somebody cancelled it"),
     Category.FLOW: (False, "the flow itself threw it"),
 }
 """Whether a fault of this category is recoverable if nothing more is known, and why."""
@@ -49,7 +49,7 @@ EXTERNAL_END_SIGNALS: Final = frozenset({1, 9, 15, 30})
 """SIGHUP, SIGKILL, SIGTERM, SIGPWR: a job does not send these to itself."""
 
 TRY_AGAIN_EXIT_CODE: Final = 75
-"""EX_TEMPFAIL of sysexits: the program says itself that it may succeed later."""
+"""EX_TEMPFAIL of sysexits: the program itself says that it may succeed later."""
 
 TRANSIENT_EXCEPTIONS: Final = frozenset({"ConnectionError", "TimeoutError", "BlockingIOError", "InterruptedError"})
 STORING_FAULTS: Final = frozenset({"notKept"})
@@ -67,7 +67,7 @@ class Classification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def classify(fault: Fault) -> Classification:
-    """Tell failures apart, with the reason why trying again can help or cannot."""
+    """Classify a fault, with the reason why a retry can help or cannot."""
     recoverable, reason = _specific_reason(fault) or BY_CATEGORY[fault.category]
     return Classification(
         type=fault.name,
@@ -80,7 +80,7 @@ def classify(fault: Fault) -> Classification:
 
 
 def _specific_reason(fault: Fault) -> tuple[bool, str] | None:
-    """What the fault says of itself, where that is more than its category does."""
+    """The reason from the fault's details, if they say more than its category."""
     if fault.category is Category.OUTPUT and _failed_only_to_store(fault):
         return True, "the job made its files; only storing them failed"
     if fault.category is not Category.JOB:
@@ -94,8 +94,8 @@ def _specific_reason(fault: Fault) -> tuple[bool, str] | None:
 
 
 def _failed_only_to_store(fault: Fault) -> bool:
-    """Whether what a job made could not be kept or published for a reason that may pass: a place that is full or away,
-    and not one that another file has, or that cannot be written to at all."""
+    """Whether a job's outputs could not be stored or published for a temporary reason: a place that is full or away,
+    not one that has another file or can never be written to."""
     if fault.name == "notPublished":
         return isinstance(fault.data, dict) and fault.data.get("passing") is True
     return fault.name in STORING_FAULTS

@@ -1,9 +1,8 @@
-"""One job's conversation: all that was said between the flow manager and whoever executes the job, as a value.
+"""The conversation of a job: all messages between the flow manager and the executor of the job, as a value.
 
-The flow knows one id. Behind it stand the ids of all submissions, in order; the newest is the one that matters. Every
-message changes the conversation by one step of a table, which is the diagram of a job's life: staging, submission,
-polling or notification, then completed or failed, and from failed the ways back that repairs take. Nothing here
-refuses a message: whoever listens hears what was said."""
+The flow knows one id. Behind it are the ids of all submissions, in order; the newest counts. A table says what each
+message changes; it is the state diagram of a job: staging, submission, polling or notification, then completed or
+failed, and from failed the ways back by repairs. No message is refused: a listener records what was sent."""
 
 from enum import StrEnum
 from typing import Final
@@ -18,17 +17,17 @@ from mendflow.core.recovery.ids import submission_job_id
 
 MESSAGES_FIRST = 8
 MESSAGES_LAST = 56
-"""A long conversation keeps how it began and how it goes; what was said between is forgotten."""
+"""A long conversation keeps its beginning and its end; the messages between are dropped."""
 
 
 class ConversationMessage(StrEnum):
     STAGED = "staged"  # its input files are there
     SUBMIT = "submit"
-    POST = "post"  # submitted by someone who does not wait for it
-    RUN = "run"  # submitted by someone who waits until it is over
+    POST = "post"  # submitted by a client that does not wait for it
+    RUN = "run"  # submitted by a client that waits until it has ended
     POLL = "poll"
     SUBSCRIBE = "subscribe"
-    NOTIFY = "notify"  # the subscriber is told
+    NOTIFY = "notify"  # the subscriber is notified
     END = "end"  # the flow knows how it ended
     FAILED = "failed"
     RESTAGE = "re-stage"
@@ -42,11 +41,11 @@ class ConversationMessage(StrEnum):
 REPAIR_MESSAGES: Final = frozenset(
     list(ConversationMessage)[list(ConversationMessage).index(ConversationMessage.FAILED) :]
 )
-"""What the flow neither says nor hears: failures that were held back, and repairs."""
+"""Messages that the flow neither sends nor gets: failures that were held back, and repairs."""
 
 
 class ConversationPhase(StrEnum):
-    """Where a conversation stands."""
+    """The state of a conversation."""
 
     NEW = "new"
     STAGING = "staging"
@@ -101,11 +100,11 @@ TRANSITIONS: Final[dict[ConversationPhase, dict[ConversationMessage, Conversatio
     },
     ConversationPhase.COMPLETED: {},
 }
-"""What each message makes of where the conversation stands. What is not here leaves it where it is."""
+"""The transitions. A message that is not listed changes nothing."""
 
 
 class HeldFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A failure that the flow has not heard of. `final`: whoever executes the job has given it up."""
+    """A failure that the flow does not know of. `final`: the executor has given the job up."""
 
     outcome: Outcome
     stage: str
@@ -139,8 +138,8 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     suspended: bool = False
     not_before: Instant = 0
     held: HeldFailure | None = None
-    over: bool = False  # the flow has heard how it ended, or no longer wants to
-    spec: JobSpec | None = None  # of the newest submission, where it is not the one that the flow gave
+    over: bool = False  # the flow knows how it ended, or no longer wants to
+    spec: JobSpec | None = None  # of the newest submission, if it differs from the flow's
 
     @property
     def newest(self) -> JobId:
@@ -151,7 +150,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return len(self.submission_ids)
 
     def with_message(self, message: ConversationMessage) -> "Conversation":
-        """The conversation after this message. One that is repeated at once, as polls are, is noted once."""
+        """The conversation after this message. An immediate repetition, such as polling, is recorded once."""
         messages = (
             self.messages
             if self.messages and self.messages[-1] is message
@@ -174,7 +173,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def with_resubmission(
         self, *, key: str, cause: str, spec: JobSpec, domain: str, level: int, not_before: Instant, staged: bool
     ) -> "Conversation":
-        """It is submitted again as this, to that domain. `staged`: because its files are to be brought anew."""
+        """It is resubmitted as this, to that domain. `staged`: because its files are fetched again."""
         heard = (
             self.with_message(ConversationMessage.RESTAGE).with_message(ConversationMessage.SUBMIT)
             if staged
@@ -195,16 +194,16 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         )
 
     def has_overtaken(self, decided: DecisionSubject) -> bool:
-        """Whether the submission that this was decided about has a successor which another event brought about."""
+        """Whether the submission that this was decided about already has a successor, caused by another event."""
         return any(cause != decided.event for cause in self.causes[decided.generation - 1 :])
 
     def ask_again(self, message: ConversationMessage, key: str) -> "Conversation":
-        """The answer was lost, not the job: it is polled, or registered for, once more."""
+        """The answer was lost, not the job: poll, or subscribe, once more."""
         return replace(self.with_message(message), keys=(*self.keys, key), held=None)
 
 
 def begin(job: JobId, case: CaseId, messages: tuple[ConversationMessage, ...]) -> Conversation:
-    """The conversation of a job from what was said of it so far."""
+    """The conversation of a job from the messages so far."""
     conversation = Conversation(job=job, case=case, submission_ids=(job,))
     for message in messages:
         conversation = conversation.with_message(message)

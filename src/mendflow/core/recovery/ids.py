@@ -1,6 +1,6 @@
-"""The ids of a job that is submitted again: `CASE/SERIAL` is what the flow knows, `CASE/SERIAL~2` what really runs.
+"""The ids of a resubmitted job: the flow knows `CASE/SERIAL`, and `CASE/SERIAL~2` is the second submission.
 
-The known id is in the real one, so nothing has to remember which belongs to which."""
+The real id contains the known one, so no mapping has to be stored."""
 
 from mendflow.core.model.ids import JobId
 

@@ -1,9 +1,9 @@
-"""Patterns as data: how conversations run, and what can be done when they do not.
+"""Patterns as data: how conversations run, and what can be done when they fail.
 
-A job-flow pattern is a sequence of messages in a small language: words, `?` for perhaps, `*` for any number, `+` for
-at least one, `( a | b )` for either. A conversation that is still going on follows a pattern as long as it could still
-become one of its sentences, so a pattern is followed word by word, as a set of the places where one may stand in it.
-A fault pattern names a repair that rules can conclude, and says what it does."""
+A job-flow pattern is a sequence of messages in a small language: words, `?` for optional, `*` for any number, `+` for
+at least one, `( a | b )` for alternatives. A running conversation follows a pattern as long as it can still be
+completed to a match; this is tracked by a nondeterministic automaton. A fault pattern names a repair that rules can
+conclude, and says what it does."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ _KNOWN_MESSAGES: Final = frozenset(message.value for message in ConversationMess
 
 
 class JobPattern(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a kind of conversation runs, as a sentence of messages."""
+    """A kind of conversation, as a pattern of messages."""
 
     name: str
     messages: str
@@ -35,8 +35,8 @@ class JobPattern(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FaultPattern(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A repair by name: the primitive that it is, with its settings, and what that does. `at` are the stages of a
-    conversation where it makes sense; none means any."""
+    """A named repair: its primitive with settings, and a description. `at` are the phases in which it applies; empty
+    means any."""
 
     name: str
     does: str
@@ -46,7 +46,7 @@ class FaultPattern(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Patterns(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The repository. A pattern that is added takes the place of one by the same name."""
+    """The repository. A new pattern replaces one of the same name."""
 
     conversations: tuple[JobPattern, ...] = ()
     repairs: tuple[FaultPattern, ...] = ()
@@ -62,7 +62,7 @@ NO_PATTERNS: Final = Patterns()
 
 
 def exlet_of(pattern: FaultPattern) -> Flow:
-    """The exlet that a fault pattern stands for: its one primitive, in sight of what is known of the failure."""
+    """The exlet of a fault pattern: its one primitive, with the data of the failure."""
     step = PrimitiveStep(name=pattern.name, do=pattern.do, settings=pattern.settings)
     seen = {root: f"${{{{ has(inputs.context.{root}) ? inputs.context.{root} : null }}}}" for root in _ROOTS}
     return Flow(
@@ -75,8 +75,8 @@ def exlet_of(pattern: FaultPattern) -> Flow:
 
 
 def match_pattern(patterns: Patterns, messages: Sequence[ConversationMessage]) -> str:
-    """The name of the pattern that a conversation follows: the first that it fulfils, else the only one that it may
-    still become; empty if there is none, or more than one."""
+    """The name of the pattern that a conversation follows: the first that it matches, else the only one that it may
+    still match; empty if there is none, or more than one."""
     heard = tuple(message.value for message in messages if message not in REPAIR_MESSAGES)
     possible = []
     for pattern in patterns.conversations:
@@ -89,7 +89,7 @@ def match_pattern(patterns: Patterns, messages: Sequence[ConversationMessage]) -
 
 
 def check_pattern(messages: str) -> str:
-    """Nothing, or what is wrong with a sentence of messages."""
+    """Empty, or what is wrong with a pattern."""
     try:
         _machine(messages)
     except InvalidRequest as problem:
@@ -98,7 +98,7 @@ def check_pattern(messages: str) -> str:
 
 
 class _Machine:
-    """Places, and the ways between them: by a word, or by nothing."""
+    """An automaton: states and transitions, by a word or empty."""
 
     def __init__(self) -> None:
         self.words: list[dict[str, set[int]]] = []
@@ -112,7 +112,7 @@ class _Machine:
         return len(self.words) - 1
 
     def reached(self, places: Iterable[int]) -> frozenset[int]:
-        """All places that one stands in without another word."""
+        """All states that are reachable without a word."""
         pending, found = list(places), set(places)
         while pending:
             for each in self.empty[pending.pop()] - found:
@@ -122,7 +122,7 @@ class _Machine:
 
 
 class _Reader:
-    """Reads a sentence into a machine. Every part becomes a pair of places: where it begins and where it ends."""
+    """Compiles a pattern. Every part becomes a pair of states: its start and its end."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -203,7 +203,7 @@ def _follow(messages: str, heard: tuple[str, ...]) -> tuple[frozenset[int], _Mac
 
 
 def _tokens(text: str) -> list[str]:
-    """The words and marks of a sentence, the last first."""
+    """The tokens of a pattern, the last first."""
     tokens, at, text = [], 0, text.strip()
     while at < len(text):
         found = _TOKEN.match(text, at)

@@ -1,7 +1,7 @@
-"""Whether the primitives of an exlet make sense: what each may be told, and of which kind that is.
+"""Validates the primitives of an exlet: which settings each may have, and their types.
 
-A file is checked when it is read, and so are exlets that come as data: what would only fail in the night, in the middle
-of a repair, is refused when it is added. Expressions are judged when their values are known."""
+Files are checked when they are read, and so are exlets that come as data: errors that would otherwise occur in the
+middle of a repair are refused when the exlet is added. Expressions are checked when they are evaluated."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
@@ -12,7 +12,7 @@ from mendflow.core.model.jobs import Resources
 from mendflow.core.model.repair import ExceptionType, Primitive
 
 WHOLE_CASES: Final = frozenset({Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE, Primitive.WRITE})
-"""Primitives that can be done to more than items."""
+"""Primitives whose target can be more than an item."""
 
 LEVEL_MAX: Final = 1_000
 _CHANGES: Final = frozenset({"resources", "env", "avoid_hosts", "sources", "domain", "wait_ms"})
@@ -28,7 +28,7 @@ _SETTINGS: Final[dict[Primitive, frozenset[str]]] = {
     Primitive.RETRY_LATER: _CHANGES | {"level", "mode"},
     Primitive.NOTIFY: frozenset({"message", "to", "data"}),
 }
-"""What each primitive may be told; the others, nothing."""
+"""The settings of each primitive; the others have none."""
 
 
 def _number(least: int, most: int) -> Callable[[object], bool]:
@@ -71,7 +71,7 @@ _KINDS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
 
 
 def step_problems(steps: Iterable[PrimitiveStep]) -> Iterator[str]:
-    """Everything that is wrong with the primitives of an exlet, each with the step that it is in."""
+    """Everything that is wrong with the primitives of an exlet, with the step."""
     for step in steps:
         yield from (f"step {step.name}: {problem}" for problem in _problems(step))
 
@@ -110,16 +110,16 @@ def _resource_problems(asked: Mapping[str, object]) -> Iterator[str]:
 
 
 def _is_computed(value: object) -> bool:
-    """Whether it is only known when it is worked out."""
+    """Whether it is an expression."""
     return isinstance(value, Expr) or (isinstance(value, str) and "${{" in value)
 
 
 def misplaced_primitives(type: ExceptionType, steps: Iterable[PrimitiveStep]) -> Iterator[str]:
-    """What cannot work where a rule of this type concludes it."""
+    """Primitives that cannot work where a rule of this type concludes them."""
     if type is ExceptionType.ITEM_POST:
         for step in steps:
             if step.do is Primitive.WRITE and step.target == "item" and not step.item:
                 yield (
-                    f"step {step.name}: at {type.value} the item has ended, so what is written into it reaches nobody;"
-                    " `force-complete` with `outputs` gives it other outputs, and `write` into the case is seen by all"
+                    f"step {step.name}: at {type.value} the item has ended, so writing into it has no effect;"
+                    " `force-complete` with `outputs` gives it other outputs, and all see a `write` into the case"
                 )

@@ -1,8 +1,7 @@
-"""What sounds like a secret by its name is not kept with decisions.
+"""Hides values whose names suggest a secret before a context is stored with a decision.
 
-A context is kept, shown, proposed as a condition, and goes into rule files as a cornerstone. So the text under such a
-name is hidden in all of it where contexts are made, once, and nothing after it has to think of secrets. A number is
-never hidden: `max_tokens` is none."""
+A context is stored, shown, proposed as a condition, and exported in rule files as a cornerstone. So it is redacted
+once, where contexts are made. A number is never hidden: `max_tokens` is not a secret."""
 
 import re
 from functools import lru_cache
@@ -26,7 +25,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def redact(data: dict[str, Value]) -> dict[str, Value]:
-    """The same data, with the texts of secrets hidden, also those in maps and lists within it."""
+    """The data with secret texts hidden, also in nested maps and lists."""
     return {name: _redacted_value(name, value) for name, value in data.items()}
 
 

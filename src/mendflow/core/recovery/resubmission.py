@@ -1,6 +1,6 @@
-"""A job that is submitted again with changes: what may be changed of it, and what it then is.
+"""Resubmits a job with changes: what may be changed, and the resulting job.
 
-Values come from expressions that somebody wrote into a rule, so each is checked before it becomes part of a job."""
+Values come from expressions in rules, so each is validated before it becomes part of a job."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,8 +28,8 @@ def with_changes(
     sources: Mapping[str, str],
     transfer: Mapping[str, Value],
 ) -> JobSpec:
-    """The job as it is to be tried now. Hosts to keep away from are added to those that it keeps away from already,
-    unless `resources` sets them anew. Raises InvalidRequest where a change makes no sense."""
+    """The changed job. Hosts to avoid are added to those it avoids already, unless `resources` sets them. Raises
+    InvalidRequest for an invalid change."""
     needs = _needs(spec.resources, resources)
     if added := [host for host in avoid_hosts if host and host not in needs.avoid_hosts]:
         needs = replace(needs, avoid_hosts=(*needs.avoid_hosts, *dict.fromkeys(added)))
@@ -44,7 +44,7 @@ def with_changes(
 
 
 def next_source(spec: JobSpec, path: str) -> str:
-    """The next place where an input can be had; empty if there is no other than the one that was tried."""
+    """The next source of an input; empty if there is only the one that was tried."""
     sources = sources_of(spec, path)
     return sources[1] if len(sources) > 1 else ""
 

@@ -1,8 +1,7 @@
-"""The same cause has the same text.
+"""Groups failures: the same cause gives the same text.
 
-Failures are grouped by what they have in common: type, category, and the message without what differs from one to the
-next: numbers, digests, paths, addresses, ids, quoted names. Two messages of one cause then read the same, and people
-can still read it."""
+The signature has the type, the category, and the message without its variable parts: numbers, digests, paths,
+addresses, ids, quoted names. Messages of one cause then become equal, and stay readable."""
 
 import re
 from typing import Final
@@ -28,11 +27,11 @@ _REPLACEMENTS: Final = (
     (re.compile(r"(?<=[A-Za-z_])\d+\b"), "<n>"),
     (re.compile(r"\s+"), " "),
 )
-"""In this order: what is longer and more telling goes before what it is made of."""
+"""In this order: longer and more specific patterns before their parts."""
 
 
 def signature(fault: Fault) -> str:
-    """What failures of the same cause have in common. An exit code or a signal is a word, not a number."""
+    """What failures of the same cause have in common. An exit code or a signal counts as a word, not a number."""
     words = (
         f" [exit code {fault.exit_code}]" if fault.exit_code else f" [signal {fault.signal}]" if fault.signal else ""
     )
@@ -40,7 +39,7 @@ def signature(fault: Fault) -> str:
 
 
 def normalize_message(message: str) -> str:
-    """The message without what differs from one failure to the next."""
+    """The message without its variable parts."""
     message = message[:READ_MAX]
     for pattern, word in _REPLACEMENTS:
         message = pattern.sub(word, message)

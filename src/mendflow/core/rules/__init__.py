@@ -1,4 +1,4 @@
-"""Ripple-down rules: what they conclude, how they grow, and what they would have done."""
+"""Ripple-down rules: evaluation, insertion, and trials on past failures."""
 
 from mendflow.core.rules.candidates import Candidate, candidates
 from mendflow.core.rules.evaluation import (

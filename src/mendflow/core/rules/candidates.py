@@ -1,8 +1,8 @@
-"""What distinguishes the case at hand from its neighbour, as conditions to choose from, the most telling first.
+"""Proposes conditions that distinguish the case at hand from its neighbour, the most useful first.
 
-Both contexts are laid out as paths with plain values. Where they differ, a condition is proposed that holds here and
-not there: an equality, a threshold between two numbers, words that a text has and the other has not. Every proposal is
-tried on both before it is shown."""
+Both contexts are flattened to paths with plain values. Where they differ, a condition is proposed that holds here and
+not there: an equality, a threshold between two numbers, words that only one text has. Every proposal is evaluated on
+both before it is shown."""
 
 import json
 import re
@@ -40,7 +40,7 @@ TELLING_PATHS: Final = frozenset(
     }
 )
 CODES: Final = frozenset({"exit_code", "signal", "status", "code"})
-"""Numbers that name something: no threshold between two of them means anything."""
+"""Numbers that are names: a threshold between two of them is meaningless."""
 
 VOLATILE: Final = frozenset(
     {"id", "case", "serial", "now", "at", "age_ms", "sha256", "fence", "pilot", "real", "cursor"}
@@ -58,7 +58,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def candidates(context: Mapping[str, Value], neighbour: Mapping[str, Value] | None, most: int = 20) -> list[Candidate]:
-    """Conditions that distinguish a case from its neighbour; without one, what is telling about the case itself."""
+    """Conditions that distinguish a case from its neighbour; without a neighbour, characteristic conditions of the case
+    itself."""
     here, there = leaves(context), leaves(neighbour) if neighbour is not None else {}
     proposed = sorted(proposals(here, there), key=lambda each: each[0])
     found: dict[str, Candidate] = {}
@@ -78,8 +79,8 @@ def tells_apart(condition: str, context: Mapping[str, Value], neighbour: Mapping
 
 
 def leaves(context: Mapping[str, Value]) -> dict[str, Value]:
-    """Plain values by the paths that lead to them, lists of plain values among them. Fleeting ones are left out: a
-    condition on the id of a case would hold for no other."""
+    """Plain values, and lists of them, by path. Unique ones are left out: a condition on the id of a case would hold
+    for no other."""
     found: dict[str, Value] = {}
     pending: list[tuple[str, Value, int]] = [(root, value, 1) for root, value in reversed(list(context.items()))]
     while pending and len(found) < PATHS_MAX:
@@ -94,7 +95,7 @@ def leaves(context: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def member_path(path: str, key: str) -> str:
-    """The path to a member; none where it cannot be written plainly."""
+    """The path to a member; None if it cannot be written plainly."""
     if not path:
         return ""
     if IDENTIFIER.fullmatch(key) and key not in WORDS | RESERVED_WORDS:
@@ -120,7 +121,7 @@ def proposals(
 
 
 def conditions_for(path: str, value: Value, other: Value) -> Iterator[tuple[int, str]]:
-    """Conditions that hold for the value, with how much each is worth: less is more telling."""
+    """Conditions that hold for the value, each with a rank: lower is more useful."""
     last = path.rpartition(".")[2]
     match value:
         case bool() | None:
@@ -147,7 +148,7 @@ def conditions_for(path: str, value: Value, other: Value) -> Iterator[tuple[int,
 
 
 def threshold(path: str, value: float, other: float) -> str:
-    """A round number that lies between: the value is on its far side, or it."""
+    """A round number between the two values."""
     if value > other:
         return f"{path} >= {json.dumps(between(other, value))}"
     return f"{path} < {json.dumps(between(value, other))}"
@@ -168,8 +169,8 @@ def rounded(number: float, digits: int) -> float:
 
 
 def phrases(text: str, other: str) -> list[str]:
-    """Runs of words that the text has and the other has not: the longest first, no more than a few words each. A word
-    with digits in it is most often an id, and counts less."""
+    """Sequences of words that only this text has: the longest first, a few words each. A word with digits is usually an
+    id, and ranks lower."""
     known = set(WORD.findall(other.lower()))
     runs: list[list[re.Match[str]]] = [[]]
     for word in WORD.finditer(text[:5000]):
@@ -193,5 +194,5 @@ def root_weight(path: str) -> int:
 
 
 def exlet_depth(path: str) -> int:
-    """What the roots that say why come before those that say where."""
+    """Roots that say why rank before those that say where."""
     return root_weight(path) // 3

@@ -1,8 +1,8 @@
-"""A tree as it is walked: rows of alternatives, each rule with the row of its refinements.
+"""A rule tree in the form in which it is evaluated: rows of alternatives, each rule with the row of its refinements.
 
-The false side of a rule is what is asked instead, so a run of false sides is a row whose first rule that holds is
-taken. Walking is then: take the first of the row, go on with its refinements, until nothing holds any more. The last
-that was taken decides, and the walk itself is the explanation."""
+A rule's false side is its alternative, so a run of false sides is a row, of which the first rule that holds is taken.
+Evaluation takes the first of a row, continues with its refinements, until none holds. The last one taken decides, and
+the path is the explanation."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -55,8 +55,8 @@ class Chain:
 
 
 class WalkResult(NamedTuple):
-    """Where a walk ended: the rule that decided, the lines of the trail, how many rules that did not hold have none,
-    and the rules on trial that held, each with the walk as it was when they were met."""
+    """The result of an evaluation: the deciding rule, the trail, how many rules that did not hold are not in it, and
+    the rules on trial that held, each with the trail up to it."""
 
     decided: RuleNode | None
     trail: list[TestedRule]
@@ -65,7 +65,7 @@ class WalkResult(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A rule on trial that held, and the way to it."""
+    """A rule on trial that held, and the trail up to it."""
 
     node: RuleNode
     trail: list[TestedRule]
@@ -73,7 +73,8 @@ class Trial(NamedTuple):
 
 
 def chain_of(tree: RuleTree) -> Chain | None:
-    """The row at the root of a tree, with all below it. No recursion: a tree is as deep as its authors like."""
+    """The row at the root of a tree, with everything below. Iterative, because a tree may be deeper than the recursion
+    limit."""
     if not tree.rules:
         return None
     rows: dict[int, list[RuleNode]] = {}
@@ -100,7 +101,7 @@ def chain_of(tree: RuleTree) -> Chain | None:
 
 
 def walk(chain: Chain | None, known: KnownValues, begun: Trial | None = None) -> WalkResult:
-    """Walk from a row on; or from a rule on trial as if it had been taken."""
+    """Evaluate from a row on; or from a rule on trial as if it had been taken."""
     decided: RuleNode | None = None
     trail: list[TestedRule] = []
     others = 0

@@ -1,7 +1,7 @@
-"""The case that a rule was made for, kept with the rule as long as the rule lives, and bounded.
+"""Cornerstones: the context of the case that a rule was made for, stored with the rule, and bounded.
 
-What the conditions on the way asked for is kept whole, because a cornerstone that concluded something else than its
-case did would protect nothing. The rest is cut to what a person wants to see."""
+What the conditions on the path read is kept in full, because a cornerstone that no longer gives its case's conclusion
+would protect nothing. The rest is cut to what a person wants to see."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -24,7 +24,7 @@ NARROW: Final = CutBounds(chars=120, parts=10, levels=4)
 
 
 def cornerstone(context: Mapping[str, Value], names: Iterable[str] = ()) -> dict[str, Value]:
-    """The context as it is kept; `names` are the paths that must stay as they are."""
+    """The context to store; `names` are the paths that must not be cut."""
     whole = {name: paths_below(name) for name in names}
     for bounds in (WIDE, NARROW):
         kept = {root: truncate(value, root, frozenset(whole), bounds, 0) for root, value in context.items()}

@@ -1,6 +1,6 @@
-"""What a rule set concludes from what is known: the exlet of the last rule that held, with the trail that led there.
+"""Evaluates a rule set: the exlet of the last rule that held, with the trail.
 
-A rule set is compiled once per version. Rules on trial never decide; what they would have concluded comes beside."""
+A rule set is compiled once per version. Rules on trial never decide; their conclusions are returned separately."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -32,25 +32,25 @@ ROOTS: Final = (
     "sources",
     "data",
 )
-"""What every context may have, beside the sources that are registered. `data` is the item's data over the case's."""
+"""The roots of every context, besides registered sources. `data` is the item's data over the case's."""
 
 
 class RuleVerdict(NamedTuple):
-    """What was concluded, if anything, and what rules on trial would have."""
+    """The conclusion, if any, and those of rules on trial."""
 
     conclusion: Conclusion | None
     trials: list[Conclusion]
 
 
 class CompiledRules:
-    """A version of a rule set, ready to be asked. Trees are compiled when they are first asked."""
+    """A compiled version of a rule set. Trees are compiled when they are first used."""
 
     def __init__(self, rule_set: RuleSet) -> None:
         self.rule_set = rule_set
         self._chains: dict[tuple[ExceptionType, str], Chain | None] = {}
 
     def tree_for(self, type: ExceptionType, task: str = "") -> str | None:
-        """The name of the tree that is asked: the task's own, else that of all tasks; None if there is none."""
+        """The name of the tree to use: the task's own, else that of all tasks; None if there is none."""
         return tree_for(self.rule_set, type, task)
 
     def judge(self, type: ExceptionType, task: str, lookup: Lookup) -> RuleVerdict:
@@ -65,7 +65,7 @@ class CompiledRules:
         return self.judge(type, task, lookup).conclusion
 
     def walk_tree(self, type: ExceptionType, tree: str, lookup: Lookup) -> WalkResult:
-        """The walk itself, through the tree of this name."""
+        """Evaluate the tree of this name."""
         return walk(self.chain(type, tree), KnownValues(lookup))
 
     def chain(self, type: ExceptionType, tree: str) -> Chain | None:
@@ -118,7 +118,8 @@ def tree_for(rule_set: RuleSet, type: ExceptionType, task: str) -> str | None:
 
 
 def context_lookup(context: Mapping[str, Value]) -> Lookup:
-    """Gives the roots of a context to conditions. `data` is made of the case's and the item's where it is not given."""
+    """Provides the roots of a context to conditions. `data` is merged from the case's and the item's if it is not
+    given."""
 
     def lookup(name: str) -> Value:
         try:

@@ -7,6 +7,6 @@ from mendflow.core.model.rules import RuleSet
 
 
 def restore(current: RuleSet, earlier: RuleSet, *, author: str = "", at: Instant = 0) -> RuleSet:
-    """What an earlier version said, as the newest."""
+    """An earlier version as the newest."""
     note = f"version {earlier.version} again"
     return msgspec.structs.replace(earlier, version=current.version + 1, author=author, at=at, note=note)

@@ -1,8 +1,8 @@
-"""Which of a long row of alternatives can hold at all, found without asking each.
+"""Finds which rules of a long row can hold, without evaluating each.
 
-Most conditions of a wide tree compare some path with a constant. A rule is filed under one such comparison: equalities
-by hash, thresholds in a tree of least values. Whatever is not found there cannot hold, because one false part of a
-conjunction makes it false, and an error in it never makes it true. The order of the rules is kept."""
+Most conditions of a wide tree compare a path with a constant. A rule is indexed by one such comparison: equalities by
+hash, thresholds in a tree of minima. A rule that is not found cannot hold, because one false part makes a conjunction
+false, and an error never makes it true. The order of the rules is kept."""
 
 import heapq
 import operator
@@ -16,10 +16,10 @@ from mendflow.core.expressions.conditions import KnownValues, PathTest
 from mendflow.core.model.values import Value
 
 INDEX_MIN: Final = 8
-"""A shorter row is asked rule by rule."""
+"""A shorter row is evaluated rule by rule."""
 
 PATHS_MAX: Final = 16
-"""Each path of the index costs a look at every conclusion."""
+"""Each indexed path costs a lookup in every evaluation."""
 
 COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
     "<": operator.lt,
@@ -35,7 +35,7 @@ def key(value: Value) -> Value:
 
 
 class EqualityIndex:
-    """Positions by the constant that the path must be equal to."""
+    """Positions by the constant that the path must equal."""
 
     def __init__(self, path: MemberPath) -> None:
         self.path = path
@@ -56,8 +56,7 @@ class EqualityIndex:
 
 class ThresholdIndex:
     """Positions by the number that the path must be above or below. `least` is a heap-shaped tree: each node holds the
-    threshold that is easiest to meet among those below it, so that the next position that is met is found in a few
-    steps."""
+    threshold below it that is easiest to meet, so the next match is found in a few steps."""
 
     def __init__(self, path: MemberPath, do: str) -> None:
         self.path = path
@@ -99,7 +98,7 @@ class ThresholdIndex:
 
 
 class RuleIndex:
-    """Made of what each rule of a row must have. `always` are the rules that nothing can be told of."""
+    """Built from a necessary test of each rule of a row. `always` are the rules without one."""
 
     def __init__(self, rows: Sequence[Sequence[PathTest]]) -> None:
         groups: dict[tuple[str, str], EqualityIndex | ThresholdIndex] = {}
@@ -117,8 +116,8 @@ class RuleIndex:
             group.ready()
 
     def places(self, known: KnownValues) -> Iterator[int]:
-        """The positions of the rules that may hold, in order; and of each group whose path is not there the first, so
-        that somebody tells that it is missing."""
+        """The positions of the rules that may hold, in order; and for each group whose path is missing its first rule,
+        so that the missing path is reported."""
         found: list[Sequence[int] | Iterator[int]] = [self.always] if self.always else []
         for group in self.groups:
             name = group.path.name
@@ -138,7 +137,7 @@ class RuleIndex:
 
 
 def choose_tests(rows: Sequence[Sequence[PathTest]]) -> list[PathTest | None]:
-    """For each rule the test that it is filed under: an equality that few others share, else a threshold."""
+    """The test that each rule is indexed by: an equality that few others share, else a threshold."""
     shared = Counter(
         (test.path.name, key(one)) for tests in rows for test in tests if test.do == "==" for one in test.constants
     )

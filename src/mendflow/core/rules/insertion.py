@@ -1,9 +1,8 @@
-"""How a rule set grows: from a case at hand, at the one place where a rule concerns that case and none that was right.
+"""Adds a rule for a case at hand, at the one place where it affects that case and no case that was right.
 
-The walk for the case ends at a free side of some rule; there the new rule goes. It is asked only by what comes the same
-way, and of those that are known, the cornerstones, none may come to another conclusion. So rules are added while cases
-run, by whoever sees a case handled wrongly, and nothing that was right becomes wrong. A set never changes: each change
-gives the next version."""
+The evaluation for the case ends at a free side of some rule; the new rule goes there. It is evaluated only by cases
+that take the same path, and of the known ones, the cornerstones, none may get another conclusion. So rules can be added
+while cases run, and nothing that was right becomes wrong. A set is immutable: each change gives a new version."""
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -27,18 +26,18 @@ Context = Mapping[str, Value]
 
 
 class InsertionPoint(NamedTuple):
-    """Where a rule for a case goes: the tree, the rule that it hangs on and the side, and the neighbour, whose
-    conclusion is what the case gets now. A tree that is not there yet has no rules to hang on."""
+    """Where a rule for a case goes: the tree, the parent rule and its side, and the neighbour, whose conclusion the
+    case gets now. A new tree has no parent."""
 
     tree: str
     parent: int | None
     side: Literal["true", "false"]
     neighbour: int | None
-    names_used: tuple[str, ...]  # what the conditions on the way asked for
+    names_used: tuple[str, ...]  # what the conditions on the path read
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A rule that is to be: what its author says. `steps` is a new exlet, named `exlet`; without it the set has one."""
+    """A rule to add. `steps` is a new exlet, named `exlet`; without it the set must have one."""
 
     condition: str
     exlet: str
@@ -50,7 +49,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class InsertedRule(NamedTuple):
-    """The next version of a set, and the rule that is new in it."""
+    """The new version of a set, and its new rule."""
 
     rule_set: RuleSet
     tree: str
@@ -58,13 +57,13 @@ class InsertedRule(NamedTuple):
 
 
 class CornerstoneConflict(Conflict):
-    """The rule would change what another cornerstone concludes. `type`, `tree` and `rule` name that cornerstone."""
+    """The rule would change the conclusion of another cornerstone, which `type`, `tree` and `rule` name."""
 
     code = "cornerstone"
 
 
 def place(rule_set: RuleSet, type: ExceptionType, task: str, context: Context) -> InsertionPoint:
-    """Where a rule for this case goes. Rules on trial count as not held, as they do in a conclusion."""
+    """Where a rule for this case goes. Rules on trial count as not held, as in a conclusion."""
     tree = tree_for(rule_set, type, task)
     if tree is None:
         return InsertionPoint("" if type in CASE_LEVEL else task or DEFAULT_RULES, None, "true", None, ())
@@ -85,18 +84,17 @@ def place(rule_set: RuleSet, type: ExceptionType, task: str, context: Context) -
 
 
 def neighbour_cornerstone(rule_set: RuleSet, type: ExceptionType, found: InsertionPoint) -> dict[str, Value] | None:
-    """The cornerstone that a new rule must tell its case from."""
+    """The cornerstone that a new rule must distinguish its case from."""
     if found.neighbour is None:
         return None
     return rule_set.trees[type][found.tree].rules[found.neighbour].cornerstone
 
 
 def add_rule(rule_set: RuleSet, type: ExceptionType, task: str, context: Context | None, draft: Draft) -> InsertedRule:
-    """The next version with a rule for the case at hand; or, without a case, with one at the end of the first row.
+    """The new version with a rule for the case at hand; or, without a case, with one at the end of the first row.
 
     Raises InvalidRequest for a rule that cannot work, and CornerstoneConflict for one that would take a case from
-    another rule. A task that had no tree of its own gets one that begins as a copy of the tree of all tasks, so that it
-    loses nothing."""
+    another rule. A task without a tree of its own gets a copy of the tree of all tasks, so that it loses nothing."""
     demand_sound(rule_set, type, draft, context)
     grown = insert_rule(rule_set, type, task, context or {}, draft, keep=context is not None)
     if not draft.passive:
@@ -107,7 +105,7 @@ def add_rule(rule_set: RuleSet, type: ExceptionType, task: str, context: Context
 def insert_rule(
     rule_set: RuleSet, type: ExceptionType, task: str, context: Context, draft: Draft, *, keep: bool = True
 ) -> InsertedRule:
-    """The next version with the rule in its place, whatever it changes."""
+    """The new version with the rule in its place, whatever it changes."""
     found = place(rule_set, type, task, context)
     name = "" if type in CASE_LEVEL else task or DEFAULT_RULES
     tree = rule_set.trees[type][found.tree] if found.parent is not None else RuleTree({})
@@ -155,7 +153,7 @@ def next_version(
 
 
 def demand_sound(rule_set: RuleSet, type: ExceptionType, draft: Draft, context: Context | None) -> None:
-    """Refuse a rule that cannot be evaluated, concludes what is not there, or does not hold for its own case."""
+    """Refuse a rule that cannot be evaluated, concludes a missing exlet, or does not hold for its own case."""
     if (flaw := condition_flaw(draft.condition)) is not None:
         raise InvalidRequest(f"the condition `{draft.condition:.80}` is refused: {flaw.message}", field="condition")
     demand_known_roots(draft.condition)
@@ -172,7 +170,7 @@ def demand_sound(rule_set: RuleSet, type: ExceptionType, draft: Draft, context: 
 
 
 def demand_known_roots(condition: str) -> None:
-    """Refuse a condition that asks for what no context has: it could never hold."""
+    """Refuse a condition that reads a root that no context has: it could never hold."""
     for reference in scan(condition).references:
         root = reference.name.partition(".")[0]
         if root not in ROOTS:
@@ -185,7 +183,7 @@ NARROW_ADVICE = "narrow the condition so that it does not hold there"
 
 
 def demand_unchanged(before: RuleSet, grown: InsertedRule, type: ExceptionType, advice: str = NARROW_ADVICE) -> None:
-    """Refuse what would change the conclusion of a cornerstone of the same tree."""
+    """Refuse a change of the conclusion of a cornerstone of the same tree."""
     for id, was, now in changed_cornerstones(before, grown, type):
         raise cornerstone_conflict(type, grown.tree, id, was, now, advice)
 
@@ -199,7 +197,7 @@ def cornerstone_conflict(
 
 
 def changed_cornerstones(before: RuleSet, grown: InsertedRule, type: ExceptionType) -> Iterator[tuple[int, str, str]]:
-    """The rules whose cornerstones conclude something else after the change, with what they did and would."""
+    """The rules whose cornerstones would get another conclusion, with the old and the new."""
     tree = grown.rule_set.trees[type][grown.tree]
     condition = condition_of(tree.rules[grown.rule].condition)
     source = tree_for(before, type, grown.tree)

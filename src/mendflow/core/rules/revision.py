@@ -1,7 +1,7 @@
-"""Changes to a rule that stands: another exlet, on trial or in force, out of use.
+"""Changes an existing rule: another exlet, on trial or in force, retired.
 
-A rule is never taken out of its tree, because others were placed with regard to it. One that is out of use has the
-condition `false`; earlier versions say what it was."""
+A rule is never removed from its tree, because others were placed relative to it. A retired one has the condition
+`false`; earlier versions show what it was."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -28,11 +28,11 @@ from mendflow.core.rules.insertion import (
 from mendflow.core.rules.validation import name_of
 
 OUT_OF_USE: Final = "false"
-"""The condition of a rule that is out of use."""
+"""The condition of a retired rule."""
 
 
 class RuleLocation(NamedTuple):
-    """A rule of a set, by the tree that it stands in."""
+    """A rule of a set, and its tree."""
 
     type: ExceptionType
     tree: str
@@ -40,7 +40,7 @@ class RuleLocation(NamedTuple):
 
 
 def locate_rule(rule_set: RuleSet, rule: int, type: ExceptionType | None = None, task: str = "") -> RuleLocation:
-    """The rule of this number. Each tree counts its own: where several have it, type and task say which is meant."""
+    """The rule of this number. Numbers are per tree: if several have it, type and task select one."""
     found = [
         RuleLocation(each, name, rule)
         for each, trees in rule_set.trees.items()
@@ -71,7 +71,7 @@ def replace_exlet(
     author: str = "",
     at: Instant = 0,
 ) -> RuleSet:
-    """The same rule with another conclusion; what its own cornerstone concludes changes with it."""
+    """The same rule with another exlet; its own cornerstone's conclusion changes with it."""
     rule_in(rule_set, type, tree, rule)
     if exlet and steps is None and exlet not in rule_set.exlets and type is not ExceptionType.SELECTION:
         raise InvalidRequest(f"there is no exlet `{exlet}` in the rules of `{rule_set.name}`", field="exlet")
@@ -84,7 +84,7 @@ def replace_exlet(
 def set_passive(
     rule_set: RuleSet, type: ExceptionType, tree: str, rule: int, passive: bool, *, author: str = "", at: Instant = 0
 ) -> RuleSet:
-    """Put a rule on trial, or in force. In force it may not change what other cornerstones conclude."""
+    """Put a rule on trial, or in force. In force it may not change other cornerstones' conclusions."""
     rule_in(rule_set, type, tree, rule)
     after = with_rule(rule_set, type, tree, rule, {"passive": passive}, author, at)
     if not passive:
@@ -104,8 +104,8 @@ def promote(
 def find_passive_rule(
     rule_set: RuleSet, type: ExceptionType, task: str, context: Mapping[str, Value] | None, draft: Draft
 ) -> RuleLocation | None:
-    """The rule on trial that says what is now wished for in earnest, if put in force it decides about the case at hand
-    and changes nothing for others."""
+    """The rule on trial that says the same as the requested one, if in force it would decide the case at hand and
+    change nothing for others."""
     tree = tree_for(rule_set, type, task)
     if tree is None or context is None or tree not in (task, ""):
         return None
@@ -133,15 +133,15 @@ def retire(
     author: str = "",
     at: Instant = 0,
 ) -> RuleSet:
-    """The rule holds no more. Its exceptions would not be asked any more, so they are retired with it, if that is said,
-    or before it. What the cornerstones of all others conclude stays as it is."""
+    """Retire the rule. Its exceptions would not be evaluated any more, so they must be retired with it, on request, or
+    before it. The conclusions of all other cornerstones must stay."""
     if is_out_of_use(rule_in(rule_set, type, tree, rule)):
-        raise Conflict(f"rule {rule} in {name_of(type, tree)} of `{rule_set.name}` is out of use already")
+        raise Conflict(f"rule {rule} in {name_of(type, tree)} of `{rule_set.name}` is already out of use")
     below = exceptions_to(rule_set.trees[type][tree], rule)
     if below and not exceptions:
         known = ", ".join(map(str, below))
         raise Conflict(
-            f"rule {rule} in {name_of(type, tree)} has exceptions that would not be asked any more ({known});"
+            f"rule {rule} in {name_of(type, tree)} has exceptions that would not be evaluated any more ({known});"
             " retire them first, or with it"
         )
     after = rule_set
@@ -157,7 +157,7 @@ def is_out_of_use(rule: Rule) -> bool:
 
 
 def exceptions_to(tree: RuleTree, rule: int) -> list[int]:
-    """The rules in use that are asked only where this one holds."""
+    """The rules in use that are evaluated only if this one holds."""
     found: list[int] = []
     pending = [tree.rules[rule].on_true]
     while pending:
@@ -169,7 +169,7 @@ def exceptions_to(tree: RuleTree, rule: int) -> list[int]:
 
 
 def demand_others_unchanged(before: RuleSet, after: RuleSet, type: ExceptionType, tree: str) -> None:
-    """Refuse to take rules out of use that decide about the cornerstones of others."""
+    """Refuse to retire rules that decide other rules' cornerstones."""
     old, new = CompiledRules(before), CompiledRules(after)
     for id, rule in after.trees[type][tree].rules.items():
         if rule.cornerstone is None or rule.passive:
@@ -180,7 +180,7 @@ def demand_others_unchanged(before: RuleSet, after: RuleSet, type: ExceptionType
 
 
 def with_exlet(rule_set: RuleSet, name: str, steps: Flow, *, author: str = "", at: Instant = 0) -> RuleSet:
-    """The next version with an exlet put in, or in place of another of that name."""
+    """The new version with an exlet added or replaced."""
     exlets = {**rule_set.exlets, name: steps}
     return msgspec.structs.replace(rule_set, version=rule_set.version + 1, exlets=exlets, author=author, at=at, note="")
 

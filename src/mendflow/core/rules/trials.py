@@ -1,7 +1,7 @@
-"""What a rule, or a whole rule set, would have done with what went wrong before: counts, and which.
+"""What a rule, or a whole rule set, would have done with past failures.
 
-Every decision keeps the context that it was made from. So a rule is tried on the past before it is let loose on the
-present, in the very place in the tree that it would have."""
+Every decision keeps its context. So a rule can be tried on the past before it is in force, at its real place in the
+tree."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,14 +14,14 @@ from mendflow.core.rules.evaluation import CompiledRules, context_lookup
 from mendflow.core.rules.insertion import Draft, demand_sound, insert_rule
 
 UNREPAIRED_STATES = frozenset({"failed", "rejected", "ignored", "waiting", "passive"})
-"""States of a decision that helped nobody."""
+"""States of a decision that did not help."""
 
 
 class TrialResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a rule would have done. Each list has the ids of decisions, in the order that they were given in.
+    """What a rule would have done. Each list has ids of decisions, in the given order.
 
-    `open` are those that nothing helped: `caught` and `missed` together. `same` were handled as the rule would have
-    handled them, `otherwise` by another exlet. `erred` says where the condition could not be evaluated."""
+    `open` counts those that nothing helped: `caught` and `missed` together. `same` were handled as the rule would have,
+    `otherwise` by another exlet. `erred` says where the condition could not be evaluated."""
 
     asked: int
     caught: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def try_rule(
     decisions: Iterable[Decision],
     context: Mapping[str, Value] | None = None,
 ) -> TrialResult:
-    """Try a rule in the place that it would have, given the case that it is made for (`context`)."""
+    """Try a rule at the place that it would have, given the case that it is made for (`context`)."""
     demand_sound(rule_set, type, draft, None)
     grown = insert_rule(rule_set, type, task, context or {}, msgspec.structs.replace(draft, passive=False))
     return try_in_place(CompiledRules(grown.rule_set), type, grown.tree, grown.rule, decisions)
@@ -58,7 +58,7 @@ def try_rule(
 def try_in_place(
     rules: CompiledRules, type: ExceptionType, tree: str, rule: int, decisions: Iterable[Decision]
 ) -> TrialResult:
-    """What a rule of a set would have done: wherever it is the one that decides."""
+    """What an existing rule would have done, wherever it decides."""
     exlet = rules.rule_set.trees[type][tree].rules[rule].exlet
     caught, missed, same, otherwise = list[str](), list[str](), list[str](), list[str]()
     erred: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The external exceptions that a rule set knows by name, for whoever wants to raise one."""
+"""The triggers that a rule set knows by name."""
 
 import msgspec
 

@@ -1,6 +1,6 @@
-"""Whether a rule set can be asked at all: trees that are trees, exlets that are there, conditions that can be judged.
+"""Validates a rule set: tree structure, existing exlets, valid conditions.
 
-Whatever comes from outside is looked at once, when it comes in; all else may rely on it."""
+Whatever comes from outside is validated once; all other code relies on it."""
 
 from typing import Final
 
@@ -18,18 +18,18 @@ def demand_valid(rule_set: RuleSet) -> None:
 
 
 def demand_named(name: str) -> None:
-    """Refuse a name that could not be part of an address."""
+    """Refuse a name that could not be part of a URL."""
     if problem := name_problem(name):
         raise InvalidRequest(problem, field="name")
 
 
 def name_problem(name: str) -> str:
-    """What is wrong with the name of a set. Engines name their flows as they like, so not much is."""
+    """What is wrong with the name of a set. Engines name their flows freely, so there are few rules."""
     if 0 < len(name) <= NAME_CHARS_MAX and "/" not in name and name.isprintable() and name.strip(". "):
         return ""
     rule = f"it is the name of a flow, or `{DEFAULT_RULES}` for the default rules"
     rule += f"; at most {NAME_CHARS_MAX} characters, and no /"
-    return f"{name[:100]!r} is no name for a rule set: {rule}"
+    return f"{name[:100]!r} is not a valid name for a rule set: {rule}"
 
 
 def problems_of(rule_set: RuleSet) -> list[str]:
@@ -40,19 +40,19 @@ def problems_of(rule_set: RuleSet) -> list[str]:
             where = name_of(type, task)
             if (type in CASE_LEVEL) != (task == ""):
                 found.append(f"{where}: {'a type of cases has one tree' if task else 'the tree has no task'}")
-            # What is no tree is put together anew, so its conditions, which may be thousands, are judged then.
+            # An invalid tree is rebuilt, so its conditions, which may be thousands, are checked then.
             problems = shape_problems(tree) or rule_problems(rule_set, type, tree)
             found += [f"{where}: {problem}" for problem in problems]
     return found
 
 
 def name_of(type: ExceptionType, task: str) -> str:
-    """How a tree is called: `abort/align`, `case-pre`."""
+    """The display name of a tree: `abort/align`, `case-pre`."""
     return f"{type}/{task}" if task else str(type)
 
 
 def shape_problems(tree: RuleTree) -> list[str]:
-    """What keeps it from being a tree: rules that are missing, met twice, or never met."""
+    """What keeps it from being a tree: rules that are missing, referenced twice, or never."""
     if not tree.rules:
         return ["it has no rules"]
     found = [f"rule {id} calls itself {rule.id}" for id, rule in tree.rules.items() if rule.id != id]

@@ -1,14 +1,14 @@
-"""Amounts as people write them, for sentences."""
+"""Formats amounts for sentences."""
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.scheduling.offer import FOREVER_MS
 
 ROUND_MAX = 10_000
-"""A whole number of units is no rounder than a decimal one when it is longer than this."""
+"""A whole number with more digits than this is no better than a decimal one."""
 
 
 def size(count: float) -> str:
-    """Bytes as people write them: `64 GB`; in powers of two only when that is the rounder number, `512 MiB`."""
+    """Bytes for people: `64 GB`; in powers of two only if that is the rounder number, `512 MiB`."""
     whole = int(count)
     for base, mark in ((1000, "B"), (1024, "iB")):
         for power, letter in ((5, "P"), (4, "T"), (3, "G"), (2, "M"), (1, "k")):
@@ -22,7 +22,7 @@ def size(count: float) -> str:
 
 
 def duration(ms: float) -> str:
-    """Milliseconds as people say them: `2 h 30 min`, `1.5 s`."""
+    """Milliseconds for people: `2 h 30 min`, `1.5 s`."""
     if ms >= FOREVER_MS:
         return "no end"
     if ms < 1000:
@@ -37,6 +37,6 @@ def duration(ms: float) -> str:
 
 
 def clock(at: Instant) -> str:
-    """The time of day, without the day: for something that is near."""
+    """The time of day, without the date: for something near."""
     seconds = at // 1000 % 86_400
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02} UTC"

@@ -1,8 +1,8 @@
-"""What pilots have in their caches, as far as they have told: from a pilot to files, and from a file to pilots.
+"""What pilots have in their caches, as they reported it: files by pilot, and pilots by file.
 
-A file is a number here, the first sixty bits of its digest. Should two files ever share one, a match would be a little
-worse; nothing else is decided by it, since whoever reads a file looks at all of its digest. So a million files in ten
-thousand caches take the room of plain numbers."""
+A file is a number, the first sixty bits of its digest. A collision would make a match slightly worse; nothing else
+depends on it, since readers compare whole digests. So a million files in ten thousand caches cost only plain
+numbers."""
 
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
@@ -13,7 +13,7 @@ from mendflow.core.model.ids import PilotId
 KEY_DIGITS = 15
 
 FILES_MAX = 16_384
-"""So many files of one pilot are remembered, those that it told last."""
+"""So many files of one pilot are remembered, the last reported ones."""
 
 
 def file_key(digest: str) -> int:
@@ -21,8 +21,8 @@ def file_key(digest: str) -> int:
 
 
 class PilotCache:
-    """The cache of one pilot. Pilots of one `group` use each other's files as if they were their own: they are on one
-    host. An empty group is nobody's but the pilot's."""
+    """The cache of one pilot. Pilots of one `group`, which are on one host, use each other's files as their own. An
+    empty group is the pilot's alone."""
 
     __slots__ = ("files", "group", "pilot", "version")
 
@@ -55,7 +55,7 @@ class CacheIndex:
         return self._shelves.get(pilot)
 
     def hear(self, pilot: PilotId, news: CacheUpdate, group: str) -> bool:
-        """Whether the news could be used: they must begin where what we have ends."""
+        """Whether the update could be applied: it must start at the version that we have."""
         shelf = self._shelves.get(pilot)
         if shelf is None:
             shelf = self._shelves[pilot] = PilotCache(pilot)
@@ -78,7 +78,7 @@ class CacheIndex:
             self._join(shelf, "")
 
     def nearby(self, shelf: PilotCache) -> Collection[PilotCache]:
-        """The caches that the pilot may use as its own, its own among them."""
+        """The caches that the pilot may use as its own, including its own."""
         return self._groups[shelf.group].values() if shelf.group else (shelf,)
 
     def holders(self, file: int) -> Iterable[PilotId]:
@@ -86,8 +86,8 @@ class CacheIndex:
         return (found,) if isinstance(found, str) else found
 
     def full_update(self, pilot: PilotId, most: int) -> CacheUpdate | None:
-        """Everything that is known of a pilot's cache, for another server: at most so many files, and of their digests
-        what stands here."""
+        """Everything that is known of a pilot's cache, for another server: at most so many files, with the stored
+        prefixes of their digests."""
         shelf = self._shelves.get(pilot)
         if shelf is None:
             return None

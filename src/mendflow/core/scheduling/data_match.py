@@ -1,9 +1,9 @@
-"""One match with a look at the data: what fits into an offer, by priority, then by bytes at hand, then by age.
+"""Matches jobs to an offer with data locality: by priority, then by local bytes, then by age.
 
-It goes from the pilot's files to the jobs that read them, never from the jobs that wait to files; and it looks at a
-bounded number of both, so a match costs the same however many wait. What is first in order regardless of data competes
-with what was found that way. A job that is first for a pilot is overtaken, because another has more of its input there,
-at most so many times; then it is its turn."""
+It goes from the pilot's files to the jobs that read them, never from waiting jobs to files; and it examines a bounded
+number of both, so a match costs the same however many jobs wait. The first jobs in order, regardless of data, compete
+with those found that way. The first job for a pilot may be overtaken by jobs with more local input only a limited
+number of times; then it is its turn."""
 
 from heapq import heappop, heappush
 from itertools import islice, repeat
@@ -17,29 +17,29 @@ from mendflow.core.scheduling.match import Match
 from mendflow.core.scheduling.reader_index import ReaderIndex
 
 OVERTAKES_MAX = 16
-"""How often a job that is first for a pilot may be overtaken because of data."""
+"""How often the first job for a pilot may be overtaken because of data."""
 
 FILES_LOOKED = 128
-"""How many files, of the pilot and then of others on its host, one match looks for; the next goes on elsewhere. If
-fewer than these are wanted at all, every one of them is looked for."""
+"""How many files, of the pilot and then of others on its host, one match examines; the next continues elsewhere. If
+fewer files are wanted at all, each of them is examined."""
 
 JOBS_LOOKED = 48
-"""How many jobs that read these files are compared; twice as many as are wanted at least."""
+"""How many jobs that read these files are compared; at least twice as many as are wanted."""
 
 OWN_SHIFT = 10
-"""A file in the pilot's own cache counts a little more than one of its host: by one part in 1024."""
+"""A file in the pilot's own cache counts slightly more than one on its host: by one part in 1024."""
 
 KEPT_LOOKED = 128
-"""How many jobs that are kept back for others one match goes past; then it takes what comes, so that no pilot is sent
-away while there is work."""
+"""How many jobs that are kept back for others one match skips; then it takes what comes, so that no pilot is idle while
+there is work."""
 
 STEPS_MAX = 256
-"""How many jobs that are gone or do not fit it goes past in order, beside those that it takes."""
+"""How many jobs that are gone or do not fit it skips in order, besides those that it takes."""
 
 
 class MatchReason(NamedTuple):
-    """Why a job was taken: so many bytes of its input are at hand, so many of them in the pilot's own cache. `turn`: it
-    was overtaken often enough, and now it was its turn."""
+    """Why a job was taken: so many bytes of its input are local, so many of them in the pilot's own cache. `turn`: it
+    was overtaken often enough."""
 
     bytes: int = 0
     own_bytes: int = 0
@@ -47,11 +47,12 @@ class MatchReason(NamedTuple):
 
 
 ScoredEntry = tuple[int, int, int, Entry]
-"""A job that reads a file at hand: its level, its bytes below zero, its place in the order. The least is the best."""
+"""A job that reads a local file: its priority level, its negative bytes, its place in the order. The smallest is the
+best."""
 
 
 class LocalBytes:
-    """What each file counts that a pilot has, in its own cache or in one of its host, and that waiting jobs read."""
+    """The weight of each file that a pilot has, in its own cache or on its host, and that waiting jobs read."""
 
     __slots__ = ("_caches", "counts", "shelf")
 
@@ -76,11 +77,11 @@ class LocalBytes:
                 looks -= min(len(other.files), len(wanted.jobs))
 
     def count(self, entry: Entry) -> int:
-        """By which jobs are compared: about the bytes of its input that are at hand."""
+        """The value for comparing jobs: about the local bytes of its input."""
         return sum(map(self.counts.get, entry[4], repeat(0)))
 
     def of(self, entry: Entry) -> MatchReason:
-        """What is at hand, in bytes."""
+        """Local bytes."""
         if self.shelf is None:
             return MatchReason()
         near = {file: size for other in self._caches.nearby(self.shelf) for file, size in other.some(entry[4])}
@@ -88,7 +89,7 @@ class LocalBytes:
 
 
 def _common(wanted: ReaderIndex, shelf: PilotCache, looks: int, turn: int) -> dict[int, int]:
-    """The files of a cache that are wanted; of very many another part each time."""
+    """The files of a cache that are wanted; of very many, another part each time."""
     files, jobs = shelf.files, wanted.jobs
     if len(jobs) < len(files):
         if len(jobs) <= looks:
@@ -100,7 +101,7 @@ def _common(wanted: ReaderIndex, shelf: PilotCache, looks: int, turn: int) -> di
 
 
 class DataMatch:
-    """Nothing is taken out of the line before all is chosen: so the heaps can be walked through in order."""
+    """Nothing is removed from the queue before everything is chosen: so the heaps can be walked in order."""
 
     def __init__(
         self, match: Match, at_hand: LocalBytes, wait: DataWait, overtaken: dict[JobId, int], now: Instant
@@ -110,7 +111,7 @@ class DataMatch:
         self._wait = wait
         self._overtaken = overtaken
         self._now = now
-        self._behind: list[tuple[Entry, int]] = []  # what follows on heads that were passed, and its place in its heap
+        self._behind: list[tuple[Entry, int]] = []  # the successors of skipped heads, and their place in the heap
         self._past = 0
         self._steps = STEPS_MAX
         self._candidates: list[ScoredEntry] = []
@@ -119,7 +120,7 @@ class DataMatch:
         self.chosen: dict[JobId, MatchReason] = {}
 
     def take(self, most: int, before: int | None = None) -> list[JobId]:
-        """The best that fit; with `before`, only of those that stand before that place."""
+        """The best that fit; with `before`, only those before that place."""
         self._gather(most)
         self._steps += 2 * most
         while len(self._entries) < most:
@@ -170,7 +171,7 @@ class DataMatch:
             else:
                 place = heappop(behind)[1]
             shape = match.line.shape(entry)
-            if match.room.fits(entry[2]) or not shape.exact:  # else nothing behind it fits either
+            if match.room.fits(entry[2]) or not shape.exact:  # otherwise nothing behind it fits either
                 for follows in (2 * place + 1, 2 * place + 2):
                     if follows < len(shape.heap):
                         heappush(behind, (shape.heap[follows], follows))
@@ -199,8 +200,8 @@ class DataMatch:
         return None
 
     def _gather(self, most: int) -> None:
-        """Compare some of the jobs that read files at hand. Those of a lower priority than the first of all have no
-        chance as long as one of its priority is left."""
+        """Compare some of the jobs that read local files. Those of a lower priority than the first of all have no
+        chance while one of its priority is left."""
         counts, heads = self._at_hand.counts, self._match.heads
         if not counts:
             return

@@ -1,10 +1,10 @@
-"""Jobs that are kept back for an idle pilot that has their data.
+"""Keeps jobs back for an idle pilot that has their data.
 
-Fetching a file that lies in a cache nearby is a waste when the pilot with that cache has nothing to do. So a pilot that
-would have to fetch much more than an idle one does not get the job; the idle one is woken when the job comes, and takes
-it. Three bounds hold this together. An idle pilot has no more jobs kept back for it than it would take now. Once
-it has asked and left a job, or counts as idle no more, the job is kept back for another that has its data and is idle;
-where there is none it is anybody's. And no job is kept back for longer than `bound_ms` in all."""
+Fetching a file that is in a nearby cache is a waste when the pilot with that cache is idle. So a pilot that would have
+to fetch much more than an idle one does not get the job; the idle one is woken when the job comes, and takes it. There
+are three bounds. An idle pilot has no more jobs kept back for it than it would take now. Once it has asked and left a
+job, or is no longer idle, the job is kept back for another idle pilot with its data; if there is none, anybody may take
+it. And no job is kept back for longer than `bound_ms` in total."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -16,20 +16,20 @@ from mendflow.core.scheduling.job_heap import Entry
 from mendflow.core.scheduling.offer import FOREVER_MS, FreeResources, Offer, free_for_one
 
 DATA_WAIT_MS = 3_000
-"""How long a job may be kept back. A pilot that is woken asks within milliseconds; this is for one that cannot."""
+"""How long a job may be kept back. A woken pilot asks within milliseconds; this is for one that cannot."""
 
 MUCH_MORE = 2
 """A job is kept back from a pilot if an idle one has more than so many times the bytes."""
 
 HOLDERS_LOOKED = 8
-"""Of the pilots that have a file, so many are looked at."""
+"""How many of the pilots with a file are examined."""
 
 
 NOBODY = PilotId("")
 
 
 class Deferral(NamedTuple):
-    """`pilot` is the one that the job is kept back for, of whose input it has so many bytes."""
+    """`pilot` is the one that the job is kept back for; it has so many bytes of its input."""
 
     pilot: PilotId
     there_bytes: int
@@ -54,26 +54,26 @@ class DataWait:
         self._idle: dict[PilotId, _Idle] = {}
         self._freed = False
         self._next_end = FOREVER_MS
-        self.kept: dict[JobId, Deferral] = {}  # those that are anybody's again too, until they are taken
+        self.kept: dict[JobId, Deferral] = {}  # including those that anybody may take again, until they are taken
 
     def __bool__(self) -> bool:
-        """Whether any pilot is idle that jobs could be kept back for."""
+        """Whether there is an idle pilot that jobs could be kept back for."""
         return bool(self._idle) and self._bound_ms > 0
 
     def begin_request(self, pilot: PilotId) -> Iterable[JobId]:
-        """The pilot may take now what was kept back for it: these jobs."""
+        """The pilot asks: it may now take the jobs that were kept back for it."""
         idle = self._idle.pop(pilot, None)
         return idle.jobs if idle is not None else ()
 
     def return_jobs(self, jobs: Iterable[JobId]) -> None:
-        """The pilot that these were kept back for has asked, or is gone: those that still wait are for others."""
+        """The pilot has asked, or is gone: the jobs kept back for it that still wait are for others."""
         for job in jobs:
             if (kept := self.kept.get(job)) is not None:
                 self.kept[job] = kept._replace(pilot=NOBODY)
                 self._freed = True
 
     def take_freed(self, now: Instant) -> bool:
-        """Whether jobs have become anybody's since this was last asked."""
+        """Whether jobs have been freed for anybody since the last call."""
         if now >= self._next_end:
             for job, kept in self.kept.items():
                 if 0 < kept.until <= now:
@@ -90,18 +90,18 @@ class DataWait:
             self._idle[offer.pilot] = _Idle(offer, free, now + offer.idle_ms)
 
     def remove(self, id: JobId) -> None:
-        """The job waits no longer."""
+        """The job no longer waits."""
         kept = self.kept.pop(id, None)
         if kept is not None and (idle := self._idle.get(kept.pilot)) is not None:
             idle.jobs.discard(id)
 
     def of(self, id: JobId, now: Instant) -> Deferral | None:
-        """Whom a job is kept back for now."""
+        """Which pilot a job is kept back for now."""
         kept = self.kept.get(id)
         return kept if kept is not None and kept.until > now and kept.pilot in self._idle else None
 
     def should_defer(self, entry: Entry, asks: PilotCache | None, here_bytes: int, now: Instant) -> bool:
-        """Whether the job is kept back from the pilot that asks and has so many bytes of its input."""
+        """Whether the job is kept back from the asking pilot, which has so many bytes of its input."""
         if not self._idle or self._bound_ms <= 0:
             return False
         kept = self.kept.get(entry[1])

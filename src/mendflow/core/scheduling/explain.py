@@ -1,8 +1,8 @@
 """Why a job waits, and why it failed: the reason as a sentence, and the facts behind it.
 
-The reasons are tried in the order in which they would have to be removed: what holds the job itself, then whether any
-pilot is there, then whether any could ever take it, then whether one is free. So the sentence always names the one
-thing to change next."""
+Reasons are tried in the order in which they must be removed: what holds the job itself, then whether there is any
+pilot, then whether any could ever run it, then whether one is free. So the sentence names the one thing to change
+next."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -21,8 +21,8 @@ FACTS_MAX = 10
 
 
 class PilotFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a connected pilot. `ttl_ms` is 0 for one without end; `reserved_for` names the job that the
-    pilot is kept free for."""
+    """What is known of a connected pilot. `ttl_ms` is 0 for no limit; `reserved_for` names the job that the pilot is
+    kept free for."""
 
     id: PilotId
     host: str
@@ -41,7 +41,7 @@ class PilotFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Demand(NamedTuple):
-    """One thing that a job asks for, and how to find it in a pilot: all of it, and what is free now."""
+    """One requirement of a job, and how to find it in a pilot: in total, and free now."""
 
     what: str
     superlative: str
@@ -55,8 +55,8 @@ class Demand(NamedTuple):
 
 
 def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant, coming: Sequence[str] = ()) -> Reason:
-    """Why nobody runs this job now. `ahead` is how many jobs stand before it in the queue; `coming` says, of each site
-    whose pilots could take it, what becomes of these; or, if there is none, why the others' could not."""
+    """Why nobody runs this job now. `ahead` is how many jobs are before it in the queue; `coming` says, for each site
+    whose pilots could take it, what happens to these; or, if there is none, why the others' could not."""
     if job.suspended:
         return _why(job, "suspended", "it is suspended; `mendflow resume` resumes it")
     if job.available_at > now:
@@ -78,7 +78,7 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
 
 
 def why_failed(job: Job) -> Reason:
-    """Why the job failed: the fault that ended it, then each attempt's."""
+    """Why the job failed: its fault, then each attempt's."""
     fault = job.outcome.fault if job.outcome is not None else None
     assert fault is not None, f"job {job.id} has not failed"
     tries = f" in attempt {job.fence}" if job.fence > 1 else ""
@@ -90,7 +90,7 @@ def why_failed(job: Job) -> Reason:
     if job.spec.retries:
         facts.append(f"{min(job.failures, job.spec.retries + 1)} of {job.spec.retries + 1} tries failed")
     if job.losses:
-        facts.append(f"{job.losses} attempts were lost to the infrastructure; they did not spend its retries")
+        facts.append(f"{job.losses} attempts were lost to the infrastructure; they do not count as retries")
     facts += _attempts(job)
     return _why(job, "failed", f"it failed{tries}: {fault.message}", facts)
 
@@ -105,7 +105,7 @@ def _why_later(job: Job, now: Instant) -> Reason:
     if job.failures and last.end == "failed":
         nth = f"retry {job.failures} of {job.spec.retries}"
     else:
-        nth = "the next attempt, which does not spend a retry"
+        nth = "the next attempt, which does not count as a retry"
     sentence = f"it waits until {clock(job.available_at)}, {wait} from now, for {nth}; its last attempt {ended}{text}"
     return _why(job, "waiting", sentence, _attempts(job))
 
@@ -128,7 +128,7 @@ def _unsuitable(needs: Resources, pilot: PilotFacts) -> str:
 def _why_unsuitable(job: Job, needs: Resources, pilots: Sequence[PilotFacts]) -> Reason:
     if all(pilot.host in needs.avoid_hosts for pilot in pilots):
         hosts = ", ".join(sorted({pilot.host for pilot in pilots}))
-        sentence = f"no pilot can take it: it keeps away from {hosts}, and all pilots that it could go to are there"
+        sentence = f"no pilot can take it: it avoids {hosts}, and all pilots that it could go to are there"
         return _why(job, "waiting", sentence, ["a pilot on another host takes it; `mendflow pilot` starts one"])
     why = "; ".join(sorted({_unsuitable(needs, pilot) for pilot in pilots}))
     facts = [f"{pilot.name} runs on {_platform(pilot)}" for pilot in pilots[:FACTS_MAX]]
@@ -142,7 +142,7 @@ def _platform(pilot: PilotFacts) -> str:
 
 
 def _why_never(job: Job, pilots: Sequence[PilotFacts]) -> Reason:
-    """No pilot could take it even if it were idle: name what is lacking, and the pilot that comes nearest."""
+    """No pilot could take it even if idle: name what is missing, and the nearest pilot."""
     needs = effective_needs(job)
     demands = _demands(needs)
     for demand in demands:
@@ -174,10 +174,10 @@ def _outlived_facts(job: Job) -> list[str]:
 
 
 def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Reason:
-    """Some pilot could take it: either none has room now, or others come first."""
+    """Some pilot could take it: either none has room now, or other jobs come first."""
     demands = _demands(effective_needs(job))
     free = [pilot for pilot in able if all(demand.is_met(demand.free(pilot)) for demand in demands)]
-    before = f"{ahead} {'job stands' if ahead == 1 else 'jobs stand'} before it in the queue"
+    before = f"{ahead} {'job is' if ahead == 1 else 'jobs are'} before it in the queue"
     kept = [pilot for pilot in able if pilot.reserved_for == job.id]
     facts = [f"{pilot.name} is kept free for it" for pilot in kept]
     if free:
@@ -191,7 +191,7 @@ def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Reason:
 
 
 def _demands(needs: Resources) -> list[Demand]:
-    """What the job asks for; things not asked for are left out."""
+    """The requirements of the job; those not set are left out."""
     every = (
         Demand("cpus", "largest", needs.cpus, lambda p: p.capacity.cpus, lambda p: p.cpus_free, lambda n: f"{n:g}"),
         Demand("memory", "largest", needs.memory_bytes, lambda p: p.capacity.memory_bytes,

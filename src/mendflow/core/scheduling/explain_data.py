@@ -1,4 +1,4 @@
-"""What data had to do with it: why a pilot got a job, and why a job that reads files waits."""
+"""Explains data locality: why a pilot got a job, and why a job that reads files waits."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ HOLDERS_MAX = 100
 
 
 def input_bytes(spec: JobSpec) -> int:
-    """How much a job reads, each file once."""
+    """How many bytes a job reads, each file once."""
     return sum({file.sha256: file.bytes for file in spec.inputs.values()}.values())
 
 
@@ -36,7 +36,7 @@ def because(spec: JobSpec, chosen: MatchReason) -> str:
 
 
 def explain_deferral(spec: JobSpec, kept: Deferral, now: Instant) -> str:
-    """Why a job waits although others than its pilot could take it."""
+    """Why a job waits although other pilots could take it."""
     has = f"{size(kept.there_bytes)} of {size(input_bytes(spec))} of its input"
     return (
         f"it is kept for pilot {kept.pilot}, which is idle and has {has}; "
@@ -45,7 +45,7 @@ def explain_deferral(spec: JobSpec, kept: Deferral, now: Instant) -> str:
 
 
 def facts(spec: JobSpec, caches: CacheIndex, overtaken: int) -> list[str]:
-    """Where the input of a waiting job is, and whether others went past it because of theirs."""
+    """Where the input of a waiting job is, and whether others overtook it because of theirs."""
     if not spec.inputs:
         return []
     files, sentences = files_of(spec), []
@@ -59,7 +59,7 @@ def facts(spec: JobSpec, caches: CacheIndex, overtaken: int) -> list[str]:
     if overtaken:
         times = "once" if overtaken == 1 else f"{overtaken} times"
         sentences.append(
-            f"others with more of their input at hand went first {times}; after {OVERTAKES_MAX} it is its turn"
+            f"others with more of their input at hand overtook it {times}; after {OVERTAKES_MAX} it is its turn"
         )
     return sentences
 

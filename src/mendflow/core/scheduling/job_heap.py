@@ -1,7 +1,7 @@
-"""Waiting jobs in order, as a heap that jobs may leave from anywhere.
+"""Waiting jobs in order, as a heap from which jobs may be removed anywhere.
 
-A job that has gone stays in the heap until it comes to its head, or until those that have gone are too many. The head
-itself is always a job that waits. So leaving costs next to nothing, and the first in order is always at hand."""
+A removed job stays in the heap until it reaches the head, or until there are too many of these. The head itself is
+always a waiting job. So removal costs next to nothing, and the first in order is always known."""
 
 from heapq import heapify, heappop
 
@@ -9,16 +9,16 @@ from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.model.jobs import Resources
 
 Files = tuple[int, ...]
-"""The files that a job reads, as numbers (caches.py)."""
+"""The files that a job reads, as numbers (cache_index.py)."""
 
 Entry = tuple[int, JobId, Resources, int, Files]
-"""A waiting job: its place in the order (the least goes first), its id, its needs, its shape's number, and the files
-that it reads. A tuple of plain values, which the garbage collector learns to pass by: a million of these wait."""
+"""A waiting job: its place in the order (the smallest is first), its id, its needs, its shape's number, and the files
+that it reads. A tuple of plain values, which the garbage collector untracks: there may be a million."""
 
 SINCE_BITS = 56
 SERIAL_BITS = 40
 LEVEL_BITS = SINCE_BITS + SERIAL_BITS
-"""A job's place in the order is one number: its priority, since when it waits, and a serial, from high to low bits."""
+"""A job's place in the order is one number: its priority, its waiting time, and a serial, from high to low bits."""
 
 _DEAD_MIN = 64
 
@@ -32,17 +32,17 @@ def since(entry: Entry) -> Instant:
 
 
 def priority_level(entry: Entry) -> int:
-    """Of jobs with a higher priority it is less."""
+    """A higher priority has a lower level."""
     return entry[0] >> LEVEL_BITS
 
 
 def level_end(entry: Entry) -> int:
-    """The place before which all of its priority stand."""
+    """The place after all jobs of its priority."""
     return priority_level(entry) + 1 << LEVEL_BITS
 
 
 class JobHeap:
-    """`cursor` is for whoever looks behind the head, a few jobs at a time."""
+    """`cursor` is for scans behind the head, a few jobs at a time."""
 
     __slots__ = ("cursor", "dead", "heap")
 
@@ -52,7 +52,7 @@ class JobHeap:
         self.cursor = 0
 
     def settle(self, waiting: dict[JobId, Entry]) -> None:
-        """After a job has gone: make the head a waiting one again."""
+        """After a removal: make the head a waiting job again."""
         heap = self.heap
         while heap and waiting.get(heap[0][1]) is not heap[0]:
             heappop(heap)
@@ -66,8 +66,8 @@ class JobHeap:
         self.dead = 0
 
     def some(self, most: int) -> list[Entry]:
-        """The head and some that stand near it; of many, half are from further behind, others each time. Jobs that have
-        gone may be among them."""
+        """The head and some near it; of many, half are from further behind, others each time. Removed jobs may be among
+        them."""
         heap = self.heap
         if len(heap) <= most:
             return heap

@@ -1,9 +1,9 @@
-"""The life of a job: who may do what to it, and what then becomes of it.
+"""The life of a job: who may change it, and what follows.
 
-A grant raises the job's fence, and from then on only the holder of that fence may report. Whatever happened to an
-attempt is decided from the job's document alone: `grant`, `report`, `lose` and the others look and return events;
-`evolve` is the only place where a job changes. A fault of the infrastructure is charged to the server's budget of
-losses, never to the job's own retries."""
+A grant raises the job's fence, and from then on only the holder of that fence may report. Everything is decided from
+the job's document alone: `grant`, `report`, `lose` and the others return events; `evolve` is the only place where a job
+changes. A fault of the infrastructure counts against the server's budget of losses, never against the job's own
+retries."""
 
 from collections.abc import Sequence
 from typing import Union
@@ -22,21 +22,22 @@ TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.COMPLETED: frozenset(),
     JobState.FAILED: frozenset(),
 }
-"""What may follow what. Available becomes completed when an earlier case's result is taken over, and failed when the
-job is cancelled before anyone ran it. Nothing follows an end."""
+"""The transitions. Available becomes completed when an earlier case's result is used, and failed when the job is
+cancelled before it runs. Nothing follows an end."""
 
 HISTORY_FIRST = 3
 HISTORY_LAST = 20
-"""A job that was tried very often keeps its first attempts and its latest; those between are forgotten."""
+"""A job with very many attempts keeps its first and its latest; those between are dropped."""
 
 OUTLIVED_PERCENT = 105
-"""So much of the time that it has run in vain a job wants a pilot to stay, if it does not say how long it takes."""
+"""A job that does not say how long it takes needs a pilot that stays for this multiple of the time that it has run in
+vain."""
 
 _DOUBLINGS_MAX = 20
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """The server's patience. Waits double from attempt to attempt up to `wait_max_ms`."""
+    """The server's retry policy. Waits double from attempt to attempt up to `wait_max_ms`."""
 
     losses_max: int = 20
     loss_wait_ms: int = 1_000
@@ -56,7 +57,7 @@ class AttemptGranted(msgspec.Struct, frozen=True):
 
 
 class JobFinished(msgspec.Struct, frozen=True):
-    """The job is over, with this outcome. `end` is completed, failed, lost or cancelled; `own` tells whether a failed
+    """The job has ended with this outcome. `end` is completed, failed, lost or cancelled; `own` says whether a failed
     attempt counts as the job's own failure."""
 
     outcome: Outcome
@@ -80,7 +81,7 @@ class AttemptRequeued(msgspec.Struct, frozen=True):
 
 
 class ResultTakenOver(msgspec.Struct, frozen=True):
-    """An earlier case has run the very same; its result is this job's."""
+    """An earlier case has run the same job; its result is used."""
 
     outcome: Outcome
     why: str
@@ -96,7 +97,7 @@ class JobResumed(msgspec.Struct, frozen=True):
 
 
 class RequeueOrdered(msgspec.Struct, frozen=True):
-    """A person took the attempt from its pilot. It is worth nothing from now on, and may still run."""
+    """A person has requeued the job. The attempt no longer counts, but may still run."""
 
     requeue: Requeue
 
@@ -107,7 +108,7 @@ JobEvent = Union[
 
 
 class ReportVerdict(msgspec.Struct, frozen=True):
-    """The answer to a report. An accepted one may carry no events: it repeats what was accepted before."""
+    """The verdict on a report. An accepted one without events repeats what was accepted before."""
 
     accepted: bool
     reason: str
@@ -115,7 +116,7 @@ class ReportVerdict(msgspec.Struct, frozen=True):
 
     @property
     def final(self) -> bool:
-        """Whether this very report ended the job."""
+        """Whether this report ended the job."""
         return bool(self.events) and isinstance(self.events[-1], JobFinished)
 
 
@@ -136,7 +137,7 @@ def grant(
     lease_ms: int = 0,
     because: str = "",
 ) -> list[JobEvent]:
-    """Give the job to a pilot, or to nobody if it is taken, over, suspended, or must still wait."""
+    """Give the job to a pilot, or to nobody if it is running, ended, suspended, or must still wait."""
     if job.state is not JobState.AVAILABLE or job.suspended or job.available_at > now:
         return []
     return [AttemptGranted(pilot, job.fence + 1, now, host, site, token, serial, lease_ms, because)]
@@ -145,7 +146,7 @@ def grant(
 def report(
     job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Instant, policy: RetryPolicy
 ) -> ReportVerdict:
-    """Judge the end of an attempt. Only the present holder, under the latest fence, may end anything."""
+    """Judge the end of an attempt. Only the current holder, under the latest fence, may end anything."""
     if job.state is not JobState.RUNNING or job.fence != fence or job.pilot != pilot:
         return _refuse_report(job, pilot, fence)
     if job.requeued is not None:
@@ -166,7 +167,7 @@ def report(
 def lose(
     job: Job, *, now: Instant, policy: RetryPolicy, why: str = "its lease ended", data: Value = None
 ) -> list[JobEvent]:
-    """The holder is gone, or cannot be heard: the job is given back, and the loss is the infrastructure's."""
+    """The holder is gone or unreachable: requeue the job, and count the loss against the infrastructure."""
     if job.state is not JobState.RUNNING:
         return []
     if job.requeued is not None:
@@ -176,20 +177,20 @@ def lose(
 
 
 def cut_short(job: Job, leaves: str, *, now: Instant, policy: RetryPolicy) -> list[JobEvent]:
-    """The holder has left, and has ended the attempt for that; `leaves` is why, as the pilot says it."""
+    """The holder has left, and has ended the attempt for that; `leaves` is the pilot's reason."""
     why = f"it still ran when it was ended, because {LEAVE_REASONS.get(leaves, 'the pilot left')},"
     return lose(job, now=now, policy=policy, why=why, data={"left": leaves} if leaves in LEAVE_REASONS else None)
 
 
 def outlived_ms(job: Job) -> int:
-    """The longest that it has run until its pilot's time was over; 0 if that has never happened."""
+    """The longest that it has run until its pilot's time limit; 0 if that has never happened."""
     ended = [each for each in job.history if each.fault is not None and each.fault.data == {"left": "time"}]
     return max((each.ended_at - each.granted_at for each in ended), default=0)
 
 
 def effective_needs(job: Job) -> Resources:
-    """What a pilot must have for it: what it asks for, and what was learnt. One that does not say how long it takes,
-    and has outlived a pilot, goes to none that does not stay noticeably longer: it would be begun in vain again."""
+    """What a pilot must have for it: its needs, and what was learnt. A job without a time that has outlived a pilot
+    goes only to one that stays noticeably longer: otherwise it would run in vain again."""
     needs, outlived = job.spec.resources, outlived_ms(job)
     if needs.wall_ms or not outlived:
         return needs
@@ -197,26 +198,26 @@ def effective_needs(job: Job) -> Resources:
 
 
 def pending_retry(events: Sequence[JobEvent]) -> AttemptRequeued | None:
-    """The attempt that failed and would be followed by another."""
+    """The attempt that failed and would be retried."""
     last = events[-1] if events else None
     return last if isinstance(last, AttemptRequeued) and last.fault is not None else None
 
 
 def give_up(failed: AttemptRequeued, outcome: Outcome) -> JobEvent:
-    """What happens instead when another attempt is not wanted: the job is over with what the failed one came to."""
+    """End the job with the failed attempt's outcome instead of another attempt."""
     return JobFinished(outcome, failed.end, failed.at, own=failed.own)
 
 
 def give_back(job: Job, fence: int, *, now: Instant) -> list[JobEvent]:
-    """A pilot gives back an attempt that it never started. Nobody is charged, and it was no try."""
+    """A pilot returns an attempt that it never started. It is not charged, and does not count as a try."""
     if job.state is not JobState.RUNNING or job.fence != fence:
         return []
     return [AttemptRequeued("returned", now, now, requeue=job.requeued, begun=False)]
 
 
 def requeue_attempt(job: Job, *, by: str, reason: str, now: Instant) -> list[JobEvent]:
-    """Take the attempt from its pilot. The job waits for the end of the attempt, which a report, the pilot's silence
-    about it, or the end of its lease proves: until then nobody else gets the job."""
+    """Requeue: take the attempt from its pilot. The job waits for the end of the attempt, which a report, its absence
+    from the pilot's next request, or the end of its lease proves: until then nobody else gets the job."""
     if job.state is not JobState.RUNNING or job.requeued is not None:
         return []
     return [RequeueOrdered(Requeue(by=by, at=now, reason=reason))]
@@ -232,7 +233,7 @@ def cancel(job: Job, *, now: Instant, reason: str = "") -> list[JobEvent]:
 
 
 def take_over(job: Job, outcome: Outcome, *, why: str, now: Instant) -> list[JobEvent]:
-    """Let an earlier case's result stand for this job, if nobody has begun it."""
+    """Use an earlier case's result for this job, if nobody has started it."""
     return [ResultTakenOver(outcome, why, now)] if job.state is JobState.AVAILABLE and job.fence == 0 else []
 
 
@@ -245,7 +246,7 @@ def resume(job: Job) -> list[JobEvent]:
 
 
 def evolve(job: Job, event: JobEvent) -> None:
-    """Change the job as the event says. Never refuses: an event that does not fit is our own bug."""
+    """Apply the event. Never refuses: an event that does not fit is our own bug."""
     match event:
         case AttemptGranted():
             assert event.fence > job.fence, f"job {job.id}: a grant must raise the fence"
@@ -276,7 +277,7 @@ def evolve(job: Job, event: JobEvent) -> None:
 
 
 def validate(job: Job) -> None:
-    """Everything that must hold of a job at rest."""
+    """The invariants of a job."""
     running = job.state is JobState.RUNNING
     assert (job.pilot is not None) == running, f"job {job.id}: {job.state} with pilot {job.pilot}"
     assert (job.outcome is not None) == job.finished, f"job {job.id}: {job.state} with outcome {job.outcome}"
@@ -292,7 +293,7 @@ def validate(job: Job) -> None:
 
 
 def _refuse_report(job: Job, pilot: PilotId, fence: int) -> ReportVerdict:
-    """Why this report is not the holder's; or that it says again what was accepted before."""
+    """Why this report is not the holder's; or that it repeats what was accepted before."""
     if fence < job.fence:
         return ReportVerdict(False, f"job {job.id}: lease {fence} is over (latest is {job.fence})")
     if fence > job.fence:
@@ -312,7 +313,7 @@ def _end_requeued(requeue: Requeue, now: Instant) -> AttemptRequeued:
 
 
 def _lose_or_end(job: Job, fault: Fault, outcome: Outcome, *, now: Instant, policy: RetryPolicy) -> JobEvent:
-    """Put the job back at the infrastructure's cost, or end it when that budget is spent."""
+    """Requeue the job at the infrastructure's cost, or end it when that budget is spent."""
     end = "lost" if fault.name == "lost" else "failed"
     losses = job.losses + 1
     if losses <= policy.losses_max:

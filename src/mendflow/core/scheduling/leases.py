@@ -1,9 +1,9 @@
 """Who holds which attempt, and until when.
 
-A pilot renews all its attempts at once, by naming them in each exchange; one that it does not name is not renewed and
-runs out. The server counts every term from when it answers, by its own clock, and the pilot from when it asked, by
-its own: so the pilot's end comes first, however the two clocks differ. To extend a term on the server's side is always
-safe, only to shorten it is not; that is why every attempt gets a full fresh term when a server starts again."""
+A pilot renews all its attempts at once, by naming them in each exchange; an attempt that it does not name is not
+renewed and expires. The server counts every lease from when it answers, by its own clock, and the pilot from when it
+asked, by its own: so the lease ends first for the pilot, however the two clocks differ. The server may always extend a
+lease, but never shorten it; that is why every attempt gets a full new lease when a server restarts."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,8 +17,8 @@ NEVER: Instant = 1 << 62
 
 
 class AttemptLease(msgspec.Struct):
-    """An attempt in a pilot's hands. `until` moves on with each exchange that names it, unless it is `ending`: then the
-    pilot is told that it has lost the attempt, and nobody else gets the job before the term is over."""
+    """An attempt that a pilot holds. Each exchange that names it extends `until`, unless it is `ending`: then the pilot
+    is told that it has lost the attempt, and nobody else gets the job before the lease ends."""
 
     fence: int
     until: Instant
@@ -26,7 +26,7 @@ class AttemptLease(msgspec.Struct):
 
 
 class PilotLease(msgspec.Struct, kw_only=True):
-    """All that one pilot holds. `until` is when it is gone if it is not heard again."""
+    """Everything that one pilot holds. At `until` it counts as gone if it is not heard again."""
 
     pilot: PilotId
     until: Instant
@@ -34,7 +34,7 @@ class PilotLease(msgspec.Struct, kw_only=True):
 
 
 class ExpiredLease(msgspec.Struct, frozen=True):
-    """An attempt whose term is over."""
+    """An attempt whose lease has ended."""
 
     pilot: PilotId
     job: JobId
@@ -42,27 +42,27 @@ class ExpiredLease(msgspec.Struct, frozen=True):
 
 
 class Leases:
-    """The leases of all pilots. It mirrors the documents of running jobs: granted, renewed and dropped as they are.
+    """The leases of all pilots. It mirrors the documents of running jobs.
 
-    Renewals only move ends on. So whoever has looked at all of them knows a moment before which nothing ends, and until
-    then a look costs nothing, however many pilots there are: while all are heard in time, they are gone through about
-    once a term."""
+    Renewals only extend. So after a scan of all leases there is a known moment before which nothing expires, and
+    until then a check is free, however many pilots there are: while all are heard in time, there is about one scan
+    per lease."""
 
     def __init__(self, lease_ms: int) -> None:
         self.lease_ms = lease_ms
         self._pilots: dict[PilotId, PilotLease] = {}
-        self._none_over_before: Instant = NEVER  # no attempt's term ends earlier
+        self._none_over_before: Instant = NEVER  # no attempt's lease ends earlier
         self._none_gone_before: Instant = NEVER  # nor does a pilot's
 
     def restore(self, jobs: Iterable[Job], *, now: Instant) -> None:
-        """After a start: every running attempt gets one full fresh term."""
+        """After a restart: every running attempt gets a full new lease."""
         for job in jobs:
             if job.state is JobState.RUNNING:
                 assert job.pilot is not None
                 self.grant(job.pilot, job.id, job.fence, now=now)
 
     def touch(self, pilot: PilotId, *, now: Instant) -> PilotLease:
-        """The pilot has spoken: it lives for another term."""
+        """The pilot was heard: it lives for another lease."""
         lease = self._pilots.get(pilot)
         if lease is None:
             lease = self._pilots[pilot] = PilotLease(pilot=pilot, until=now + self.lease_ms)
@@ -72,15 +72,15 @@ class Leases:
         return lease
 
     def grant(self, pilot: PilotId, job: JobId, fence: int, *, now: Instant) -> None:
-        """The pilot holds the attempt for a term from `now`. That may lie in the past: a server that takes another's
-        cases knows when that one can have promised for the last time."""
+        """The pilot holds the attempt for a lease from `now`. That may be in the past: a server that takes over
+        another's cases knows when that one can have promised for the last time."""
         lease = self.touch(pilot, now=now)
         until = now + self.lease_ms
         self._none_over_before = min(self._none_over_before, until)
         lease.attempts[job] = AttemptLease(fence, until)
 
     def renew(self, pilot: PilotId, running: Sequence[AttemptStatus], *, now: Instant) -> list[AttemptRef]:
-        """Renew what the pilot names and holds. What it names and does not hold is returned: lost to it."""
+        """Renew what the pilot names and holds. Returns what it names and does not hold: lost to it."""
         attempts = self.touch(pilot, now=now).attempts
         until = now + self.lease_ms
         lost: list[AttemptRef] = []
@@ -99,7 +99,7 @@ class Leases:
             lease.attempts.pop(job, None)
 
     def end(self, pilot: PilotId, job: JobId) -> None:
-        """Renew this attempt no more: its term runs out."""
+        """Stop renewing this attempt: its lease expires."""
         lease = self._pilots.get(pilot)
         if lease is not None and (holding := lease.attempts.get(job)) is not None:
             holding.ending = True
@@ -110,18 +110,18 @@ class Leases:
         return holding is not None and holding.ending
 
     def resume_renewal(self, pilot: PilotId) -> None:
-        """The pilot has ended everything that it had: nothing needs to run out."""
+        """The pilot has ended everything that it had: nothing needs to expire."""
         if (lease := self._pilots.get(pilot)) is not None:
             for holding in lease.attempts.values():
                 holding.ending = False
 
     def leave(self, pilot: PilotId) -> None:
-        """The pilot has said farewell and holds nothing any more."""
+        """The pilot has deregistered and holds nothing."""
         lease = self._pilots.pop(pilot, None)
         assert lease is None or not lease.attempts, f"pilot {pilot} left while it held {list(lease.attempts)}"
 
     def expired_attempts(self, *, now: Instant) -> list[ExpiredLease]:
-        """Take out every attempt whose term is over. Its job is to be given back."""
+        """Remove every attempt whose lease has ended. Its job must be requeued."""
         if now < self._none_over_before:
             return []
         over: list[ExpiredLease] = []
@@ -135,7 +135,7 @@ class Leases:
         return over
 
     def gone(self, *, now: Instant) -> list[PilotId]:
-        """Take out every pilot that was silent for its whole term and holds nothing any more."""
+        """Remove every pilot that was silent for a whole lease and holds nothing."""
         if now < self._none_gone_before:
             return []
         silent = [lease.pilot for lease in self._pilots.values() if lease.until <= now and not lease.attempts]

@@ -1,9 +1,9 @@
-"""One match: what of the line fits into one offer, in the line's order.
+"""One match: which waiting jobs fit into one offer, in queue order.
 
-First every shape is looked at once, by the least it needs. The heads of those that fit then compete: the first in
-order is taken, its shape sends the next, until the offer is used up. That is exact for shapes of exact needs. Behind
-the head of a rough shape there may be jobs that fit where the head does not; of those a bounded number is looked at,
-going on next time where this match left off."""
+First every shape is checked once, by its minimum needs. The heads of those that fit then compete: the first in order is
+taken, its shape provides the next, until the offer is used up. That is exact for shapes of exact needs. Behind the head
+of a rough shape there may be jobs that fit although the head does not; a bounded number of these is examined,
+continuing next time where this match stopped."""
 
 from heapq import heapify, heappop, heapreplace
 
@@ -14,12 +14,12 @@ from mendflow.core.scheduling.ready_jobs import JobShape, ReadyJobs, SiteShapes
 
 LOOKS_MAX = 256
 LOOKS_A_SHAPE = 16
-"""How many jobs behind the heads of rough shapes one match looks at, in all and in each."""
+"""How many jobs behind the heads of rough shapes one match examines, in total and per shape."""
 
 
 class Match:
-    """`heads` are the first jobs of the shapes that fit, `rough` the shapes whose head does not fit while others of
-    theirs may. `each` is what one job may take, `room` what is left for all."""
+    """`heads` are the first jobs of the shapes that fit, `rough` the shapes whose head does not fit while other jobs in
+    them may. `each` is what one job may use, `room` what is left for all."""
 
     def __init__(self, line: ReadyJobs, offer: Offer) -> None:
         self.line = line
@@ -33,10 +33,10 @@ class Match:
         heapify(self.heads)
 
     def find_passed_over(self, when_empty: FreeResources, waits_since: Instant) -> Entry | None:
-        """The first job in order that has waited since then or longer, would fit into the pilot when it is empty, and
-        stands before all that fit into it now."""
+        """The first job in order that has waited since then or longer, would fit into the empty pilot, and is before
+        all that fit into it now."""
         if not self.heads:
-            return None  # nobody goes past it
+            return None  # nobody overtakes it
         before, elder = self.heads[0][0], None
         for place in self._places:
             for shape in place.shapes.values():
@@ -49,7 +49,7 @@ class Match:
         return self.each.fits(entry[2]) and self.room.fits(entry[2])
 
     def take(self, most: int, before: int | None = None) -> list[JobId]:
-        """The first in order that fit; with `before`, only those that stand before that place."""
+        """The first in order that fit; with `before`, only those before that place."""
         taken: list[JobId] = []
         heads, room = self.heads, self.room
         while heads and len(taken) < most:
@@ -65,7 +65,7 @@ class Match:
         return taken
 
     def take_behind(self, most: int, turn: int) -> list[JobId]:
-        """Jobs that fit, from behind the heads of rough shapes; `turn` shifts where the looking begins."""
+        """Jobs that fit, from behind the heads of rough shapes; `turn` shifts the starting point."""
         taken: list[JobId] = []
         shapes = self.rough
         looks = LOOKS_MAX
@@ -106,7 +106,7 @@ class Match:
             self.rough.append(shape)
 
     def _look_behind(self, shape: JobShape, most: int, taken: list[JobId]) -> None:
-        """Look at some jobs of a rough shape, wherever they stand in it."""
+        """Examine some jobs of a rough shape, wherever they are in it."""
         for _ in range(min(LOOKS_A_SHAPE, len(shape.heap))):
             shape.cursor = (shape.cursor + 1) % len(shape.heap)
             entry = shape.heap[shape.cursor]

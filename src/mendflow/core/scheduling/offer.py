@@ -1,7 +1,7 @@
-"""What a pilot has to give, and whether a job fits into it.
+"""What a pilot offers, and whether a job fits.
 
-A pilot that fetches short jobs ahead runs them one after another, so they share the same room: each must fit into what
-is free, and all together into that as many times over as the pilot has `rounds`."""
+A pilot that prefetches short jobs runs them one after another, so they share the same resources: each must fit into
+what is free, and all together into that times the pilot's `rounds`."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeVar
@@ -14,7 +14,7 @@ from mendflow.core.model.platforms import suits
 from mendflow.core.model.sync import Capacity
 
 CPU_GRAIN = 1e-6
-"""Ten tenths of a cpu fit into one, whatever floating point makes of them."""
+"""Tolerance: ten tenths of a cpu fit into one despite floating point."""
 
 FOREVER_MS = 1 << 62
 
@@ -22,10 +22,9 @@ Kind = TypeVar("Kind", bound=Hashable)
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """What is free in a pilot now. `ttl_ms` is how long it will still live, 0 without end. `whole` is all that it has
-    when nothing runs in it; with it and the pilot's name, the queue can keep the pilot free for a large job. `host` is
-    where the pilot runs: jobs may keep away from it. `idle_ms` is for how long it counts as idle when it gets less than
-    it would take."""
+    """What is free in a pilot now. `ttl_ms` is how long it will still live, 0: no limit. `whole` is everything that it
+    has when empty; with it and the pilot's name, the queue can keep the pilot free for a large job. `host` is where the
+    pilot runs: jobs may avoid it. `idle_ms` is how long it counts as idle when it gets less than it would take."""
 
     cpus: float
     memory_bytes: int
@@ -41,15 +40,15 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_picky(needs: Resources) -> bool:
-    """Whether it matters to a job which machine it is."""
+    """Whether the machine matters to a job."""
     return bool(needs.avoid_hosts or needs.hosts or needs.system or needs.machine)
 
 
 def why_unsuitable(needs: Resources, host: str, system: str, machine: str) -> str:
-    """Why a job may not go to such a machine, in words; nothing if it may. A host that nobody knows yet, as that of a
-    pilot which a batch system is still to start, is not held against it."""
+    """Why a job may not go to such a machine; empty if it may. An unknown host, as of a pilot that a batch system is
+    still to start, counts as permitted."""
     if host in needs.avoid_hosts:
-        return f"it keeps away from {host}"
+        return f"it avoids {host}"
     if needs.hosts and host and host not in needs.hosts:
         return f"it is bound to {', '.join(needs.hosts)}"
     if needs.system and system != needs.system:
@@ -60,7 +59,7 @@ def why_unsuitable(needs: Resources, host: str, system: str, machine: str) -> st
 
 
 class FreeResources:
-    """What is left of an offer while jobs are taken for it. `whole` says what it runs on, if that is known."""
+    """What is left of an offer while jobs are taken for it. `whole` has its platform, if known."""
 
     __slots__ = ("cpus", "disk", "gpus", "host", "machine", "memory", "system", "ttl")
 
@@ -87,7 +86,7 @@ class FreeResources:
         )
 
     def suits(self, needs: Resources) -> bool:
-        """Whether it is a machine that a job may go to, however much is free on it."""
+        """Whether a job may go to this machine, however much is free on it."""
         return not why_unsuitable(needs, self.host, self.system, self.machine)
 
     def shrink(self, needs: Resources) -> None:
@@ -98,14 +97,14 @@ class FreeResources:
 
 
 def free_for_one(offer: Offer) -> FreeResources:
-    """What one job may take at most."""
+    """What one job may use at most."""
     return FreeResources(
         offer.cpus, offer.memory_bytes, offer.disk_bytes, offer.gpus, offer.ttl_ms, offer.host, offer.whole
     )
 
 
 def free_in_total(offer: Offer) -> FreeResources:
-    """What all jobs of one take may take together."""
+    """What all jobs of one match may use together."""
     n, ttl, host = offer.rounds, offer.ttl_ms, offer.host
     return FreeResources(
         offer.cpus * n, offer.memory_bytes * n, offer.disk_bytes * n, offer.gpus * n, ttl, host, offer.whole
@@ -113,7 +112,7 @@ def free_in_total(offer: Offer) -> FreeResources:
 
 
 def free_when_empty(offer: Offer) -> FreeResources | None:
-    """What one job may take when everything that runs in the pilot now has ended."""
+    """What one job may use when everything that runs in the pilot now has ended."""
     whole = offer.whole
     if whole is None or not offer.pilot:
         return None
@@ -121,9 +120,9 @@ def free_when_empty(offer: Offer) -> FreeResources | None:
 
 
 class IdleResources:
-    """What there would be in all pilots if they were empty, by site; those of one size count as one. Only for jobs that
-    keep away from hosts it matters where a pilot is. Pilots are gone through only as far as it takes to find one that
-    fits, so that with very many of them a question costs what few would."""
+    """The resources of all pilots when empty, by site; equal ones count as one. A pilot's host matters only for jobs
+    that avoid hosts. Pilots are examined only until one fits, so that with very many of them a question costs as much
+    as with few."""
 
     def __init__(self, offers: Iterable[Offer]) -> None:
         self._offers = iter(offers)
@@ -142,7 +141,7 @@ class IdleResources:
         return self._by_size.get(needs.site, {}).values()
 
     def _further(self) -> Iterator[tuple[str, FreeResources]]:
-        """Those that nobody has looked at yet, with their sites; they are known from then on."""
+        """Pilots that were not examined yet, with their sites."""
         for offer in self._offers:
             room = free_when_empty(offer)
             if room is None or offer.whole is None:
@@ -154,7 +153,7 @@ class IdleResources:
 
 
 def _keep_longest_lived(rooms: dict[Kind, FreeResources], kind: Kind, room: FreeResources) -> None:
-    """Of pilots of one kind the one that lives longest can take whatever the others can."""
+    """Of equal pilots, the one that lives longest can take whatever the others can."""
     known = rooms.get(kind)
     if known is None or known.ttl < room.ttl:
         rooms[kind] = room

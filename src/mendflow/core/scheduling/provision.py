@@ -23,11 +23,11 @@ from mendflow.core.model.sites import PILOTS_MAX, PilotOffer, Site
 from mendflow.core.scheduling.site_fit import missing_for
 
 SETTLE_MS = 15_000
-"""A job that has waited for so long is not about to be taken by a pilot that is there."""
+"""A job that has waited this long will not be taken by an existing pilot."""
 
 
 class JobGroup(msgspec.Struct, frozen=True):
-    """Waiting jobs of like needs, and how long the first of them has waited."""
+    """Waiting jobs of similar needs, and how long the first of them has waited."""
 
     needs: Resources
     jobs: int
@@ -35,8 +35,8 @@ class JobGroup(msgspec.Struct, frozen=True):
 
 
 class SitePilots(msgspec.Struct, frozen=True, kw_only=True):
-    """The pilots of a site. `free_slots` are those of pilots that were heard, busy ones included. `withdrawn` are being
-    taken back: they are still there, and no job may count on them."""
+    """The pilots of a site. `free_slots` are those of registered pilots, busy ones included. `withdrawn` are being
+    cancelled: they still exist, but no job may count on them."""
 
     inactive: int = 0
     idle: int = 0
@@ -50,7 +50,7 @@ class SitePilots(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProvisionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How many pilots to send for jobs, and how many to be ready; why; and the jobs that are still not covered."""
+    """How many pilots to submit for jobs, and how many to be ready; why; and the jobs that are still not covered."""
 
     for_jobs: int = 0
     ready: int = 0
@@ -70,8 +70,8 @@ def plan(
     most: int = PILOTS_MAX,
     offered: Sequence[PilotOffer] = (),
 ) -> ProvisionPlan:
-    """What to send to a site; no more than `most`, whatever its thresholds say. `offered` is what its last pilots had:
-    jobs that none of them could have taken bring no more."""
+    """What to submit to a site; no more than `most`, whatever its thresholds. `offered` is what its last pilots had:
+    jobs that none of them could have taken cause no submission."""
     room = site.max_pilots - standing.submitted
     cover = _Cover(site, standing, max(0, min(room, most)), offered)
     uncovered = [each for each in map(cover.group, groups) if each is not None]
@@ -79,13 +79,13 @@ def plan(
     ready = cover.to_be_idle()
     ready += cover.to_have_enough()
     if room <= 0:
-        cover.reasons.append(f"{standing.submitted} of at most {site.max_pilots} pilots are there: no more are sent")
-    reasons = tuple(cover.reasons) or ("nothing waits that its pilots are not enough for",)
+        cover.reasons.append(f"{standing.submitted} of at most {site.max_pilots} pilots exist: no more are submitted")
+    reasons = tuple(cover.reasons) or ("its pilots are enough for all waiting jobs",)
     return ProvisionPlan(for_jobs=for_jobs, ready=ready, reasons=reasons, uncovered=tuple(uncovered))
 
 
 class _Cover:
-    """What is left to cover jobs with, as groups take of it."""
+    """What is left to cover jobs with."""
 
     def __init__(self, site: Site, standing: SitePilots, available: int, offered: Sequence[PilotOffer]) -> None:
         self._site = site
@@ -99,10 +99,10 @@ class _Cover:
         self.reasons: list[str] = []
 
     def group(self, group: JobGroup) -> JobGroup | None:
-        """Cover a group; what remains of it."""
+        """Cover a group; returns the rest of it."""
         if lacks := missing_for(self._site, group.needs, self._offered):
             if group.needs.site in ("", self._site.name):
-                self.reasons.append(f"{_jobs(group.jobs)} that no pilot of it could take: {lacks}")
+                self.reasons.append(f"{_jobs(group.jobs)} that none of its pilots could take: {lacks}")
             return group
         left = group.jobs
         if group.waited_ms < SETTLE_MS:
@@ -111,7 +111,7 @@ class _Cover:
         if not left:
             return None
         pilots = min(-(-left // self._slots), self.available)
-        waits = f"{_jobs(left)} that no pilot is coming for"
+        waits = f"{_jobs(left)} without a submitted pilot"
         if pilots:
             self._send(pilots, f"{waits}: {pilots} more for them")
         else:
@@ -123,12 +123,12 @@ class _Cover:
     def to_be_idle(self) -> int:
         """Those that are not needed for jobs will be idle."""
         will_be = self._standing.idle + self._coming // self._slots
-        reason = f"{will_be} pilots are or will be idle, and {self._site.min_idle} should"
+        reason = f"{will_be} pilots are or will be idle; min_idle is {self._site.min_idle}"
         return self._send_up_to(self._site.min_idle - will_be, reason)
 
     def to_have_enough(self) -> int:
         there = self._standing.submitted + self.sent
-        reason = f"{there} pilots are there or coming, and {self._site.min_pilots} should"
+        reason = f"{there} pilots exist or are submitted; min_pilots is {self._site.min_pilots}"
         return self._send_up_to(self._site.min_pilots - there, reason)
 
     def _send_up_to(self, wanted: int, reason: str) -> int:
@@ -150,6 +150,6 @@ def _jobs(count: int) -> str:
 
 
 def _less(wanted: int, have: int) -> tuple[int, int]:
-    """What is still wanted, and what is still there, after as much as possible was taken."""
+    """What is still wanted, and what is left, after taking as much as possible."""
     taken = min(wanted, have)
     return wanted - taken, have - taken

@@ -1,15 +1,16 @@
-"""The waiting jobs, and which of them a pilot gets.
+"""The queue of waiting jobs, and which of them a pilot gets.
 
-The order is priority, then age; a pilot gets the first jobs in that order that fit into what it has free. A small job
-may so go past a large one that does not fit; but not for ever. When a job that would fit into the pilot, were it
-empty, has waited longer than the queue's patience and is passed over there, that pilot is kept for it: it gets
-nothing that comes later in the order until enough of it is free. One pilot is kept for one job, and one job keeps one
-pilot, so a large job costs others no more than that.
+The order is priority, then age; a pilot gets the first jobs in that order that fit into its free resources. So a
+small job may overtake a large one that does not fit; but not for ever. When a job that would fit into the empty
+pilot has waited longer than the queue's patience and is passed over there, the pilot is reserved for it: it gets
+nothing that comes later in the order until enough is free. One pilot is reserved for one job, and one job reserves
+one pilot, so a large job costs others no more than that.
 
-Of jobs of one priority a pilot gets first the one that has most of its input there, in the pilot's cache or in others
-of its host (data_match.py); and what an idle pilot has the data of is kept back for that one (data_wait.py).
+Among jobs of one priority a pilot first gets the one with most of its input there, in its own cache or in others on
+its host (data_match.py); and a job whose data an idle pilot has is kept back for that one (data_wait.py).
 
-A match looks at shapes, not at jobs (line.py, match.py), so a million waiting jobs cost it no more than a thousand."""
+A match examines shapes, not jobs (ready_jobs.py, match.py), so a million waiting jobs cost it no more than a
+thousand."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -28,19 +29,19 @@ from mendflow.core.scheduling.offer import IdleResources, Offer, free_for_one, f
 from mendflow.core.scheduling.ready_jobs import ReadyJobs
 
 PATIENCE_MS = 60_000
-"""How long a job may be passed over before a pilot is kept free for it."""
+"""How long a job may be passed over before a pilot is reserved for it."""
 
 RESERVATION_SILENT_MS = 60_000
-"""A pilot that has asked for nothing for so long is no longer kept for anyone."""
+"""The reservation of a pilot that has not asked for this long ends."""
 
 WAKE_BATCH_MAX = 1000
-"""How many jobs whose wait is over one match puts in line; the next match goes on."""
+"""How many delayed jobs one match moves into the queue; the next match continues."""
 
 LOOK_BEHIND_EVERY = 8
-"""Every so many matches the jobs behind the heads of rough shapes go first, so that none is hidden for ever."""
+"""Every so many matches, the jobs behind the heads of rough shapes go first, so that none is hidden for ever."""
 
 LOOKS_LIKE = 4
-"""Of jobs that are like another, so many times over are looked at as are wanted."""
+"""How many similar jobs are examined per wanted one."""
 
 DelayedEntry = tuple[Instant, int, JobId, Resources, Files]
 
@@ -61,7 +62,7 @@ class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reservation:
-    """What a pilot is kept for, and when it last asked."""
+    """What a pilot is reserved for, and when it last asked."""
 
     __slots__ = ("asked_at", "job")
 
@@ -71,10 +72,10 @@ class Reservation:
 
 
 class JobQueue:
-    """`caches` is what pilots have; `chosen` tells why what was taken last was taken."""
+    """`caches` is what pilots have; `chosen` explains what was taken last."""
 
     def __init__(self, *, patience_ms: int = PATIENCE_MS, data_wait_ms: int = DATA_WAIT_MS) -> None:
-        """Without `data_wait_ms` nothing is kept back for those that have its data."""
+        """Without `data_wait_ms` no job is kept back."""
         self._patience_ms = patience_ms
         self.caches = CacheIndex()
         self.chosen: dict[JobId, MatchReason] = {}
@@ -103,8 +104,8 @@ class JobQueue:
         not_before: Instant = 0,
         files: Files = (),
     ) -> None:
-        """Put a job in line. `since` is when it began to wait, and gives its place among those of its priority. `files`
-        are those that it reads, each once."""
+        """Add a job. `since` is when it started to wait, and gives its place among those of its priority. `files` are
+        its inputs, each once."""
         assert id not in self, f"job {id} waits already"
         self._serial += 1
         place = order_key(priority, since, self._serial)
@@ -115,7 +116,7 @@ class JobQueue:
             self._line.add(place, id, resources, files)
 
     def remove(self, id: JobId) -> bool:
-        """Take a job out; whether it was waiting."""
+        """Remove a job; whether it was waiting."""
         entry = self._line.waiting.get(id)
         if entry is None:
             return self._later.pop(id, None) is not None
@@ -147,19 +148,19 @@ class JobQueue:
         self._wait.return_jobs(self._wait.begin_request(pilot))
 
     def take_freed(self, now: Instant) -> bool:
-        """Whether jobs that were kept back have become anybody's since this was last asked."""
+        """Whether jobs that were kept back have been freed since the last call."""
         return self._wait.take_freed(now)
 
     def kept_back(self, id: JobId, now: Instant) -> Deferral | None:
-        """Whom a job is kept back for, because its data is there."""
+        """Which pilot a job is kept back for, because of its data."""
         return self._wait.of(id, now)
 
     def overtaken_count(self, id: JobId) -> int:
-        """How often others went past it because of their data while it was the first."""
+        """How often others overtook it because of their data while it was the first."""
         return self._overtaken.get(id, 0)
 
     def jobs_ahead(self, id: JobId) -> int:
-        """How many jobs stand before this one. Looks at all of them: for a person's question, not for matching."""
+        """How many jobs are before this one. Scans all of them: for a person's question, not for matching."""
         waiting = self._line.waiting
         entry = waiting.get(id)
         if entry is None:
@@ -167,8 +168,8 @@ class JobQueue:
         return sum(other[0] < entry[0] for other in waiting.values())
 
     def waiting(self, offers: Iterable[Offer]) -> list[WaitingGroup]:
-        """What waits, a line for each shape. It looks at shapes and kinds of pilots, never at all jobs: behind the head
-        of a rough shape there may be others, and they are seen when they come to its head."""
+        """The waiting jobs, one entry per shape. It examines shapes and kinds of pilots, never all jobs: others behind
+        the head of a rough shape are seen when they reach its head."""
         rooms = IdleResources(offers)
         return [
             WaitingGroup(needs=head[2], first=head[1], since=since(head), jobs=jobs, has_pilot=rooms.any_fits(head[2]))
@@ -178,18 +179,19 @@ class JobQueue:
         ]
 
     def depths(self) -> dict[str, int]:
-        """How many jobs may be taken now, by the site that they must run at."""
+        """How many jobs may be taken now, by required site."""
         return {
             site: sum(len(shape.heap) - shape.dead for shape in place.shapes.values())
             for site, place in self._line.places.items()
         }
 
     def depths_later(self) -> dict[str, int]:
-        """How many wait for their time, by site."""
+        """How many are delayed, by site."""
         return Counter(needs.site for _, _, _, needs, _ in self._later.values())
 
     def similar_jobs(self, first: JobId, most: int) -> list[JobId]:
-        """Waiting jobs of the same needs as this one, itself among them; at most so many, of those near it in line."""
+        """Waiting jobs of the same needs as this one, including itself; at most so many, of those near it in the
+        queue."""
         waiting = self._line.waiting
         entry = waiting.get(first)
         if entry is None:
@@ -199,13 +201,13 @@ class JobQueue:
         return (found if first in found else [first, *found])[:most]
 
     def next_wake(self) -> Instant | None:
-        """When the next job's wait is over, if any waits for its time."""
+        """When the next delayed job is due, if any."""
         while self._alarms and self._later.get(self._alarms[0][2]) is not self._alarms[0]:
             heappop(self._alarms)
         return self._alarms[0][0] if self._alarms else None
 
     def wake(self, now: Instant) -> None:
-        """Put those in line whose time has come."""
+        """Move jobs whose delay is over into the queue."""
         for _ in range(WAKE_BATCH_MAX):
             if not self._alarms or self._alarms[0][0] > now:
                 return
@@ -215,7 +217,7 @@ class JobQueue:
                 self._line.add(*later[1:])
 
     def reserved_for(self, pilot: PilotId) -> JobId | None:
-        """The job that this pilot is kept free for."""
+        """The job that this pilot is reserved for."""
         kept = self._kept.get(pilot)
         return kept.job if kept is not None and kept.job in self._line.waiting else None
 
@@ -226,7 +228,7 @@ class JobQueue:
         self.caches.forget(pilot)
 
     def forget(self, pilot: PilotId) -> None:
-        """The pilot is no longer kept for anything."""
+        """The pilot is no longer reserved."""
         kept = self._kept.pop(pilot, None)
         if kept is not None:
             self._keeps.pop(kept.job, None)
@@ -248,7 +250,7 @@ class JobQueue:
         return taken
 
     def _by_data(self, match: Match, offer: Offer, now: Instant) -> DataMatch | None:
-        """If data has anything to do with it: jobs that wait read what is at hand, or what an idle pilot may have."""
+        """Whether data matters: waiting jobs read local files, or files that an idle pilot may have."""
         wanted = self._line.wanted
         if not wanted.jobs:
             return None
@@ -269,7 +271,7 @@ class JobQueue:
         self._wait.remove(id)
 
     def _kept_entry(self, offer: Offer, now: Instant) -> Entry | None:
-        """The job that this pilot is kept for, if that still makes sense."""
+        """The job that this pilot is reserved for, if that still makes sense."""
         kept = self._kept.get(offer.pilot)
         if kept is None:
             return None
@@ -282,7 +284,7 @@ class JobQueue:
         return entry
 
     def _keep(self, match: Match, offer: Offer, now: Instant) -> Entry | None:
-        """Keep the pilot for a job that was passed over for too long and would be again now."""
+        """Reserve the pilot for a job that was passed over for too long and would be again now."""
         when_empty = free_when_empty(offer)
         elder = match.find_passed_over(when_empty, now - self._patience_ms) if when_empty is not None else None
         if elder is None:

@@ -1,6 +1,6 @@
-"""From a file to the jobs that wait and read it.
+"""The waiting jobs that read a file.
 
-Most files are wanted by one job: then that job's entry itself stands here, and nothing else is kept for the file."""
+Most files are read by one job: then that job's entry itself is the value, and nothing else is stored for the file."""
 
 from heapq import heappush
 
@@ -24,7 +24,7 @@ class ReaderIndex:
                 heappush(known.heap, entry)
 
     def remove(self, entry: Entry, waiting: dict[JobId, Entry]) -> None:
-        """The job waits no longer, and is out of `waiting` already."""
+        """The job no longer waits, and is already out of `waiting`."""
         for file in entry[4]:
             known = self.jobs[file]
             if isinstance(known, tuple):

@@ -1,9 +1,9 @@
-"""Waiting jobs, gathered by what they need, so that a match looks at kinds of needs and not at jobs.
+"""Waiting jobs grouped by their needs, so that a match examines kinds of needs and not jobs.
 
-Jobs with exactly the same needs make a shape, and one look tells whether all of them fit. There may be some hundred
-such shapes a site. Should jobs differ more than that, the rest are gathered by rough size, into some hundred more at
-most, whatever comes: then a shape knows only the least that any of its jobs needs, and its jobs are looked at one by
-one. So the number of shapes is bounded, and with it the cost of a match, however many jobs wait."""
+Jobs with exactly the same needs form a shape, and one check tells whether all of them fit. There may be some hundred
+such shapes per site. If jobs differ more than that, the rest are grouped by rough size, into at most some hundred more:
+such a shape knows only the minimum needs of its jobs, which are examined one by one. So the number of shapes, and the
+cost of a match, is bounded, however many jobs wait."""
 
 from heapq import heappush
 
@@ -14,11 +14,11 @@ from mendflow.core.scheduling.offer import is_picky
 from mendflow.core.scheduling.reader_index import ReaderIndex
 
 EXACT_MAX = 300
-"""Shapes of exact needs a site, before further ones are gathered by rough size."""
+"""Shapes of exact needs per site, before further ones are grouped by rough size."""
 
 
 class JobShape(JobHeap):
-    """Jobs of like needs, in order."""
+    """Jobs of similar needs, in order."""
 
     __slots__ = ("cpus", "disk", "exact", "gpus", "memory", "number", "picky", "place", "wall")
 
@@ -27,7 +27,8 @@ class JobShape(JobHeap):
         self.number = number
         self.place = place
         self.exact = exact
-        self.picky = needs if exact and is_picky(needs) else None  # those of a rough shape differ in what suits them
+        # jobs of a rough shape differ in their machine requirements
+        self.picky = needs if exact and is_picky(needs) else None
         self._at_least(needs)
 
     def _at_least(self, needs: Resources) -> None:
@@ -69,7 +70,7 @@ class SiteShapes:
 
 
 class ReadyJobs:
-    """All jobs that may be taken now, in their shapes, by site. A shape exists as long as a job of it waits."""
+    """All jobs that may be taken now, in their shapes, by site. A shape exists as long as one of its jobs waits."""
 
     def __init__(self) -> None:
         self.waiting: dict[JobId, Entry] = {}
@@ -87,7 +88,7 @@ class ReadyJobs:
             self.wanted.add(entry)
 
     def remove(self, entry: Entry) -> JobShape | None:
-        """Take a job out; its shape is returned if other jobs still wait in it."""
+        """Remove a job; returns its shape if other jobs still wait in it."""
         del self.waiting[entry[1]]
         if entry[4]:
             self.wanted.remove(entry, self.waiting)
@@ -122,7 +123,7 @@ class ReadyJobs:
         return shape
 
     def _retire(self, shape: JobShape, needs: Resources) -> None:
-        """The last job of a shape has gone; `needs` are that job's."""
+        """The last job of a shape is gone; `needs` are that job's."""
         place = shape.place
         if shape.exact:
             del place.exact[needs]
@@ -146,7 +147,7 @@ class ReadyJobs:
 
 
 def rough_size(needs: Resources) -> tuple[int, ...]:
-    """Needs by magnitude: five of cpus, six of memory, three of disk, two of gpus, three of time: 540 in all."""
+    """Needs by magnitude: five of cpus, six of memory, three of disk, two of gpus, three of time: 540 in total."""
     return (
         min(4, int(needs.cpus).bit_length()),
         min(5, (needs.memory_bytes >> 28).bit_length() // 2),

@@ -1,8 +1,8 @@
-"""Whether a site's pilots could take a job, were they empty.
+"""Whether a site's pilots could take a job when empty.
 
-A site's settings say some of it. What they leave open is learnt: each pilot says what it has when it comes, and the
-site's document keeps what the last ones said. A job that none of them could have taken brings no more of them. What was
-learnt is forgotten after a day, since disks get free and machines change, and when somebody looks after the site."""
+A site's settings say some of it. The rest is learnt: each pilot reports what it has when it registers, and the site's
+document keeps the last reports. A job that none of these pilots could have taken causes no submission. What was learnt
+expires after a day, since disks get free and machines change, and when somebody resumes the site."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,18 +13,18 @@ from mendflow.core.scheduling.amounts import duration, size
 from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, FreeResources, why_unsuitable
 
 ENDS_BEFORE_MS = 60_000
-"""So much before it would be killed a pilot leaves by itself; if that is little, after nine tenths of its time."""
+"""A pilot leaves this long before it would be killed; if that is too little, after nine tenths of its time."""
 
 
 def life_ms(site: Site) -> int:
-    """How long a pilot may live, so that it leaves by itself before it is killed; 0: without end."""
+    """A pilot's lifetime, so that it leaves by itself before it is killed; 0: no limit."""
     wall_ms = site.batch.wall_ms
     return max(wall_ms - ENDS_BEFORE_MS, wall_ms * 9 // 10) if wall_ms else 0
 
 
 def missing_for(site: Site, needs: Resources, offered: Sequence[PilotOffer] = ()) -> str:
-    """What pilots of this site lack for such a job, in words; nothing if they could take it. What neither the site nor
-    any pilot of it has said is not held against it."""
+    """What pilots of this site lack for such a job; empty if they could take it. What neither the site nor any of its
+    pilots has reported counts as available."""
     if needs.site not in ("", site.name):
         return f"it is bound to site {needs.site}"
     amounts = _amounts(needs)
@@ -39,7 +39,7 @@ def missing_for(site: Site, needs: Resources, offered: Sequence[PilotOffer] = ()
 
 
 class _Amount(NamedTuple):
-    """One thing that a job asks for: what a site's settings give of it, and what a pilot had."""
+    """One requirement of a job: what a site's settings give of it, and what a pilot had."""
 
     asked: float
     settings: Callable[[Site], float]
@@ -73,7 +73,7 @@ def _not_offered(site: Site, needs: Resources, amounts: Sequence[_Amount], offer
             lacks.append(f"it asks for {each.tell(each.asked)}, and {came} had {each.tell(most)}")
     hosts = sorted({each.host for each in offered})
     if site.batch.kind == "local" and set(hosts) <= set(needs.avoid_hosts):
-        lacks.append(f"it keeps away from {', '.join(hosts)}, where its pilots are")
+        lacks.append(f"it avoids {', '.join(hosts)}, where its pilots are")
     if not lacks and (why := _not_suitable(needs, offered)):
         lacks.append(why)
     return "; ".join(lacks) or f"none of the last {len(offered)} pilots that came had all that it asks for"
@@ -85,7 +85,7 @@ def _not_suitable(needs: Resources, offered: Sequence[PilotOffer]) -> str:
 
 
 def _site_resources(site: Site, offered: PilotOffer) -> FreeResources:
-    """A batch system may send the next pilot to another host; where there is none, it comes to the same."""
+    """A batch system may start the next pilot on another host; if there is none, it makes no difference."""
     has = offered.capacity
     host = offered.host if site.batch.kind == "local" else ""
     return FreeResources(has.cpus, has.memory_bytes, has.disk_bytes, has.gpus, offered.ttl_ms, host, has)

@@ -1,10 +1,10 @@
-"""The life of a site's submissions: what is written down before a pilot is submitted, and what follows from all that is
-heard of it later, from the batch system or from itself.
+"""The life of a site's submissions: what is recorded before a pilot is submitted, and what follows from later reports
+of the batch system or of the pilot.
 
-Nothing here believes a number. A submission is what has its name: it is there if the batch system knows something by
-that name, and it works if a pilot was heard that says it. A batch system that does not answer proves nothing, and while
-it does not, nothing is submitted. Every submission is paid for when it is written down: whatever a batch system
-answers, forgets or makes up, an hour costs no more than the site's budget."""
+No id of a batch system is trusted. A submission is identified by its name: it exists if the batch system knows
+something by that name, and it works if a pilot has registered with it. A batch system that does not answer proves
+nothing, and meanwhile nothing is submitted. Every submission is charged to the budget when it is recorded: whatever a
+batch system answers, forgets or invents, an hour costs no more than the site's budget."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -39,22 +39,22 @@ LONGEST_WAIT_MS = 900_000
 """How long the next submission waits after a failure: twice as long after each further one."""
 
 AT_ONCE_MAX = 50
-"""So many are submitted at one look: the next look submits more."""
+"""At most so many are submitted per round."""
 
 RECOVERABLE_ENDS: frozenset[SubmissionEndKind] = frozenset({"gone", "rejected", "lost", "ended", "silent"})
-"""What was given up by our own judgement: should it be there after all, it counts again."""
+"""Submissions that we have given up: if one appears after all, it counts again."""
 
 OFFERS_MAX = 20
 OFFER_AGE_MAX_MS = 24 * HOUR_MS
-"""Of so many pilots it is kept what they had, and for so long."""
+"""How many pilots' offers are kept, and for how long."""
 
 _replace = msgspec.structs.replace
 
 
 class SiteObservation(msgspec.Struct, frozen=True, kw_only=True):
-    """What one look has seen. `found` is what the batch system knows by our names, None if it did not answer. `heard`
-    are pilots that live, by the name that they say, and `offers` what they have. `silent_ms` is how long a pilot that
-    works may be silent, and `watched_since` since when somebody listens: before that nobody could be heard."""
+    """What one round has observed. `found` is what the batch system knows by our names, None if it did not answer.
+    `heard` are live pilots, by their submission's name, and `offers` what they have. `silent_ms` is how long a working
+    pilot may be silent, and `watched_since` since when this server listens: before that nobody could be heard."""
 
     found: Mapping[str, BatchJobStatus] | None
     heard: Mapping[str, str]
@@ -67,14 +67,14 @@ class SiteObservation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteUpdate(msgspec.Struct, frozen=True):
-    """The document after a look, and what is to be taken back from the batch system."""
+    """The document after a round, and what to cancel in the batch system."""
 
     document: SiteDocument
     cancel: tuple[str, ...] = ()
 
 
 def submission_allowance(document: SiteDocument, now: Instant) -> tuple[int, str]:
-    """How many may be submitted now; and why not more, if something is in the way."""
+    """How many may be submitted now; and why not more, if there is a reason."""
     site = document.site
     if document.removed:
         return 0, "the site is being removed"
@@ -86,7 +86,7 @@ def submission_allowance(document: SiteDocument, now: Instant) -> tuple[int, str
         return 0, f"the last submission failed, and the next waits: {document.trouble}"
     left = left_this_hour(document, now)
     if not left:
-        return 0, f"{site.submissions_per_hour} were submitted in the last hour, which is all that it may cost"
+        return 0, f"{site.submissions_per_hour} were submitted in the last hour, which is the limit"
     return min(left, 1 if document.failures else AT_ONCE_MAX), ""
 
 
@@ -104,7 +104,7 @@ def is_ours(document: SiteDocument, name: str) -> bool:
 
 
 def site_of(name: str) -> str:
-    """The site that a pilot of this name was submitted for; nothing if it is no such name."""
+    """The site that a pilot of this name was submitted for; empty if it is not such a name."""
     parts = name.removeprefix("mendflow-").rsplit("-", 2)
     return parts[0] if name.startswith("mendflow-") and len(parts) == 3 else ""
 
@@ -112,7 +112,7 @@ def site_of(name: str) -> str:
 def reserve(
     document: SiteDocument, purposes: Sequence[Purpose], *, now: Instant, by: str
 ) -> tuple[SiteDocument, list[PilotSubmission]]:
-    """Write down pilots that are about to be submitted, and pay for them."""
+    """Record pilots that are about to be submitted, and charge the budget."""
     assert len(purposes) <= submission_allowance(document, now)[0], "more than is allowed"
     new = [
         PilotSubmission(
@@ -134,7 +134,7 @@ def reserve(
 
 
 def apply_answers(document: SiteDocument, answers: Mapping[str, SubmitResult], now: Instant) -> SiteDocument:
-    """What the batch system said to submissions."""
+    """Apply the batch system's answers to submissions."""
     for name, answer in answers.items():
         known = document.open.get(name)
         if known is None:
@@ -152,7 +152,7 @@ def apply_answers(document: SiteDocument, answers: Mapping[str, SubmitResult], n
 
 
 def apply_observation(document: SiteDocument, seen: SiteObservation) -> SiteUpdate:
-    """What follows from a look at the batch system and at the pilots."""
+    """Apply an observation of the batch system and the pilots."""
     document = _apply_contacts(document, seen)
     if seen.found is None:
         since = document.unheard_since or seen.now
@@ -175,7 +175,7 @@ def apply_observation(document: SiteDocument, seen: SiteObservation) -> SiteUpda
 def close_submission(
     document: SiteDocument, name: str, how: SubmissionEndKind, *, now: Instant, why: str = "", pilot: str = ""
 ) -> SiteDocument:
-    """This submission is over. Of one that is over already nothing more is said."""
+    """End this submission. Does nothing if it has ended already."""
     known = document.open.get(name)
     if known is None:
         return document
@@ -198,15 +198,14 @@ def pause(document: SiteDocument, why: str, *, now: Instant, by: str = "") -> Si
 
 
 def resume(document: SiteDocument) -> SiteDocument:
-    """Go on as if nothing had failed, and nothing were known of its pilots; what was spent of the budget is spent."""
+    """Forget failures and learnt offers; the spent budget stays spent."""
     return _replace(document, paused=None, failures=0, not_before=0, trouble="", offered=())
 
 
 def record_working_pilot(
     document: SiteDocument, name: str, pilot: str, now: Instant, offered: PilotOffer | None = None
 ) -> SiteDocument:
-    """A pilot was heard under this name, and can work. One that was given up for lost comes back. `offered` is what it
-    has."""
+    """A working pilot has registered under this name. One that was given up counts again. `offered` is what it has."""
     known = document.open.get(name)
     if known is None:
         if not _counts_again(document, name):
@@ -223,7 +222,7 @@ def record_working_pilot(
 
 
 def record_contact(document: SiteDocument, name: str, now: Instant) -> SiteDocument:
-    """Somebody by this name was heard, whatever it said. One that was given up counts again."""
+    """Somebody with this name was heard. A submission that was given up counts again."""
     return (
         document
         if name in document.open or not _counts_again(document, name)
@@ -231,7 +230,7 @@ def record_contact(document: SiteDocument, name: str, now: Instant) -> SiteDocum
     )
 
 
-_NEVER_SUBMITTED = "it was about to be submitted, and it never came to that, as far as can be seen"
+_NEVER_SUBMITTED = "it was about to be submitted, and apparently never was"
 _HOW: dict[SubmissionEndKind, str] = {
     "unfit": "could not work there",
     "rejected": "was refused",
@@ -288,8 +287,8 @@ def _update_working(
     seen: SiteObservation,
     cancel: list[str],
 ) -> SiteDocument:
-    """One whose pilot was heard: while it is, nothing else counts. After that it is gone; if something by its name
-    still runs there, it is taken back when it was silent for as long as a pilot may take to come."""
+    """While its pilot is heard, nothing else counts. After that it is gone; if something by its name still runs there,
+    it is cancelled once it was silent for as long as a pilot may take to start."""
     now = seen.now
     if known.name in seen.heard:
         return document if not known.missed_at else _with_submission(document, _replace(known, missed_at=0))
@@ -305,15 +304,15 @@ def _update_working(
 
 
 def _adopt(document: SiteDocument, name: str, found: BatchJobStatus, now: Instant) -> SiteDocument:
-    """The batch system has something by a name of ours that was given up: it counts again."""
+    """The batch system has something by a name that was given up: it counts again."""
     known = _recovered_submission(name, found.native, now)
     state = SubmissionState.QUEUED if found.state == "queued" else SubmissionState.RUNNING
     return _with_submission(document, _with_state(known, state, now, native=found.native))
 
 
 def _counts_again(document: SiteDocument, name: str) -> bool:
-    """Whether something by this name counts, though it is not written down as open. What left, or was taken back, may
-    be seen for a while yet."""
+    """Whether something by this name counts, though it is not open. One that left, or was cancelled, may still be
+    visible for a while."""
     ended = {each.name: each.how for each in document.endings}
     return is_ours(document, name) and ended.get(name, "lost") in RECOVERABLE_ENDS
 
@@ -323,8 +322,8 @@ def _recovered_submission(name: str, native: str, now: Instant) -> PilotSubmissi
 
 
 def _record_failure(document: SiteDocument, why: str, now: Instant) -> SiteDocument:
-    """Something went wrong: the next submission waits, and after too many there is none until somebody has looked. What
-    goes wrong at one look counts once, however many pilots it is about."""
+    """Record a failure: the next submission waits, and after too many the site is paused until somebody resumes it.
+    Failures of one round count once, however many pilots they concern."""
     failures = document.failures + (document.failed_at != now)
     wait_ms = min(FIRST_WAIT_MS << min(failures - 1, 16), LONGEST_WAIT_MS)
     document = _replace(document, failures=failures, failed_at=now, not_before=now + wait_ms, trouble=why[:WHY_CHARS])
@@ -334,7 +333,7 @@ def _record_failure(document: SiteDocument, why: str, now: Instant) -> SiteDocum
 
 
 def _refund(document: SiteDocument, known: PilotSubmission) -> SiteDocument:
-    """It was written down, and certainly not submitted."""
+    """It was recorded, and certainly not submitted: give the charge back."""
     spent = list(document.spent)
     if known.planned_at in spent:
         spent.remove(known.planned_at)

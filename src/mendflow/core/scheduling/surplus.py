@@ -1,7 +1,7 @@
-"""Pilots that a site has and no longer should: after its settings were changed, or when it was paused or removed.
+"""Pilots that a site has too many of: after its settings were changed, or when it was paused or removed.
 
-One that has not begun is taken back. One that works is not ended: what was to be ready is from then on there for jobs,
-and leaves by itself when none come."""
+A submission that has not started is cancelled. A working pilot is not ended: one that was to be ready now serves jobs,
+and leaves by itself when there are none."""
 
 from collections.abc import Collection
 
@@ -14,8 +14,7 @@ REMOVED_IDLE_MS = 1_000
 
 
 def reassign_ready(document: SiteDocument, busy: Collection[str]) -> SiteDocument:
-    """Of the pilots that are to be ready, those that are too many are for jobs. `busy` are those that have one: they do
-    not count as ready."""
+    """Reassign surplus ready pilots to jobs. `busy` are those that have one: they do not count as ready."""
     site = document.site
     ready = [each for each in document.open.values() if each.purpose == "ready"]
     keep = 0 if document.removed else max(site.min_pilots, site.min_idle + sum(each.name in busy for each in ready))
@@ -27,8 +26,8 @@ def reassign_ready(document: SiteDocument, busy: Collection[str]) -> SiteDocumen
 
 
 def submissions_to_withdraw(document: SiteDocument) -> list[str]:
-    """What is to be taken back from the batch system: what has not begun and is too much; and everything, where the
-    site is to be emptied."""
+    """What to cancel in the batch system: surplus submissions that have not started; everything if the site is to be
+    emptied."""
     inactive = [each.name for each in document.open.values() if each.inactive]
     if document.emptied:
         return list(document.open)
@@ -39,7 +38,7 @@ def submissions_to_withdraw(document: SiteDocument) -> list[str]:
 
 
 def idle_exit_ms(document: SiteDocument, name: str) -> int:
-    """After how long without a job this pilot is to leave; 0: as it was told when it was submitted."""
+    """After how long without a job this pilot leaves; 0: as in its options."""
     if document.removed:
         return REMOVED_IDLE_MS
     known = document.open.get(name)

@@ -1,7 +1,7 @@
-"""SOAP 1.1 as values: envelopes, what of a message stands in them, faults, references, and the WSDL of a flow.
+"""SOAP 1.1 as values: envelopes, their messages, faults, references, and the WSDL of a flow.
 
-Nothing here sends or listens. Whoever does gives bytes and gets values, so a server, a client and a flow that calls
-itself all speak through the same few functions."""
+Nothing here sends or listens: callers pass bytes and get values, so a server, a client and a flow that calls itself use
+the same functions."""
 
 from typing import Final
 

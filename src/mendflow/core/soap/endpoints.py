@@ -1,7 +1,7 @@
-"""What a flow in BPEL offers: its partner links on which it has a role, and the operations that it waits for there.
+"""What a BPEL flow offers: the partner links on which it has a role, and the operations that it receives there.
 
-The channel of a receiving activity says which link and which operation it is. The link's declaration, looked up
-outwards from where the activity stands, says which port type is spoken."""
+The channel of a receiving activity gives the link and the operation. The link's declaration, looked up outwards from
+the activity, gives the port type."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,8 +1,8 @@
-"""The envelope: read with care, written small.
+"""Parses and writes envelopes.
 
-What comes in has passed the door for XML. A header that must be understood, and is not ours, ends the reading with the
-fault that the specification has for it. An element of the body is taken out as text with all namespaces that are in
-scope there, so that names inside its content keep their meaning wherever it goes."""
+Input has passed the bounded XML parser. A header that must be understood, and is not ours, ends the parsing with the
+fault of the specification. An element of the body is extracted as text with all namespaces in scope, so that names in
+its content keep their meaning."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, NamedTuple

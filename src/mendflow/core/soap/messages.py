@@ -1,7 +1,7 @@
-"""Messages in envelopes: which operation a request means, which values its parts have, and the way back.
+"""Messages in envelopes: which operation a request is for, the values of its parts, and back.
 
-In document style each part is an element of the body; in rpc style one element around all parts has the operation's
-name. A request is known by what stands in its body; only where that fits several operations the SOAP action decides."""
+In document style each part is an element of the body; in rpc style one element with the operation's name contains all
+parts. A request is identified by its body; the SOAP action decides only between several matching operations."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple

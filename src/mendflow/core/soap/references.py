@@ -1,7 +1,7 @@
-"""References to services: where a partner is, as a value that flows copy about.
+"""Service references: where a partner is, as a value that flows copy.
 
-A reference is a `service-ref` around whatever says an address. We write an endpoint reference of WS-Addressing, and
-read any version of it, a WSDL service with a SOAP address, or the bare address as text."""
+A reference is a `service-ref` around some form of address. We write a WS-Addressing endpoint reference, and read any
+version of it, a WSDL service with a SOAP address, or the plain address as text."""
 
 import re
 from typing import Final

@@ -1,6 +1,6 @@
-"""Parts that have a type and no element of their own: what stands in their place in an envelope, and back.
+"""Parts with a type instead of an element: their representation in an envelope, and back.
 
-A value of a simple type is plain; of any other it is the element that holds it, whose name does not count."""
+A value of a simple type is plain; any other is the element that holds it, whose name does not matter."""
 
 from lxml import etree
 

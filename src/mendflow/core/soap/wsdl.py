@@ -1,9 +1,8 @@
-"""The WSDL of what is served, made from what a flow knows of its own: its messages, port types and schemas, bound as
-they are spoken, at the address where they are served.
+"""Generates the WSDL of a served flow: its messages, port types and schemas, with bindings, at its address.
 
-A WSDL document is of one namespace. Where messages and port types have several, there is a document for each, and the
-first imports the others. A schema that others import by namespace stands in the first document; one that is included by
-its place is served beside it."""
+A WSDL document has one namespace. If messages and port types have several, there is a document for each, and the first
+imports the others. A schema that others import by namespace is in the first document; one that is included by location
+is served separately."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple

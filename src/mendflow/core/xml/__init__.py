@@ -1,4 +1,5 @@
-"""XML comes in through one door, and whatever lies about its size, its depth or its friends stays outside."""
+"""XML: bounded parsing, trees, schemas, style sheets. All input goes through one parser, which refuses documents that
+are too large, too deep, or refer to others."""
 
 from mendflow.core.xml.parser import BadXml, ParsedElement, XmlBounds, parse
 

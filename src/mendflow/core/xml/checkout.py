@@ -1,9 +1,9 @@
-"""Values that change: a tree is taken, changed and written, and the next who looks finds it as if it had been read.
+"""Changes XML values: a tree is checked out, changed and checked in, and the next reader finds it without parsing.
 
-A large document that is changed here and there is neither read nor written anew each time. A tree that was read before
-is taken from those that are kept; what was written of elements that did not change since is used again; and the tree is
-kept under its new text. That is only right if reading the text would give the very same tree. So prefixes and
-declarations become those that were written, and a tree in which anything else may come out otherwise is not kept."""
+A large document with small changes is neither parsed nor written anew each time. The tree comes from the cache; the
+text of unchanged elements is reused; and the tree is cached under its new text. That is correct only if parsing the
+text would give the same tree. So prefixes and declarations become those that were written, and a tree that might differ
+in anything else is not cached."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""What the schemas of a flow declare, by name: elements, types, and which built-in type a simple one comes from.
+"""The declarations in a flow's schemas, by name: elements, types, and the built-in base of simple types.
 
-Schemas are read as documents here, not compiled: a name is found even where a schema has a fault elsewhere. A document
-without a namespace that another includes belongs to the namespace of that other one too, as XML Schema has it."""
+Schemas are read as documents here, not compiled: a name is found even if the schema has an error elsewhere. A document
+without a namespace belongs to the namespaces of those that include it, as in XML Schema."""
 
 from collections.abc import Iterator
 from functools import lru_cache

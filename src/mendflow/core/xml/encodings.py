@@ -1,5 +1,5 @@
-"""From bytes to text, by the mark at the beginning or by what the declaration says. Only few encodings are taken: one
-that the checks read otherwise than the parser would be a way round them."""
+"""Decodes bytes by their byte order mark or declaration. Few encodings are accepted: one that the checks decode
+differently from the parser would bypass them."""
 
 import re
 from typing import Final

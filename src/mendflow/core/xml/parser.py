@@ -1,8 +1,8 @@
-"""The one door through which XML comes in: lxml, told to trust nothing.
+"""The one XML parser: lxml with bounds and without external access.
 
-A document type is refused before the parser sees it. So there are no entities to grow, nothing to fetch and nothing to
-read from a disk, and what the parser is told besides only says it once more. The text is fed in pieces, and after each
-it is looked at what came: whatever is too deep, too wide or too much ends the reading there, before it takes memory."""
+A document type is refused before the parser sees it. So there are no entities to expand, nothing to fetch and nothing
+to read from disk; the parser's own settings repeat that. The text is fed in pieces, and each piece is checked: whatever
+is too deep, too wide or too large ends the parsing before it takes memory."""
 
 from typing import Final, NoReturn
 
@@ -86,7 +86,7 @@ class _BoundedParser:
             self._not_xml()
         assert isinstance(root, etree._Element)
         self._look()
-        assert root.getroottree().docinfo.internalDTD is None, "a document type has come through the door"
+        assert root.getroottree().docinfo.internalDTD is None, "a document type got past the check"
         return root
 
     def _text(self, data: bytes | str) -> str:

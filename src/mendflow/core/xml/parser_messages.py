@@ -1,4 +1,4 @@
-"""What is wrong with a text that is no XML, in plain words; by the parser's own names for it."""
+"""The parser's errors in plain words."""
 
 from typing import Final
 

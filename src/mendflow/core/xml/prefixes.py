@@ -1,5 +1,5 @@
-"""Which prefixes names are written with. A name keeps its own prefix wherever that means the right namespace or can be
-made to; else it takes one that does, or a new one. What a name relies on is not declared otherwise on the same tag."""
+"""Chooses prefixes for names. A name keeps its own prefix if that means the right namespace or can be made to; else it
+takes one that does, or a new one. A prefix that one name of a tag uses is not redeclared on the same tag."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,5 +1,5 @@
-"""Whether a document has a document type, seen before any parser is asked. It can stand only before the first element,
-after the declaration, comments, instructions and blanks; anywhere else it is no XML."""
+"""Finds a document type before any parser runs. It can only be before the first element, after the declaration,
+comments, instructions and blanks; anywhere else it is not XML."""
 
 import re
 from typing import Final

@@ -1,6 +1,6 @@
-"""From text to a tree. What comes in comes through the door, as everywhere.
+"""From text to a tree, through the bounded parser.
 
-Most texts are looked at many times and changed rarely. So those of the last texts are kept, for all readers."""
+Most texts are read often and changed rarely. So the trees of the last texts are cached, for all readers."""
 
 from typing import Final
 

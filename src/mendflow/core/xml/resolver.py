@@ -1,4 +1,4 @@
-"""Documents that name each other, with texts in the place of files: a name that no text has leads nowhere.
+"""Resolves references between documents to given texts; any other reference fails.
 
 libxml2 asks this resolver before it opens anything, and always gets an answer."""
 

@@ -1,9 +1,8 @@
-"""Values held against the XML Schemas of their flow, with nothing fetched and nothing opened.
+"""Validates values against the XML Schemas of their flow, without fetching or opening anything.
 
-The schemas are the texts that the flow came with. Before libxml2 sees them, every import and include in them is written
-anew: it names one of these texts by a number, or no place at all. One schema on top draws all of them in, and has an
-element for each type that there is, so that a value of a type is judged as an element's is. It is compiled once for
-each set of schemas."""
+The schemas are texts that come with the flow. Before libxml2 sees them, every import and include is rewritten to refer
+to one of these texts by number, or to nothing. A top schema imports all of them, and has an element for each type, so
+that a value of a type is validated like an element. It is compiled once per set of schemas."""
 
 from collections.abc import Iterator
 from copy import deepcopy

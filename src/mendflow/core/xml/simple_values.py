@@ -1,6 +1,6 @@
-"""Plain values of simple types, and the texts that they are in XML.
+"""Plain values of simple types, and their XML texts.
 
-Where a text is no value of its type it stays a text: nothing is lost, and whoever validates finds it."""
+A text that is not a value of its type stays a text: nothing is lost, and validation finds it."""
 
 import re
 from decimal import Decimal

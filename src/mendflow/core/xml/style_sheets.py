@@ -1,8 +1,8 @@
-"""XSLT 1.0: a document through a style sheet, with nothing read and nothing written besides.
+"""XSLT 1.0 without file or network access.
 
-What a sheet imports is written anew before libxslt sees it, and names one of the sheets that the flow came with. While
-it runs, all access to files and the network is denied. How long that is and how much memory it takes cannot be bounded
-from here: whoever calls this does so in a process that may be killed."""
+Imports of a sheet are rewritten before libxslt sees it, to refer to sheets that come with the flow. While it runs, all
+access to files and the network is denied. Time and memory cannot be bounded here: call this in a process that may be
+killed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy

@@ -1,9 +1,8 @@
-"""XML as a tree that can be changed: what variables of a flow hold while an expression or an assignment looks at them.
+"""A mutable XML tree, for expressions and assignments on a flow's variables.
 
-Every node knows its parent, and a root element stands in a document of its own. A tree may be shared by everybody who
-reads the same text; whoever wants to change one reads it anew or copies it, and the methods that change a tree assert
-that it is nobody else's. An element that has many children finds those of a name by it, once it was asked for some; a
-change of its children makes it forget where they were."""
+Every node knows its parent, and a root element is in its own document. A tree may be shared by all readers of a text;
+to change it, parse it anew or copy it; methods that change a tree assert that it is not shared. An element with many
+children builds an index by name on the first lookup; a change of its children drops it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple

@@ -1,8 +1,8 @@
-"""From a tree to text that stands for itself, and copies that do.
+"""Serializes a tree as self-contained text, and copies trees likewise.
 
-An element takes along what it means: each namespace that its names use, and each prefix that stands around it and that
-a text or an attribute within may use as part of a name (`xsi:type="t:Order"`). Whatever is written can be read again:
-what is larger or deeper than the door lets in is refused here, before anybody keeps it."""
+An element keeps its meaning: each namespace that its names use, and each prefix in scope that a text or an attribute
+may use as part of a name (`xsi:type="t:Order"`). Whatever is written can be parsed again: what is larger or deeper than
+the parser accepts is refused here."""
 
 import re
 from collections.abc import Iterator

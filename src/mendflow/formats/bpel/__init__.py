@@ -1,4 +1,4 @@
-"""WS-BPEL 2.0 processes with their WSDL 1.1 and XML Schema files, read as flows."""
+"""Reads WS-BPEL 2.0 processes, with their WSDL 1.1 and XML Schema files, as flows."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def load_bpel(path: str | Path, file_name: str = "") -> Flow:
 
 
 def read_bpel(data: bytes | str, path: str | Path = "process.bpel", file_name: str = "") -> Flow:
-    """The flow of a text that stands, or would stand, at this path."""
+    """The flow of a text at this (perhaps hypothetical) path."""
     given = parse_bpel(data, path, file_name)
     flow = flow_of(given)
     if problems := _check_process(given):
@@ -32,13 +32,13 @@ def read_bpel(data: bytes | str, path: str | Path = "process.bpel", file_name: s
 
 
 def parse_bpel(data: bytes | str, path: str | Path = "process.bpel", file_name: str = "") -> ParsedProcess:
-    """The process and what its imports define, before any of it is judged."""
+    """The process and the definitions of its imports, not yet validated."""
     return parse_process(data, Path(path), file_name or str(path))
 
 
 def _check_process(given: ParsedProcess) -> list[Problem]:
-    """All that is wrong, in order. Where the reader and a rule of the specification speak of the same line, the rule's
-    number is told once, and nothing without a number beside it."""
+    """All problems, in order. If the reader and a rule of the specification complain about the same line, only the
+    rule's number is reported."""
     read = {(each.file, each.line, _rule_number(each)) for each in given.problems}
     places = {(file, line) for file, line, _ in read}
     rules = [each for each in analyse(given) if _is_new_problem(each, read, places)]
@@ -50,7 +50,7 @@ def _check_process(given: ParsedProcess) -> list[Problem]:
 
 
 def _is_consequence(problem: Problem, missing: list[str]) -> bool:
-    """Whether it is only that something is not defined whose file could not be read, which is told already."""
+    """Whether it only says that something is undefined whose file could not be read, which is reported already."""
     return _rule_number(problem) == UNDEFINED and any(space in problem.message for space in missing)
 
 
@@ -60,6 +60,6 @@ def _is_new_problem(found: Problem, read: set[tuple[str, int, str]], places: set
 
 
 def _rule_number(problem: Problem) -> str:
-    """The number of the rule that it is about; empty if it has none."""
+    """The number of its rule; empty if it has none."""
     number, colon, _ = problem.message.partition(": ")
     return number if colon and number.startswith("SA") else ""

@@ -1,4 +1,4 @@
-"""Activities without others in them, apart from those that speak to partners."""
+"""Activities without children, except those that exchange messages."""
 
 from typing import Final
 

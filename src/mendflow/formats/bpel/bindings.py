@@ -1,6 +1,6 @@
-"""WSDL's bindings and services: how ports are spoken to in SOAP 1.1, and where they are.
+"""WSDL bindings and services: how to call ports in SOAP 1.1, and their addresses.
 
-Bindings of other protocols are left aside: a service often has several ports for the same thing."""
+Bindings of other protocols are ignored: a service often has several ports for the same thing."""
 
 from collections.abc import Iterator
 from typing import Final, Literal

@@ -1,4 +1,4 @@
-"""Where copies come from and where they go to: the forms of `from` and `to`."""
+"""The forms of `from` and `to`."""
 
 from copy import deepcopy
 from typing import Final, Literal

@@ -1,4 +1,4 @@
-"""What a process or a scope declares: partner links, variables with their first values, correlation sets, exchanges."""
+"""The declarations of a process or scope: partner links, variables with initial values, correlation sets, exchanges."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""All that the WSDL and XSD files of a process say, in the model's own words."""
+"""The content of a process's WSDL and XSD files, in terms of the model."""
 
 from typing import Literal
 

@@ -1,7 +1,7 @@
-"""Expressions and queries: their text, their language, and the prefixes that they use.
+"""Expressions and queries: their text, language and prefixes.
 
-Whether an expression can be read at all is seen when it is evaluated, as BPEL has it: it throws
-`subLanguageExecutionFault` then. Only its language is judged here."""
+Whether an expression can be parsed is checked at evaluation, as in BPEL: it then throws `subLanguageExecutionFault`.
+Only its language is checked here."""
 
 import re
 from typing import Final

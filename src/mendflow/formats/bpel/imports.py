@@ -1,7 +1,7 @@
-"""From the imports of a process to its definitions: every WSDL and every schema that can be reached, each once.
+"""Reads the imports of a process: every reachable WSDL and schema, each once.
 
-Only files are read. An import without a file in reach is left out where nothing depends on it: its namespace is one
-that is known, or another import brings it."""
+Only files are read. An import without a reachable file is ignored if nothing depends on it: its namespace is built in,
+or another import provides it."""
 
 from collections.abc import Iterator
 from functools import cache

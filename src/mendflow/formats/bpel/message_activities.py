@@ -1,5 +1,4 @@
-"""Activities that speak to partners: how a message comes into variables or is made of them, what correlates it, and
-which channel it goes through."""
+"""Activities that exchange messages with partners: variables, correlations and channels."""
 
 from typing import Final, cast, get_args
 

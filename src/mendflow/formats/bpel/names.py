@@ -1,8 +1,8 @@
-"""Names: qualified ones as the model writes them, and one of its own for each activity.
+"""Names: qualified ones in the model's notation, and a unique one for each activity.
 
-BPEL asks for no unique names, and the model does. Leaves claim theirs first, in the order of the document, and what
-stands around them comes second: so an invoke keeps its name, and the scope that its own handlers need gets the
-other one. A second claim gets `~2`, which no name of BPEL can hold, so the name as written is what stands before it."""
+BPEL does not require unique names, the model does. Leaves get theirs first, in document order, then the activities
+around them: so an invoke keeps its name, and the scope for its handlers gets another. A second use gets `~2`, which no
+BPEL name contains, so the original name is the part before it."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A process and everything that it imports, as one flow."""
+"""Reads a process and everything that it imports as one flow."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an activity is read with: the process that it is part of, and what stands around it and is inherited."""
+"""The context for reading an activity: its process, and inherited declarations."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final

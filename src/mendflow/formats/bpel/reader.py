@@ -1,5 +1,5 @@
-"""Documents taken apart: what BPEL, WSDL and XML Schema say is understood or refused with its file and line, and what
-others have added to them is left aside, as the specifications ask."""
+"""Takes documents apart: elements of BPEL, WSDL and XML Schema are understood or refused with file and line; extensions
+are ignored, as the specifications require."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -16,7 +16,7 @@ MANY: Final = 1_000_000
 OPAQUE: Final = "##opaque"
 SHOWN_CHARS: Final = 80
 PROBLEMS_MAX: Final = 500
-"""Nobody mends more at once."""
+"""The maximum number of reported problems."""
 
 ADDRESSES: Final = frozenset({"namespace", "targetNamespace", "location"})
 """Attributes that may be empty and say something by it."""

@@ -1,4 +1,4 @@
-"""Scopes and their handlers. A process is one, and an invoke with handlers of its own means one."""
+"""Scopes and their handlers. A process is a scope, and an invoke with handlers means one."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
-"""Files that a process imports: those that stand near it, and never anything of the network.
+"""Files that a process imports: only files near it, nothing from the network.
 
-A location is a path as seen from the document that names it. It may lead up, as far as a few folders above the
-process, because WSDL files often stand beside the folders of the processes that share them. Links on the disk are
-followed before this is looked at, so that none leads elsewhere."""
+A location is a path relative to the document that contains it. It may lead up, at most a few folders above the process,
+because WSDL files are often beside the folders of the processes that share them. Symbolic links are resolved before
+this is checked."""
 
 import os
 from pathlib import Path
@@ -70,7 +70,7 @@ class SourceFiles:
         file = Path(os.path.normpath(self.folder / place))
         try:
             near, there = file.resolve().is_relative_to(self._root), file.is_file()
-        except (OSError, ValueError, RuntimeError):  # a name that no disk has, or links in a circle
+        except (OSError, ValueError, RuntimeError):  # a name that no disk has, or links in a cycle
             near, there = True, False
         if not near:
             raise UnreachableFile(

@@ -1,4 +1,4 @@
-"""What every activity may have: links that lead to it and away from it, and when it then runs."""
+"""The standard elements of every activity: its links, and its join condition."""
 
 from collections.abc import Iterator
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Activities with others in them."""
+"""Activities with children."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""The style sheets that a process transforms with, and those that they draw in, by their addresses.
+"""The style sheets of a process, and those that they import, by address.
 
-One that is not there, or is none, is missed only when it is asked for, as BPEL has it."""
+A missing or invalid one is an error only when it is used, as in BPEL."""
 
 from collections.abc import Iterator
 from typing import Final

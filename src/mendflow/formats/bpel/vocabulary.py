@@ -1,4 +1,4 @@
-"""The namespaces and words of WS-BPEL 2.0, WSDL 1.1 and what goes with them."""
+"""The namespaces and words of WS-BPEL 2.0, WSDL 1.1 and related standards."""
 
 from typing import Final
 
@@ -32,4 +32,4 @@ WELL_KNOWN: Final = frozenset(
         "http://schemas.xmlsoap.org/ws/2004/08/addressing",
     }
 )
-"""What everybody means by these is known, so nothing is lost where a document that describes them is not read."""
+"""The meaning of these is built in, so a document that describes them need not be read."""

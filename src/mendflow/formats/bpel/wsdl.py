@@ -1,4 +1,4 @@
-"""WSDL 1.1: messages, port types, and what BPEL adds to them: partner link types, properties and their aliases."""
+"""Reads WSDL 1.1: messages, port types, and BPEL's extensions: partner link types, properties and their aliases."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,4 +1,4 @@
-"""Job descriptions in JSDL 1.0: read as a flow of one job, and written for whatever of a job JSDL can say."""
+"""JSDL 1.0: reads a job description as a flow of one job, and writes a job as far as JSDL can express it."""
 
 from pathlib import Path
 
@@ -19,5 +19,5 @@ def load_jsdl(path: str | Path, file_name: str = "") -> Flow:
 
 
 def read_jsdl(data: bytes | str, path: str | Path = "job.jsdl") -> Flow:
-    """The flow of a text that stands, or would stand, at this path."""
+    """The flow of a text at this (perhaps hypothetical) path."""
     return read_document(data, Path(path))

@@ -1,4 +1,4 @@
-"""<Application>: the program, as POSIX, the HPC profile and SPMD name it, as far as one machine can run it."""
+"""<Application>: the program, in the forms of POSIX, the HPC profile and SPMD, as far as one machine can run it."""
 
 import re
 import shlex

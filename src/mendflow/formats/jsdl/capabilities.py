@@ -1,4 +1,4 @@
-"""What of a job JSDL cannot say, by name. Whatever is not in here is written, and read back before it is given away."""
+"""What JSDL cannot express of a job. Everything else is written, and read back as a check."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""A document, whole: a flow of one job comes of it, or the list of all that cannot be honoured."""
+"""Reads a whole document: the result is a flow of one job, or the list of everything that is not supported."""
 
 import re
 from collections.abc import Iterable, Sequence

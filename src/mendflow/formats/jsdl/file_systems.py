@@ -1,5 +1,5 @@
-"""File systems by their names: those that JSDL knows, and those that a document describes. Each is a place that a shell
-finds, and some of them lie in the job's own folder, where alone a pilot puts files and takes them from."""
+"""File systems by name: those of JSDL, and those that a document describes. Each is a place for the shell; some are in
+the job's own folder, which is the only place for a pilot's staging."""
 
 import posixpath
 import shlex

@@ -1,7 +1,7 @@
-"""A program with its arguments and streams as one line for a shell, and such a line as a program again.
+"""Converts a program with arguments and streams to a shell line, and such a line back.
 
-A job here is a text for a shell, and JSDL names a program. The line that comes of one is always the same for the same
-program: so it is recognised. Whatever else a command says is a program of its own: a shell that is given the text."""
+A job here is a shell text, JSDL names a program. The line for a program is always the same, so it can be recognised.
+Any other command becomes a shell with the text as its argument."""
 
 import shlex
 from typing import Final

@@ -1,5 +1,5 @@
-"""Ranges of JSDL: alternatives, each an exact number, one with room around it, or an interval. A job is given one
-amount, so the least that all its ranges allow is chosen, and that is what it gets."""
+"""JSDL ranges: alternatives of exact numbers, numbers with a tolerance, and intervals. A job gets one amount: the
+smallest that all its ranges allow."""
 
 import math
 from collections.abc import Iterator, Sequence

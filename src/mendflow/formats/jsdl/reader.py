@@ -1,4 +1,4 @@
-"""A document taken apart with nothing left over: what stands in it is understood, or refused by name and line."""
+"""Takes a document apart completely: each part is understood, or refused with its name and line."""
 
 import math
 import posixpath

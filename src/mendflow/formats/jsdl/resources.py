@@ -1,5 +1,5 @@
-"""<Resources>: which machines a job may go to, and how much it is given there. A pilot is one machine, so what is said
-of each resource and what is said of all together is the same."""
+"""<Resources>: which machines a job may use, and how much of them. A pilot is one machine, so individual and total
+amounts are the same."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

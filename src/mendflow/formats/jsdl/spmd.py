@@ -1,5 +1,5 @@
 """Programs of several processes, as far as one pilot can run them: all on its machine, started by its own mpiexec; and
-threads of one process, which are told their number."""
+threads of one process, which get their number."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

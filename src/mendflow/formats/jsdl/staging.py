@@ -1,7 +1,7 @@
-"""<DataStaging>: files that are brought to a job before it starts, and taken to their places after it.
+"""<DataStaging>: files that are fetched before a job starts, and written to their targets after it.
 
-A job's folder is new for each attempt and gone after it. So whatever is brought overwrites nothing, and nothing has to
-be deleted: a file that is to stay is one that has a target."""
+A job's folder is new for each attempt and removed after it. So nothing is overwritten, and nothing has to be deleted: a
+file that should stay has a target."""
 
 import posixpath
 import re
@@ -201,6 +201,4 @@ def _target(reader: JsdlReader, at: ParsedElement, *, overwrite: bool) -> Public
 def _unsupported_scheme(scheme: str, useful: frozenset[str]) -> str:
     if scheme in PROTOCOLS:
         return ""
-    return (
-        f"nobody here speaks {abbreviate(scheme)}; use one of {', '.join(sorted(useful))}, or lfn: for a logical file"
-    )
+    return f"{abbreviate(scheme)} is not supported; use one of {', '.join(sorted(useful))}, or lfn: for a logical file"

@@ -1,4 +1,4 @@
-"""The words of JSDL 1.0 and its application extensions, and what becomes of each that no pilot can honour."""
+"""The words of JSDL 1.0 and its application extensions, and why some are not supported."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""From a job to its description in JSDL. What is written is read back first: it says the same job, or it is not given.
+"""Writes a job as JSDL. The result is read back first: it describes the same job, or is refused.
 
-A command that is the line of a program is written as that program. Any other is written as a shell that is given the
-text, as an argument or, since no argument holds the end of a line, in its environment."""
+A command that is the line of a program is written as that program. Any other is written as a shell with the text as an
+argument or, since an argument cannot contain a newline, in its environment."""
 
 import shlex
 from collections.abc import Iterator

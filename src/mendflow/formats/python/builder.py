@@ -1,7 +1,7 @@
-"""A flow while its function runs: the jobs it has asked for so far, and who waits for whom.
+"""A flow while its function runs: its jobs so far, and their dependencies.
 
-Nothing is executed: each call of a job adds an activity and gives a handle. That a job needs another one is seen from
-the handles in its arguments."""
+Nothing is executed: each call of a job adds an activity and returns a handle. Handles in a job's arguments are its
+dependencies."""
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -49,7 +49,7 @@ class FlowBuilder:
         return self.add(job, options, job, job.when)
 
     def as_far_as_it_goes(self, called: str, make: Callable[[], Handle]) -> Handle:
-        """What is made, or if it cannot be, something that stands for it, so that the rest can be read as well."""
+        """The result, or a placeholder after an error, so that the rest can be read as well."""
         try:
             return make()
         except BadFlow as error:
@@ -58,7 +58,7 @@ class FlowBuilder:
             return self.add(stand_in, {})
 
     def each(self, called: str, options: JobOptions, work: dict[str, Any], items: Value) -> Handle:
-        """One job for each element; the handle stands for the list of what they leave."""
+        """One job per element; the handle stands for the list of results."""
         name = self.free_name(called, options)
         turn = JobActivity(name=f"{name}.iteration", label=name, **work, **self.fields(options))
         loop = ForEach(
@@ -110,7 +110,7 @@ class FlowBuilder:
         return name
 
     def add(self, activity: Activity, options: JobOptions, *asking: Any) -> Handle:
-        """Keep the activity; whatever it asks for, it needs."""
+        """Add the activity; it depends on everything that it uses."""
         after = tuple(self.named(options.get("after", ())))
         needs = dict.fromkeys(self.named(options.get("needs", ())))
         for name in names_used_by(asking):
@@ -136,7 +136,7 @@ class FlowBuilder:
 
 
 def names_used_by(value: Any) -> list[str]:
-    """All names that the expressions anywhere in an activity ask for, in order."""
+    """All names that the expressions in an activity use, in order."""
     found: list[str] = []
     pending = [value]
     while pending:

@@ -1,7 +1,7 @@
-"""Flows in Python: `@job` on a function, `@flow` on the function that puts jobs together.
+"""Flows in Python: `@job` on a function, `@flow` on the function that combines jobs.
 
-A decorated function is still that function. Called anywhere but in the body of a flow that is being built, it runs as
-if nothing had been decorated; called there, it becomes a job and gives a handle."""
+A decorated function is still that function. Called outside the body of a flow that is being built, it runs normally;
+called there, it becomes a job and returns a handle."""
 
 import functools
 import inspect
@@ -36,11 +36,11 @@ TYPES: dict[Any, str] = {
 
 
 class JobFunction(Generic[P, R]):
-    """A function that is a job in a flow. Its arguments and its result are plain data there."""
+    """A function that is a job in a flow. There, its arguments and its result are plain data."""
 
     def __init__(self, function: Callable[P, R], options: JobOptions, problems: Sequence[Problem] = ()) -> None:
         functools.update_wrapper(self, function)
-        self.problems = list(problems)  # told of again by every flow that uses it
+        self.problems = list(problems)  # reported again by every flow that uses it
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
             name = function.__name__
             self.problems += bad_flow(f"the job `{name}` is a generator or async; a job returns plain data").problems
@@ -60,8 +60,8 @@ class JobFunction(Generic[P, R]):
         return handle  # type: ignore[no-any-return]  # stands for the result while the flow is being built
 
     def map(self, items: Any, /, **fixed: Any) -> list[R]:
-        """Once for each element of a list, or of a handle that will be one. The element is the first argument; `fixed`
-        are the others. Gives the list of results."""
+        """Run once per element of a list, or of a handle for one. The element is the first argument; `fixed` are the
+        others. Returns the list of results."""
         building = current_builder.get()
         if building is None:
             return [self.function(item, **fixed) for item in items]
@@ -206,15 +206,15 @@ class FlowFunction(Generic[P, R]):
         )
 
     def _run(self, building: FlowBuilder, inputs: Mapping[str, Input], problems: list[Problem]) -> Any:
-        """What the function gives when handles stand for its inputs. Its problems are put on the list; what comes of
-        the first ones is not told."""
+        """The result of the function with handles as its inputs. Its problems are recorded; consequential ones are
+        not."""
         building_token, listed_token = current_builder.set(building), problem_list.set(problems)
         try:
             arguments = {name: Handle(building, f"inputs.{name}") for name in inputs}
             return self.function(**arguments)  # type: ignore[call-arg,arg-type]  # handles stand for the inputs
         except BadFlow as error:
             collect(error.problems)
-        except Exception:  # after a mistake the flow's own code may raise anything; that mistake is what is told
+        except Exception:  # after an error the flow's own code may raise anything; the first error is reported
             if not problems:
                 raise
         finally:
@@ -270,7 +270,7 @@ def inputs_of(function: Callable[..., Any]) -> dict[str, Input]:
 
 
 def type_of(annotation: Any) -> str:
-    """The type of input that an annotation means; empty for any."""
+    """The input type for an annotation; empty for any."""
     if isinstance(annotation, str):
         annotation = {kind.__name__: kind for kind in TYPES}.get(annotation.partition("[")[0])
     if get_origin(annotation) in (Union, types.UnionType):

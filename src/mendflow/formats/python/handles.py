@@ -1,7 +1,7 @@
-"""A handle stands for a value that is not known yet: an input of the flow, or what a job will leave.
+"""A handle stands for a value that is not known yet: an input of the flow, or a job's result.
 
-It can be passed on, taken apart, and put into a text. It cannot be looked into while the flow is being built, and
-says so."""
+It can be passed on, indexed, and put into a text. Its value cannot be used while the flow is being built; trying to
+raises an error that says so."""
 
 import json
 import re
@@ -27,7 +27,7 @@ class Handle:
         self._files = files
 
     def file(self, name: str) -> "Handle":
-        """A file that the job leaves, by the name it has in the job's `files`."""
+        """A file of the job's result, by its name in the job's `files`."""
         if not self._files:
             raise bad_flow(f"`{self._expression}` is not a job, and leaves no files")
         return Handle(self._owner, self._files + step(name))
@@ -102,7 +102,7 @@ def step(key: str | int) -> str:
 
 
 def template_of(value: Any, owner: object, what: str) -> Value:
-    """Plain data with the handles in it as templates. Anything that JSON cannot say is refused."""
+    """Plain data with its handles as templates. Anything that is not JSON-serializable is refused."""
     match value:
         case None | bool() | int() | float() | str():
             return value

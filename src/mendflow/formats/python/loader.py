@@ -1,4 +1,4 @@
-"""Flows out of a Python file: the file is imported, and the functions marked with `@flow` are built."""
+"""Reads flows from a Python file: imports it, and builds the functions marked with `@flow`."""
 
 import importlib.util
 import sys
@@ -16,8 +16,8 @@ from mendflow.formats.python.problems import problem_list
 
 
 def load_python(path: str | Path, only: str = "") -> dict[str, Flow]:
-    """The flows of a Python file, by name. Raises BadFlow with every problem and its place. With `only`, what is wrong
-    with other flows of the file is no hindrance, as long as that one is there."""
+    """The flows of a Python file, by name. Raises BadFlow with every problem and its place. With `only`, problems of
+    other flows in the file are ignored, as long as that one exists."""
     path, file_name = Path(path).resolve(), str(path)
     text = flow_text(path, file_name)
     try:
@@ -50,7 +50,7 @@ def load_python(path: str | Path, only: str = "") -> dict[str, Flow]:
 
 
 def _import_file(path: Path, file_name: str) -> tuple[ModuleType, list[Problem]]:
-    """The file's module, and what is wrong with its jobs. Its folder is on the path, as it is when Python runs a
+    """Import the file; returns its module, and problems of its jobs. Its folder is on the path, as when Python runs a
     file."""
     name = path.stem
     loaded = sys.modules.get(name)
@@ -88,7 +88,7 @@ def _flows_in(module: ModuleType) -> list[FlowFunction[..., object]]:
 
 
 def _problem_from(error: BaseException, path: Path, file_name: str) -> Problem:
-    """What the file's own code raised, with the line of the file that led to it."""
+    """The file's own exception as a problem, with the line that caused it."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     message = f"{type(error).__name__} while the file was read: {error}"
     if not frames:

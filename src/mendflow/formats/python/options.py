@@ -1,4 +1,4 @@
-"""What can be said of a job in Python: the words of the flow file, with `_` for `-`."""
+"""The options of a job in Python: the keys of the flow file, with `_` for `-`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -62,7 +62,7 @@ PUBLISHING = frozenset(PublicationTemplate.__struct_fields__)
 
 
 def check_options(options: Mapping[str, Any]) -> tuple[JobOptions, list[Problem]]:
-    """Those that there are, and what is wrong with the others."""
+    """The valid options, and what is wrong with the others."""
     unknown = [
         bad_flow(f"a job has no option `{name}`", nearest_word(name, KNOWN)) for name in options if name not in KNOWN
     ]

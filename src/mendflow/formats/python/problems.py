@@ -1,7 +1,6 @@
-"""Where in the user's own code something went wrong, and whether that ends the reading of it.
+"""Locates errors in the user's code, and decides whether they end the reading.
 
-Whoever reads a file wants to hear of everything in it, so there a mistake is put on a list and the reading goes on;
-whoever only imports the file hears at once."""
+When a file is read, errors are collected and reading continues; when it is only imported, they are raised at once."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -17,11 +16,11 @@ from mendflow.core.model.errors import BadFlow, Problem
 
 PACKAGE: Final = str(Path(__file__).parent)
 problem_list: ContextVar[list[Problem] | None] = ContextVar("problem_list", default=None)
-"""The problems of the file, or of the flow in it, that is being read."""
+"""The problems of the file, or of its flow, that is being read."""
 
 
 def bad_flow(message: str, suggestion: str = "") -> BadFlow:
-    """A mistake of whoever wrote the flow, with the line of theirs that made it."""
+    """An error of the flow's author, with the line that caused it."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
@@ -31,13 +30,13 @@ def bad_flow(message: str, suggestion: str = "") -> BadFlow:
 
 
 def _column(frame: FrameType) -> int:
-    """Where in its line the frame is, if Python was not told to leave that out."""
+    """The column of the frame, if Python recorded it."""
     line, _, column, _ = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
     return column + 1 if column is not None and line == frame.f_lineno else 0
 
 
 def collect(problems: Sequence[Problem]) -> None:
-    """Put them on the list, each once; if there is none, they are raised."""
+    """Collect each problem once; without a list, raise them."""
     known = problem_list.get()
     if known is not None:
         known += [each for each in problems if each not in known]
@@ -46,7 +45,7 @@ def collect(problems: Sequence[Problem]) -> None:
 
 
 def bad_function(function: Callable[..., Any], error: BadFlow) -> BadFlow:
-    """The same mistake, where it is the function as a whole that is wrong."""
+    """The same error for the function as a whole."""
     code = function.__code__
     problems = [
         msgspec.structs.replace(each, file=code.co_filename, line=code.co_firstlineno, column=1)

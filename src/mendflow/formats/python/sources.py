@@ -1,4 +1,4 @@
-"""Where a Python function's code is: the module and the folder that a pilot imports it from."""
+"""Locates a Python function's code: the module and the folder that a pilot imports it from."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from mendflow.formats.python.problems import bad_flow
 
 
 def function_ref(function: Callable[..., Any]) -> FunctionRef:
-    """The function by name. It must stand at the top of a file, where others can find it."""
+    """The function by name. It must be at the top level of a file, so that it can be imported."""
     name = function.__qualname__
     if "<" in name:
         raise bad_flow(
@@ -47,13 +47,13 @@ def functions_of(flow: Flow) -> list[FunctionRef]:
 
 
 def code_files(flow: Flow) -> dict[str, Path]:
-    """The source files of a flow's Python functions, by module. A module that is not found in its folder is installed
-    where the pilot is, and has no file here."""
+    """The source files of a flow's Python functions, by module. A module that is not in its folder is installed on the
+    pilot's machine, and has no file here."""
     return {each.module: path for each in functions_of(flow) if (path := source_of(each)) is not None}
 
 
 def with_code(flow: Flow, kept: Mapping[Path, FileRef]) -> Flow:
-    """The flow with each function's source as the stored file that it has become."""
+    """The flow with each function's source replaced by the stored file."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, FunctionRef):

@@ -1,4 +1,4 @@
-"""Rule sets in files: the native YAML, and YAWL's XML. The ending of a file says which."""
+"""Rule sets in files: native YAML, and YAWL's XML. The file's ending gives the format."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +18,8 @@ __all__ = ["load_rules", "read_rules", "rules_text", "write_rules"]
 
 
 def load_rules(path: str | Path) -> RuleSet:
-    """The rules in a file, of either kind. Raises BadRules with every problem and its place. What an .xrs says that has
-    no counterpart here, `load_xrs` tells."""
+    """The rules in a file, of either format. Raises BadRules with every problem and its place. `load_xrs` also reports
+    what an .xrs contains that has no counterpart here."""
     return xrs_reader.load_xrs(path).rule_set if Path(path).suffix == ".xrs" else load_yaml(path)
 
 

@@ -1,4 +1,4 @@
-"""A condition in a file: an expression, bare or in `${{ }}`, over what a context has."""
+"""A condition in a file: an expression, bare or in `${{ }}`, over the roots of a context."""
 
 from mendflow.core.expressions.conditions import condition_flaw
 from mendflow.core.expressions.scanner import FAMILIES, scan
@@ -10,7 +10,7 @@ from mendflow.formats.yaml.shapes import sole_expression
 
 
 def condition(reader: YamlReader, node: YamlNode) -> str:
-    """The text of a condition; whatever is wrong is told with its place."""
+    """The text of a condition; problems are reported with their place."""
     if isinstance(node, ScalarNode) and isinstance(node.value, bool):
         return "true" if node.value else "false"
     if not isinstance(node, ScalarNode) or not isinstance(node.value, str) or not node.value.strip():

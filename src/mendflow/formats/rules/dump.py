@@ -1,4 +1,4 @@
-"""Plain data as YAML that our reader gives back as it was, or nothing where YAML cannot say it so."""
+"""Plain data as YAML that our reader gives back unchanged, or None if YAML cannot express it."""
 
 import json
 import re
@@ -18,7 +18,7 @@ PAGE: Final = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?\n)+")
 class Dumper(yaml.SafeDumper):
     """Block style, no aliases, and quotes wherever our reader would see something else than text."""
 
-    # A moment is a text to our reader, and needs no quotes.
+    # A time is a text to our reader, and needs no quotes.
     yaml_implicit_resolvers = {
         first: [(tag, found) for tag, found in resolvers if not tag.endswith(":timestamp")]
         for first, resolvers in yaml.SafeDumper.yaml_implicit_resolvers.items()

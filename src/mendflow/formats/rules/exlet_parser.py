@@ -1,7 +1,7 @@
-"""The exlets of a rule file: their steps as flows, and flows as steps again.
+"""The exlets of a rule file: steps as flows, and flows as steps again.
 
-What was read is remembered as it stood, and written again if it still means the same flow. Else the steps are found
-from the flow, and tried: if they do not give that very flow, the flow itself is written, so that nothing is lost."""
+The original text is remembered, and written again if it still means the same flow. Otherwise the steps are derived from
+the flow, and read back: if they do not give the same flow, the flow itself is written, so that nothing is lost."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from mendflow.formats.yaml.exlets import build_exlet
 from mendflow.formats.yaml.reader import YamlReader
 
 EXLETS_KEY: Final = "exlets"
-"""Under this key a rule set keeps the steps of its exlets as they were written."""
+"""Under this key a rule set keeps the original steps of its exlets."""
 
 
 class ExletParser:
@@ -48,7 +48,7 @@ class ExletParser:
             self._put(name, entry.value)
 
     def inline(self, type: ExceptionType, task: str, id: int, node: YamlNode) -> str:
-        """Steps that stand in a rule: an exlet with a made-up name."""
+        """The steps in a rule: an exlet with a generated name."""
         name = inline_name(type, task, id)
         while name in self.flows:
             name += "-again"
@@ -56,7 +56,7 @@ class ExletParser:
         return name
 
     def worklet(self, node: YamlNode, file: str) -> str:
-        """The name of a flow that is in a file beside this one; it comes along with the rules."""
+        """The name of a flow in a file beside this one; it is included with the rules."""
         flow = self._files.find(self.reader, node, file)
         if flow is None:
             return ""
@@ -74,7 +74,7 @@ class ExletParser:
                 flow = flow if needs_folder(flow) else without_folder(flow)
                 if steps_of(flow) != plain_data(node):
                     self._steps[name] = plain_data(node)
-        # Where something is wrong with the steps, the rules that conclude them need not be told so again.
+        # If the steps have problems, the rules that conclude them need not report them again.
         self.flows[name] = flow if flow is not None else Flow(name=FlowName(name), body=Empty(name="empty"))
 
     def _model(self, node: YamlNode) -> Flow | None:
@@ -90,7 +90,7 @@ class ExletParser:
 
 
 def inline_name(type: ExceptionType, task: str, id: int) -> str:
-    """What an exlet is called that stands in its rule. A dot keeps it apart from given names."""
+    """The generated name of an exlet in its rule. A dot distinguishes it from given names."""
     middle = "" if type in CASE_LEVEL or task == DEFAULT_RULES else f".{re.sub(r'[^A-Za-z0-9_]+', '-', task)}"
     return f"{type}{middle}.{id}"
 

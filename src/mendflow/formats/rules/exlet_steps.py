@@ -1,4 +1,4 @@
-"""The steps of an exlet, found from its flow: primitives, worklets and calls. Whoever uses them tries them first."""
+"""Derives the steps of an exlet from its flow: primitives, worklets and calls. Callers verify them."""
 
 import re
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Every key of a rule file: what it takes and what it is for."""
+"""Every key of a rule file: its values and its purpose."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""What YAWL's rule files have no words for, written into them all the same, as processing instructions.
+"""Writes what YAWL's rule files cannot express as processing instructions.
 
-Others skip those. What is said of a part of a rule holds only as long as that part is what it was then: whoever changes
-a condition with another tool has changed the rule."""
+Other tools skip those. An instruction about a part of a rule is valid only while that part is unchanged: after a change
+by another tool, that tool's version counts."""
 
 import hashlib
 import json

@@ -1,8 +1,8 @@
-"""YAWL's rule files (.xrs) as rule sets. Reading loses nothing: what has no counterpart is kept beside, as it stood.
+"""Reads YAWL's rule files (.xrs) as rule sets. Nothing is lost: what has no counterpart is kept as it was.
 
-A part of a rule is kept only where writing what was understood of it would not give it back. When it is written again,
-the kept form is used as long as it still means what the rule says; a rule that was changed here is written anew. What
-has no counterpart at all, an XQuery for instance, becomes a rule that never holds, and is told with its place."""
+A part of a rule is kept only if writing the understood form would not give it back. When written again, the kept form
+is used as long as it still means what the rule says; a changed rule is written anew. Something without any counterpart,
+such as an XQuery, becomes a rule that never holds, and is reported with its place."""
 
 from collections.abc import Iterator
 from pathlib import Path

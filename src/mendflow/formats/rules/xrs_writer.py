@@ -1,5 +1,5 @@
-"""Rule sets as YAWL's rule files. What was kept when a file was read is written as it stood, as long as it still means
-what the rule says. What YAWL has no words for goes into processing instructions, and is told."""
+"""Writes rule sets as YAWL's rule files. Parts that were kept when a file was read are written unchanged, as long as
+they still mean what the rule says. What YAWL cannot express goes into processing instructions, and is reported."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

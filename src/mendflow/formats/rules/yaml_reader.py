@@ -1,7 +1,7 @@
-"""A rule file, whole: rows of rules by exception and task, and the exlets that they conclude.
+"""Reads a rule file: rows of rules by exception and task, and their exlets.
 
-A row is asked from its top: the first rule that holds is taken, and then its `except` is asked in the same way. That is
-the tree of the model, written as people think of it. A tree that has no such form is written rule by rule."""
+A row is evaluated from its top: the first rule that holds is taken, then its `except` in the same way. That is the tree
+of the model in a readable form. A tree without such a form is written rule by rule."""
 
 from datetime import datetime
 from itertools import pairwise

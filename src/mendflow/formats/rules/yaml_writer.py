@@ -1,5 +1,5 @@
-"""Rule sets as rule files. Reading what was written gives the same rule set: each part is written in the form that
-people like best among those that lose nothing."""
+"""Writes rule sets as rule files. Reading the result gives the same rule set: each part is written in the most readable
+form that loses nothing."""
 
 import json
 from collections import Counter

@@ -1,10 +1,9 @@
 """Conditions of YAWL's rules, and the same in CEL.
 
-Operators are `* /`, then `+ -`, then `< <= > >=`, then `= !=`, then `& |`, each from the left; numbers are fractions. A
-`!` at the beginning negates all that follows, up to the end of its brackets. A word is a name of the item's or the
-case's data, where there is such data, and else a text: which of them is told from the cornerstones in the file, and
-where they do not say, from the side of the comparison it stands on. A leading `{` or `/` means XQuery, which is left
-as it is."""
+Operators are `* /`, then `+ -`, then `< <= > >=`, then `= !=`, then `& |`, left-associative; numbers are floats. A `!`
+at the beginning negates everything up to the end of its brackets. A word is a name of the item's or the case's data, if
+there is such data, and else a text: the cornerstones in the file show which, and otherwise its side of the comparison.
+A leading `{` or `/` means XQuery, which is not translated."""
 
 import json
 import re

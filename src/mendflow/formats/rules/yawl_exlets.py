@@ -1,6 +1,6 @@
-"""Steps of a conclusion in YAWL's rules, and the exlet that does the same.
+"""Steps of a conclusion in YAWL's rules, and the equivalent exlet.
 
-Worklets keep their identifiers as the names of flows. What they give goes back into the case, as it does there."""
+Worklets keep their identifiers as the names of flows. Their results go back into the case, as in YAWL."""
 
 from typing import Final, NamedTuple
 

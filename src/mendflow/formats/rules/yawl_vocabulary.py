@@ -1,4 +1,4 @@
-"""The words of YAWL's rule files: where each type of exception stands, and each part of a rule in both directions."""
+"""The words of YAWL's rule files: types of exceptions, and the parts of a rule in both directions."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Trivial file catalogues: rules from logical names to places, in CMS's XML and in YAML, and storage elements with
+"""Trivial file catalogues: rules that map logical names to places, in CMS's XML and in YAML, and storage elements with
 them."""
 
 from mendflow.formats.tfc.cms import read_cms, write_cms

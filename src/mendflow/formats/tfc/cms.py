@@ -1,7 +1,7 @@
-"""The catalogue of CMS: a `storage-mapping` with rules from names to places (`lfn-to-pfn`) and back (`pfn-to-lfn`).
+"""CMS's catalogue format: a `storage-mapping` with rules from names to places (`lfn-to-pfn`) and back (`pfn-to-lfn`).
 
-Rules for custodial copies are meant for tape, and only for whoever asks for that; nobody does here, so they are left
-out. Space tokens say where on a storage system a file goes and nothing about its name; they are passed over."""
+Rules for custodial copies are for tape, on request only; nothing here requests that, so they are left out. Space tokens
+select a place on a storage system and do not affect names; they are ignored."""
 
 from typing import Final
 

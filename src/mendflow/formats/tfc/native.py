@@ -26,7 +26,7 @@ from mendflow.formats.tfc.cms import read_cms
 
 
 class _Rule(NameRule, frozen=True, forbid_unknown_fields=True):
-    """A misspelt word is told, not passed over."""
+    """Refuses unknown keys."""
 
 
 class _Rules(

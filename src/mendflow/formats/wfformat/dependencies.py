@@ -1,8 +1,8 @@
-"""What waits for what: the needs that a trace states, and those that follow from its files.
+"""Dependencies of tasks: those that a trace states, and those that follow from its files.
 
-A trace is the record of something that happened, so its needs have an order. Files may contradict it: one that is
-written again later has the same name as before. What is stated decides then, and a file that could only come from the
-future was there before."""
+A trace records something that happened, so its dependencies have an order. Files may contradict it: one that is written
+again later has the same name. Then the stated dependencies decide, and a file that could only come from the future
+existed before."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,7 +11,7 @@ TaskNeeds = dict[str, dict[str, None]]
 
 
 def order_of(needs: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """Each task's place in an order in which nothing comes before what it needs. Tasks in a circle have none."""
+    """Each task's place in an order in which nothing comes before what it needs. Tasks in a cycle have none."""
     waits = {task: 0 for task in needs}
     after: dict[str, list[str]] = {task: [] for task in needs}
     for task, firsts in needs.items():

@@ -1,7 +1,7 @@
-"""A trace as a flow: each task is a job, each need a link, each file an output that later jobs take.
+"""Converts a trace to a flow: each task is a job, each dependency a link, each file an output that later jobs read.
 
-Times and sizes are scaled, each by its own factor. What stands in the flow and what the simulator is told of a job come
-from the same place, so a run and its simulation are of the same thing."""
+Times and sizes are scaled, each by its own factor. The flow and the simulator's model of a job come from the same data,
+so a run and its simulation are comparable."""
 
 import hashlib
 import re
@@ -22,10 +22,10 @@ from mendflow.formats.wfformat.model import Trace, TraceTask
 from mendflow.formats.wfformat.program import INPUTS, command_for, digest_of
 
 SIZE_SCALE: Final = 0.0001
-"""Traces have gigabytes; of a laptop only so much of each is asked."""
+"""Traces have gigabytes; on a laptop the total is limited to this."""
 
 MEMORY_BYTES_MIN: Final = 64 * 1024 * 1024
-"""A job may not use more memory than it asks for, and what stands for a task needs some, however little that had."""
+"""A job may not use more memory than it asks for, and the stand-in for a task needs at least this."""
 
 SCALE_MAX: Final = 1_000_000.0
 FILE_CHARS_MAX: Final = 60

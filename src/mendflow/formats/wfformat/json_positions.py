@@ -1,7 +1,7 @@
-"""Where things stand in a JSON text.
+"""Finds positions in a JSON text.
 
-The text is read by a quick decoder that keeps no places. Only when something is wrong with it is it gone through once
-more, token by token, for the places that are wanted. Nothing recurses, and the text is known to be JSON by then."""
+A fast decoder without positions reads the text. Only if something is wrong is it scanned once more, token by token, for
+the wanted positions. It does not recurse, and the text is known to be valid JSON."""
 
 import math
 import re

@@ -1,6 +1,6 @@
-"""Values of a JSON document, asked for by what they should be; whoever is wrong is noted with its place.
+"""Typed access to the values of a JSON document; wrong ones are recorded with their place.
 
-Places are looked for at the end and all at once: a document without problems pays nothing for them."""
+Positions are looked up at the end, all at once: a document without problems pays nothing for them."""
 
 import math
 from typing import Any, Final

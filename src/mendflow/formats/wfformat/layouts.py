@@ -1,7 +1,7 @@
-"""How the versions of the format lay out the same things.
+"""The layouts of the format's versions.
 
-Since 1.5 there are two lists of tasks: what they are, and how they ran; files stand in a list of their own. In 1.4 one
-list has all of it, each task with its files, and tasks name each other by name as well as by id."""
+Since 1.5 there are two lists of tasks: their specification and their execution; files have their own list. In 1.4 one
+list has everything, each task with its files, and tasks refer to each other by name or id."""
 
 from collections.abc import Iterable
 

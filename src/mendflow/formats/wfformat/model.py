@@ -1,7 +1,7 @@
-"""A trace: tasks that ran once, somewhere, with what each took, read and made.
+"""A trace: tasks that ran once, somewhere, with their times and files.
 
-Every version of the format comes to this. Tasks stand in the order of the file; what a task needs is said in one place,
-whether the file said so of the parent, of the child, or only of a file that one makes and the other reads."""
+All versions of the format are converted to this. Tasks are in the order of the file; dependencies are in one place,
+whether the file states them at the parent, at the child, or only through a file."""
 
 from typing import Final
 

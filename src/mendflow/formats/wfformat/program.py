@@ -1,8 +1,7 @@
-"""What stands for a task when a trace is run: a few words of shell that read its inputs, take its time and write its
-outputs.
+"""The stand-in for a task: a short shell command that reads its inputs, sleeps for its time and writes its outputs.
 
-What a file holds follows from its name and its size, and begins with a mark of its own: so no two files of a trace are
-the same to a cache, the same trace makes the same bytes each time, and what was there before it began can be made."""
+A file's content follows from its name and size, and starts with a unique mark: so no two files of a trace are equal to
+a cache, the same trace makes the same bytes each time, and initial files can be generated."""
 
 import hashlib
 import shlex

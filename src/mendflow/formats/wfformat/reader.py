@@ -1,7 +1,7 @@
-"""A trace from the text of a file: every problem that it has, each with its place and what to do.
+"""Reads a trace from a text, or reports every problem with its place and what to do.
 
-The format lets writers add what they like, so what is not known here is passed over. What is known must be what the
-format says, and must fit together: a trace is taken whole or not at all."""
+The format permits extensions, so unknown keys are ignored. Known ones must be valid and consistent: a trace is accepted
+as a whole or not at all."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -125,7 +125,7 @@ def _program(run: JsonValue) -> str:
 
 
 def _join_tasks(layout: TraceLayout, tasks: list[TraceTask], stated: TaskNeeds) -> dict[str, TraceTask]:
-    """The tasks with all that they need, or the problem that they wait in a circle."""
+    """The tasks with all that they need, or the problem that they wait in a cycle."""
     if circle := cycle_in(stated):
         _report_cycle(layout, circle)
         return {}
@@ -170,4 +170,4 @@ def _report_cycle(layout: TraceLayout, circle: list[str]) -> None:
     circle_text = " -> ".join(circle[:CYCLE_SHOWN_MAX]) + (" -> ..." if len(circle) > CYCLE_SHOWN_MAX else "")
     entry = next(entry for entry in layout.tasks if entry.id == circle[0])
     path = f"{circle_text} -> {circle[0]}" if len(circle) > 1 else f"{circle[0]} waits for itself"
-    entry.problem(f"tasks wait for each other in a circle: {path}; take one of these parents out")
+    entry.problem(f"tasks wait for each other in a cycle: {path}; take one of these parents out")

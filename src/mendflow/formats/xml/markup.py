@@ -1,6 +1,6 @@
-"""XML as a small tree of our own: tags as they are written, texts, comments and instructions where they stand.
+"""XML as a small tree that preserves tags, texts, comments and instructions as written.
 
-It is for documents that are written again as they were read. What comes in comes through the door."""
+For documents that are written again as they were read. Input goes through the bounded parser."""
 
 import re
 from collections.abc import Iterator

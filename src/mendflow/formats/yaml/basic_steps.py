@@ -1,4 +1,4 @@
-"""Steps with nothing inside: tasks, calls, staging, variables, waiting, faults, messages."""
+"""Steps without children: tasks, calls, staging, variables, waits, faults, messages."""
 
 from typing import Any, Literal
 

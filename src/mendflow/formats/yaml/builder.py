@@ -1,6 +1,6 @@
-"""From the tree of a flow file to activities. A step is what its one telling key says: `run`, `choose`, `scope`.
+"""Builds activities from the tree of a flow file. One key determines the kind of a step: `run`, `choose`, `scope`.
 
-Whatever is wrong is noted and something harmless stands in its place, so that one reading finds everything."""
+Problems are recorded and replaced by a placeholder, so that one pass finds all."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
@@ -23,7 +23,7 @@ NAME: Final = NameShape()
 
 
 class StepHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an activity stands: what it is called and shown as, under which condition, and how its parts are called."""
+    """The common part of a step: its name and display name, its condition, and the names of its parts."""
 
     name: str
     prefix: str
@@ -31,7 +31,7 @@ class StepHeader(msgspec.Struct, frozen=True, kw_only=True):
     when: Expr | None = None
 
     def node(self) -> dict[str, Any]:
-        """What every activity takes of it."""
+        """The common fields of every activity."""
         return {"name": self.name, "label": self.label, "when": self.when}
 
     def part(self, called: str | int) -> str:
@@ -49,7 +49,7 @@ Kinds = Mapping[str, tuple[Key, Table]]
 
 
 class StepBuilder:
-    """`kinds` are the steps that there are, each with its keys, and `makers` make them."""
+    """`kinds` are the kinds of steps with their keys, and `makers` build them."""
 
     def __init__(
         self, reader: YamlReader, makers: dict[str, StepFactory], callables: FlowFinder, kinds: Kinds = flow_keys.KINDS
@@ -65,7 +65,7 @@ class StepBuilder:
         self._makers = makers
 
     def body(self, node: YamlNode, name: str) -> Activity:
-        """A command, a list of steps, or a step in a map, which may name itself."""
+        """A command, a list of steps, or a step in a map, which may have a name."""
         if isinstance(node, ListNode):
             return self.sequence(node, StepHeader(name=name, prefix=name))
         if isinstance(node, MapNode) and (entry := node.entries.get("name")):
@@ -85,7 +85,7 @@ class StepBuilder:
         return tuple(self.body(part, header.part(count)) for count, part in enumerate(node.parts, 1))
 
     def in_order(self, node: YamlNode, header: StepHeader) -> tuple[Activity, ...]:
-        """Steps one after another: each may use what those before it left, and nothing later, unless they repeat."""
+        """Steps in sequence: each may use the results of those before it, not of later ones, unless in a loop."""
         started: dict[str, int] = {}
         uses, parts = len(self.reader.uses), []
         if not isinstance(node, ListNode) or not node.parts:
@@ -107,7 +107,7 @@ class StepBuilder:
         self.named.append(name)
 
     def step(self, node: YamlNode, name: str, also: Table) -> Activity:
-        """One step; `also` are the keys that it may have because of where it stands."""
+        """One step; `also` are the keys that are allowed because of its place."""
         if isinstance(node, ScalarNode) and isinstance(node.value, str):
             node = MapNode(node.place, {"run": MapEntry(ScalarNode(node.place, "run"), node)})
         if not isinstance(node, MapNode):
@@ -133,8 +133,8 @@ class StepBuilder:
         return self._makers[kind](self, fields, header)
 
     def undoable(self, kind: str, fields: Fields, header: StepHeader) -> Activity:
-        """A step that says how it is undone is a scope with a handler. The step's condition is the scope's, so that a
-        step that was skipped has nothing to undo."""
+        """A step with `undo` is a scope with a handler. The step's condition is the scope's, so that a skipped step has
+        nothing to undo."""
         node = fields.node_of("compensation")
         assert node is not None
         shown_name = header.label or header.name
@@ -148,9 +148,9 @@ class StepBuilder:
         )
 
     def kind(self, node: MapNode) -> str | None:
-        """The key that says what the step is. There must be exactly one."""
+        """The key that determines the kind of the step. There must be exactly one."""
         named = [name for name in node.entries if name in self.kinds]
-        # A word that tells a kind may also go with another one, as `do` does with `while`.
+        # A key that determines a kind may also belong to another one, as `do` does to `while`.
         found = [name for name in named if not any(name in self.kinds[other][1] for other in named if other != name)]
         if len(found) == 1:
             return found[0]

@@ -1,4 +1,4 @@
-"""Flow files that call each other: found in the first one's folder or below, each read once, never in a circle."""
+"""Flow files that call each other: in the first one's folder or below, each read once, never in a cycle."""
 
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -48,7 +48,7 @@ class FlowFileLoader:
         elif target in self._open:
             circle = [*self._open[self._open.index(target) :], target]
             circle_text = " -> ".join(each.name for each in circle)
-            reader.problem(node, f"these flows call each other in a circle: {circle_text}")
+            reader.problem(node, f"these flows call each other in a cycle: {circle_text}")
         elif self._called > CALLED_MAX:
             reader.problem(node, f"more than {CALLED_MAX} calls of flow files; deploy the called flows by themselves")
         else:

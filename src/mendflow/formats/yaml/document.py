@@ -1,8 +1,8 @@
-"""YAML text as a tree of nodes that know their place, made without trusting the text.
+"""Parses YAML as a tree of nodes with positions, without trusting the text.
 
-The parser's events are read one by one and everything that could grow without bound is counted as it comes: the size,
-the depth, the number of values, and what aliases would make of them. Nothing is constructed but plain data, and
-nothing recurses. Plain words are read as YAML 1.2 has them: `on`, `no` and `12:30` are texts."""
+The parser's events are processed one by one and everything that could grow without bound is counted: size, depth, the
+number of values, and the expansion of aliases. Only plain data is constructed, and nothing recurses. Plain words follow
+YAML 1.2: `on`, `no` and `12:30` are texts."""
 
 import re
 from collections.abc import Iterator
@@ -40,8 +40,7 @@ class SourceSpan(msgspec.Struct, frozen=True):
 
 
 class ScalarNode(msgspec.Struct, frozen=True):
-    """`written` is the text as it stands in the file, where the value is something else: `1.10` is a number, but as a
-    text it is not `1.1`."""
+    """`written` is the original text if the value differs: `1.10` is a number, but as a text it is not `1.1`."""
 
     place: SourceSpan
     value: Value
@@ -69,7 +68,7 @@ YamlNode = Union[ScalarNode, ListNode, MapNode]
 
 
 def describe(node: YamlNode) -> str:
-    """What a node is, as a complaint would say it."""
+    """What a node is, for error messages."""
     match node:
         case ListNode():
             return "a list"
@@ -85,7 +84,7 @@ def describe(node: YamlNode) -> str:
 
 
 def plain_data(node: YamlNode) -> Value:
-    """The data that a node stands for. Depth and size were bounded when it was read."""
+    """The data of a node. Depth and size were bounded when it was read."""
     match node:
         case ScalarNode():
             return node.value
@@ -156,7 +155,7 @@ def scalar_value(event: yaml.ScalarEvent) -> Value:
 
 
 class OpenCollection:
-    """A list or a map that is still being read, with what it comes to when aliases are written out."""
+    """A list or a map that is still being read, with its size when aliases are expanded."""
 
     __slots__ = ("anchor", "key", "merges", "node", "size")
 
@@ -235,7 +234,7 @@ class NodeBuilder:
         self._close(found[0], found[1], None)
 
     def _close(self, node: YamlNode, size: int, anchor: str | None) -> None:
-        """Put a finished node where it belongs."""
+        """Put a finished node in its place."""
         if anchor:
             self._anchors[anchor] = (node, size)
         if not self._open:
@@ -271,7 +270,7 @@ class NodeBuilder:
             map_node.entries[name] = MapEntry(key, node)
 
     def _merge(self, done: OpenCollection) -> None:
-        """`<<: *base` brings in what the map does not say itself."""
+        """`<<: *base` adds the keys that the map does not have itself."""
         assert isinstance(done.node, MapNode)
         for merged in done.merges:
             for part in merged.parts if isinstance(merged, ListNode) else [merged]:

@@ -1,7 +1,7 @@
-"""Every key of an exlet: the steps of a flow file, and the primitives. Parser and JSON Schema are made of these.
+"""Every key of an exlet: the steps of a flow file, and the primitives. Parser and JSON Schema use these.
 
-What a primitive is told becomes its settings, under the names that `core.model` and the services have for it: memory
-is `resources.memory_bytes`, a wait is `wait_ms`."""
+The keys of a primitive become its settings, under the names that `core.model` and the services use: memory is
+`resources.memory_bytes`, a wait is `wait_ms`."""
 
 from typing import Any, Final
 
@@ -82,22 +82,22 @@ CHANGES: Final[Table] = {
     **SOURCE_KEYS,
     **DURATION_KEYS,
     "env": Key(flow_keys.ENVIRONMENT, "Environment variables that the job gets in addition."),
-    "avoid": Key(DataShape(), "Hosts that the job keeps away from: a list, or an expression that gives one."),
+    "avoid": Key(DataShape(), "Hosts that the job avoids: a list, or an expression that gives one."),
     "domain": Key(TextShape("the name of a domain"), "The domain that the job goes to."),
 }
 INTO_KEY: Final = Key(ChoiceShape("case", "item"), "Where the values go; into the case unless given.")
 
 PRIMITIVES: Final[dict[str, tuple[Key, Table]]] = {
     Primitive.SUSPEND: (Key(TARGET, f"Suspend until it is continued. {DEFAULT_TARGETS}"), ITEM),
-    Primitive.CONTINUE: (Key(TARGET, f"Let go on what this exlet has suspended. {DEFAULT_TARGETS}"), ITEM),
+    Primitive.CONTINUE: (Key(TARGET, f"Release what this exlet has suspended. {DEFAULT_TARGETS}"), ITEM),
     Primitive.REMOVE: (Key(TARGET, f"End it as cancelled; nothing more runs on its path. {DEFAULT_TARGETS}"), ITEM),
     Primitive.RESTART: (
-        Key(PresenceShape(), "Run the item again, with its data as at its start."),
-        {**ITEM, "with": Key(MapOf(DataShape()), "What of its data is other this time.")},
+        Key(PresenceShape(), "Run the item again, with its data as of its start."),
+        {**ITEM, "with": Key(MapOf(DataShape()), "Only the values that changed.")},
     ),
     Primitive.COMPLETE: (
         Key(PresenceShape(), "End the item as completed; what comes next runs."),
-        {**ITEM, "outputs": Key(DataShape(), "The outputs that it is to have left.")},
+        {**ITEM, "outputs": Key(DataShape(), "The outputs to give it.")},
     ),
     Primitive.FAIL: (
         Key(PresenceShape(), "End the item as failed; what comes next runs."),
@@ -117,7 +117,7 @@ PRIMITIVES: Final[dict[str, tuple[Key, Table]]] = {
     Primitive.RESTAGE: (
         Key(
             OptionShape("same", "parameters", "replica", "target"),
-            "Bring the job's files again: the same way (unless given), with other parameters, from another replica, or "
+            "Stage the job's files again: the same way (default), with other parameters, from another replica, or "
             "to another target.",
         ),
         {
@@ -132,9 +132,9 @@ PRIMITIVES: Final[dict[str, tuple[Key, Table]]] = {
         Key(PresenceShape(), "Submit the job again, changed as the other keys say."),
         {**ITEM, **CHANGES},
     ),
-    Primitive.REPOLL: (Key(PresenceShape(), "Ask again how the job stands."), {**ITEM, **DURATION_KEYS}),
+    Primitive.REPOLL: (Key(PresenceShape(), "Ask again for the state of the job."), {**ITEM, **DURATION_KEYS}),
     Primitive.REREGISTER: (
-        Key(PresenceShape(), "Ask again to be told when the job is over."),
+        Key(PresenceShape(), "Subscribe again to the end of the job."),
         {**ITEM, **DURATION_KEYS},
     ),
     Primitive.RETRY_LATER: (
@@ -142,17 +142,15 @@ PRIMITIVES: Final[dict[str, tuple[Key, Table]]] = {
         {
             **ITEM,
             **CHANGES,
-            "mode": Key(
-                ChoiceShape("recoverable", "express"), "Whether it waits on disk (unless given) or in memory alone."
-            ),
+            "mode": Key(ChoiceShape("recoverable", "express"), "Whether it waits on disk (default) or in memory only."),
         },
     ),
     Primitive.UNWIND: (Key(PresenceShape(), "Undo what the case has completed, the last first."), {}),
     Primitive.NOTIFY: (
         Key(TextShape("a sentence", filled=True), "Tell the administrator."),
         {
-            "to": Key(TextShape("a name"), "Whom to tell, if not the administrator."),
-            "data": Key(DataShape(), "What goes with it."),
+            "to": Key(TextShape("a name"), "Whom to notify, if not the administrator."),
+            "data": Key(DataShape(), "Data to include."),
         },
     ),
 }
@@ -172,7 +170,7 @@ COMPENSATE: Final[tuple[Key, Table]] = (
         "with": Key(MapOf(DataShape()), "The inputs of the worklets."),
         "write": Key(
             DeferredShape("`all`, or a map of values,", "written"),
-            "What goes back when they have ended: all their outputs by name, or these values.",
+            "What is written back when they have ended: all their outputs by name, or these values.",
         ),
         "into": INTO_KEY,
         **ITEM,

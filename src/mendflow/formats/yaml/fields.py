@@ -1,4 +1,4 @@
-"""The keys of a map as a table has them: what each takes, and the sentence that editors show for it."""
+"""The keys of a map as a table: the value of each, and its description for editors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from mendflow.formats.yaml.shapes import DataShape, DeferredShape, PresenceShape
 
 
 class Key:
-    """A key of a map, what it takes, and the sentence that editors show."""
+    """A key of a map, its value, and its description for editors."""
 
     def __init__(self, shape: ValueShape, about: str, *, required: bool = False) -> None:
         self.shape = shape
@@ -32,7 +32,7 @@ def schema_of(table: Table) -> Schema:
 
 
 class Fields:
-    """The entries of a map as a table has them, each read when it is asked for."""
+    """The entries of a map by a table; each is read when it is requested."""
 
     def __init__(self, reader: YamlReader, node: MapNode, table: Table) -> None:
         self.reader = reader
@@ -50,7 +50,7 @@ class Fields:
         return entry.value if entry else None
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a key. A key with nothing after it is as if it were not there, unless that means something."""
+        """The value of a key. An empty key counts as missing, unless that has a meaning."""
         entry = self.node.entries.get(name)
         if entry is None:
             return default

@@ -1,4 +1,4 @@
-"""A flow file, whole: read, built and judged; either a flow comes of it or the list of all that is wrong."""
+"""Reads a whole flow file: the result is a flow, or the list of everything that is wrong."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -77,7 +77,7 @@ def activities_of(flow: Flow) -> dict[str, Activity]:
 
 
 def in_order(problems: list[Problem], file: str) -> list[Problem]:
-    """This file's problems first, from its top to its bottom."""
+    """This file's problems first, from top to bottom."""
     return sorted(problems, key=lambda each: (each.file != file, each.file, each.line, each.column))
 
 

@@ -1,4 +1,4 @@
-"""Every key of a flow file: what it takes and what it is for. The parser and the JSON Schema are both made of these."""
+"""Every key of a flow file: its values and its purpose. The parser and the JSON Schema both use these."""
 
 from typing import Final
 
@@ -29,7 +29,7 @@ STEPS: Final = DeferredShape("a list of steps", "steps")
 JOBS: Final = DeferredShape("a map of jobs by name", "jobs")
 ON_FAILURE: Final = Key(
     ChoiceShape("finish", "stop"),
-    "When a job fails: `finish` lets what does not need it go on to its end, `stop` ends all at once.",
+    "When a job fails: `finish` lets jobs that do not need it run to their end, `stop` ends all at once.",
 )
 ENVIRONMENT: Final = MapOf(TextShape("a text"), EnvNameShape(), "a map of texts")
 WORDS_OF_DATA: Final = MapOf(TextShape("a text"), expected="a map of texts")
@@ -51,7 +51,7 @@ IN_JOBS: Final[Table] = {
             single=True,
             expected="the name of a job, or a list of names",
         ),
-        "Jobs that must have ended well before this one starts. Jobs whose results are used are needed anyway.",
+        "Jobs that must have completed before this one starts. Jobs whose results are used are needed anyway.",
     ),
     "after": Key(
         ListOf(
@@ -59,7 +59,7 @@ IN_JOBS: Final[Table] = {
             single=True,
             expected="the name of a job, or a list of names",
         ),
-        "Jobs that must be over before this one starts, however they ended.",
+        "Jobs that must have ended before this one starts, however they ended.",
     ),
 }
 IN_STEPS: Final[Table] = {
@@ -105,16 +105,16 @@ JOB: Final[Table] = {
     ),
     "owner": Key(TextShape("a name", template=False), "Whose job it is; searchable."),
     "expected": Key(MeasureShape("duration"), "How long the job usually takes."),
-    "retries": Key(NumberShape(whole=True), "How many times a failed attempt is made again."),
+    "retries": Key(NumberShape(whole=True), "How often a failed attempt is retried."),
     "retry-wait": Key(
         MeasureShape("duration"),
-        "How long to wait before a failed attempt is made again. Each further wait is twice as long.",
+        "How long to wait before a retry. Each further wait is twice as long.",
     ),
     "submit": Key(
         ChoiceShape("wait", "poll", "notify", "forget"),
-        "How the job is handed over: one call that waits, asking now and then, being told (usual), or not caring.",
+        "How the job is submitted: wait (one blocking call), poll, notify (the default), or forget.",
     ),
-    "stage-in": Key(ChoiceShape("parallel", "sequence"), "Whether given input files are brought together or in order."),
+    "stage-in": Key(ChoiceShape("parallel", "sequence"), "Whether input files are fetched in parallel or in order."),
     "link-inputs": Key(
         FlagShape(), "The job only reads its inputs: give it links into the pilot's cache instead of copies."
     ),
@@ -123,8 +123,8 @@ PUBLISHING: Final[Table] = {
     "as": Key(TextShape("a logical name"), "The logical name, such as /store/reco/run7.dat."),
     "on": Key(TextShape("the name of a storage element"), "Where it goes; the one near the pilot unless given."),
     "set": Key(TextShape("the name of a data set"), "The data set that it belongs to."),
-    "to": Key(TextShape("a URL"), "Take it to this URL instead, such as file:///data/run7.dat."),
-    "overwrite": Key(FlagShape(), "Whether a file that lies at the URL may be replaced; true unless given."),
+    "to": Key(TextShape("a URL"), "Write it to this URL instead, such as file:///data/run7.dat."),
+    "overwrite": Key(FlagShape(), "Whether an existing file at the URL may be replaced; true unless given."),
 }
 SHELL: Final[Table] = {
     "shell": Key(
@@ -172,7 +172,7 @@ ON_MESSAGE: Final[Table] = {
 ON_ALARM: Final[Table] = {
     "after": Key(MeasureShape("duration", "expr"), "After this time."),
     "at": Key(InstantShape(), "At this moment."),
-    "every": Key(MeasureShape("duration", "expr"), "Again and again, after each such time."),
+    "every": Key(MeasureShape("duration", "expr"), "Repeatedly, after each such time."),
     "do": Key(BODY, "What to do then.", required=True),
 }
 CATCH: Final[Table] = {
@@ -199,7 +199,8 @@ FOR_EACH: Final[Table] = {
         NumberShape(whole=True, expression="expr"), "When this many iterations have succeeded, end the others."
     ),
     "min-ended": Key(
-        NumberShape(whole=True, expression="expr"), "When this many iterations have ended, well or not, end the others."
+        NumberShape(whole=True, expression="expr"),
+        "When this many iterations have ended, successful or not, end the others.",
     ),
     "zip": Key(
         FlagShape(), "Lists with names go side by side: the first of each, the second of each; they have one length."
@@ -307,7 +308,7 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
         },
     ),
     "pick": (
-        Key(DeferredShape("a map with `on-message:` and `on-alarm:`", "pick"), "The first of several happenings."),
+        Key(DeferredShape("a map with `on-message:` and `on-alarm:`", "pick"), "The first of several events."),
         {},
     ),
     "invoke": (
@@ -331,8 +332,8 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
         Key(DeferredShape("a list of branches", "branches"), "All branches whose conditions hold, at once."),
         {},
     ),
-    "while": (Key(ConditionShape(), "Again and again, as long as this holds."), {"do": DO}),
-    "until": (Key(ConditionShape(), "Again and again, until this holds."), {"do": DO}),
+    "while": (Key(ConditionShape(), "Repeat as long as this holds."), {"do": DO}),
+    "until": (Key(ConditionShape(), "Repeat until this holds."), {"do": DO}),
     "scope": (
         Key(BODY, "A part of the flow with variables and handlers of its own."),
         {
@@ -370,5 +371,5 @@ FLOW: Final[Table] = {
     "variables": Key(MapOf(DataShape(), VARIABLE), "Variables of the flow and their first values."),
     "jobs": Key(JOBS, "Jobs, at once where `needs` allows."),
     "steps": Key(STEPS, "Steps, one after another."),
-    "outputs": Key(MapOf(DataShape()), "What the flow gives when it has ended well."),
+    "outputs": Key(MapOf(DataShape()), "What the flow returns when it has completed."),
 }

@@ -1,7 +1,7 @@
-"""Jobs by name, run at once where `needs` allows: a parallel whose links are the needs.
+"""Named jobs, in parallel where `needs` allows: a parallel whose links are the needs.
 
-A job needs what it says it needs, and every job beside it whose results it uses. `needs` joins with all; a link of
-`after` must be decided but has no say in whether the job runs."""
+A job needs what it lists, and every job beside it whose results it uses. `needs` joins with all; a link of `after` must
+be decided but does not affect whether the job runs."""
 
 from typing import Final, Literal
 
@@ -19,7 +19,7 @@ SHOWN_MAX: Final = 12
 
 
 class NamedJob(msgspec.Struct):
-    """A job of the map: what it became, what it needs, and where that is said."""
+    """A job of the map: its activity, its needs, and their places."""
 
     activity: Activity
     place: SourceSpan
@@ -66,7 +66,7 @@ def named_needs(reader: YamlReader, node: YamlNode, key: str) -> dict[str, Sourc
 
 
 def add_implied_needs(reader: YamlReader, name: str, job: NamedJob, homes: dict[str, str]) -> None:
-    """Using a job's result is needing it."""
+    """Using a job's result implies needing it."""
     for use in job.uses:
         used = use.reference.name.removeprefix("jobs.")
         home = homes.get(used) if use.reference.name.startswith("jobs.") else None
@@ -93,13 +93,13 @@ def require_known(reader: YamlReader, name: str, job: NamedJob, jobs: dict[str, 
 
 
 def cycle_text(circle: list[str]) -> str:
-    """A circle as people read it, its middle left out if it is long."""
+    """A cycle for people, its middle left out if it is long."""
     names = circle if len(circle) <= SHOWN_MAX else [*circle[: SHOWN_MAX - 3], "...", *circle[-3:]]
     return " -> ".join(names)
 
 
 def refuse_cycles(reader: YamlReader, jobs: dict[str, NamedJob]) -> None:
-    """Walk along the needs; a job that is met again on its own way closes a circle."""
+    """Follow the needs; a job that is met again on its own path closes a cycle."""
     done: set[str] = set()
     for start in jobs:
         way: dict[str, None] = {}
@@ -116,7 +116,7 @@ def refuse_cycles(reader: YamlReader, jobs: dict[str, NamedJob]) -> None:
                     if other in way:
                         names = list(way)
                         circle = [*names[names.index(other) :], other]
-                        reader.problem(place, f"these jobs wait for each other in a circle: {cycle_text(circle)}")
+                        reader.problem(place, f"these jobs wait for each other in a cycle: {cycle_text(circle)}")
                         done.add(other)
                     else:
                         pending.append((other, False))

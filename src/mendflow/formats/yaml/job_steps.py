@@ -1,4 +1,4 @@
-"""Jobs: shell commands and Python functions, with what they need, take and leave."""
+"""Jobs: shell commands and Python functions, with their resources, inputs and outputs."""
 
 import symtable
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def function_of(reader: YamlReader, node: YamlNode, target: str) -> FunctionRef:
 
 
 def require_function(reader: YamlReader, node: YamlNode, path: Path, name: str) -> None:
-    """The file must give something of that name; what it is, only running it would tell."""
+    """The file must define that name; whether it is a function, only running it would show."""
     try:
         text = path.read_text(encoding="utf-8")
         symbols = symtable.symtable(text, str(path), "exec").get_symbols()
@@ -70,7 +70,7 @@ def require_function(reader: YamlReader, node: YamlNode, path: Path, name: str) 
 
 
 def inner_path(reader: YamlReader, node: YamlNode, text: str) -> Path | None:
-    """A file in the flow's folder or below it; anything else is refused."""
+    """A file in the flow's folder or below; anything else is refused."""
     path = (reader.folder / text).resolve()
     if PurePosixPath(text).is_absolute() or not path.is_relative_to(reader.folder.resolve()):
         reader.problem(node, f"`{text}` leads out of the flow's folder; keep it in the folder or below")
@@ -89,7 +89,7 @@ def nearest_file(path: Path) -> str:
 
 
 def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
-    """What shell jobs and Python jobs share, with the flow's defaults where the job says nothing."""
+    """The common fields of shell jobs and Python jobs, with the flow's defaults."""
 
     def value(name: str, default: Any = None) -> Any:
         found = fields.get(name) if name in fields else build.defaults.get(name)
@@ -256,12 +256,12 @@ def publishing_of(reader: YamlReader, node: YamlNode) -> PublicationTemplate | N
     if logical is None:
         return None
     if "${{" not in logical and (flaw := name_flaw(logical.removeprefix(LOGICAL_PREFIX))):
-        reader.problem(node, f"`{logical}` is no logical name: {flaw}")
+        reader.problem(node, f"`{logical}` is not a logical name: {flaw}")
     return PublicationTemplate(logical=logical, element=element or "", data_set=data_set or "")
 
 
 def delivery_of(reader: YamlReader, fields: Fields) -> PublicationTemplate | None:
-    """A URL that a file is taken to."""
+    """The URL that a file is written to."""
     node, url = fields.node_of("to"), fields.get("to")
     for name in ("on", "set"):
         if (other := fields.node_of(name)) is not None:
@@ -285,7 +285,7 @@ def require_inner_path(reader: YamlReader, node: YamlNode, path: str | None) -> 
 
 
 def require_source(reader: YamlReader, node: YamlNode, source: Any) -> None:
-    """A source that is written out must be there."""
+    """A literal source must exist."""
     if not isinstance(source, str) or "${{" in source:
         return
     if source.startswith(LOGICAL_PREFIX):

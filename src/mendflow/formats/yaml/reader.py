@@ -1,8 +1,8 @@
-"""One reading of one flow file: what was found wrong so far, which names there are, and who asks for which.
+"""The state of reading one flow file: problems so far, defined names, and their uses.
 
-Names are gathered while the file is read and judged when it has been read whole, so that the order of jobs in a file
-does not matter. An *area* is a part of the flow with data of its own: the flow, a scope, a turn of a loop, a handler.
-What is in an area is seen in it and in the areas inside it, and nowhere else."""
+Names are collected during reading and checked at the end, so that the order of jobs does not matter. An *area* is a
+part of the flow with its own data: the flow, a scope, an iteration, a handler. What is in an area is visible in it and
+in the areas inside it."""
 
 import re
 from bisect import bisect_right
@@ -27,7 +27,7 @@ ALWAYS_KNOWN: Final = frozenset({"inputs"})
 
 
 class NameUse(msgspec.Struct, frozen=True):
-    """Somebody asks for a name: where, and from inside which areas."""
+    """A use of a name: where, and inside which areas."""
 
     reference: Reference
     place: SourceSpan
@@ -69,14 +69,14 @@ class YamlReader:
             raise BadFlow(problems=[*self.problems, enough])
 
     def include(self, problems: Iterable[Problem]) -> None:
-        """Take over what was found wrong in another file."""
+        """Take over the problems of another file."""
         self.problems.extend(problems)
 
     # Areas, variables, names of activities
 
     @contextmanager
     def area(self, *variables: str) -> Iterator[None]:
-        """What is read meanwhile stands in an area of its own, which has these variables."""
+        """What is read meanwhile is in an area of its own, with these variables."""
         outer = self.areas
         self._last_area += 1
         self._variables[self._last_area] = set(variables)
@@ -88,7 +88,7 @@ class YamlReader:
 
     @contextmanager
     def alias(self, name: str) -> Iterator[None]:
-        """What is read meanwhile may ask for `jobs.NAME` although it ends only later."""
+        """What is read meanwhile may use `jobs.NAME` although it ends only later."""
         outer = self._aliases
         self._aliases = (*outer, name)
         try:
@@ -98,7 +98,7 @@ class YamlReader:
 
     @contextmanager
     def inside(self, kind: str) -> Iterator[None]:
-        """What is read meanwhile stands in a handler or a loop of this kind."""
+        """What is read meanwhile is in a handler or a loop of this kind."""
         outer = self._enclosing
         self._enclosing = (*outer, kind)
         try:
@@ -110,16 +110,16 @@ class YamlReader:
         return any(kind in kinds for kind in self._enclosing)
 
     def assigned(self, variable: str) -> None:
-        """A variable gets a value here: the nearest one of that name, or else a new one in this area."""
+        """A variable is assigned here: the nearest one of that name, or else a new one in this area."""
         if not any(variable in self._variables[area] for area in self.areas):
             self._variables[self.areas[-1]].add(variable)
 
     def changed(self, variable: str, place: SourceSpan) -> None:
-        """A variable that should be there already gets another value here."""
+        """An existing variable is changed here."""
         self._sets.append((variable, place, self.areas))
 
     def activity(self, name: str, place: SourceSpan) -> None:
-        """An activity has this name. Each name is used once in a flow."""
+        """Register the name of an activity. Each name is used once in a flow."""
         if name in self._activities:
             first = self._activities[name][0].line
             self.problem(place, f"`{name}` is the name of something in line {first} already; give each its own")
@@ -129,7 +129,7 @@ class YamlReader:
     # Expressions
 
     def expression(self, text: str, place: SourceSpan) -> Expr:
-        """Note what an expression asks for, and what is wrong with it. The place is where its text starts."""
+        """Record what an expression uses, and its problems. The place is where its text starts."""
         wrong = flaw(text)
         if wrong is None:
             for reference in scan(text).references:
@@ -140,7 +140,7 @@ class YamlReader:
         return Expr(text)
 
     def template(self, node: ScalarNode) -> None:
-        """Note the expressions in a text."""
+        """Record the expressions in a text."""
         if not isinstance(node.value, str) or "${{" not in node.value:
             return
         try:
@@ -157,7 +157,7 @@ class YamlReader:
                 at = self.text.find("${{", at + 1)
             started = self.text.find(piece.text, at) if at >= 0 else -1
             if started < 0 or started > node.place.end:
-                # The text stands in the file in another form, folded or with escapes.
+                # The text is in the file in another form, folded or with escapes.
                 started = max(at, node.place.start)
             self.expression(piece.text, self.place(started))
             at = started + len(piece.text)
@@ -167,10 +167,10 @@ class YamlReader:
         return SourceSpan(line, offset - self._line_starts[line - 1] + 1, offset, offset)
 
     def further(self, place: SourceSpan, offset: int) -> SourceSpan:
-        """The place some characters further on, as long as that is the same line."""
+        """The place some characters further on, in the same line."""
         return msgspec.structs.replace(place, column=place.column + offset, start=place.start + offset)
 
-    # Judging names, when all is read
+    # Check names, when everything is read
 
     def judge_names(self, activities: Mapping[str, Activity]) -> None:
         self._judge_sets()
@@ -202,7 +202,7 @@ class YamlReader:
                 self._variables[areas[0]].add(variable)
 
     def _judge_left(self, use: NameUse, activities: Mapping[str, Activity]) -> None:
-        """What a job leaves is known as far as the file says it."""
+        """Check the fields of a job's result, as far as the file defines them."""
         family, _, name = use.reference.name.partition(".")
         if family != "jobs":
             return

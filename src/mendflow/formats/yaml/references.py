@@ -1,5 +1,5 @@
-"""The one job in a loop has another name than people gave the loop, because names are unique. What a turn says of
-`jobs.NAME` then means its own job, and is written so."""
+"""Renames references to the one job in a loop: names are unique, so it has another name than the loop. Inside an
+iteration, `jobs.NAME` means its own job, and is rewritten so."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def rename_job_in_text(text: str, old: str, new: str) -> str:
     try:
         found = template_parts(text)
     except ExpressionError:
-        return text  # it is refused for what it is
+        return text  # it is refused elsewhere
     parts = []
     for piece in found:
         if piece.is_expression:

@@ -1,5 +1,5 @@
-"""What a value in a flow file may look like. Each shape reads a node, says what it wants when the node is something
-else, and describes itself as JSON Schema: the parser and the editors' schema cannot disagree."""
+"""The shapes of values in a flow file. Each shape reads a node, says what it expects if the node is something else, and
+describes itself as JSON Schema: so the parser and the schema cannot disagree."""
 
 import re
 from typing import Any, Final, NamedTuple, Protocol
@@ -20,7 +20,7 @@ TEMPLATE_PATTERN: Final = r"\$\{\{"
 
 
 class ValueShape(Protocol):
-    """`read` gives the value, or None after it has told the reading what is wrong."""
+    """`read` returns the value, or None after it has reported the problem."""
 
     @property
     def expected(self) -> str: ...
@@ -121,7 +121,7 @@ class FlagShape:
 
 
 class PresenceShape:
-    """Says something by being there: `exit:` or `exit: true`."""
+    """Enabled by its presence: `exit:` or `exit: true`."""
 
     expected = "true, or nothing,"
 

@@ -1,7 +1,7 @@
-"""Bars in groups, each with its value above it and a whisker for the deviation.
+"""Grouped bars, each with its value above it and a whisker for the deviation.
 
-The bars share the room of their group; a value is written only where it does not run into its neighbour, and is always
-told when one points at the bar."""
+The bars share the width of their group; a value is printed only where it does not overlap its neighbour, and is always
+in the tooltip."""
 
 from mendflow.pages.charts.frame import AxisFooter, Plot, colour, frame_chart, plot_of
 from mendflow.pages.charts.model import BarChart, BarSeries
@@ -14,7 +14,7 @@ BAR_WIDTH_MAX, GAP = 54.0, 3.0
 GROUP_SHARE = 0.78
 LABEL_SIZE = 10.5
 HEADROOM = 1.06
-"""The value above the highest whisker needs room below the highest mark."""
+"""The value above the highest whisker needs room below the top of the axis."""
 
 
 def draw_bars(chart: BarChart) -> str:
@@ -24,7 +24,7 @@ def draw_bars(chart: BarChart) -> str:
 
 
 def _highest(chart: BarChart) -> float:
-    """Up to where the axis must go. Shares of no more than all need no mark above 100 %, whatever whiskers say."""
+    """The top of the axis. Shares of at most 1 need no mark above 100 %, whatever the whiskers."""
     bars = [
         (value, each.error(at)) for each in chart.series for at, value in enumerate(each.values) if value is not None
     ]

@@ -1,6 +1,6 @@
-"""What all charts have around their middle: the ground, title, legend, the axis of values with its marks, and the note.
+"""The frame of all charts: background, title, legend, value axis, and note.
 
-The frame is measured from the top down, and each part says how much it took; the middle gets what is left between."""
+The frame is laid out from the top down, and each part reports its height; the plot gets the rest."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ KEY, ROW = 14.0, 20.0
 
 
 class Plot(msgspec.Struct, frozen=True, kw_only=True):
-    """The middle of a chart, where values have places."""
+    """The plot area, which maps values to positions."""
 
     left: float
     right: float
@@ -27,7 +27,7 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AxisFooter(msgspec.Struct, frozen=True):
-    """What stands below the base line, how high it is, and the lines that it sends up behind the middle."""
+    """What is below the base line, its height, and its grid lines."""
 
     svg: str
     height: float
@@ -83,7 +83,7 @@ def _values(chart: Chart, plot: Plot) -> str:
 
 
 def _legend_rows(chart: Chart) -> list[list[tuple[int, str, float]]]:
-    """Names with their places, in as many rows as they need; one that stands alone is told by the title."""
+    """Names with their positions, in as many rows as needed; a single one is in the title."""
     rows: list[list[tuple[int, str, float]]] = []
     x = WIDTH
     names = [each.name for each in chart.series]

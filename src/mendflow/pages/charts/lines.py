@@ -1,7 +1,7 @@
-"""Lines over an axis, as straight pieces or as steps, with a band where there is a deviation.
+"""Lines over an axis, straight or as steps, with a band for the deviation.
 
-However many points there are, no more are drawn than can be seen: of all that fall into one column of the picture the
-first, the lowest, the highest and the last are kept, so that no peak is lost."""
+However many points there are, only visible ones are drawn: for each pixel column the first, the lowest, the highest and
+the last, so that no peak is lost."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, pairwise
@@ -28,7 +28,7 @@ def draw_lines(chart: LineChart) -> str:
 
 
 class _XAxis:
-    """Places along the axis: it ends with the data, at a mark or not, since time does not stop at round numbers."""
+    """Positions along the axis: it ends with the data, at a tick or not, since time does not stop at round numbers."""
 
     def __init__(self, plot: Plot, end: float) -> None:
         self._plot = plot
@@ -68,7 +68,7 @@ def _band(plot: Plot, across: _XAxis, index: int, series: LineSeries, steps: boo
 
 
 def _cornered(points: list[Point]) -> list[Point]:
-    """The corners of steps as points of their own."""
+    """The corners of steps as separate points."""
     corners = [(after[0], before[1]) for before, after in pairwise(points)]
     return [each for pair in zip(points, [*corners, points[-1]], strict=True) for each in pair]
 

@@ -1,7 +1,7 @@
-"""What a chart shows, apart from how it is drawn.
+"""What a chart shows, independent of how it is drawn.
 
-A `BarChart` compares a few numbers, each with the deviation of its runs. A `LineChart` follows numbers
-along an axis, mostly time. Every value says its unit, so that no drawing has to guess what 0.4 means."""
+A `BarChart` compares a few numbers, each with a deviation. A `LineChart` follows numbers along an axis, mostly time.
+Every value has a unit."""
 
 import math
 from itertools import pairwise
@@ -10,12 +10,12 @@ from typing import Literal
 import msgspec
 
 Unit = Literal["number", "seconds", "time", "share", "bytes"]
-"""How a value is told: 1,200 | 1,200 (the label names seconds) | 20 m | 40 % (of 0.4) | 1.2 kB."""
+"""How a value is printed: 1,200 | 1,200 (the label names seconds) | 20 m | 40 % (of 0.4) | 1.2 kB."""
 Point = tuple[float, float]
 
 
 class BarSeries(msgspec.Struct, frozen=True, kw_only=True):
-    """One colour of a chart of bars: a value for each group (None where there is none), and a deviation for each."""
+    """One colour of a bar chart: a value for each group (None if there is none), and a deviation for each."""
 
     name: str
     values: tuple[float | None, ...]
@@ -31,7 +31,7 @@ class BarSeries(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BarChart(msgspec.Struct, frozen=True, kw_only=True):
-    """Groups of bars that stand side by side, one bar of each series in each group."""
+    """Groups of bars, one bar of each series in each group."""
 
     title: str
     groups: tuple[str, ...]
@@ -42,7 +42,7 @@ class BarChart(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     """A sentence under the chart: what the bars are means of, what the whiskers are."""
     top: float = 0.0
-    """The axis goes at least as high as this."""
+    """The axis goes at least this high."""
 
     def __post_init__(self) -> None:
         assert self.groups and self.series, f"{self.title}: a chart without bars"
@@ -52,7 +52,7 @@ class BarChart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LineSeries(msgspec.Struct, frozen=True, kw_only=True):
-    """One line: points with x not falling, and if wanted the deviation at each, drawn as a band."""
+    """One line: points with ascending x, and optionally the deviation at each, drawn as a band."""
 
     name: str
     points: tuple[Point, ...]
@@ -68,7 +68,7 @@ class LineSeries(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LineChart(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines over one axis. `steps` is for what holds until it changes, like the number of jobs that run."""
+    """Lines over one axis. `steps` is for values that hold until they change, such as the number of running jobs."""
 
     title: str
     series: tuple[LineSeries, ...]

@@ -1,4 +1,4 @@
-"""Several figures as files and as one page: each drawing with a paragraph, and its data for those who want to count."""
+"""Several figures as files and as one page: each drawing with a paragraph, and its data."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ CELL_CHARS_MAX = 48
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """A chart with the name of its files, and what there is to say about it."""
+    """A chart with the name of its files, and a text about it."""
 
     name: str
     chart: Chart
@@ -24,7 +24,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows for people, each cell ready to be read."""
+    """Rows for people, with formatted cells."""
 
     title: str
     heads: tuple[str, ...]
@@ -51,7 +51,7 @@ def page(
     tables: Sequence[Table] = (),
     numbers: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """All of it as one page. `numbers` are what one looks for first: a value and what it is."""
+    """Everything as one page. `numbers` are the headline figures: a value and its label."""
     head = f"<header><h1>{escape_html(title)}</h1>{_paragraph(intro)}"
     if numbers:
         head += f'<div class="figures">{"".join(figure(value, escape_html(word)) for value, word in numbers)}</div>'
@@ -76,7 +76,7 @@ def _table(table: Table) -> str:
 
 
 def _rows(heads: Sequence[str], *rows: Sequence[str]) -> str:
-    """Columns of numbers and names stay on one line, those with sentences do not."""
+    """Columns of numbers and names do not wrap, those with sentences do."""
     texts = [any(len(row[at]) > CELL_CHARS_MAX for row in rows) for at in range(len(heads))]
     top = "".join(f"<th>{escape_html(head)}</th>" for head in heads)
     body = "".join(f"<tr>{''.join(map(_cell, row, texts))}</tr>" for row in rows)

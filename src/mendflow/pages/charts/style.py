@@ -1,14 +1,13 @@
-"""How charts look: the colours of our reports, in light, in the dark and on paper, and how wide a text will be.
+"""The style of charts: colours for light, dark and print, and the width of texts.
 
-The style travels inside each SVG, so a chart looks the same alone, in a page and in a document that links to it. Its
-rules reach no further than charts. A chart brings its own ground, because what shows it may be light while the reader's
-desk is dark."""
+The style is inside each SVG, so a chart looks the same alone, in a page and in a document. Its rules apply to charts
+only. A chart has its own background, because the page around it may be light while the reader prefers dark."""
 
 from mendflow.pages.formatting import escape_html
 
 COLOURS = 8
 DASHES = ("", "7 4", "2 3", "10 3 2 3", "5 2", "1 3", "12 4", "8 3 2 3 2 3")
-"""Beside its colour a line has a dash of its own, for those who print in black or see few colours."""
+"""Besides its colour a line has its own dash pattern, for black-and-white print and colour-blind readers."""
 STYLE = """
 svg.chart { --card: #ffffff; --ink: #1c2330; --quiet: #667085; --line: #dfe3ea; color: var(--ink);
   --c0: #2f6fed; --c1: #e59a1c; --c2: #0d8f9c; --c3: #b9a5f0;
@@ -46,7 +45,7 @@ _NARROW, _WIDE = frozenset("iljtfrI.,:;'|! ()[]-/"), frozenset("mwMW%@…")
 
 
 def text_width(text: str, size: float = 12.0) -> float:
-    """About how wide the text will be; a little too much rather than too little."""
+    """The approximate width of the text; rather too large than too small."""
     ems = (0.36 if char in _NARROW else 0.92 if char in _WIDE else 0.7 if char.isupper() else 0.6 for char in text)
     return sum(ems) * size
 
@@ -74,7 +73,7 @@ def wrap_text(text: str, width: float, lines_max: int, size: float = 12.0) -> li
 
 
 def label(x: float, y: float, text: str, css: str = "", *, anchor: str = "start", turn: bool = False) -> str:
-    """A piece of text; its words are made harmless here and nowhere else."""
+    """A piece of text; escaping happens only here."""
     classes = f' class="{css}"' if css else ""
     placed = "" if anchor == "start" else f' text-anchor="{anchor}"'
     turned = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turn else ""

@@ -1,4 +1,4 @@
-"""The figures of a chart in words and rows: for those who cannot see it, and for those who want to count themselves."""
+"""The figures of a chart in words and rows: for screen readers, and for further processing."""
 
 import csv
 import io
@@ -44,7 +44,7 @@ def description(chart: Chart) -> str:
 
 
 def number_text(value: float | None) -> str:
-    """A number for programs: no more digits than mean something, so that the same run gives the same bytes."""
+    """A number for programs: only significant digits, so that the same run gives the same bytes."""
     return "" if value is None else f"{value:.{CSV_DIGITS}g}"
 
 

@@ -1,8 +1,9 @@
-"""The agent: what a person sees as the pilot. It pulls jobs from the server, feeds them to slots, and reports.
+"""The agent: the process that a person sees as the pilot. It pulls jobs from the server, hands them to slots, and
+reports.
 
-Everything it knows it can learn again: slots keep their attempts and results until the server has judged them, so an
-agent that is killed and started anew finds them and goes on. Nothing here decides about a lease but the server's own
-answers: the moment until which they hold is stored where all slots see it."""
+An agent can be killed and restarted at any time: slots keep their attempts and results until the server has
+acknowledged them, and a new agent finds them there. Only the server's answers decide about the lease; the moment at
+which it ends is in shared memory, where all slots see it."""
 
 import asyncio
 import logging
@@ -37,7 +38,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class Agent:
-    """`changed` is set whenever there may be something to tell the server."""
+    """`changed` is set whenever there may be something to report to the server."""
 
     def __init__(
         self,
@@ -59,9 +60,9 @@ class Agent:
         self.changed = asyncio.Event()
         self.leaving = False
         self.is_paused = False  # there is no room for more jobs
-        self._all_slots_slow = False  # every slot has a job that is long
-        self.has_new_state = False  # an attempt was stopped or went on since the server was last told
-        self.has_live_news = False  # a running job has reported something, or its memory has grown
+        self._all_slots_slow = False  # every slot runs a long job
+        self.has_new_state = False  # an attempt was suspended or resumed since the last report
+        self.has_live_news = False  # a running job has reported a value, or its memory has grown
         self.idle_since = self._boot_ms()
         self._work_folder = work_folder
         self._capacity = capacity
@@ -84,10 +85,10 @@ class Agent:
         self._idle_event = asyncio.Event()
         self._exchange_ms = 0.0
 
-    # coming and going
+    # start and stop
 
     async def start(self) -> None:
-        """Find what an earlier agent has left, then fill up with new slots."""
+        """Adopt the slots that an earlier agent left, then start the missing ones."""
         adopted = await self._slot_pool.adopt()
         if not adopted or self.lease.stop_at > self._boot_ms() + LEASE_AHEAD_MS_MAX:
             self.lease.clear()
@@ -98,16 +99,16 @@ class Agent:
             await self._slot_pool.fill()
 
     async def maintain(self) -> None:
-        """To be called several times a second: somebody might have killed the guard or stopped a slot, and what was
-        fetched ahead may turn out to have been too much."""
+        """Restart the guard or slots that were killed or stopped, and return prefetched jobs that are too many. Call it
+        several times a second."""
         self._slot_pool.maintain()
         self._give_back()
         if not self._slot_pool.is_complete and not self.is_paused and not self.leaving:
             await self._slot_pool.fill()
 
     def _give_back(self) -> None:
-        """Let others have what no slot here will come to soon. What the server took for begun stays: it would count as
-        lost."""
+        """Return attempts that no slot here will start soon. An attempt that the server counts as started stays:
+        returned, it would count as lost."""
         slow = self._slot_pool.count_slow(prefetch.OUTLIER_FACTOR * prefetch.window_ms(self._exchange_ms))
         if self._all_slots_slow != (slow >= self._capacity.slots):
             self._all_slots_slow = not self._all_slots_slow
@@ -127,7 +128,7 @@ class Agent:
             self.changed.set()
 
     async def finish(self, grace_ms: int, hurry: asyncio.Event) -> None:
-        """Give back what has not started, let what runs end within the grace, then end all slots."""
+        """Return attempts that have not started, let running ones end within the grace period, then end all slots."""
         self.leaving = True
         self._staging.stop_fetching()
         for link in self._slot_pool.links.values():
@@ -151,7 +152,7 @@ class Agent:
     def store_unjudged_results(self) -> None:
         self._delivery.store_unjudged()
 
-    # what to ask for
+    # what to request
 
     def jobs_wanted(self, exchange_ms: float) -> int:
         self._exchange_ms = exchange_ms
@@ -169,25 +170,25 @@ class Agent:
 
     @property
     def wants_no_more(self) -> bool:
-        """Whether what was asked for is no longer wanted, and others should have it."""
+        """Whether jobs that were requested are no longer wanted, so that other pilots should get them."""
         return self._all_slots_slow or self.is_paused
 
     @property
     def is_well_supplied(self) -> bool:
-        """Whether there is more work at hand than the slots are running, and than they have just finished: then
-        reports may wait for more of them without a slot ever waiting for work."""
+        """Whether more work is queued here than the slots run and have just finished. If so, reports may wait to be
+        batched without any slot running idle."""
         alive = self.attempts.alive()
         return alive > self._capacity.slots and alive > len(self.attempts.reports)
 
     @property
     def expects_reports_soon(self) -> bool:
-        """Whether reports may be expected within a few milliseconds."""
+        """Whether a report is likely within a few milliseconds."""
         return self.mean_ms is not None and self.mean_ms < SOON_MS and self._slot_pool.busy > 0
 
     # the server's answer
 
     def apply_late_answer(self, answer: SyncAnswer) -> None:
-        """An answer that a newer one has overtaken: its jobs are not ours, but what it says is over is over."""
+        """Apply an answer that a newer one has overtaken: ignore its jobs, but drop the attempts that it ends."""
         self._apply_verdicts(answer)
         for order in answer.orders:
             if order.control is AttemptControl.CANCEL:
@@ -219,7 +220,7 @@ class Agent:
             self.idle_since = self._boot_ms()
 
     def _abandon(self, key: AttemptKey) -> None:
-        """The attempt is no longer ours: kill it at once, and tell nobody how it ended."""
+        """Kill an attempt that is no longer ours, and do not report how it ended."""
         held = self.attempts.all.get(key)
         if held is None:
             return
@@ -233,7 +234,7 @@ class Agent:
             self._drop(held)
 
     def _drop(self, held: HeldAttempt) -> None:
-        """Forget an attempt that never started, or whose end nobody wants to know."""
+        """Forget an attempt that never started, or whose result is not wanted."""
         waiting = self.attempts.mark_ended(held)
         self.attempts.forget(held.key)
         if held in self.attempts.ready:
@@ -274,14 +275,14 @@ class Agent:
                 held, Fault(name="cancelled", category=Category.CANCELLED, message=text, stage=AttemptStage.START)
             )
 
-    # towards a slot
+    # agent to slot
 
     def _prepare(self, held: HeldAttempt) -> None:
         if self._preparer.prepare(held):
             self.attempts.enqueue(held)
 
     def _on_prepared(self, held: HeldAttempt, fault: Fault | None) -> None:
-        """An attempt has been staged, or could not be; and it may not be wanted any more."""
+        """Staging of an attempt has succeeded or failed; the attempt may no longer be wanted."""
         if held.is_abandoned or self.leaving:
             self._drop(held)
         elif fault is not None:
@@ -296,7 +297,7 @@ class Agent:
         if self.attempts.ready and not self.leaving and not self.lease.is_over(self._boot_ms()):
             self.has_new_state |= self._dispatcher.dispatch(self.mean_ms)
 
-    # from a slot
+    # slot to agent
 
     def _on_slot_message(self, link: SlotLink, message: FromSlot) -> None:
         for heartbeat in message.heartbeats:
@@ -359,14 +360,15 @@ class Agent:
             self._delivery.take(held)
 
     def _fail(self, held: HeldAttempt, fault: Fault) -> None:
-        """The attempt ends here, before or outside a slot."""
+        """End the attempt with a fault, before it reached a slot or without one."""
         if held in self.attempts.ready:
             self.attempts.ready.remove(held)
         outcome = msgspec.Raw(_ENCODER.encode(Outcome(fault=fault)))
         self._on_finished(None, FinishedAttempt(held.job, held.fence, outcome, 1, folder=True))
 
     def _on_slot_lost(self, link: SlotLink) -> None:
-        """A slot process has died, which only happens when somebody kills it. What it had finished may be on disk."""
+        """Handle the death of a slot process, which happens only when it is killed. Its finished results may be on
+        disk."""
         for done in self._work_folder.unjudged_results():
             if done.key in link.holds:
                 self._on_finished(None, done)

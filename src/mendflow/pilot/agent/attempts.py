@@ -1,7 +1,7 @@
-"""The attempts that a pilot holds, from the assignment to the server's verdict.
+"""The attempts that a pilot holds, from the assignment to the server's acknowledgement.
 
-Every attempt that was received is named in every request until it is judged: as a beat while it is here, as a report
-when it is over. That is how the server knows, from one request alone, what a pilot has and what it has lost."""
+Each request names every attempt: as a heartbeat while it is here, as a report once it has ended. So the server knows
+from one request what a pilot has and what it has lost."""
 
 from bisect import bisect
 from collections import deque
@@ -22,7 +22,7 @@ _PLAIN = Resources()
 _NO_VALUES: dict[str, Value] = {}
 
 GROWN, GROWN_BYTES = 1.25, 16 << 20
-"""Memory that has grown by so much since the server was told is news."""
+"""Report an attempt's memory again when it has grown by this much."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,25 +33,25 @@ class HeldAttempt:
     fence: int
     resources: Resources
     spec: JobSpec | None = None
-    number: int = 0  # which try of the job it is; 0 if the server does not say
+    number: int = 0  # the number of this try; 0 if the server does not say
     state: str = "held"
     work: SlotWork | None = None
     link: SlotLink | None = None
-    slot: int = -1  # the slot that has, or had, it; -1 for results found on disk
+    slot: int = -1  # the slot that has it or had it; -1 for results found on disk
     pins: list[str] = field(default_factory=list)
-    staging_measures: Measurements = _NOTHING  # while its files were brought
+    staging_measures: Measurements = _NOTHING  # measured while its files were staged
     devices: tuple[str, ...] = ()
     measures: Measurements = _NOTHING
     log_tail: str = ""
     values: dict[str, Value] = field(default_factory=lambda: _NO_VALUES)
     has_new_tail: bool = False
     has_new_values: bool = False
-    reported_peak_bytes: int = 0  # the peak of its memory when that was last news
+    reported_peak_bytes: int = 0  # the peak memory that was last reported
     suspended: bool = False
     cancelled: bool = False
     is_abandoned: bool = False
-    was_reported_begun: bool = False  # the server was told that it had begun
-    arrived: int = 0  # how many came before it
+    was_reported_begun: bool = False  # the server was told that it has started
+    arrived: int = 0  # how many arrived before it
     alive: bool = True
     done: FinishedAttempt | None = None
 
@@ -61,11 +61,11 @@ class HeldAttempt:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """The lower, the sooner it is to begin."""
+        """Sort key: the lowest starts first."""
         return (-self.spec.priority if self.spec is not None else 0, self.arrived)
 
     def on_message(self, heartbeat: Heartbeat) -> bool:
-        """Take what its slot says; True if rules that watch running jobs may see something new in it."""
+        """Process a message of its slot; True if rules that watch running jobs may see something new."""
         self.state, self.measures = heartbeat.state, heartbeat.measures
         if heartbeat.log_tail:
             self.log_tail, self.has_new_tail = heartbeat.log_tail, True
@@ -79,13 +79,13 @@ class HeldAttempt:
 
     @property
     def can_be_returned(self) -> bool:
-        """Whether it waits, and the server knows of nothing else. Whose files are here stays: elsewhere they would be
-        brought again."""
+        """Whether it has not started and the server does not think otherwise. One whose files are staged here stays:
+        elsewhere they would be fetched again."""
         has_files = bool(self.pins) or self.staging_measures != _NOTHING
         return self.state == "held" and not (self.was_reported_begun or self.suspended or self.cancelled or has_files)
 
     def to_heartbeat(self) -> Heartbeat:
-        """How it is doing, to be sent now; what is long is said only when it is new."""
+        """Its heartbeat for the next request; long fields are included only when they have changed."""
         if self.is_abandoned:
             return Heartbeat(self.job, self.fence, "ending", _NOTHING)
         self.was_reported_begun |= self.state not in NOT_STARTED
@@ -97,13 +97,13 @@ class HeldAttempt:
         return Heartbeat(self.job, self.fence, self.state, self.measures, tail, values)
 
     def resend_all(self) -> None:
-        """What was said last may not have been heard."""
+        """Send all fields again: the last heartbeat may not have arrived."""
         self.has_new_tail, self.has_new_values = bool(self.log_tail), bool(self.values)
 
 
 class Attempts:
-    """All attempts of the pilot, those ready for a slot, and those to be reported. Of the ready ones those of a higher
-    priority go first, then those that came first; whatever still lacks files is overtaken."""
+    """All attempts of the pilot, those ready for a slot, and those to be reported. Ready attempts run by priority, then
+    by arrival; an attempt that still waits for files does not block others."""
 
     def __init__(self, capacity: Capacity) -> None:
         self._capacity = capacity
@@ -116,8 +116,8 @@ class Attempts:
         self._after: dict[AttemptKey, HeldAttempt] = {}
 
     def add(self, held: HeldAttempt) -> HeldAttempt | None:
-        """Take an attempt in. If an older attempt of the same job is still alive here, that is given: it must end
-        before the new one may start."""
+        """Add an attempt. Returns an older attempt of the same job that is still alive: it must end before the new one
+        starts."""
         self.all[held.key] = held
         self._alive += 1
         self._came += 1
@@ -130,7 +130,7 @@ class Attempts:
         return None
 
     def enqueue(self, held: HeldAttempt) -> None:
-        """It has all that it needs but a slot."""
+        """Queue an attempt that needs nothing more than a slot."""
         if not self.ready or self.ready[-1].rank <= held.rank:
             self.ready.append(held)
         else:
@@ -140,7 +140,7 @@ class Attempts:
         return held not in self._after.values() if self._after else True
 
     def mark_ended(self, held: HeldAttempt) -> HeldAttempt | None:
-        """An attempt has ended in its slot; the attempt that waited for its end, if there is one."""
+        """Mark an attempt as ended in its slot; returns the attempt that waited for this, if any."""
         if held.alive:
             held.alive = False
             self._alive -= 1
@@ -164,16 +164,16 @@ class Attempts:
         return [held.to_heartbeat() for key, held in self.all.items() if key not in reports]
 
     def resend_all(self) -> None:
-        """An exchange failed, or was overtaken: say all of it once more."""
+        """Send every heartbeat in full: an exchange failed or was overtaken."""
         for held in self.all.values():
             held.resend_all()
 
     def alive(self) -> int:
-        """How many attempts have not ended yet, here or in slots."""
+        """How many attempts have not ended, in slots or not."""
         return self._alive
 
     def taken(self) -> ResourcesInUse:
-        """What they take together, whichever servers they live on."""
+        """The resources that running attempts use, whichever server assigned them."""
         needs = [held.resources for held in self.all.values() if held.alive]
         return ResourcesInUse(
             len(needs),
@@ -184,7 +184,7 @@ class Attempts:
         )
 
     def fits(self, held: HeldAttempt, links: Iterable[SlotLink]) -> bool:
-        """Whether the pilot has what the attempt needs beside what runs in other slots."""
+        """Whether the pilot has room for the attempt beside those in other slots."""
         needs = held.resources
         if needs == _PLAIN and self._capacity.cpus >= self._capacity.slots:
             return True
@@ -198,5 +198,5 @@ class Attempts:
                 memory_bytes += max(one.memory_bytes for one in running)
                 gpus += max(one.gpus for one in running)
         has = self._capacity
-        # An attempt that does not fit even an empty pilot was given by the server's own judgement: it may try.
+        # The server assigned it although it does not fit even an empty pilot: let it try.
         return not busy or (cpus <= has.cpus and memory_bytes <= has.memory_bytes and gpus <= has.gpus)

@@ -1,4 +1,4 @@
-"""Work that goes on beside everything else: nobody waits for it, and a mistake in it is not passed over in silence."""
+"""Background tasks: no caller awaits them, and an exception in one is logged."""
 
 import asyncio
 import logging

@@ -1,22 +1,21 @@
-"""The GPUs of a pilot, by name: each job that asks for some gets its own, and no other job of this pilot gets those
-while it runs.
+"""The GPUs of a pilot: each job that asks for some gets its own, and no other job of this pilot uses them meanwhile.
 
-Which a job may use is told to it in the variable that the vendor's libraries heed. A pilot that was itself given some
-of a machine's GPUs, by a batch system for instance, finds them named in the same variable and hands out only those."""
+The job finds its GPUs in the environment variable that the vendor's libraries read. A pilot that was itself given only
+some of a machine's GPUs, by a batch system for instance, finds them in the same variable and assigns only those."""
 
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 NVIDIA, AMD = "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"
-"""Only one of them is ever set: AMD's libraries heed both, one after the other."""
+"""Set only one of these: AMD's libraries read both, and apply one after the other."""
 
 NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 AMD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 
 
 def visible(environment: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The variable that counts on this machine, and the names of the GPUs that this process may use."""
+    """The variable to use on this machine, and the GPUs that this process may use."""
     for variable in (NVIDIA, AMD):
         if variable in environment:
             return variable, [name for name in environment[variable].split(",") if name.strip()]
@@ -35,7 +34,7 @@ def _nvidia_gpus() -> int:
 
 
 def _amd_gpus() -> int:
-    """Processors are nodes too, and have no number as a GPU."""
+    """Count GPUs only: CPUs are listed as nodes too, but have no GPU id."""
     count = 0
     for node in AMD_NODES.glob("*/gpu_id"):
         try:
@@ -46,17 +45,17 @@ def _amd_gpus() -> int:
 
 
 class Devices:
-    """`count` is how many the pilot offers, whatever was found."""
+    """`count` is how many GPUs the pilot offers, whatever was detected."""
 
     def __init__(self, count: int, environment: Mapping[str, str] = os.environ) -> None:
         self.variable, names = visible(environment) if count else (NVIDIA, [])
-        if len(names) < count:  # somebody knows better
+        if len(names) < count:  # given by the caller
             names = [str(number) for number in range(count)]
         self._all = names[:count]
         self._free = list(self._all)
 
     def take(self, wanted: int) -> tuple[str, ...] | None:
-        """That many, or None while too few are free. Who wants more than there are gets all."""
+        """Take `count` GPUs, or return None while too few are free. A job that wants more than there are gets all."""
         wanted = min(wanted, len(self._all))
         if wanted > len(self._free):
             return None
@@ -64,7 +63,7 @@ class Devices:
         return taken
 
     def claim(self, names: Iterable[str]) -> None:
-        """A job that was started before this agent has these."""
+        """Reserve GPUs of a job that an earlier agent has started."""
         self._free = [name for name in self._free if name not in set(names)]
 
     def release(self, names: Iterable[str]) -> None:

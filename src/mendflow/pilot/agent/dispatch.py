@@ -1,7 +1,7 @@
-"""Handing ready attempts to slots: which slot gets which, and what of the pilot's own each may have.
+"""Assigns ready attempts to slots.
 
-Idle slots come first; while jobs are short each gets a few ahead. A job that asks for GPUs waits until enough are free,
-and then has its own until it is over or comes back."""
+Idle slots come first; while jobs are short, each slot also gets a few ahead. A job that asks for GPUs waits until
+enough are free, and keeps its own until it ends or is returned."""
 
 from mendflow.pilot.agent.attempts import Attempts, HeldAttempt
 from mendflow.pilot.agent.devices import Devices
@@ -19,8 +19,8 @@ class AttemptDispatcher:
         self._devices = devices
 
     def dispatch(self, mean_ms: float | None) -> bool:
-        """Give slots what they can take; True if one of these was said to be staging. A slot whose attempt is long
-        already would give more of them back."""
+        """Assign attempts to slots; True if one of them had been reported as staging. A slot that runs a long attempt
+        gets no more: it would return them."""
         ready, staged = self._attempts.ready, False
         now = self._slot_pool.now_ms()
         links = [link for link in self._slot_pool.open if link.busy_ms(now) <= SHORT_MS]
@@ -42,7 +42,7 @@ class AttemptDispatcher:
         return staged
 
     def _has_room(self, held: HeldAttempt) -> bool:
-        """Whether the attempt can have what it needs; if it needs GPUs, it is given its own."""
+        """Whether the resources for the attempt are free; reserves its GPUs."""
         if not self._attempts.fits(held, self._slot_pool.links.values()):
             return False
         wanted = held.resources.gpus
@@ -62,7 +62,7 @@ class AttemptDispatcher:
             held.devices = ()
 
     def claim_devices(self, hello: FromSlot) -> None:
-        """A slot of an earlier agent runs a job that has GPUs."""
+        """Reserve GPUs of a job that runs in a slot of an earlier agent."""
         names = tuple(hello.devices.split(","))
         self._devices.claim(names)
         for heartbeat in hello.heartbeats:

@@ -1,4 +1,4 @@
-"""The agent's side of the guard: there is one for each work folder, and it is started again should it be killed."""
+"""Starts the guard, one per work folder, and restarts it if it is killed."""
 
 import os
 import signal
@@ -22,11 +22,11 @@ class GuardProcess:
 
     @property
     def pid(self) -> int:
-        """The guard, if this agent has started it; one of an earlier agent is not a child of this process."""
+        """The guard's pid, if this agent started it; the guard of an earlier agent is not a child of this process."""
         return self._process.pid if self._process is not None else 0
 
     def keep(self) -> None:
-        """See that there is a guard; one that an earlier agent has started will do. To be called again and again."""
+        """Start a guard unless one is running, whichever agent started it. Call it repeatedly."""
         now = boot_ms()
         if now < self._next_look or not HAS_PROC:
             return
@@ -46,7 +46,7 @@ class GuardProcess:
         )
 
     def end(self) -> None:
-        """There is nothing left to guard."""
+        """Stop the guard: there is nothing left to guard."""
         found = holder(self._work_folder.guard_lock)
         if found is not None and found.isdigit():
             send([int(found)], signal.SIGKILL)

@@ -1,8 +1,8 @@
-"""HTTP as the pilot needs it, twice: one exchange at a time with little delay, and whole files in threads.
+"""The pilot's two HTTP clients: a fast one for exchanges, and a threaded one for whole files.
 
-The exchange is spoken by hand over an asyncio transport: a general client takes longer over one small request than
-all the rest of the pilot over the job in it, and starts the pilot noticeably later. Files go through the standard
-library's client, in threads, where their size does not hold up anything."""
+The exchange client is written by hand on an asyncio transport: a general client spends more time on one small request
+than the rest of the pilot spends on the job, and slows the start. Files use the standard library's client in threads,
+where their size delays nothing else."""
 
 import asyncio
 import http.client
@@ -14,15 +14,16 @@ from typing import BinaryIO, cast
 CHUNK_BYTES = 1 << 18
 FILE_TIMEOUT_S = 60.0
 CONNECT_TIMEOUT_S = 10.0
-"""Less where the whole answer is wanted sooner: a machine that is gone refuses nothing, and there may be others."""
+"""Connect timeout. Shorter where the whole answer is wanted sooner: a machine that is down refuses nothing, and another
+server may be up."""
 
 
 class ServerAway(Exception):
-    """No answer was got: whether the server has read the request is unknown."""
+    """No answer arrived; the server may or may not have read the request."""
 
 
 class ServerRefused(Exception):
-    """The server answered, and not as one should hope."""
+    """The server answered with an error status."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"the server answered {status}: {text}")
@@ -30,12 +31,12 @@ class ServerRefused(Exception):
 
 
 class ServerAddress:
-    """Where the server is, and what a request to it must carry."""
+    """The server's address, and the headers of each request."""
 
     def __init__(self, url: str, token: str) -> None:
         self.url, self.token = url, token
         parts = urllib.parse.urlsplit(url if "//" in url else f"http://{url}")
-        bare = "//" not in url and parts.port is None  # a word; no server is meant by it
+        bare = "//" not in url and parts.port is None  # a name, not an address
         if parts.scheme not in ("http", "https") or not parts.hostname or bare:
             raise ValueError(f"{url!r} is not the address of a server: give one such as http://127.0.0.1:8765")
         self.tls = parts.scheme == "https"
@@ -47,12 +48,12 @@ class ServerAddress:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection that carries one request at a time."""
+    """One connection, with one request at a time."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._answer: asyncio.Future[tuple[int, bytes]] | None = None
-        self._head: tuple[int, int, bool] | None = None  # status, length or -1 for chunked, keep the connection
+        self._head: tuple[int, int, bool] | None = None  # status, content length (-1: chunked), keep-alive
         self._body_at = 0
         self.transport: asyncio.Transport | None = None
         self.usable = False
@@ -133,7 +134,7 @@ def _head(text: bytes) -> tuple[int, int, bool]:
 
 
 def _decode_chunked(buffer: bytearray, at: int) -> tuple[bytes, int] | None:
-    """The body and its end, or None while it is not whole."""
+    """The body and the end of it, or None while it is incomplete."""
     parts: list[bytes] = []
     while True:
         line_end = buffer.find(b"\r\n", at)
@@ -151,7 +152,7 @@ def _decode_chunked(buffer: bytearray, at: int) -> tuple[bytes, int] | None:
 
 
 class ExchangeClient:
-    """A small pool of connections for requests that may be held back by the server."""
+    """A small pool of connections for requests whose answer the server may hold back."""
 
     def __init__(self, address: ServerAddress, path: str) -> None:
         self._path = path
@@ -159,7 +160,7 @@ class ExchangeClient:
         self.move(address)
 
     def move(self, address: ServerAddress) -> None:
-        """Speak to this server from now on."""
+        """Switch to another server."""
         self.close()
         self._address = address
         headers = {"Host": address.netloc, "Content-Type": "application/msgpack", **address.headers}
@@ -179,7 +180,7 @@ class ExchangeClient:
             connection.close()
             raise
         if address is not self._address:
-            connection.close()  # meanwhile another server is spoken to
+            connection.close()  # another server has been chosen meanwhile
         elif connection.usable:
             self._idle.append(connection)
         if status in (502, 503, 504):
@@ -210,13 +211,13 @@ class ExchangeClient:
 
 
 class FileClient:
-    """Stored files of the server. Every method blocks and is meant for a thread."""
+    """Reads and writes stored files of the server. Every method blocks; call it in a thread."""
 
     def __init__(self, address: ServerAddress) -> None:
         self._address = address
 
     def move(self, address: ServerAddress) -> None:
-        """Speak to this server from now on."""
+        """Switch to another server."""
         self._address = address
 
     def _connect(self, timeout_s: float = FILE_TIMEOUT_S) -> http.client.HTTPConnection:
@@ -226,7 +227,7 @@ class FileClient:
     def get(
         self, sha256: str, *, offset: int = 0, timeout_s: float = FILE_TIMEOUT_S, chunk_bytes: int = CHUNK_BYTES
     ) -> Iterator[bytes]:
-        """The content from `offset` on. A server that gives all of it is read from there on."""
+        """The content from `offset` on, also if the server ignores the range and sends all of it."""
         connection = self._connect(timeout_s)
         headers = {**self._address.headers, **({"Range": f"bytes={offset}-"} if offset else {})}
         try:
@@ -244,7 +245,7 @@ class FileClient:
             connection.close()
 
     def ask(self, path: str, body: bytes) -> bytes:
-        """The answer to a question that is not an exchange."""
+        """Send one request that is not an exchange."""
         connection = self._connect()
         headers = {**self._address.headers, "Content-Type": "application/msgpack"}
         try:

@@ -1,7 +1,7 @@
-"""A pilot that works in a folder and was started by somebody who is gone: its server was killed, and it was not.
+"""A pilot whose starter (a local server) was killed while the pilot lives on.
 
-It reads from the server's file where the next server is and comes over by itself, with the jobs that it runs. Only one
-that does not come is killed; its slots go on, and the next pilot in the folder finds them."""
+It reads the next server's address from the server file and moves there by itself, with the jobs that it runs. A pilot
+that does not move is killed; its slots go on, and the next pilot in the folder adopts them."""
 
 import asyncio
 import signal
@@ -28,13 +28,13 @@ class OrphanPilot:
         self._send(signal.SIGKILL)
 
     def ask_to_leave(self) -> None:
-        """The first time it lets its jobs end within their grace, the second time it leaves at once. The second signal
-        is another one: of two of a kind that a busy machine has not yet delivered, one is lost."""
+        """Ask it to leave: the first signal lets jobs end within their grace period, the second does not wait. The two
+        are different signals, because two pending signals of one kind are delivered as one."""
         self._send(signal.SIGINT if self._asked else signal.SIGTERM)
         self._asked = True
 
     async def stop(self, patience_s: float) -> None:
-        """Ask it to end its jobs and leave; insist if it does not."""
+        """Ask it to end its jobs and leave; kill it if it does not."""
         self.ask_to_leave()
         give_up_at = time.monotonic() + patience_s
         while self.alive:
@@ -50,7 +50,8 @@ class OrphanPilot:
 
 
 def _is_pilot(pid: int) -> bool:
-    """A lock that has just been taken may still name its last holder, and that number may be anybody's by now."""
+    """Whether this pid is a pilot. A lock that was just taken may still name its last holder, whose pid may belong to
+    any process by now."""
     try:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

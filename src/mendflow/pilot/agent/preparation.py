@@ -1,7 +1,6 @@
-"""From an assignment to something that a slot can run: files and code are brought, and the work is put in words.
+"""Turns an assignment into work that a slot can run: stages its files and code, and builds the message for the slot.
 
-Most jobs need nothing brought and are ready at once. The others are staged in threads, and whoever holds the attempt
-then hears whether all is there."""
+Most jobs need no files and are ready at once. The others are staged in threads, and a callback reports the result."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,8 +15,8 @@ from mendflow.pilot.files.staging_faults import StagingFailed
 from mendflow.pilot.files.work_folder import WorkFolder
 
 ATTEMPTS_MAX = 8
-"""So many attempts are staged at a time. They have threads of their own: whatever else is done in threads, results that
-are to be kept among it, does not wait for files that come slowly."""
+"""So many attempts are staged in parallel. Staging has its own thread pool, so that slow transfers delay no other work,
+such as storing results."""
 
 
 class AttemptPreparer:
@@ -37,7 +36,7 @@ class AttemptPreparer:
         self._threads = ThreadPoolExecutor(ATTEMPTS_MAX, thread_name_prefix="mendflow-bring")
 
     def prepare(self, held: HeldAttempt) -> bool:
-        """Make the attempt ready for a slot; False if something has to be fetched first."""
+        """Make the attempt ready for a slot; False if files must be fetched first."""
         spec = held.spec
         assert spec is not None
         function = spec.function
@@ -81,7 +80,7 @@ class AttemptPreparer:
         )
 
     def with_devices(self, held: HeldAttempt, variable: str) -> None:
-        """The same work, told which GPUs it was given."""
+        """The same work with the GPUs that it was given."""
         assert held.spec is not None and held.work is not None
         held.work = build_work(
             held.job,

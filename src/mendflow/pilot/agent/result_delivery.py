@@ -1,5 +1,5 @@
-"""What is left of attempts that are over: results until they are judged, files until the server has them, and folders
-until nobody needs them."""
+"""Delivers ended attempts: keeps results until the server acknowledges them, uploads files, and removes folders that
+nobody needs."""
 
 import asyncio
 import logging
@@ -25,8 +25,8 @@ log = logging.getLogger("mendflow.pilot")
 KEEP_AGAIN_S = 1.0
 KEEP_AGAIN_S_MAX = 30.0
 PUBLISHED_MAX = 8
-"""Results whose files go to storage elements, at a time. They have threads of their own: one that does not answer holds
-up nothing else."""
+"""So many results publish their files in parallel. They have their own thread pool: a storage element that does not
+answer delays nothing else."""
 
 _ENCODER = msgspec.msgpack.Encoder()
 _NOTHING = Measurements()
@@ -57,7 +57,7 @@ class ResultDelivery:
         self._threads = ThreadPoolExecutor(PUBLISHED_MAX, thread_name_prefix="mendflow-publish")
 
     def take(self, held: HeldAttempt) -> None:
-        """Report a result, when its files are safe with the server."""
+        """Report a result once its files are stored."""
         done = held.done
         assert done is not None
         if done.files or done.file_lists or done.spills:
@@ -71,13 +71,13 @@ class ResultDelivery:
             self._on_result()
 
     async def _keep_files(self, held: HeldAttempt) -> None:
-        """The result is told only when its files are safe, however long the server is away; and a storage element, as
-        long as it has asked for."""
+        """Store or publish the files, then report the result. Waits for the server without limit, and for a storage
+        element as long as that element's settings say."""
         pause_s = KEEP_AGAIN_S
         while not held.is_abandoned and held.key in self._attempts.all:
             assert held.done is not None
             if held.done.publish and not self._holds():
-                await asyncio.sleep(KEEP_AGAIN_S)  # written now, it could not be given its name
+                await asyncio.sleep(KEEP_AGAIN_S)  # without the lease, a file written now could not get its name
                 continue
             try:
                 outcome = await asyncio.get_running_loop().run_in_executor(
@@ -101,7 +101,7 @@ class ResultDelivery:
             return
 
     def clean_up(self, held: HeldAttempt) -> None:
-        """Nobody needs the result or the folder of this attempt any more."""
+        """Remove the result and the folder of an acknowledged attempt."""
         assert held.done is not None
         if held.slot < 0:
             self._work_folder.result(*held.key).unlink(missing_ok=True)
@@ -110,7 +110,7 @@ class ResultDelivery:
         self._staging.release(held.pins)
 
     def drop(self, held: HeldAttempt) -> None:
-        """Nor of this one, which never started, or whose end nobody wants to know."""
+        """Remove what is left of an attempt that never started, or whose result is not wanted."""
         self._staging.release(held.pins)
         if held.spec is not None and has_own_folder(held.spec):
             self._remove(held)
@@ -119,7 +119,7 @@ class ResultDelivery:
         self._background.start(asyncio.to_thread(remove_attempt, self._work_folder.attempt(*held.key)))
 
     def sweep(self) -> None:
-        """Remove folders of attempts that nobody has any more."""
+        """Remove folders of attempts that are no longer held."""
         known = {os.path.basename(self._work_folder.attempt(*key)) for key in self._attempts.all}
         for entry in os.scandir(self._work_folder.attempts):
             owner = next((entry.name.removesuffix(end) for end in BESIDE if entry.name.endswith(end)), entry.name)
@@ -127,7 +127,7 @@ class ResultDelivery:
                 remove_attempt(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
 
     def store_unjudged(self) -> None:
-        """Results that the server has not judged wait on disk for the next agent."""
+        """Write results that the server has not acknowledged to disk, for the next agent."""
         for held in self._attempts.all.values():
             if held.done is not None:
                 try:

@@ -1,8 +1,8 @@
-"""The pilot's conversation with the server: when to speak, and what an answer means for the lease.
+"""The exchange with the server: when to send a request, and what an answer means for the lease.
 
-While a request waits at the server, news goes out at once on a second connection. While one that carries reports is
-being worked on, more news gathers for the next. So a lone job is reported without delay, and under load each exchange
-carries all that has happened since the last."""
+While the server holds one request open, news goes out at once on a second connection. While a request with reports is
+in progress, further news is batched for the next. So a single job is reported without delay, and under load each
+exchange carries everything since the last."""
 
 import asyncio
 import logging
@@ -27,28 +27,29 @@ FIRST_WAIT_MS = 1_000
 WAIT_MS_MAX = 5_000
 LINGER_MS = 3
 GATHER_MS = 15
-"""While there is work enough at hand, news is gathered for this long."""
+"""While enough work is queued, news is batched for this long."""
 
 PATIENCE_MS = 10
-"""A request with reports is answered at once; only when it is not for this long does another follow it."""
+"""The server answers a request with reports at once; after this long without an answer, another request may follow."""
 
 MOVE_AFTER_MS = 1_000
-"""A server that is away for this long, or for a sixth of the lease, is left for another."""
+"""Switch to another server when this one has been away for this long, or for a sixth of the lease."""
 
 ANSWER_MS = 10_000
 BACKOFF_MS_MAX = 1_000
 REFUSED_MS_MAX = 5_000
-"""A pilot that can look for its server elsewhere takes a refusal for final only after this long."""
+"""A pilot that can find its server elsewhere treats a refusal as final only after this long."""
 
 LIVE_MS = 300
-"""What a running job reports of itself goes out this long after the last request, if nothing else takes it along."""
+"""A running job's reported values are sent this long after the last request, unless another request carries them
+sooner."""
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(SyncAnswer)
 
 
 def _advice(error: ServerRefused) -> str:
-    """What helps: a token, or one of another role; nothing, where the server has said it already."""
+    """Advice to append: get a token, or one of another role; empty if the server's message says so already."""
     if error.status == 401:
         return ". Give the pilot a token of the role pilot, by MENDFLOW_TOKEN or --token-file FILE."
     if "the roles" in str(error):
@@ -57,13 +58,13 @@ def _advice(error: ServerRefused) -> str:
 
 
 class PilotRefused(Exception):
-    """The server will not have this pilot; asking again is useless."""
+    """The server refuses this pilot; retrying is useless."""
 
 
 @dataclass(slots=True)
 class PendingExchange:
-    """A request on its way. `quiet` ones carry no report and may be held by the server. Its answer promises nothing for
-    what it does not name: jobs that came after it was sent were promised from `counts_from` on, and no later."""
+    """A request in progress. A `quiet` one carries no report, and the server may hold it. Its answer renews only
+    attempts that it names; an attempt that arrived after it was sent is leased from `counts_from` on."""
 
     serial: int
     sent_at: int
@@ -71,27 +72,27 @@ class PendingExchange:
     want: int
     quiet: bool
     reports: frozenset[tuple[str, int]]
-    cache_version: int = 0  # the version of the cache that the server knows once it has read this
+    cache_version: int = 0  # the cache version that the server knows once it has read this
 
 
 class CacheReporter(Protocol):
-    """The pilot's cache and its neighbours', as far as the server hears of them."""
+    """What the server is told of the caches of the pilot and of its neighbours."""
 
-    mark: int  # of the neighbours that it knows
+    mark: int  # version of the list of neighbours that it knows
 
     @property
     def version(self) -> int: ...
 
     def news(self, seen: int) -> CacheUpdate | None:
-        """What a server that has seen that version does not know; None if it knows all."""
+        """The changes since that version; None if there are none."""
         ...
 
     def set_neighbours(self, neighbours: list[Neighbour], mark: int) -> None:
-        """Which pilots' caches may be used."""
+        """Set the pilots whose caches may be used."""
         ...
 
     def set_holders(self, holders: list[Holder]) -> None:
-        """Who has what the jobs of the same answer read."""
+        """Set which pilots have the inputs of the jobs in the same answer."""
         ...
 
 
@@ -101,11 +102,11 @@ class OtherServers(Protocol):
     mark: int
 
     def set_urls(self, urls: list[str]) -> None:
-        """Which there are now."""
+        """Set the list of servers."""
         ...
 
     def move_on(self) -> bool:
-        """Speak to the next one from now on; False if there is no other."""
+        """Switch to the next server; False if there is no other."""
         ...
 
 
@@ -158,10 +159,10 @@ class ServerLink:
         self._refusal: PilotRefused | None = None
         self._said_away = False
         self.away_since = 0
-        self.idle_exit_ms = 0  # as the server wants it; 0: as at the start
+        self.idle_exit_ms = 0  # in the unit that the server asks for; 0: as at the start
 
     async def run_exchanges(self) -> NoReturn:
-        """Keep the exchange going until cancelled, or until the server says that it will not have this pilot."""
+        """Exchange requests until cancelled, or until the server refuses this pilot."""
         while True:
             if self._refusal is not None:
                 raise self._refusal
@@ -178,7 +179,7 @@ class ServerLink:
                 alarm.cancel()
 
     def _delay_ms(self, now: int) -> int | None:
-        """In how many milliseconds to speak; None: not before something changes."""
+        """Milliseconds until the next request; None: not before something changes."""
         if now < self._not_before:
             return self._not_before - now
         if len(self._pending) >= 2:
@@ -197,7 +198,7 @@ class ServerLink:
         return max(0, (gathered_at if exchange.quiet else exchange.sent_at + PATIENCE_MS) - now)
 
     def _has_news(self, exchange: PendingExchange) -> bool:
-        """Whether there is something to tell that the request on its way does not say."""
+        """Whether there is news that the request in progress does not carry."""
         if any(key not in exchange.reports for key in self._agent.attempts.reports):
             return True
         if self._agent.has_new_state:
@@ -249,7 +250,7 @@ class ServerLink:
 
     @property
     def _reported_version(self) -> int:
-        """The version of the cache that the server knows, or will when it has read what is on its way."""
+        """The cache version that the server knows, or will know once it has read the request in progress."""
         return max((exchange.cache_version for exchange in self._pending), default=self._cache_seen)
 
     def _cache_news(self) -> CacheUpdate | None:
@@ -265,18 +266,18 @@ class ServerLink:
 
     @property
     def _has_other_servers(self) -> bool:
-        """Whether there are other servers to go to, and to have jobs of."""
+        """Whether there are other servers to switch to and to get jobs from."""
         return self._others is not None and self._others.mark != 0
 
     def _wait_ms(self) -> int:
-        """How long the server may hold its answer: a third of the lease, so that two may be lost in a row; less where
-        there is another server to go to in time."""
+        """How long the server may hold its answer: a third of the lease, so that two requests in a row may be lost;
+        less if there is time to switch to another server."""
         if not self._lease_ms:
             return FIRST_WAIT_MS
         return min(self._lease_ms // (6 if self._has_other_servers else 3), WAIT_MS_MAX)
 
     def _patience_ms(self) -> int:
-        """How long an answer may take beside the time that it is held."""
+        """How long an answer may take beyond the time that it is held."""
         if not self._lease_ms:
             return ANSWER_MS
         return min(
@@ -296,7 +297,7 @@ class ServerLink:
             self._agent.changed.set()
 
     def _on_failure(self, error: BaseException, since: int) -> None:
-        """No answer came, though one was to be expected `since` then."""
+        """Handle a missing answer, expected since `since`."""
         now = self._boot_ms()
         self.away_since = self.away_since or since
         if self._find_server is not None and self._find_server():
@@ -313,8 +314,8 @@ class ServerLink:
         self._move_on(now)
 
     def _move_on(self, now: int) -> None:
-        """Try the next server, if this one is away for long enough. With growing pauses, but in a round of all of them
-        none waits for another: the lease does not wait."""
+        """Try the next server if this one has been away long enough. Pauses grow from round to round; within a round
+        there is no pause, because the lease runs on."""
         patience_ms = min(MOVE_AFTER_MS, self._lease_ms // 6) if self._lease_ms else MOVE_AFTER_MS
         if self._others is not None and now - self.away_since >= patience_ms and self._others.move_on():
             self._backoff_ms = min(self._backoff_ms, patience_ms // 2)
@@ -328,7 +329,7 @@ class ServerLink:
         if answer.servers and self._others is not None:
             self._others.set_urls(answer.servers)
         if exchange.serial < self._heard or not answer.lease_ms:
-            if not answer.lease_ms:  # the server had heard a later request, and passed over what this one said
+            if not answer.lease_ms:  # the server had read a later request and ignored this one
                 self._agent.attempts.resend_all()
                 self._agent.has_live_news = True
             self._agent.apply_late_answer(answer)
@@ -352,7 +353,7 @@ class ServerLink:
             caches.set_holders(answer.holders)
 
     def _renew(self, exchange: PendingExchange, answer: SyncAnswer) -> None:
-        """One end for all attempts: no later than what was promised for any of them."""
+        """Renew the lease: one end for all attempts, no later than the earliest that was promised for any."""
         if not answer.unclaimed:
             self._agent.lease.renew(sent_at=exchange.counts_from, lease_ms=answer.lease_ms)
         if answer.jobs:
@@ -360,7 +361,7 @@ class ServerLink:
                 other.counts_from = min(other.counts_from, exchange.sent_at)
 
     async def deregister(self, patience_ms: int, why: str) -> bool:
-        """Say goodbye with the last reports, and why; False if the server could not be told."""
+        """Send the last reports and the reason for leaving; False if no server could be reached."""
         give_up_at = self._boot_ms() + patience_ms
         while self._boot_ms() < give_up_at:
             heard = self._heard

@@ -1,9 +1,8 @@
-"""The servers that a pilot may speak to: those that it was given, and those that it was told of.
+"""The servers that a pilot may talk to: those of its options, and those that a server named.
 
-All share one store, and any of them will do: a pilot whose server is away goes to the next and says there what it would
-have said here. What it was told lies in its work folder, so that an agent that starts again knows it too. It is told of
-those that live; one that was away then may be the only one that is there now, so those of before are not forgotten, and
-are tried when all others are away."""
+All share one store, so any of them will do: a pilot whose server is away sends the same request to the next. The list
+is kept in the work folder, so that a restarted agent knows it too. A server names only live servers; one that was down
+then may be the only one up now, so earlier ones are kept, and tried last."""
 
 import logging
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from mendflow.pilot.files.work_folder import write_atomically
 log = logging.getLogger("mendflow.pilot")
 
 BEFORE_MAX: Final = 8
-"""How many are remembered that it is not told of any more."""
+"""How many servers to remember that are no longer named."""
 
 
 class KnownServers(msgspec.Struct, frozen=True):
@@ -52,22 +51,22 @@ class ServerAddresses:
             return KnownServers()
 
     def set_urls(self, urls: list[str]) -> None:
-        """Which servers there are now."""
+        """Set the list of servers."""
         known = dict.fromkeys([*self._remembered.current, *self._remembered.before])
         before = [url for url in known if url not in urls]
         self._remembered, self.mark = KnownServers(urls, before[:BEFORE_MAX]), servers_mark(urls)
         try:
             write_atomically(self._kept, msgspec.json.encode(self._remembered))
         except OSError as error:
-            log.warning("the addresses of the servers cannot be written: %s", error)
+            log.warning("the list of servers cannot be written to the work folder: %s", error)
 
     def use(self, address: ServerAddress) -> None:
-        """The server that it was given is somewhere else now."""
+        """The given server has a new address."""
         self._initial[0] = self.address = address
         self._token = address.token
 
     def move_on(self) -> bool:
-        """Go to the next one; False if there is no other."""
+        """Switch to the next server; False if there is no other."""
         known = self._known()
         if len(known) < 2:
             return False
@@ -78,7 +77,7 @@ class ServerAddresses:
         return True
 
     def _known(self) -> list[ServerAddress]:
-        """What it was told of comes first: what it was given once may long be gone."""
+        """Named servers first: the given addresses may be long outdated."""
         initial_urls = {address.url: address for address in self._initial}
         known: dict[str, ServerAddress] = {}
         for url in (*self._remembered.current, *initial_urls, *self._remembered.before):

@@ -1,4 +1,5 @@
-"""What a pilot says that cannot work where it is: why, and goodbye, in one exchange. It was never there for any job."""
+"""One exchange for a pilot that cannot work where it is: it reports the reason and deregisters, without ever taking a
+job."""
 
 import asyncio
 import logging
@@ -22,8 +23,8 @@ UNFIT_CHARS_MAX = 2_000
 
 
 async def report_unfit(servers: ServerAddresses, path: str, *, why: str, host: str, site: str, submission: str) -> bool:
-    """Tell any server; False if none could be told. It speaks under a name of its own, as the folder may be another
-    pilot's, or none."""
+    """Report to any server; False if none answered. It uses a new pilot id, as the folder may belong to another pilot
+    or be unusable."""
     machine = socket.gethostname()
     request = RawRequest(
         pilot=f"{machine}-{secrets.token_hex(4)}",

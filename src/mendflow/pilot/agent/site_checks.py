@@ -1,7 +1,7 @@
-"""Whether a place has what its site says that jobs need, looked at where jobs would run.
+"""Checks whether this machine has what the site's settings require for jobs.
 
-All of it is looked at, and all that is missing is said at once: whoever puts the place right should have to do it one
-time only."""
+It checks everything and reports all that is missing at once, so that an administrator has to fix the place only
+once."""
 
 import importlib.util
 import logging
@@ -31,7 +31,7 @@ Reach = Callable[[StorageElement], str]
 
 
 def missing_requirements(checks: PilotChecks, folder: Path, *, memory_bytes: int, reach: Reach) -> list[str]:
-    """What is missing here, a sentence for each. `memory_bytes` is what jobs would have."""
+    """What is missing here, one sentence each. `memory_bytes` is what jobs would have."""
     found = [*_of_machine(checks, folder, memory_bytes), *_of_python(checks)]
     found += [f"storage element {element.name}: {why}" for element in checks.storage if (why := reach(element))]
     if checks.script and (why := _of_script(checks, folder)):
@@ -48,8 +48,8 @@ def unreachable(element: StorageElement) -> str:
 
 
 def why_unreached(storage: str, catalogue: FileCatalogue) -> str:
-    """Why the storage element of this name cannot be reached from here. What nobody can say is not held against the
-    place: the server may be away for a moment."""
+    """Why the storage element of this name cannot be reached from here. If the check itself is impossible, because the
+    server is away for instance, the element counts as reachable."""
     try:
         element = catalogue.locate([]).near
     except (ServerAway, ServerRefused) as error:
@@ -63,7 +63,7 @@ def why_unreached(storage: str, catalogue: FileCatalogue) -> str:
 
 
 def version(text: str) -> tuple[int, ...] | None:
-    """A version as numbers, such as 3.11; None if it is none."""
+    """A version as numbers, such as 3.11; None if it is not a version."""
     return tuple(map(int, text.split("."))) if re.fullmatch(r"\d{1,4}(\.\d{1,4}){0,2}", text) else None
 
 
@@ -80,7 +80,7 @@ def _of_machine(checks: PilotChecks, folder: Path, memory_bytes: int) -> Iterato
 
 def _of_python(checks: PilotChecks) -> Iterator[str]:
     wanted = version(checks.python or "0")
-    assert wanted is not None, "looked at when it was read"
+    assert wanted is not None, "validated when the settings were read"
     if sys.version_info[: len(wanted)] < wanted:
         has = ".".join(map(str, sys.version_info[:3]))
         yield f"{sys.executable} is Python {has}, and {checks.python} is needed"
@@ -92,12 +92,12 @@ def _of_python(checks: PilotChecks) -> Iterator[str]:
 def _there(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):  # of the package that it would be in
+    except (ImportError, ValueError):  # the package that would contain it
         return False
 
 
 def _of_script(checks: PilotChecks, folder: Path) -> str:
-    """A script that hangs is killed, with all that it started."""
+    """Run the site's script; if it hangs, kill it with everything that it started."""
     command = [SHELL, "-c", checks.script]
     process = subprocess.Popen(
         command,
@@ -112,7 +112,7 @@ def _of_script(checks: PilotChecks, folder: Path) -> str:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, 9)
         process.communicate()
-        return f"the site's script was not through after {checks.script_ms / 1000:g} s"
+        return f"the site's script did not end within {checks.script_ms / 1000:g} s"
     if process.returncode == 0:
         return ""
     words = out[-WORDS_BYTES:].decode(errors="replace").strip().splitlines()

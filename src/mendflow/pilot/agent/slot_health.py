@@ -1,8 +1,8 @@
-"""Slots that hold work and say nothing: a job may stop the very process that watches it.
+"""Detects slots that hold work and are silent: a job may stop the very process that watches it.
 
-A slot with a running attempt is heard every second. One that is silent for longer and stands still is told to go on,
-once; if it is stopped again for the same work, or is silent for very long whatever it does, it is killed with its whole
-family and replaced. Silence counts only while the agent itself was there to listen."""
+A slot with a running attempt reports every second. If it is silent for longer and is stopped, it gets SIGCONT, once. If
+it is stopped again for the same work, or is silent for very long, it is killed with all its processes and replaced.
+Silence counts only while the agent itself was running."""
 
 import signal
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ class SlotHealthCheck:
         self._roused_at: dict[SlotLink, int] = {}
 
     def look(self, links: Iterable[SlotLink]) -> list[SlotLink]:
-        """To be called several times a second; the slots that are to be replaced."""
+        """The slots to replace. Call it several times a second."""
         now = now_ms()
         if now - self._looked_at > ABSENT_MS:
             self._there_since = now

@@ -1,4 +1,4 @@
-"""The agent's side of its slots: starting them, finding those that an earlier agent left, and speaking with them."""
+"""The agent's side of its slots: starts them, finds those of an earlier agent, and exchanges messages."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ _DECODER = msgspec.msgpack.Decoder(FromSlot)
 
 
 class SlotLink(asyncio.Protocol):
-    """A connection to one slot process. What the agent wants to tell it is gathered and goes out in one message."""
+    """A connection to one slot process. Messages for it are batched."""
 
     def __init__(
         self,
@@ -36,8 +36,8 @@ class SlotLink(asyncio.Protocol):
         self.process: subprocess.Popen[bytes] | None = None
         self.pid = 0
         self.holds: set[AttemptKey] = set()
-        self.last_message_at = self._now_ms()  # or since when something has to be heard: it was given work
-        self.began_at = self.last_message_at  # the earliest that its running attempt can have begun
+        self.last_message_at = self._now_ms()  # or when it got work, after which it must be heard
+        self.began_at = self.last_message_at  # the earliest moment at which its running attempt can have started
         self.retiring = False
         self.alive = False
         self.closed = asyncio.Event()
@@ -82,7 +82,7 @@ class SlotLink(asyncio.Protocol):
         self._schedule_send()
 
     def busy_ms(self, now: int) -> int:
-        """How long its running attempt may have run; 0 if it has none."""
+        """How long its running attempt may have been running; 0 if it has none."""
         return now - self.began_at if self.holds else 0
 
     def ack(self, key: AttemptKey) -> None:
@@ -119,7 +119,7 @@ class SlotLink(asyncio.Protocol):
 
 
 async def start_slot(link: SlotLink, work_folder: WorkFolder, *, pilot: str, keep: bool) -> None:
-    """Start a slot process. Its socket is there before it is, so it can be spoken to at once."""
+    """Start a slot process. Its socket exists before the process, so messages can be sent at once."""
     path = work_folder.socket_of(link.number)
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener, _short(work_folder) as short:
@@ -145,7 +145,7 @@ def _spawn(work_folder: WorkFolder, number: int, listener: int, *, pilot: str, k
 
 
 async def connect_slot(link: SlotLink, work_folder: WorkFolder) -> bool:
-    """Connect to a slot process that may be there."""
+    """Connect to a slot process if there is one."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         with _short(work_folder) as short:
@@ -159,7 +159,7 @@ async def connect_slot(link: SlotLink, work_folder: WorkFolder) -> bool:
 
 
 async def end_slot(link: SlotLink, patience_s: float) -> None:
-    """Stop a slot and everything below it, and see to it that it is gone."""
+    """Stop a slot and everything below it, and wait until it is gone."""
     link.stop()
     try:
         await asyncio.wait_for(link.closed.wait(), patience_s if link.alive else 0)
@@ -179,7 +179,7 @@ def _bury(process: "subprocess.Popen[bytes]") -> None:
 
 
 def kill_strays(slots: set[int]) -> None:
-    """Kill what a dead slot has left: it has become a child of this process, the next reaper above."""
+    """Kill what a dead slot left behind: its processes are children of this one now, the next reaper above."""
     for _ in range(200):
         strays = [pid for pid in children(os.getpid()) if pid not in slots]
         if not strays:
@@ -194,7 +194,7 @@ def kill_strays(slots: set[int]) -> None:
 
 
 class _short:
-    """A short name for the folder of sockets: the names of Unix sockets may not be long, those of work folders may."""
+    """A short path for the sockets: paths of Unix sockets are limited, those of work folders are not."""
 
     def __init__(self, work_folder: WorkFolder) -> None:
         self._folder = os.open(work_folder.slots, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""The slots of a pilot as a whole: found again after a restart, filled up, replaced when one dies, ended."""
+"""The slots of a pilot: adopts them after a restart, starts missing ones, replaces dead ones, ends them."""
 
 import asyncio
 import logging
@@ -47,8 +47,8 @@ class SlotPool:
         self._health_check = SlotHealthCheck()
 
     async def adopt(self) -> bool:
-        """Find the slots that an earlier agent has left, and hear what they hold; False if there are none. What is left
-        of others is killed."""
+        """Connect to the slots that an earlier agent left, and read what they hold; False if there are none. Kills what
+        is left of other slots."""
         resume_slots(find_slots(str(self._work_folder.folder)))
         numbers = {int(path.stem) for path in self._work_folder.slots.glob("*.sock") if path.stem.isdigit()}
         for number in sorted(numbers):
@@ -75,16 +75,16 @@ class SlotPool:
         self.maintain()
 
     def maintain(self) -> None:
-        """See that there is a guard, and that slots with work can be heard. To be called several times a second."""
+        """Check that there is a guard, and that slots with work respond. Call it several times a second."""
         if self.ending:
             return
         self._guard_process.keep()
         for link in self._health_check.look(list(self.links.values())):
             log.warning("slot %d does not answer; it is killed and started again", link.number)
-            send([link.pid], signal.SIGKILL)  # that ends the connection, and all else follows from that
+            send([link.pid], signal.SIGKILL)  # this closes the connection, which triggers the replacement
 
     async def start(self, number: int) -> None:
-        """Start a slot, unless there is one. One that cannot be started now is missing until the next `fill`."""
+        """Start a slot unless it exists. If that fails now, the next `fill` tries again."""
         if self.ending or number >= self._slots or number in self.links:
             return
         link = self.links[number] = SlotLink(number, self._on_message, self._handle_lost, self.now_ms)
@@ -99,14 +99,14 @@ class SlotPool:
         return all(number in self.links for number in range(self._slots))
 
     def retire(self, link: SlotLink) -> None:
-        """A slot beyond the number that is wanted now may end its job, and then ends itself."""
+        """Let a slot that is over the wanted number finish its job and then end."""
         link.retiring = link.number >= self._slots
         if link.retiring and not link.holds:
             link.stop()
 
     @property
     def open(self) -> list[SlotLink]:
-        """Slots that may be given work."""
+        """Slots that accept work."""
         return [link for link in self.links.values() if link.alive and not link.retiring]
 
     @property
@@ -128,16 +128,16 @@ class SlotPool:
             return
         kill_strays({*self._pids, self._guard_process.pid})
         if not kill_unwatched(self._pilot, self._pids):
-            log.error("a process that slot %d left behind cannot be killed; end it by hand", link.number)
+            log.error("a process that slot %d left behind cannot be killed; kill it by hand", link.number)
         self._on_lost(link)
 
     @property
     def _pids(self) -> set[int]:
-        """The slots that live, those that an earlier agent has started included."""
+        """The pids of live slots, whichever agent started them."""
         return {link.pid for link in self.links.values() if link.pid}
 
     async def end(self) -> None:
-        """End all slots and everything below them; leave no trace of them."""
+        """End all slots and everything below them, and remove their sockets."""
         self.ending = True
         await asyncio.gather(*(end_slot(link, ENDING_S) for link in self.links.values()))
         self._guard_process.end()

@@ -1,4 +1,4 @@
-"""From a job's description to what a slot is told of it."""
+"""Builds the message that gives a job to a slot."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ _NOTHING = Measurements()
 
 
 def has_own_folder(spec: JobSpec) -> bool:
-    """Whether the agent makes the attempt's folder, because there are files to put into it or to take from it."""
+    """Whether the agent creates the attempt's folder, because files go into it or are taken from it."""
     return bool(spec.inputs or spec.files or spec.replicas)
 
 

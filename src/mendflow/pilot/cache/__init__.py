@@ -1,1 +1,1 @@
-"""Files that a pilot keeps because the next job may need them, by their digests."""
+"""Files, by digest, that a pilot keeps because a later job may read them."""

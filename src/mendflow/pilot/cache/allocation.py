@@ -1,9 +1,8 @@
-"""Room for files in a pilot's cache: who gets it, and who waits.
+"""Allocates space in a pilot's cache.
 
-Nothing is brought into the folder before it has room there: a file is *promised* its room, and neighbours that share
-the host hear of that before it is looked what they have. Those for which there is none yet wait in a line, first come
-first served. What was brought of a file when that was broken off is a *rest*: it has its room as long as nobody needs
-it."""
+A file is fetched only after its space is reserved, and neighbours that share the host see the reservation before this
+cache reads theirs. Files without space yet wait in a queue, first come, first served. The part of a file whose transfer
+broke off is a *partial*: it keeps its space until another file needs it."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -17,24 +16,24 @@ from mendflow.core.caching.space import CacheSpace
 from mendflow.pilot.cache import entries
 
 GIVE_WAY_S = 5.0
-"""So long a file waits for neighbours that have more than their part; they look around every two seconds."""
+"""How long a file waits for neighbours that use more than their share; they check every two seconds."""
 
 ASK_AGAIN_S = 0.1
 STILL_WANTED_S = 0.5
 OWN_FIRST = 3
-"""So many times what is worth least goes from here before neighbours are waited for."""
+"""How often this cache evicts its own files before it waits for neighbours."""
 
 
 class SharedSpace(Protocol):
-    """The caches that this one shares its room with."""
+    """The caches that this one shares its space with."""
 
     def bring(self, bytes: int) -> None:
-        """Let them know that so much is on its way to here."""
+        """Announce that so many bytes are being fetched."""
         ...
 
     def room(self, own: set[str]) -> tuple[int, int] | None:
-        """What this cache may hold if it has these files, with what all the others have and bring at this moment; and
-        what is its own part whatever they have. None if there are no others."""
+        """How much this cache may hold if it has these files, given what the others hold and fetch now; and its
+        guaranteed share. None if there are no others."""
         ...
 
 
@@ -52,8 +51,8 @@ class CacheAllocation(ABC):
         self._aside = self._folder + entries.GUESTS
         self._shelf = CacheSpace(size_bytes, policy)
         self._rests: set[str] = set()
-        self._passing: Counter[str] = Counter()  # pins that go soon, whatever else does not
-        self._line: list[str] = []  # who waits for room, first come first served
+        self._passing: Counter[str] = Counter()  # short-lived pins, unlike those of running jobs
+        self._line: list[str] = []  # files waiting for space, first come, first served
         self._beside = beside
         self._patience_s = self._left_s = patience_s
         self._asked_bytes = 0
@@ -62,7 +61,7 @@ class CacheAllocation(ABC):
 
     @abstractmethod
     def _evict(self, digest: str) -> None:
-        """Let go of a file that nobody uses. One that cannot be removed stays on the shelf, and counts."""
+        """Evict a file that nobody uses. One that cannot be removed still counts."""
 
     def _arriving(self, digest: str, *, room: bool) -> str:
         return f"{self._folder if room else self._aside}/{digest}{entries.ARRIVING}"
@@ -74,14 +73,14 @@ class CacheAllocation(ABC):
             self._freed.notify_all()
 
     def _give_way(self) -> None:
-        """Get back to the size, as far as what is in use allows."""
+        """Shrink to the allowed size, as far as files in use permit."""
         if self._shelf.free_bytes < 0 and not self._make_room(0):
             for digest in [digest for digest in self._shelf if not self._shelf.is_pinned(digest)]:
                 self._evict(digest)
 
     def _begin(self, digest: str, size: int, wanted: Callable[[], bool]) -> str:
-        """Where a file is to be brought. It waits for its room as long as there will be some; what there is of it
-        already is taken along."""
+        """The path for fetching a file, once it has space; waits while space can still become free. Continues a partial
+        file if there is one."""
         aside, inside = self._arriving(digest, room=False), self._arriving(digest, room=True)
         with self._freed:
             if digest in self._rests:
@@ -96,8 +95,8 @@ class CacheAllocation(ABC):
         return arriving
 
     def _room(self, digest: str, size: int, wanted: Callable[[], bool]) -> bool:
-        """Room for a file, in its turn. What is passing is waited for, and neighbours for a while; what is in use for
-        long is not, nor what can never be."""
+        """Wait for space, in turn. Waits for files in transit, and a while for neighbours; not for files in long use,
+        nor for space that can never be free."""
         self._line.append(digest)
         self._asked_bytes += size
         try:
@@ -110,7 +109,7 @@ class CacheAllocation(ABC):
                     self._freed.wait(ASK_AGAIN_S)
                     self._left_s -= ASK_AGAIN_S
                 else:
-                    return False  # nor need the next ones wait for them, until there was room again
+                    return False  # the next files need not wait for neighbours either, until there was space again
             self._left_s = self._patience_s
             return True
         finally:
@@ -119,8 +118,8 @@ class CacheAllocation(ABC):
             self._tell()
 
     def _room_now(self, digest: str, size: int) -> bool:
-        """Promise a file its room if there is some; what is worth least may have to go. Where there is none, this cache
-        at least keeps to what the others leave it."""
+        """Reserve space if there is some, evicting the least valuable files. If there is none, shrink to the size that
+        the others leave."""
         for _ in range(OWN_FIRST):
             if not self._make_room(size):
                 break
@@ -133,8 +132,8 @@ class CacheAllocation(ABC):
         return False
 
     def _promise(self, digest: str, size: int) -> int | None:
-        """Promise a file the room that there is, if all the others leave it; if not, what this cache may have. They
-        hear of it before it is looked what they have and bring: of two that promise at a time one sees the other."""
+        """Reserve the space if the others leave it; otherwise return what this cache may have. The reservation is
+        published before theirs are read, so of two caches that reserve at the same time at least one sees the other."""
         self._shelf.reserve(digest, size)
         self._tell()
         found = self._beside.room(set(self._shelf)) if self._beside is not None else None
@@ -144,7 +143,7 @@ class CacheAllocation(ABC):
         return max(found)
 
     def _lasting_bytes(self) -> int:
-        """What is in use for as long as a job takes."""
+        """Bytes of files that are in use for as long as a job runs."""
         pinned = [digest for digest in self._shelf if self._shelf.pins(digest) > self._passing[digest]]
         return sum(self._shelf.uses(digest).bytes for digest in pinned)
 
@@ -162,7 +161,7 @@ class CacheAllocation(ABC):
             self._tell()
 
     def _keep_rest(self, digest: str, size: int) -> None:
-        """What was brought so far need not be brought again, as long as nothing else needs the room."""
+        """Keep a partial file until another file needs its space."""
         aside, inside = (self._arriving(digest, room=room) + entries.PART for room in (False, True))
         if digest in self._shelf or size > self._shelf.free_bytes or self._promise(digest, size) is not None:
             entries.discard(aside)
@@ -178,7 +177,8 @@ class CacheAllocation(ABC):
             entries.discard(self._arriving(digest, room=True) + entries.PART)
 
     def _make_room(self, required_bytes: int) -> bool:
-        """Let go of rests, then of what is worth least, until so much is free; False if that cannot be."""
+        """Remove partial files, then the least valuable ones, until so many bytes are free; False if that is
+        impossible."""
         while self._rests and self._shelf.free_bytes < required_bytes:
             self._give_up_rest(next(iter(self._rests)))
         victims = self._shelf.victims(required_bytes)

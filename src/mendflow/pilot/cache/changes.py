@@ -1,18 +1,19 @@
-"""What a cache tells its server: what has come and gone since what the server knows, or everything.
+"""What a cache reports to its server: the files added and removed since the version that the server knows, or all
+files.
 
-Versions count changes, and those of a later life of the pilot are larger than all of an earlier one, so that a number
-never means two things."""
+Versions count changes. After a restart of the pilot they continue with larger numbers, so that a version is never
+ambiguous."""
 
 from collections import deque
 
 from mendflow.core.model.data import CachedFile
 
 CHANGES_MAX = 10_000
-"""So many of the latest changes are remembered. A server that has missed more is told everything."""
+"""How many changes are remembered. A server that has missed more gets the full list."""
 
 
 class ChangeLog:
-    """Not for several threads at a time."""
+    """Not thread-safe."""
 
     def __init__(self, first_version: int) -> None:
         self.version = max(1, first_version)
@@ -32,7 +33,7 @@ class ChangeLog:
         self._changes.append((self.version, digest))
 
     def since(self, seen: int) -> tuple[int, list[CachedFile], list[str]]:
-        """From which version on, and what has come and gone since then. From 0 on it is everything."""
+        """The base version, and the files added and removed since; base 0 means the full list."""
         if seen == self.version:
             return seen, [], []
         if not self._changes or not self._changes[0][0] - 1 <= seen < self.version:

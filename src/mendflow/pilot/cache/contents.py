@@ -1,12 +1,11 @@
-"""What is in a pilot's cache: what is on its disk is what is on its shelf.
+"""The contents of a pilot's cache; the index in memory matches the folder on disk.
 
-A file is in the folder under its digest from the moment when it is on the shelf, and goes from the folder before it
-goes from the shelf. So whatever moment the pilot is killed at, the next one finds files that it may use once it has
-hashed them, and litter, which it removes.
+A file has its digest as its name in the folder before it is in the index, and leaves the folder before it leaves the
+index. So whenever the pilot is killed, the next one finds complete files, which it hashes before use, and litter, which
+it removes.
 
-What can have no room there (allocation.py) is a *guest*: a job gets it all the same, past the cache, through a folder
-beside it. It goes when the job has it, nobody hears of it, and it counts as the job's. So does a file of which nobody
-knows how large it is, until it is here."""
+A file that gets no space (allocation.py) is a *guest*: the job gets it through a folder beside the cache. It is not
+reported, belongs to the job, and is removed once the job has it. A file of unknown size is a guest until it is here."""
 
 import errno
 import logging
@@ -40,14 +39,14 @@ class CacheContents(CacheAllocation):
         beside: SharedSpace | None = None,
         patience_s: float = GIVE_WAY_S,
     ) -> None:
-        """In `memory` the uses of files are remembered over restarts, as far as `remember` was called."""
+        """`memory` keeps usage counts over restarts; `remember` writes it."""
         super().__init__(folder, size_bytes, policy, beside=beside, patience_s=patience_s)
         self.news = ChangeLog(first_version)
         self.last_links = 0
         self._memory = memory
         self._hashed: set[str] = set()
         self._guests: dict[str, int] = {}
-        self._linked: set[str] = set()  # jobs may have links to these, and could write through them
+        self._linked: set[str] = set()  # jobs may have hard links to these and could write through them
         os.makedirs(self._aside, exist_ok=True)
         with self._guard:
             self._find()
@@ -56,7 +55,7 @@ class CacheContents(CacheAllocation):
         return f"{self._aside if digest in self._guests else self._folder}/{digest}"
 
     def _find(self) -> None:
-        """Take over what an earlier pilot left here, the latest used first if there is not room for all."""
+        """Take over the files of an earlier pilot, the last used first if there is not space for all."""
         known = self._recalled()
         self._shelf.restore_usage(known)
         used = {digest: uses.last[0] for digest, uses in known.items() if uses.last}
@@ -75,7 +74,7 @@ class CacheContents(CacheAllocation):
         for digest, size in entries.find_partials(self._folder).items():
             self._keep_rest(digest, size)
         for each in entries.find_entries(self._aside):
-            self._guests[each.digest] = each.bytes  # a call that an earlier agent has handed over may want it
+            self._guests[each.digest] = each.bytes  # a call that an earlier agent sent to a slot may read it
         for digest, size in entries.find_partials(self._aside).items():
             self._keep_rest(digest, size)
         self._tell()
@@ -97,7 +96,7 @@ class CacheContents(CacheAllocation):
         except (OSError, msgspec.MsgspecError):
             return {}
 
-    # in use
+    # pins
 
     def pin(self, digest: str) -> None:
         with self._guard:
@@ -127,14 +126,14 @@ class CacheContents(CacheAllocation):
                 self.release([digest])
 
     def pin_all(self) -> list[str]:
-        """Pin everything that is here: what is to be released later is given."""
+        """Pin every file; returns the digests to release later."""
         with self._guard:
             digests = [*self._shelf, *self._guests]
             for digest in digests:
                 self._shelf.pin(digest)
             return digests
 
-    # in and out
+    # add and remove
 
     def _has(self, digest: str) -> bool:
         with self._guard:
@@ -143,8 +142,8 @@ class CacheContents(CacheAllocation):
     def _arrive(
         self, digest: str, arriving: str, *, hashed: bool, linked: bool = False, cost_ms: float | None = None
     ) -> int:
-        """Give a file that is here its name, and its place on the shelf if there is room. One that is `linked` takes
-        nothing from the disk that a neighbour has not taken."""
+        """Rename a fetched file to its digest, and index it if there is space. A `linked` file uses no space beyond the
+        neighbour's."""
         size = os.stat(arriving).st_size
         with self._guard:
             promised = self._shelf.reserved_bytes(digest)
@@ -165,7 +164,7 @@ class CacheContents(CacheAllocation):
         return size
 
     def _evict(self, digest: str) -> None:
-        """From the disk first: what cannot be removed stays on the shelf, and counts."""
+        """Remove from the disk first: a file that cannot be removed stays in the index and counts."""
         try:
             self.last_links += entries.remove(self._path(digest))
         except OSError as error:
@@ -190,7 +189,7 @@ class CacheContents(CacheAllocation):
         self._linked.discard(digest)
         self.news.gone(digest)
 
-    # what others hear of it
+    # for reports and statistics
 
     @property
     def held_bytes(self) -> int:
@@ -202,12 +201,12 @@ class CacheContents(CacheAllocation):
 
     @property
     def free_bytes(self) -> int:
-        """What is neither held nor promised."""
+        """Bytes that are neither used nor reserved."""
         return self._shelf.free_bytes
 
     @property
     def waiting(self) -> int:
-        """How many files wait for room."""
+        """How many files wait for space."""
         return len(self._line)
 
     def digests(self) -> set[str]:

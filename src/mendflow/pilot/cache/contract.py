@@ -1,7 +1,7 @@
-"""What staging asks of a cache, and all that it knows of one.
+"""The cache as staging sees it.
 
-A digest is pinned before it is asked for and released when nobody needs the file any more; in between it does not go.
-Whatever a cache gives was hashed on this machine, or it is not given."""
+Pin a digest before you look it up, and release it when the file is no longer needed; a pinned file is not evicted. A
+cache returns only files that were hashed on this machine."""
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -11,21 +11,20 @@ from typing import NamedTuple, Protocol
 from mendflow.transfer.fetch import always
 
 Fetch = Callable[[str], None]
-"""Brings the content to this path, whole and checked, or raises. The cache names the same path each time for the same
-digest, and leaves alone what stands beside it with `.part` behind its name: what was brought so far is not brought
-again, not even after the pilot was killed."""
+"""Fetches the content to this path, complete and verified, or raises. For one digest the path is always the same; the
+cache leaves PATH.part alone, so that a transfer that broke off continues, also after the pilot was killed."""
 
 
 class CacheOrigin(StrEnum):
-    """Where a file was when it was asked for."""
+    """Where a file was when it was requested."""
 
     OWN = "own"  # in this cache
-    SHARED = "shared"  # in another pilot's
+    SHARED = "shared"  # in a neighbour's cache
     FETCHED = "fetched"  # in neither
 
 
 class CacheEntry(NamedTuple):
-    """A file in the cache, which others only read."""
+    """A file in the cache; read-only."""
 
     path: str
     bytes: int
@@ -33,34 +32,34 @@ class CacheEntry(NamedTuple):
 
 
 class Cache(Protocol):
-    """Every method may be called from several threads at a time, and may block."""
+    """Every method is thread-safe and may block."""
 
     def pin(self, digest: str) -> None:
-        """Keep the file, once it is here, until it was released as often as it was pinned."""
+        """Keep the file until it has been released as often as it was pinned."""
         ...
 
     def release(self, digests: Iterable[str]) -> None: ...
 
     def using(self, digest: str) -> AbstractContextManager[None]:
-        """Pin it for as long as it takes to bring it and to give it. Others wait for its room meanwhile; so whoever
-        holds one of these waits for nothing else."""
+        """Pin it while it is fetched and handed over. Others may wait for its space, so the holder must not wait for
+        anything else."""
         ...
 
     def lookup(self, digest: str) -> CacheEntry | None:
-        """The file if it is in this cache."""
+        """The file, if it is in this cache."""
         ...
 
     def take_in(self, digest: str, fetch: Fetch, *, size: int = 0, wanted: Callable[[], bool] = always) -> CacheEntry:
-        """The file: from this cache, from a neighbour's, or by `fetch`, whose exceptions pass. Asked by several at a
-        time it is brought once. `size` is how many bytes it will have, where that is known: then it waits until
-        there is room for it, unless there can be none or it is no longer `wanted`."""
+        """The file: from this cache, from a neighbour's, or by `fetch`, whose exceptions propagate. Concurrent calls
+        for one digest fetch it once. If `size` is known, the call waits for space, unless there can be none or `wanted`
+        turns false."""
         ...
 
     def adopt(self, path: str, digest: str) -> None:
-        """Keep what a job has made, if there is room: a later job will ask for it. The caller has hashed it, and may
+        """Keep a file that a job made, if there is space: a later job may read it. The caller has hashed it, and may
         change or remove the file at `path` afterwards."""
         ...
 
     def give(self, digest: str, target: str, *, link: bool) -> None:
-        """Put a pinned file that is here into a job's folder: a copy of its own, or a link for one that only reads."""
+        """Put a pinned file into a job's folder: as a copy, or as a link if the job only reads it."""
         ...

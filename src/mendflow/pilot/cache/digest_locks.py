@@ -1,4 +1,4 @@
-"""One at a time for each digest, and any number of digests at a time."""
+"""One lock per digest."""
 
 import threading
 from collections.abc import Iterator
@@ -27,6 +27,6 @@ class DigestLocks:
                     del self._locks[digest]
 
     def taken(self, digest: str) -> bool:
-        """Whether somebody has it just now; whoever may come again later need not wait."""
+        """Whether the lock is held now, for callers that would rather come back later."""
         with self._guard:
             return digest in self._locks

@@ -1,7 +1,7 @@
-"""The cache of a pilot, as it is asked for files: from its own disk, from a neighbour, or from where they come from.
+"""The cache of a pilot: gets files from its own disk, from a neighbour, or from their source.
 
-A file is given out only if this process has hashed it and its seal is whole since. One thread at a time does something
-about a digest, and any number of them about others."""
+A file is given out only if this process has hashed it and its seal is intact. One thread at a time works on a digest;
+different digests run in parallel."""
 
 import errno
 import logging
@@ -25,8 +25,8 @@ log = logging.getLogger("mendflow.pilot")
 
 
 class ArrivalKind(Enum):
-    """How a file came from a neighbour: as one of our own, hashed on the way; or as a link to the neighbour's, which
-    nobody here has read."""
+    """How a file came from a neighbour: as a copy that was hashed on the way, or as a hard link that is not hashed
+    yet."""
 
     HASHED = "hashed"
     LINKED = "linked"
@@ -39,7 +39,7 @@ class NeighbourSource(Protocol):
 
 
 class DiskCache(CacheContents):
-    """The `Cache` of the contract. Sharers are asked in their order before anything is fetched."""
+    """The `Cache` of the contract. Asks the neighbour sources in order before it fetches anything."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class DiskCache(CacheContents):
         patience_s: float = GIVE_WAY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`patience_s` is how long a file waits for neighbours that have more than their part."""
+        """`patience_s` is how long a file waits for neighbours that use more than their share."""
         super().__init__(
             folder,
             size_bytes,
@@ -70,7 +70,7 @@ class DiskCache(CacheContents):
 
     def lookup(self, digest: str) -> CacheEntry | None:
         if not self._has(digest):
-            return None  # it may be on its way, but two pilots that ask each other must not wait for each other
+            return None  # do not wait for a file in transit: two pilots could wait for each other
         with self._turns.of(digest):
             with self._guard:
                 if digest in self._shelf:
@@ -81,7 +81,7 @@ class DiskCache(CacheContents):
             return None if size is None else CacheEntry(self._path(digest), size, CacheOrigin.OWN)
 
     def _right(self, digest: str) -> int | None:
-        """The size of a file that is what its name says; one that is not goes, in use or not."""
+        """The size of a file whose content matches its digest; one that does not match is removed, even if in use."""
         path = self._path(digest)
         if digest not in self._hashed and entries.has_content(path, digest):
             self._hashed.add(digest)
@@ -121,7 +121,7 @@ class DiskCache(CacheContents):
         return CacheOrigin.FETCHED
 
     def adopt(self, path: str, digest: str) -> None:
-        """By a link, if nobody else has one: then it costs nothing, and is hashed when it is first asked for."""
+        """By a link, if nobody else has one: that is free, and the file is hashed at its first use."""
         arriving = self._arriving(digest, room=True)
         with self._turns.of(digest):
             try:
@@ -142,11 +142,10 @@ class DiskCache(CacheContents):
                 self._broken_off(digest, arriving)
 
     def link_in(self, digest: str, link: Callable[[str, str], bool]) -> bool:
-        """Take in by a link what a neighbour has, if there is room without letting anything go. It is hashed when it is
-        first asked for."""
+        """Link a neighbour's file if there is space without evicting anything. It is hashed at its first use."""
         arriving = self._arriving(digest, room=True)
         if self._turns.taken(digest):
-            return False  # it is being brought
+            return False  # it is being fetched
         with self._turns.of(digest):
             if self._has(digest):
                 return False
@@ -163,8 +162,8 @@ class DiskCache(CacheContents):
             return False
 
     def merge(self, digest: str, twin: str) -> bool:
-        """Have a link to a neighbour's file in the place of one of our own with the same content, if nobody uses it:
-        then the disk has it once."""
+        """Replace our file by a link to a neighbour's with the same content, unless it is in use: then the disk holds
+        it once."""
         path = self._path(digest)
         if self._turns.taken(digest):
             return False
@@ -178,7 +177,7 @@ class DiskCache(CacheContents):
                     if not right or digest not in self._shelf or self._shelf.is_pinned(digest):
                         return False
                     if size != self._shelf.uses(digest).bytes:
-                        self._drop(digest)  # ours is another than it was said to be, and counts as much as it has
+                        self._drop(digest)  # ours differs from its digest; count its real size
                         return False
                     os.replace(path + entries.ARRIVING, path)
                     return True
@@ -189,14 +188,14 @@ class DiskCache(CacheContents):
 
     def give(self, digest: str, target: str, *, link: bool) -> None:
         with self._guard:
-            assert self._shelf.is_pinned(digest), "what is given is pinned"
+            assert self._shelf.is_pinned(digest), "only pinned files are handed over"
             path = self._path(digest)
             handed_over = not link and self._shelf.pins(digest) == 1 and self._guests.pop(digest, None) is not None
             if link:
                 self._linked.add(digest)
         if digest not in self._hashed and not entries.has_content(path, digest):
             self._drop(digest)
-            raise entries.DamagedEntry(errno.EIO, f"the file {digest[:12]} is not what its name says")
+            raise entries.DamagedEntry(errno.EIO, f"the content of the file {digest[:12]} does not match its digest")
         if handed_over:
             os.replace(path, target)
         else:
@@ -204,16 +203,16 @@ class DiskCache(CacheContents):
         if entries.whole_bytes(target if handed_over else path, digest) is None:
             os.unlink(target)
             self._drop(digest)
-            raise entries.DamagedEntry(errno.EIO, f"the file {digest[:12]} was changed while a job was given it")
+            raise entries.DamagedEntry(errno.EIO, f"the file {digest[:12]} was changed while it was handed to a job")
         if handed_over:
             entries.make_own(target)
 
     def look_at_links(self) -> None:
-        """A job that has links to files here has promised only to read them. What one has written into goes."""
+        """Remove linked files that a job has written to, although it declared that it only reads them."""
         with self._guard:
             linked = list(self._linked)
         for digest in linked:
-            with self._guard:  # or it may be let go meanwhile, brought anew, and be taken for changed
+            with self._guard:  # otherwise it could be evicted and fetched again meanwhile, and be taken for changed
                 if not self._has(digest):
                     self._linked.discard(digest)
                 elif entries.whole_bytes(self._path(digest), digest) is None:

@@ -1,10 +1,9 @@
-"""Files of a cache on the disk, and how one knows that nobody has touched them.
+"""Files of a cache on disk, and the seal that shows that nobody has changed them.
 
-Whoever puts a file into a cache *seals* it: its time of modification becomes one that follows from its digest, long
-ago. Whatever is written into the file afterwards, through whichever of its links, gives it another time, and breaks the
-seal for all who have a link. Nobody ever seals a file that others may have a link to: then a seal that is whole says
-that the content is what it was when one process sealed it, over restarts and from pilot to pilot. Whether it was right
-then, each finds out by hashing it once for itself."""
+The process that puts a file into a cache *seals* it: it sets the modification time to a value in the distant past that
+follows from the digest. Any later write, through any hard link, changes that time and breaks the seal for all links. A
+file that others may have linked is never sealed. So an intact seal means that the content is the same as when it was
+sealed, over restarts and between pilots. Whether it was right then, each process verifies by hashing it once."""
 
 import errno
 import fcntl
@@ -22,22 +21,22 @@ from mendflow.pilot.files.work_folder import remove_tree
 ARRIVING = ".new"
 PART = ".part"
 REST = ARRIVING + PART
-"""What was brought so far of a file, when that was broken off."""
+"""Suffix of a file whose transfer broke off."""
 
 GUESTS = ".guests"
-"""Beside a cache's folder, with this behind its name, is what goes past the cache."""
+"""Suffix of the folder, beside the cache, for guests."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SEALS_FROM = 315_532_800
 _READ_ONLY, _OWN_MODE = 0o444, 0o644
 _NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EACCES, errno.EOPNOTSUPP})
-"""A file that cannot be linked can still be copied."""
+"""Errors after which a file cannot be linked but can be copied."""
 
 _FICLONE = 0x40049409
 
 
 class EntryOnDisk(NamedTuple):
-    """A file with a digest for its name and its seal whole."""
+    """A file whose name is a digest and whose seal is intact."""
 
     digest: str
     bytes: int
@@ -45,7 +44,7 @@ class EntryOnDisk(NamedTuple):
 
 
 class DamagedEntry(OSError):
-    """A file in the cache was changed, and is not there any more."""
+    """A file in the cache was changed and has been removed."""
 
 
 def is_digest(name: str) -> bool:
@@ -53,7 +52,7 @@ def is_digest(name: str) -> bool:
 
 
 def seal_of(digest: str) -> int:
-    """In whole seconds: every file system keeps those."""
+    """The modification time for this digest, in whole seconds: every file system stores those."""
     return _SEALS_FROM + int(digest[:7], 16)
 
 
@@ -63,7 +62,7 @@ def seal(path: str, digest: str) -> None:
 
 
 def whole_bytes(path: str, digest: str) -> int | None:
-    """The size of a file whose seal is whole; None of anything else."""
+    """The size of a file whose seal is intact; None otherwise."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -73,14 +72,14 @@ def whole_bytes(path: str, digest: str) -> int | None:
 
 
 def is_owned_by_us(status: os.stat_result) -> bool:
-    """Whether it belongs to our user, or to a group that we are in and nobody else may write to it."""
+    """Whether it belongs to our user, or to one of our groups with no write access for anybody else."""
     if status.st_uid == os.geteuid():
         return True
     return status.st_gid in {os.getegid(), *os.getgroups()} and not status.st_mode & 0o022
 
 
 def digest_of(path: str) -> str:
-    """The digest of the content as it is now; empty if it cannot be read."""
+    """The digest of the current content; empty if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -89,7 +88,7 @@ def digest_of(path: str) -> str:
 
 
 def copy(source: str, target: str) -> None:
-    """A file of its own with the same content; on disks that can, the blocks are shared until somebody writes."""
+    """Copy the file; file systems with reflinks share the blocks until one is written."""
     try:
         with open(source, "rb") as known, open(target, "wb") as made:
             fcntl.ioctl(made.fileno(), _FICLONE, known.fileno())
@@ -98,7 +97,7 @@ def copy(source: str, target: str) -> None:
 
 
 def remove(path: str) -> bool:
-    """True if that was the last link to the file. What cannot be removed raises; what is not there is no matter."""
+    """True if that was the last link to the file. Raises if it cannot be removed; a missing file is no error."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -116,7 +115,7 @@ def remove(path: str) -> bool:
 
 
 def discard(path: str) -> None:
-    """Remove what is only litter; if that cannot be, it stays."""
+    """Remove litter; ignore errors."""
     try:
         os.unlink(path)
     except OSError:
@@ -124,7 +123,7 @@ def discard(path: str) -> None:
 
 
 def move(path: str, target: str) -> None:
-    """If it is there."""
+    """Move the file if it exists."""
     try:
         os.replace(path, target)
     except FileNotFoundError:
@@ -132,7 +131,7 @@ def move(path: str, target: str) -> None:
 
 
 def find_entries(folder: str) -> Iterator[EntryOnDisk]:
-    """What an earlier process left that may be used. The rests of what it was bringing stay; anything else goes."""
+    """Usable files that an earlier process left. Partial files stay; anything else is removed."""
     for entry in list(os.scandir(folder)):
         if is_digest(entry.name) and (size := whole_bytes(entry.path, entry.name)) is not None:
             yield EntryOnDisk(entry.name, size, entry.stat(follow_symlinks=False).st_atime_ns)
@@ -143,7 +142,7 @@ def find_entries(folder: str) -> Iterator[EntryOnDisk]:
 
 
 def find_partials(folder: str) -> dict[str, int]:
-    """Digests of files that were being brought, with what there is of each."""
+    """Digests of partial files, with their sizes."""
     rests = {}
     for entry in os.scandir(folder):
         if entry.name.endswith(REST) and is_digest(entry.name.removesuffix(REST)):
@@ -152,13 +151,13 @@ def find_partials(folder: str) -> dict[str, int]:
 
 
 def has_content(path: str, digest: str) -> bool:
-    """Whether this is the content. What is written while it is read breaks its seal, so that is looked at again."""
+    """Whether the content has this digest. Checks the seal again afterwards, in case of a write during the reading."""
     before = whole_bytes(path, digest)
     return before is not None and digest_of(path) == digest and whole_bytes(path, digest) == before
 
 
 def make_own(path: str) -> None:
-    """A guest that was handed over is the job's to write to, unless others have links to it."""
+    """Make a guest that was handed over writable for the job, unless others have links to it."""
     if os.lstat(path).st_nlink == 1:
         os.chmod(path, _OWN_MODE)
         os.utime(path)

@@ -1,8 +1,8 @@
-"""Caches of other pilots on this machine: their folders are looked into, and their files are had by hard links.
+"""Shares caches between pilots on one machine: reads the neighbours' folders and hard-links their files.
 
-A link keeps a file alive after its first owner has let go of it; only the last link's removal removes the file. A
-folder that cannot be looked into belongs to a pilot that is gone. A folder is not believed: what is linked must be a
-plain file of ours with its seal whole, and is hashed before a job gets it."""
+A link keeps a file alive after its first owner removes it; the space is freed with the last link. A folder that cannot
+be read belongs to a pilot that is gone. Folders are not trusted: only a plain file of ours with an intact seal is
+linked, and it is hashed before a job gets it."""
 
 import hashlib
 import os
@@ -27,8 +27,8 @@ _NUMBER_BYTES = 20
 
 
 def promise(folder: str, bytes: int) -> None:
-    """Let whoever looks into this folder know how much is on its way there. The number is written over the one before
-    in one step: nobody sees half of it, or none."""
+    """Publish how many bytes are being fetched into this folder. The number is overwritten in one step, so readers
+    never see a partial one."""
     descriptor = os.open(folder + _PROMISED, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     try:
         os.pwrite(descriptor, f"{bytes:0{_NUMBER_BYTES}}".encode(), 0)
@@ -37,19 +37,18 @@ def promise(folder: str, bytes: int) -> None:
 
 
 class _Folder:
-    """What was in a neighbour's folder when it was last looked into. A name that it has may be another file the next
-    time: then it is as new as any."""
+    """A neighbour's folder as last read. A name may refer to another file at the next look, and then counts as new."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.files: dict[str, int] = {}
-        self.merged: set[str] = set()  # what we have too, by a link to the same file
-        self.new: list[str] = []  # what has come since somebody has taken this list
-        self.numbers: dict[str, int] = {}  # of the files, as the disk knows them
+        self.merged: set[str] = set()  # files that we have too, as links to the same inode
+        self.new: list[str] = []  # files added since the list was last taken
+        self.numbers: dict[str, int] = {}  # inode numbers of the files
         self._changed_ns = -1
 
     def promised_bytes(self) -> int:
-        """What is on its way there. To be read before the folder: there a file is seen before its promise ends."""
+        """Bytes being fetched there. Read this before the folder: a file appears before its reservation ends."""
         try:
             with open(self.path + _PROMISED, "rb") as file:
                 return max(0, int(file.read(_NUMBER_BYTES)))
@@ -57,7 +56,7 @@ class _Folder:
             return 0
 
     def look(self) -> bool:
-        """False if it cannot be looked into, or is nothing of ours."""
+        """False if it cannot be read, or is not ours."""
         try:
             status = os.lstat(self.path)
             if not stat.S_ISDIR(status.st_mode) or not entries.is_owned_by_us(status):
@@ -67,7 +66,7 @@ class _Folder:
             found = {entry.name: entry.inode() for entry in os.scandir(self.path) if entries.is_digest(entry.name)}
         except OSError:
             return False
-        # What changes right after a look may leave the folder's time as it was: a young one is looked at again.
+        # A change right after a look may leave the folder's modification time unchanged: look again if it is recent.
         self._changed_ns = status.st_mtime_ns if time.time_ns() - status.st_mtime_ns > _YOUNG_NS else -1
         same = {name for name, number in found.items() if self.numbers.get(name) == number}
         files = {}
@@ -82,20 +81,19 @@ class _Folder:
         return True
 
     def shares(self, digest: str, folder: str) -> bool:
-        """Whether its file is the one in that folder."""
+        """Whether both folders have the same inode under this name."""
         if digest not in self.merged and _same(f"{self.path}/{digest}", f"{folder}/{digest}"):
             self.merged.add(digest)
         return digest in self.merged
 
 
 class HostSharing:
-    """A `NeighbourSource`. What is looked for is looked for in every neighbour's folder, whatever was seen there last.
-    Threads that bring files and the one that looks around ask it at the same time; what was seen is one thread's at a
-    time.
+    """A `NeighbourSource`. A lookup reads every neighbour's folder, whatever was seen there before. Thread-safe:
+    fetching threads and the maintenance thread use it concurrently.
 
-    A server that has just been started knows nobody yet, and so does a pilot. Were neighbours taken for gone then, each
-    would throw away what it holds beyond its own part. So those that are no longer named go on to count for a while, as
-    long as their folders are there, though nothing is taken from them; and they are remembered in a file, `memory`."""
+    A restarted server or pilot knows no neighbours at first. If neighbours counted as gone then, each would discard
+    what it holds beyond its own share. So those that are no longer named count for a while longer, as long as their
+    folders exist, although nothing is taken from them; the file `memory` keeps them over restarts."""
 
     def __init__(self, memory: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._memory = memory
@@ -105,7 +103,7 @@ class HostSharing:
         self._before = {path: (_Folder(path), clock() + LINGER_S) for path in self._remembered()}
 
     def set_neighbours(self, neighbours: Iterable[Neighbour]) -> None:
-        """Which pilots there are on this machine now."""
+        """Set the pilots on this machine."""
         paths = {neighbour.folder for neighbour in neighbours if os.path.isabs(neighbour.folder)}
         with self._guard:
             changed = self._know(paths)
@@ -113,7 +111,7 @@ class HostSharing:
             self._remember()
 
     def _know(self, paths: set[str]) -> bool:
-        """True if these are others than before."""
+        """True if the list has changed."""
         now, last = self._clock(), self._folders
         known = {**{path: folder for path, (folder, _) in self._before.items()}, **last}
         self._folders = {path: known.get(path) or _Folder(path) for path in sorted(paths)}
@@ -130,7 +128,7 @@ class HostSharing:
             try:
                 write_atomically(self._memory, msgspec.json.encode(list(self._folders)))
             except OSError:
-                pass  # it is only for the next start
+                pass  # needed only at the next start
 
     def _remembered(self) -> list[str]:
         try:
@@ -144,7 +142,7 @@ class HostSharing:
             return sum(folder.look() for folder in self._counted())
 
     def news(self) -> list[str]:
-        """What has come into their caches since this was last asked, as far as it was looked."""
+        """Files that were added to their caches since the last call, as far as the folders were read."""
         new = []
         with self._guard:
             for folder in self._folders.values():
@@ -153,9 +151,8 @@ class HostSharing:
         return new
 
     def elsewhere_bytes(self, own: set[str], folder: str, *, coming: Container[str] = ()) -> int:
-        """What they have together that takes room beside the files of ours in this folder: what we do not have, and
-        what we have as another file. What two of them have by a link counts once, and what each has for itself twice.
-        Links to what is `coming` are about to be made."""
+        """Bytes that the neighbours use in addition to our files: files that we lack, and files that we have as another
+        inode. Several links to one inode count once, separate copies each. Files in `coming` are about to be linked."""
         theirs: dict[tuple[str, int], int] = {}
         with self._guard:
             for near in self._counted():
@@ -169,8 +166,8 @@ class HostSharing:
         return sum(near.promised_bytes() for near in self._counted())
 
     def find_duplicates(self, own: set[str], folder: str) -> list[tuple[str, str]]:
-        """Files of ours that a neighbour has too, but as another file: both have fetched it. Only the first by name of
-        those that have it counts, and only if it comes before us, so that all come to have the same one."""
+        """Our files that a neighbour has too, as another inode: both have fetched it. Only the first neighbour by name
+        counts, and only if it sorts before us, so that all converge on one inode."""
         found, looked = [], set[str]()
         with self._guard:
             for near in [near for near in self._folders.values() if near.path < folder]:
@@ -184,7 +181,7 @@ class HostSharing:
         return found
 
     def merged(self, digest: str) -> None:
-        """Our file of this name is another one now."""
+        """Our file of this name now has another inode."""
         with self._guard:
             for near in self._counted():
                 near.merged.discard(digest)
@@ -221,7 +218,7 @@ def _linked(source: str, digest: str, target: str) -> bool:
 
 
 def _copied(source: str, digest: str, target: str) -> bool:
-    """From another disk, or from a user whose files may be read and not linked."""
+    """Copy from another disk, or from a user whose files may be read but not linked."""
     found = hashlib.sha256()
     try:
         with open(source, "rb") as file, open(target, "xb") as made:

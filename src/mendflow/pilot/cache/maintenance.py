@@ -1,4 +1,4 @@
-"""Looking after a pilot's cache while the pilot lives."""
+"""Periodic maintenance of a pilot's cache."""
 
 import asyncio
 import logging
@@ -11,12 +11,12 @@ log = logging.getLogger("mendflow.pilot")
 
 LOOK_S = 2.0
 REMEMBER_AFTER = 15
-"""So many looks later the uses of files are noted, in case this process is killed."""
+"""Usage counts are saved every so many rounds, in case this process is killed."""
 
 
 async def maintain_cache(cache: SharedCache, agent: Agent) -> None:
-    """Look around every now and then, until cancelled. What an earlier agent's attempts may still read stays pinned
-    until they are over: which files they use nobody remembers."""
+    """Run rounds of maintenance until cancelled. Files that attempts of an earlier agent may read stay pinned until
+    those attempts have ended, because which files they use is not recorded."""
     inherited = set(agent.attempts.all)
     pins = cache.disk.pin_all()
     if not inherited:

@@ -1,8 +1,8 @@
-"""Which neighbours of a site are worth asking for a file.
+"""Selects which neighbours of a site to ask for a file.
 
-The server tells who has what a job reads, as far as it knows: those are asked first. They may have let go of it since,
-and others may have it. So some more are asked, those first that had something the last time, in any order. One that
-does not answer, or that sends what is not the file, is left alone for a while."""
+First those that the server names as holders, as far as it knows; they may have evicted the file since. Then some
+others, in random order, those first that served something the last time. One that does not answer, or sends wrong
+content, is skipped for a while."""
 
 from collections.abc import Callable, Iterable
 from random import Random
@@ -12,7 +12,7 @@ from mendflow.core.model.data import Holder, Neighbour
 ASKED_MAX = 16
 ALONE_S = 30.0
 REMEMBERED_MAX = 4_096
-"""Of so many files is remembered who has them."""
+"""Holders are remembered for so many files."""
 
 
 class NeighbourSelector:
@@ -25,7 +25,7 @@ class NeighbourSelector:
         self._gave_at: dict[str, float] = {}
 
     def set_neighbours(self, neighbours: Iterable[Neighbour]) -> None:
-        """Which pilots of the site serve their caches now."""
+        """Set the pilots of the site that serve their caches."""
         self._neighbours = [neighbour for neighbour in neighbours if neighbour.address and neighbour.key]
 
     def set_holders(self, holders: Iterable[Holder]) -> None:

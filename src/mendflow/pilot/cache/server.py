@@ -1,7 +1,7 @@
-"""A pilot serves its cache to pilots of the same site that can show that they may have it.
+"""Serves a pilot's cache to authenticated pilots of the same site.
 
-One request brings one file, opened by the one that needs it. A file that is being sent is in use, and stays. What is
-sent was hashed here and has its seal whole; whoever gets it hashes it again."""
+One request transfers one file. The file is pinned meanwhile. It was hashed here and its seal is intact; the receiver
+hashes it again."""
 
 import logging
 import socket
@@ -17,7 +17,7 @@ from mendflow.pilot.cache.signatures import PATH, SCHEME, is_signature_valid, ne
 log = logging.getLogger("mendflow.pilot")
 
 SENT_AT_ONCE = 8
-"""More than so many files at a time would hold up the pilot's own jobs: the others are told to go elsewhere."""
+"""Serve at most so many files at a time, as more would slow down the pilot's own jobs; further callers are refused."""
 
 CALLERS_MAX = 64
 PATIENCE_S = 20.0
@@ -36,7 +36,7 @@ class _BadRequest(Exception):
 
 
 class CacheServer(socketserver.ThreadingTCPServer):
-    """Listens from the moment when it is made; `key` is the secret that callers must know."""
+    """Listens as soon as it is constructed; `key` is the secret that callers must know."""
 
     daemon_threads = True
     block_on_close = False
@@ -121,7 +121,7 @@ class _Caller(socketserver.StreamRequestHandler):
 
 
 def _request(stream: BinaryIO) -> tuple[str, str] | None:
-    """The digest that is asked for, and the signature that came with it; None when the caller has no more to ask."""
+    """The requested digest and its signature; None when the caller sends no more requests."""
     first = stream.readline(_LINE_BYTES_MAX)
     if not first:
         return None

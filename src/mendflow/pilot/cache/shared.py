@@ -1,5 +1,5 @@
-"""A pilot's cache among its neighbours': how large it may be beside them, what it takes over from them, what it serves
-them, and what its server hears of all that."""
+"""A pilot's cache together with its neighbours': its allowed size, the files it links from them and serves to them, and
+its reports to the server."""
 
 import logging
 import os
@@ -28,13 +28,13 @@ from mendflow.pilot.cache.site_sharing import SiteSharing
 log = logging.getLogger("mendflow.pilot")
 
 MERGED_AT_ONCE = 8
-"""Each has to be read whole, and jobs want the disk too."""
+"""At most so many files are merged per round: each is read completely, and jobs need the disk too."""
 
 
 class CacheOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`space_bytes` is the disk that a pilot is given; `threshold_bytes` of it stay free for its jobs, and the disk is
-    never filled further either. `address` is where neighbours of the site reach this pilot, as HOST or HOST:PORT; if it
-    is empty, the address that this machine has towards the server."""
+    never filled further than that either. `address` is where neighbours of the site reach this pilot, as HOST or
+    HOST:PORT; if empty, the address of this machine towards the server."""
 
     space_bytes: int = DEFAULT_SPACE_BYTES
     threshold_bytes: int | None = None
@@ -50,7 +50,7 @@ class CacheOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedCache:
-    """Staging uses `disk`; the rest is for the pilot's main loop and its conversation with the server."""
+    """Staging uses `disk`; the rest is for the pilot's main loop and its exchange with the server."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class SharedCache:
         memory: Path | None = None,
         patience_s: float = GIVE_WAY_S,
     ) -> None:
-        """In the folder `memory` neighbours and uses are remembered, so that a pilot that comes back finds room for
-        what it had, and knows what it is worth."""
-        self.mark = 0  # of the neighbours that it knows
+        """The folder `memory` keeps neighbours and usage counts, so that a restarted pilot has space for its files and
+        knows their value."""
+        self.mark = 0  # version of the list of neighbours that it knows
         self._folder = folder
         self._options = options
         self._host = host
@@ -93,7 +93,7 @@ class SharedCache:
         )
 
     def serve(self, server_url: str) -> None:
-        """Let neighbours of the site fetch from here, if that was asked for."""
+        """Serve files to neighbours of the site, if the options say so."""
         if self._options.share != "site":
             return
         host, port = _place(self._options.address) if self._options.address else (_address_towards(server_url), 0)
@@ -110,14 +110,14 @@ class SharedCache:
             self._serving.close()
             self._serving = None
 
-    # what the server says and hears
+    # exchange with the server
 
     @property
     def version(self) -> int:
         return self.disk.news.version
 
     def news(self, seen: int) -> CacheUpdate | None:
-        """What a server that has seen that version does not know; None if it knows all."""
+        """The changes since that version; None if there are none."""
         if seen == self.version:
             return None
         base, added, gone = self.disk.news_since(seen)
@@ -132,22 +132,21 @@ class SharedCache:
         )
 
     def set_neighbours(self, neighbours: list[Neighbour], mark: int) -> None:
-        """Which pilots' caches may be used."""
+        """Set the pilots whose caches may be used."""
         share = self._options.share
         self.mark = mark
         self._on_host.set_neighbours(each for each in neighbours if share != "none" and each.host == self._host)
         self._on_site.set_neighbours(each for each in neighbours if share == "site" and each.host != self._host)
 
     def set_holders(self, holders: list[Holder]) -> None:
-        """Who has what the jobs that come with this read."""
+        """Set which pilots have the inputs of the jobs in the same answer."""
         if self._options.share == "site":
             self._on_site.set_holders(each for each in holders if each.neighbour.host != self._host)
 
-    # from time to time
+    # periodic
 
     def rebalance(self) -> None:
-        """Keep to the size that follows from the neighbours and the disk, and take over by links what is new with them.
-        Blocks for as long as the disk takes."""
+        """Adapt the size to the neighbours and the disk, and link their new files. Blocks on disk access."""
         alive, new = self._on_host.look(), self._on_host.news()
         self._resize(set(new), pilots=alive + 1)
         own = self.disk.digests()
@@ -161,8 +160,7 @@ class SharedCache:
         self.disk.look_at_links()
 
     def _resize(self, coming: set[str], *, pilots: int) -> None:
-        """To what it may be with links to these files in it. A link to what a neighbour has takes nothing from the
-        disk."""
+        """Set the allowed size if these files are linked. A link to a neighbour's file uses no additional space."""
         own, folder = self.disk.digests(), str(self._folder)
         promised_bytes = self._on_host.promised_bytes()
         elsewhere_bytes = self._on_host.elsewhere_bytes(own, folder, coming=coming)
@@ -175,7 +173,7 @@ class SharedCache:
             )
         )
 
-    # before a file is brought
+    # before a file is fetched
 
     def bring(self, bytes: int) -> None:
         if bytes != self._told_bytes and self._options.share != "none":
@@ -213,12 +211,12 @@ def _place(text: str) -> tuple[str, int]:
     except ValueError:
         host, port = None, None
     if not host:
-        raise InvalidRequest(f"--share-address {text!r} is no address; write HOST or HOST:PORT")
+        raise InvalidRequest(f"--share-address {text!r} is not an address; write HOST or HOST:PORT")
     return host, port or 0
 
 
 def _address_towards(server_url: str) -> str:
-    """The address of this machine on the way to the server; nothing is sent."""
+    """This machine's address on the route to the server; sends nothing."""
     parts = urlsplit(server_url if "//" in server_url else f"//{server_url}")
     try:
         found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_DGRAM)[0]

@@ -1,8 +1,8 @@
-"""How a pilot shows a neighbour that it may have a file: it signs what the neighbour has just made up.
+"""Authentication between neighbours: a pilot signs a challenge that the neighbour has just generated.
 
-Each pilot has a secret of its own, which its server passes on to those who may use its cache. The secret itself never
-goes over the line between pilots. What is signed is new each time and good for one request, so nobody's clock matters
-and what was overheard opens nothing."""
+Each pilot has its own secret, which its server passes to the pilots that may use its cache. The secret is never sent
+between pilots. Each challenge is new and valid for one request, so clocks do not matter and a replayed signature is
+useless."""
 
 import hashlib
 import hmac

@@ -1,5 +1,5 @@
-"""Caches of pilots on other machines of the site: a file is fetched from one of them, if one has it. It is taken for
-the file only if its digest says so."""
+"""Fetches files from the caches of pilots on other machines of the site. A file is accepted only if its digest
+matches."""
 
 import hashlib
 import http.client
@@ -31,11 +31,11 @@ class SiteSharing:
         self._asking = NeighbourSelector(clock, random.Random())
 
     def set_neighbours(self, neighbours: Iterable[Neighbour]) -> None:
-        """Which pilots of the site serve their caches now."""
+        """Set the pilots of the site that serve their caches."""
         self._asking.set_neighbours(neighbours)
 
     def set_holders(self, holders: Iterable[Holder]) -> None:
-        """Who has files that are wanted soon."""
+        """Set the holders of files that are needed soon."""
         self._asking.set_holders(holders)
 
     def bring(self, digest: str, target: str) -> ArrivalKind | None:
@@ -57,7 +57,7 @@ class SiteSharing:
 
 
 def _fetch(neighbour: Neighbour, digest: str, target: str) -> bool:
-    """True if it had the file; whatever else it says or sends raises or is False."""
+    """True if it had the file; False or an exception for any other answer."""
     parts = urllib.parse.urlsplit(f"//{neighbour.address}")
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 0, timeout=CONNECT_S)
     try:
@@ -87,5 +87,5 @@ def _received(answer: http.client.HTTPResponse, digest: str, target: str) -> boo
             found.update(piece)
             file.write(piece)
     if found.hexdigest() != digest:
-        raise ValueError("it sent another file, or only a part of it")
+        raise ValueError("the file it sent is incomplete or has another digest")
     return True

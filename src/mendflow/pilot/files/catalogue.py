@@ -1,6 +1,6 @@
-"""Where logical files are, and where published ones go: asked of the server when it is needed, and not before.
+"""Looks up replicas and destinations of logical files at the server, when they are needed.
 
-Replicas come and go while a job waits. So nothing here is remembered, and a job's description names no places."""
+Replicas change while a job waits. So nothing is cached here, and a job's description names no locations."""
 
 from typing import Protocol, TypeVar
 
@@ -16,27 +16,27 @@ _Answer = TypeVar("_Answer", LocateAnswer, PlaceAnswer)
 
 
 class FileCatalogue(Protocol):
-    """Both block. They raise `ServerAway` when it must be asked again later, and `ServerRefused`."""
+    """Both methods block. They raise `ServerAway` if the caller should retry later, and `ServerRefused`."""
 
     def locate(self, names: list[str]) -> LocateAnswer: ...
 
     def place(self, job: JobId, files: dict[str, OutputPlacement], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
-        """`avoid` are elements that did not take them."""
+        """`avoid` names elements that refused the files."""
         ...
 
 
 class NoFileCatalogue:
-    """For a pilot that has nobody to ask."""
+    """For a pilot without a server."""
 
     def locate(self, names: list[str]) -> LocateAnswer:
-        return LocateAnswer(wrong=dict.fromkeys(names, "there is no catalogue to ask where it is"))
+        return LocateAnswer(wrong=dict.fromkeys(names, "there is no catalogue in which to look up the file"))
 
     def place(self, job: JobId, files: dict[str, OutputPlacement], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
-        return PlaceAnswer(wrong=dict.fromkeys(files, "there is no catalogue to ask where it goes"))
+        return PlaceAnswer(wrong=dict.fromkeys(files, "there is no catalogue that could name a storage element for it"))
 
 
 class ServerFileCatalogue:
-    """As the server says, whichever it is at the moment."""
+    """Asks the current server."""
 
     def __init__(self, files: FileClient, pilot: str, *, site: str, storage: str) -> None:
         self._files = files
@@ -58,4 +58,4 @@ class ServerFileCatalogue:
         try:
             return msgspec.msgpack.decode(self._files.ask(path, msgspec.msgpack.encode(request)), type=kind)
         except msgspec.MsgspecError as error:
-            raise ServerAway(f"what came back could not be read: {error}") from None
+            raise ServerAway(f"the server's answer could not be read: {error}") from None

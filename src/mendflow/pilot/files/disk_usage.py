@@ -1,4 +1,4 @@
-"""What a folder takes on its disk: the question whose files have filled it."""
+"""How much disk a folder uses, to find out whose files have filled the disk."""
 
 import os
 
@@ -6,8 +6,8 @@ _BLOCK_BYTES = 512
 
 
 def used_bytes(folder: str, *, enough: int) -> int:
-    """What all files in a folder take, counted no further than `enough`. What cannot be read counts nothing. A list of
-    what is still to be seen in the place of recursion: a folder is as deep as its maker likes."""
+    """Bytes of all files in a folder, counted up to `enough`. Unreadable entries count as 0. Iterative, because a job
+    may nest folders deeper than Python's recursion limit."""
     total = 0
     pending = [folder]
     while pending and total < enough:

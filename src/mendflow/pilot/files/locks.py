@@ -1,4 +1,5 @@
-"""Locks that say who lives: the kernel gives them back however their holder ends. The holder's pid stands in them."""
+"""File locks that show whether a process lives: the kernel releases them however the holder ends. They contain the
+holder's pid."""
 
 import fcntl
 import os
@@ -7,11 +8,12 @@ from pathlib import Path
 
 PROBED_S = 0.01
 TRIES = 5
-"""Whoever looks whether a lock is held has it for the blink of an eye, so one refusal says nothing."""
+"""A process that tests a lock holds it for an instant, so one failed try proves nothing."""
 
 
 def hold(path: Path) -> int | None:
-    """Take a lock; it is held until the returned descriptor is closed or this process dies. None if another has it."""
+    """Take a lock; it is held until the returned descriptor is closed or this process dies. None if another holds
+    it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     for left in reversed(range(TRIES)):
         try:
@@ -25,15 +27,15 @@ def hold(path: Path) -> int | None:
         break
     name = str(os.getpid()).encode()
     try:
-        os.pwrite(descriptor, name, 0)  # over the last holder's, so that a full disk does not matter
+        os.pwrite(descriptor, name, 0)  # overwrite the last holder's pid in place: works on a full disk
         os.ftruncate(descriptor, len(name))
     except OSError:
-        os.ftruncate(descriptor, 0)  # nobody's name is better than a wrong one
+        os.ftruncate(descriptor, 0)  # no pid is better than a wrong one
     return descriptor
 
 
 def holder(path: Path) -> str | None:
-    """What the holder of a lock wrote into it; None if nobody holds it."""
+    """The text that the holder wrote into the lock; None if nobody holds it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,8 +1,8 @@
-"""What a job made, on its way to where it is safe: the server's keeping, or a storage element.
+"""Stores or publishes what a job made: on the server, or on a storage element.
 
-In this order: hashed, written where nobody looks, checked, given its name, told. The name is not given when the lease
-is over, since the job may be somebody else's then. Cut off anywhere, it is done again from the start, and what is
-there already is found to be. An element that is away is waited for, and nobody is told meanwhile."""
+The order: hash the file, write it under a temporary name, verify it, rename it, report it. It is not renamed when the
+lease has ended, since the job may have been given to another pilot. If interrupted anywhere, it starts over, and finds
+what is already done. If an element is away, the pilot waits and reports nothing meanwhile."""
 
 import hashlib
 import os
@@ -33,7 +33,7 @@ NAME_CHARS_MAX: Final = 200
 
 
 class OutputPublisher:
-    """Every method blocks and is meant for a thread; they may run side by side."""
+    """Every method blocks; call it in a thread. Thread-safe."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class OutputPublisher:
         self._hashed: dict[str, tuple[tuple[int, int, int, int], FileRef]] = {}
 
     def keep(self, done: FinishedAttempt, may_rename: Callable[[], bool] = always) -> msgspec.Raw:
-        """Take all files of a finished attempt to where they are safe; the outcome with their references. Raises
-        `ServerAway`, `ElementUnavailable` and `WriterSuperseded` when it must be tried again later, if it is still
-        wanted then."""
+        """Store all files of a finished attempt; returns the outcome with their references. Raises `ServerAway`,
+        `ElementUnavailable` and `WriterSuperseded` if the caller should retry later, as long as the result is
+        wanted."""
         outcome = msgspec.msgpack.decode(done.outcome, type=Outcome)
         folder = self._work_folder.attempt(done.job, done.fence)
         began, path = time.monotonic(), ""
@@ -90,7 +90,8 @@ class OutputPublisher:
         return msgspec.Raw(msgspec.msgpack.encode(_measured(outcome, done.staging_measures, took_ms)))
 
     def _reference(self, path: str, name: str) -> FileRef:
-        """What a file is. Remembered until it is safe: a server may be away for long, and the file be large."""
+        """Digest and size of a file. Kept until it is stored, because a server may be away for long and the file may be
+        large."""
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
             seal = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
@@ -124,7 +125,7 @@ class OutputPublisher:
     def _published(
         self, done: FinishedAttempt, folder: str, refs: dict[str, FileRef], may_rename: Callable[[], bool]
     ) -> dict[str, FileRef]:
-        """The references of those files that have logical names, which they have when this returns."""
+        """The references of files with logical names; they are published when this returns."""
         wishes = {
             name: OutputPlacement(publication=done.publish[name], file=refs[name])
             for name in refs
@@ -139,7 +140,7 @@ class OutputPublisher:
         for name, wish in wishes.items():
             place = answer.files.get(name)
             if place is None:
-                raise StagingFailed(_refusal(done, name, "", "the server has named no place for it"))
+                raise StagingFailed(_refusal(done, name, "", "the server named no storage element for it"))
             path, replaces = os.path.join(folder, done.files[name]), answer.replaces.get(name, ())
             self._write(done, name, path, wish.file, place, may_rename, replaces=replaces)
             found[name] = msgspec.structs.replace(wish.file, logical=wish.publication.logical)
@@ -148,7 +149,7 @@ class OutputPublisher:
     def _write_to_urls(
         self, done: FinishedAttempt, folder: str, refs: dict[str, FileRef], may_rename: Callable[[], bool]
     ) -> None:
-        """Take files to the URLs that the job names, where it alone says what may be overwritten."""
+        """Write files to the URLs that the job names; the job's own settings decide what may be overwritten."""
         for name, ref in refs.items():
             if url := _address(done, name):
                 place = ReplicaLocation(element=plain(url, name=shown(url)), url=url)
@@ -193,14 +194,14 @@ class OutputPublisher:
     def _give_up(
         self, done: FinishedAttempt, name: str, storage: StorageElement, error: TransferFailed | BadFileUrl
     ) -> NoReturn:
-        """Not now, not there, or not at all."""
+        """Decide after a failure: retry later, use another element, or fail."""
         passing = isinstance(error, TransferFailed) and error.passing
         if passing and self._trials.should_wait(done.key, storage, str(error)):
             raise ElementUnavailable(str(error)) from None
         fault = _refusal(done, name, storage.name, str(error), passing=passing)
         chosen = done.publish[name].element or done.publish[name].url
         if not chosen and self._trials.give_up(done.key, storage.name, fault):
-            raise ElementUnavailable(str(error)) from None  # another may be near, too
+            raise ElementUnavailable(str(error)) from None  # another element may be near, too
         raise StagingFailed(fault) from None
 
 
@@ -223,13 +224,13 @@ def _failed_outcome(outcome: Outcome, failure: StagingFailed) -> Outcome:
 
 
 def add_measures(outcome: msgspec.Raw, staging_measures: Measurements) -> msgspec.Raw:
-    """An outcome that leaves no files, with what was measured while those that it needed were brought."""
+    """An outcome without files, with the measures of its staging."""
     seen = msgspec.msgpack.decode(outcome, type=Outcome)
     return msgspec.Raw(msgspec.msgpack.encode(_measured(seen, staging_measures)))
 
 
 def _measured(outcome: Outcome, staging_measures: Measurements, stage_out_ms: int = 0) -> Outcome:
-    """The outcome with what was measured outside of its slot."""
+    """The outcome with measures that were taken outside its slot."""
     measures = msgspec.structs.replace(
         outcome.measures,
         cached_files=staging_measures.cached_files,

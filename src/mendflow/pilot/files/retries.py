@@ -1,5 +1,6 @@
-"""What a job made may be hours of work, and a storage element that is away now may be back in a minute. So the pilot
-keeps the files and tries again, for as long as the element asks it to; then elsewhere, if the job does not mind."""
+"""Retries for storage elements that are away. A job's files may be hours of work, and the element may be back in a
+minute. So the pilot keeps the files and retries for as long as the element's settings say; then it uses another
+element, if the job permits."""
 
 import logging
 import time
@@ -13,12 +14,11 @@ log = logging.getLogger("mendflow.pilot")
 
 
 class ElementUnavailable(Exception):
-    """It is worth trying again, after a pause."""
+    """Retry after a pause."""
 
 
 class ElementRetries:
-    """What was tried for each attempt whose files are not all safe yet. May be called from several threads, for an
-    attempt from one at a time."""
+    """What was tried for each attempt whose files are not all stored. Thread-safe, with one thread per attempt."""
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
@@ -26,7 +26,7 @@ class ElementRetries:
         self._given_up: dict[AttemptKey, dict[str, Fault]] = {}
 
     def should_wait(self, key: AttemptKey, element: StorageElement, reason: str) -> bool:
-        """Whether to wait longer for an element that is away. From the first failure on the time counts."""
+        """Whether to keep waiting for an element that is away. The time counts from the first failure."""
         now = self._clock_s()
         if (key, element.name) not in self._since:
             log.warning(
@@ -36,7 +36,7 @@ class ElementRetries:
         return (now - since) * 1000 < element.patience_ms
 
     def give_up(self, key: AttemptKey, element: str, fault: Fault) -> bool:
-        """Go by this element for this attempt; False if that was done already, and helped nothing."""
+        """Skip this element for this attempt; False if it was skipped before without success."""
         given_up = self._given_up.setdefault(key, {})
         known = element in given_up
         given_up[element] = fault
@@ -46,7 +46,7 @@ class ElementRetries:
         return tuple(self._given_up.get(key, ()))
 
     def fault(self, key: AttemptKey) -> Fault | None:
-        """Why the first element did not take a file: the one that was meant for it."""
+        """Why the first element, the intended one, did not take a file."""
         return next(iter(self._given_up.get(key, {}).values()), None)
 
     def forget(self, key: AttemptKey) -> None:

@@ -1,8 +1,7 @@
-"""Places from which an input can be had: the server's keeping, a storage element, a URL, a path that this machine sees.
+"""Sources of an input: files stored on the server, a storage element, a URL, a local path.
 
-All of them bring the file in the same way: on from where an earlier try ended, checked whole, in its place in one step.
-Nothing waits for the disk: a cache hashes what it finds there before it trusts it again. A source that is not the
-server's is never shown the server's token."""
+All fetch in the same way: continue a partial file, verify the whole, rename it into place. There is no fsync: a cache
+hashes what it finds on disk before it trusts it again. The server's token is sent to the server only."""
 
 import logging
 import re
@@ -31,8 +30,8 @@ DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class TransferSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How files are brought, as a repair has it after the usual way did not do. None: as usual, or as the storage
-    element has it."""
+    """Transfer settings that a repair has chosen after the defaults failed. None: the default, or the storage element's
+    setting."""
 
     tries: Annotated[int, msgspec.Meta(ge=1, le=20)] | None = None
     timeout_ms: Annotated[int, msgspec.Meta(ge=100, le=3_600_000)] | None = None
@@ -45,21 +44,21 @@ class TransferSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 DEFAULT_TRANSFER: Final = TransferSettings()
 _ANY: Final = StorageElement(name="", url="")
-"""Its tries and times are those of whatever is no element."""
+"""Retries and timeouts for URLs that belong to no storage element."""
 
 
 def digest_in(source: str) -> str:
-    """What the content of a stored file must be; of other places nothing is known."""
+    """The digest that a stored file must have; empty for other sources."""
     return source.removeprefix(KEPT_PREFIX) if source.startswith(KEPT_PREFIX) else ""
 
 
 def is_digest(text: str) -> bool:
-    """Whether this can name a file by its content, and nothing else: it becomes a part of paths."""
+    """Whether this is a plain digest, safe to use in paths."""
     return DIGEST.fullmatch(text) is not None
 
 
 class StoredFile:
-    """A file stored on the server, to be copied from there."""
+    """A file stored on the server."""
 
     identity = ""
     size = -1
@@ -82,7 +81,7 @@ class StoredFile:
 
 
 class OpenElements:
-    """Storage elements that were opened, each once, and how many files may be under way at each."""
+    """Storage elements, each opened once, with a limit on parallel transfers for each."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -101,13 +100,13 @@ class OpenElements:
             return self._opened.setdefault(key, opened)
 
     def stream(self, storage: StorageElement) -> AbstractContextManager[bool]:
-        """To be held while a file is under way."""
+        """Hold this while a file is being transferred."""
         with self._guard:
             return self._streams.setdefault(storage.name, threading.Semaphore(max(1, storage.streams)))
 
 
 class InputSources:
-    """`wanted` says whether files are still worth bringing; it is asked again and again. All methods block."""
+    """`wanted` is called repeatedly and says whether files should still be fetched. All methods block."""
 
     def __init__(
         self,
@@ -122,7 +121,7 @@ class InputSources:
         self._wanted = wanted
 
     def while_wanted(self, wanted: Callable[[], bool]) -> "InputSources":
-        """The same, for files that are worth bringing only as long as this says so too."""
+        """The same sources, with this condition in addition to `wanted`."""
         return InputSources(self._files, self._elements, self._catalogue, lambda: self._wanted() and wanted())
 
     def wanted(self) -> bool:
@@ -136,9 +135,9 @@ class InputSources:
         transfer: TransferSettings = DEFAULT_TRANSFER,
         damaged: Callable[[str], None] = log.warning,
     ) -> tuple[str, int]:
-        """Bring a file: its digest and size. `source` is `kept:SHA256`, `lfn:NAME`, a URL or an absolute path. Of a
-        replica that is another file `damaged` is told, and the next is taken. Raises `TransferFailed`, and `BadFileUrl`
-        for what is no source."""
+        """Fetch a file; returns its digest and size. `source` is `kept:SHA256`, `lfn:NAME`, a URL or an absolute path.
+        A replica with wrong content is reported to `damaged`, and the next is tried. Raises `TransferFailed`, and
+        `BadFileUrl` for an invalid source."""
         if source.startswith(KEPT_PREFIX):
             return self._from_keeping(digest_in(source), target, ref, transfer)
         if source.startswith(LOGICAL_PREFIX):
@@ -158,8 +157,8 @@ class InputSources:
     def _from_nearest(
         self, name: str, target: str, ref: FileRef | None, transfer: TransferSettings, damaged: Callable[[str], None]
     ) -> tuple[str, int]:
-        """From the first of its places that has it. Each is one that the catalogue named, so there is nothing to choose
-        for a repair. If each is one that no file may be read from, waiting does not help either."""
+        """From the first replica that works. All are named by the catalogue, so a repair has no choice to make. If no
+        replica may be read at all, retrying does not help."""
         reasons, hopeless = [], True
         for place in self._located(name, transfer):
             try:
@@ -173,7 +172,7 @@ class InputSources:
                     break
         if reasons and hopeless:
             raise BadFileUrl("; ".join(reasons))
-        raise TransferFailed("; ".join(reasons) or "no place is known where it is")
+        raise TransferFailed("; ".join(reasons) or "no replica of it is known")
 
     def _from_element(
         self, place: ReplicaLocation, target: str, ref: FileRef | None, transfer: TransferSettings
@@ -183,7 +182,7 @@ class InputSources:
             return element.fetch(place.url, target, ref, durable=False, wanted=self._wanted)
 
     def _element_of(self, source: str, ref: FileRef | None, transfer: TransferSettings) -> ReplicaLocation | None:
-        """The element that a replica's URL belongs to: how it is spoken to stands there, and not in the URL."""
+        """The element that a replica's URL belongs to: it has the connection settings, the URL does not."""
         if ref is None or not ref.logical:
             return None
         try:
@@ -209,5 +208,5 @@ class InputSources:
 
 
 def plain(source: str, name: str = "") -> StorageElement:
-    """A URL as an element of its own, with nothing else in it."""
+    """A URL as an element of its own, without any settings."""
     return StorageElement(name=name, url=source, streams=PLAIN_STREAMS)

@@ -1,7 +1,7 @@
-"""Files on their way to a job and back.
+"""Stages files in and out.
 
-What a job needs is fetched once by its digest, checked, and given to each attempt that wants it. What a job made is
-taken to where it is safe before anybody hears that the job is done, so an output is never seen half."""
+An input is fetched once by its digest, verified, and given to each attempt that needs it. Outputs are stored before the
+job is reported as done, so nobody ever sees an incomplete output."""
 
 import hashlib
 import logging
@@ -50,19 +50,19 @@ DAMAGED_MAX: Final = 8
 DAMAGED_CHARS_MAX: Final = 400
 EXECUTABLE_MODE: Final = 0o755
 TOGETHER_MAX: Final = 8
-"""So many inputs of one job are brought at a time; a storage element may bear fewer."""
+"""So many inputs of one job are fetched in parallel; a storage element may allow fewer."""
 
 
 class StagedFiles(NamedTuple):
-    """What was done for an attempt: the digests that must stay in the cache meanwhile, and what was measured."""
+    """What was staged for an attempt: the digests that must stay in the cache meanwhile, and measures."""
 
     pins: list[str]
     measures: Measurements
 
 
 class _Input(NamedTuple):
-    """An input: where it is to stand, what it is where that is known, and where it can be had. A size of -1 is not
-    known."""
+    """An input: its path in the job's folder, its digest and size if known, and its sources. A size of -1 is
+    unknown."""
 
     path: str
     ref: FileRef | None
@@ -83,7 +83,7 @@ def spilled_digests(value: Value) -> Iterator[str]:
 
 
 def check_inside(path: str) -> str:
-    """The path, if it stays inside the folder it is meant for."""
+    """The path, if it stays inside its folder."""
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or not pure.parts or "\0" in path:
         text = f"the path {path!r} leaves the job's folder: use a relative path without `..`"
@@ -92,7 +92,7 @@ def check_inside(path: str) -> str:
 
 
 def needs_files(spec: JobSpec) -> bool:
-    """Whether files must be put in place before a slot can have the job."""
+    """Whether files must be staged before a slot can run the job."""
     return bool(spec.inputs or spec.files or spec.replicas) or any(
         True for _ in spilled_digests([spec.args, spec.kwargs])
     )
@@ -122,17 +122,17 @@ class FileStager:
         self._code: dict[FunctionRef, str] = {}
 
     def stop_fetching(self) -> None:
-        """Bring nothing more: what is under way ends soon, and goes on in another life."""
+        """Stop fetching: transfers in progress end soon, and continue after a restart."""
         self._leaving.set()
 
     def stop_publishing(self) -> None:
-        """Nor try again to take anything from here."""
+        """Stop retrying to publish."""
         self._gone.set()
 
-    # in
+    # stage in
 
     def stage_in(self, spec: JobSpec, folder: str) -> StagedFiles:
-        """Put everything where the job will look for it."""
+        """Put all files where the job expects them."""
         pins: list[str] = []
         began, path = time.monotonic(), ""
         try:
@@ -170,7 +170,7 @@ class FileStager:
                 raise StagingFailed(faults[0]) from None
             finally:
                 if faults:
-                    remove_tree(folder)  # also what this one made after the others had given up
+                    remove_tree(folder)  # including what this thread created after the others had given up
 
         if spec.stage_in == "sequence" or len(wishes) < 2:
             for wish in wishes:
@@ -202,7 +202,7 @@ class FileStager:
             tally.add(entry.origin, entry.bytes)
 
     def _cached(self, wish: _Input, ref: FileRef, way: "_Route") -> CacheEntry:
-        """The file in the cache, from the first of its sources if it is not there yet."""
+        """The file in the cache; fetched from the first source that works if it is not there yet."""
 
         def fetch(target: str) -> None:
             _fetch(wish, target, way)
@@ -210,7 +210,7 @@ class FileStager:
         return self._cache.take_in(ref.sha256, fetch, size=max(0, ref.bytes), wanted=way.sources.wanted)
 
     def local_code(self, function: FunctionRef) -> str | None:
-        """The folder of the function's code if it is known already; this one does not block."""
+        """The folder of the function's code if it is known already; does not block."""
         if function.code is None:
             return function.folder
         known = self._code.get(function)
@@ -224,10 +224,10 @@ class FileStager:
         return folder
 
     def _code_folder(self, function: FunctionRef) -> str:
-        """The folder from which the function's module is to be loaded: the flow's own if the source there is the
-        deployed one, otherwise one with the source as the server keeps it."""
+        """The folder to load the function's module from: the flow's own if its source is the deployed one, otherwise a
+        folder with the source that the server stores."""
         code = function.code
-        assert code is not None, "without a source there is nothing to look for"
+        assert code is not None, "a function without a source needs no code folder"
         path = source_file(function.folder, function.module) if function.folder else ""
         if path and self._digest_of(path) == code.sha256:
             return function.folder
@@ -261,10 +261,10 @@ class FileStager:
         except OSError:
             return ""
 
-    # out
+    # stage out
 
     def keep(self, done: FinishedAttempt, may_rename: Callable[[], bool] = always) -> msgspec.Raw:
-        """See Publishing."""
+        """See `OutputPublisher.keep`."""
         return self._publishing.keep(done, may_rename)
 
     def release(self, digests: Iterable[str]) -> None:
@@ -273,7 +273,7 @@ class FileStager:
 
 
 class _Route(NamedTuple):
-    """How the files of a job are brought."""
+    """How the files of a job are fetched."""
 
     sources: InputSources
     transfer: TransferSettings
@@ -290,7 +290,7 @@ def _fetch(wish: _Input, target: str, way: _Route) -> int:
 
 
 class _Tally:
-    """What came from where."""
+    """Counts where files came from."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -304,14 +304,14 @@ class _Tally:
             self._bytes[origin] += size
 
     def add_damaged(self, replica: str) -> None:
-        """A replica is another file than it should be."""
+        """A replica's content does not match its digest."""
         log.warning("a replica does not have the content that the catalogue says: %s", replica)
         with self._guard:
             if len(self._damaged) < DAMAGED_MAX:
                 self._damaged.append(replica[:DAMAGED_CHARS_MAX])
 
     def measures(self, took_ms: int) -> Measurements:
-        """A file of another pilot's cache came from a cache too."""
+        """A file from another pilot's cache counts as cached, too."""
         if not any(self._files.values()):
             return Measurements()
         files, sizes = self._files, self._bytes
@@ -328,7 +328,7 @@ class _Tally:
 
 
 def _inputs(spec: JobSpec) -> list[_Input]:
-    """The inputs of a job. One that the catalogue knows is looked for there, unless somebody chose a place for it."""
+    """The inputs of a job. A file that the catalogue knows is looked up there, unless the job names a source for it."""
     wishes = []
     for path in (*spec.inputs, *(path for path in spec.replicas if path not in spec.inputs)):
         ref = spec.inputs.get(check_inside(path))
@@ -343,8 +343,8 @@ def _inputs(spec: JobSpec) -> list[_Input]:
 
 
 def _check_disjoint(paths: list[str]) -> None:
-    """Where one input stands, no folder of another can be. Told before any of them is brought, so that it is always
-    told of the same one."""
+    """Refuse inputs of which one is a file where another needs a folder. Checked before anything is fetched, so that
+    the error always names the same one."""
     taken = {PurePosixPath(path) for path in paths}
     for path in paths:
         if over := taken.intersection(PurePosixPath(path).parents):
@@ -353,7 +353,7 @@ def _check_disjoint(paths: list[str]) -> None:
 
 
 def _known_ref(ref: FileRef | None, path: str) -> FileRef | None:
-    """What is known of a file. Somebody may have written down a digest and no size."""
+    """What is known of a file: a digest may be given without a size."""
     if ref is None:
         return None
     known = msgspec.structs.replace(_by_digest(ref.sha256, path), executable=ref.executable)
@@ -373,5 +373,5 @@ def _transfer_of(spec: JobSpec) -> TransferSettings:
     try:
         return msgspec.convert(spec.transfer, TransferSettings)
     except msgspec.ValidationError as error:
-        text = f"its files cannot be brought in this way: {error}; there are tries, timeout_ms and chunk_bytes"
+        text = f"unknown or wrong transfer setting: {error}; there are tries, timeout_ms and chunk_bytes"
         raise StagingFailed(staging_fault("badTransfer", text)) from None

@@ -1,4 +1,4 @@
-"""Why files could not be brought to a job or taken from it, each as a fault that rules can act upon."""
+"""Faults of staging: why files could not be fetched, stored or published, in terms that rules can act on."""
 
 import errno
 
@@ -12,7 +12,7 @@ from mendflow.pilot.slot.faults import NO_ROOM, full_disk_fault
 from mendflow.transfer.addresses import shown
 
 WRONG_PLACE = frozenset({errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.EINVAL})
-"""What the system says when paths of a job contradict each other, or cannot be."""
+"""Error numbers for paths of a job that conflict or are invalid."""
 
 
 class StagingFailed(Exception):
@@ -22,7 +22,7 @@ class StagingFailed(Exception):
 
 
 def missing_input_fault(path: str, sources: tuple[str, ...], reason: str) -> Fault:
-    """An input that could not be had. No password stands in it, nor what a query may carry: a repair that chooses
+    """An input that could not be fetched. The fault contains no passwords and no query strings: a repair that chooses
     another source finds them in the job itself."""
     what = f"input {path}" if path else "an argument"
     rest = [shown(each) for each in sources[1:]]
@@ -48,7 +48,7 @@ def staging_fault(name: str, text: str, path: str = "") -> Fault:
 
 
 def upload_fault(path: str, error: OSError | ServerRefused) -> Fault:
-    text = f"the job ended well, but its files could not be kept: {error}"
+    text = f"the job succeeded, but its files could not be stored: {error}"
     data = {"reason": str(error)}
     return Fault(
         name="notKept", category=Category.OUTPUT, message=text, stage=AttemptStage.STAGE_OUT, file=path, data=data
@@ -56,8 +56,8 @@ def upload_fault(path: str, error: OSError | ServerRefused) -> Fault:
 
 
 def publication_fault(path: str, logical: str, element: str, reason: str, *, passing: bool = False) -> Fault:
-    """`passing`: the place may be written to at another time. What has no logical name goes to a URL of its own."""
-    text = f"the job ended well, but {path} could not be " + (f"published as {logical}" if logical else "taken away")
+    """`passing`: a retry may succeed. A file without a logical name goes to a URL of its own."""
+    text = f"the job succeeded, but {path} could not be " + (f"published as {logical}" if logical else "taken away")
     return Fault(
         name="notPublished",
         category=Category.OUTPUT,
@@ -69,7 +69,7 @@ def publication_fault(path: str, logical: str, element: str, reason: str, *, pas
 
 
 def fault_of(error: OSError | StagingFailed, folder: str, path: str) -> Fault:
-    """What came in the way of putting files into their places: the disk, the job's own paths, or the place."""
+    """The fault for an OSError while files are put in place: the disk, the job's own paths, or the source."""
     if isinstance(error, StagingFailed):
         return error.fault
     full = full_disk_fault(folder, str(error), stage=AttemptStage.STAGE_IN, known=error.errno in NO_ROOM)

@@ -35,7 +35,7 @@ class WorkFolderTaken(RequestError):
 
 
 class PilotIdentity(msgspec.Struct, frozen=True):
-    """`starts` counts the agents that this folder has had; serial numbers of later ones are always larger."""
+    """`starts` counts the agents of this folder; request numbers of a later agent are always larger."""
 
     pilot: str
     host: str
@@ -43,7 +43,7 @@ class PilotIdentity(msgspec.Struct, frozen=True):
 
 
 def attempt_name(job: str, fence: int) -> str:
-    """A folder's name for an attempt: the job's id with the slash made harmless, then the fence."""
+    """The folder name of an attempt: the job's id without the slash, then the fence."""
     return f"{re.sub('[^A-Za-z0-9._-]', '~', job)}.{fence}"
 
 
@@ -68,7 +68,7 @@ class WorkFolder:
             part.mkdir(exist_ok=True, mode=0o700)
 
     def lock(self) -> int:
-        """Hold the folder until the returned descriptor is closed or this process dies."""
+        """Lock the folder until the returned descriptor is closed or this process dies."""
         descriptor = hold(self.agent_lock)
         if descriptor is None:
             other = holder(self.agent_lock) or "unknown"
@@ -79,7 +79,7 @@ class WorkFolder:
         return descriptor
 
     def identify(self) -> PilotIdentity:
-        """The pilot's identity: kept from the last start on this host, otherwise new."""
+        """The pilot's identity: the stored one if it is of this host, otherwise a new one."""
         path = self.folder / "pilot.json"
         host = socket.gethostname()
         try:
@@ -93,7 +93,7 @@ class WorkFolder:
         try:
             write_atomically(path, content)
         except OSError:
-            overwrite(path, content)  # a full disk
+            overwrite(path, content)  # the disk is full
         return identity
 
     def attempt(self, job: str, fence: int) -> str:
@@ -113,11 +113,11 @@ class WorkFolder:
             return False
 
     def unjudged_results(self) -> list[FinishedAttempt]:
-        """Results that slots wrote and that no server has judged; what cannot be read was never whole."""
+        """Results that slots wrote and that no server has acknowledged; an unreadable one was never complete."""
         found = []
         for path in sorted(self.results.iterdir()):
             if path.name.startswith("."):
-                continue  # one that is just being written, or that never was
+                continue  # being written just now, or incomplete
             try:
                 found.append(msgspec.msgpack.decode(path.read_bytes(), type=FinishedAttempt))
             except (OSError, msgspec.MsgspecError):
@@ -126,14 +126,14 @@ class WorkFolder:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Whoever reads the file sees all of it or what was there before."""
+    """Write so that a reader sees either all of the new content or the old."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_bytes(content)
     temporary.replace(path)
 
 
 def overwrite(path: Path, content: bytes) -> None:
-    """Write a few bytes where some were before, which a full disk allows; spaces fill what was longer."""
+    """Overwrite a few bytes in place, which works on a full disk; pads with spaces if the old text was longer."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.pwrite(descriptor, content.ljust(os.fstat(descriptor).st_size), 0)
@@ -142,8 +142,8 @@ def overwrite(path: Path, content: bytes) -> None:
 
 
 def reuse_folder(spare: str, folder: str) -> bool:
-    """Let the folder of an attempt that is over become that of the next. Only one that is as good as new will do. A
-    rename costs a fraction of removing a folder and making another."""
+    """Rename the folder of an ended attempt for the next one, if it is empty and unchanged. That costs a fraction of
+    removing one folder and creating another."""
     try:
         if os.listdir(spare) or stat.S_IMODE(os.lstat(spare).st_mode) != FOLDER_MODE:
             return False
@@ -154,7 +154,8 @@ def reuse_folder(spare: str, folder: str) -> bool:
 
 
 def remove_attempt(folder: str) -> None:
-    """Remove an attempt's folder, and what the pilot has put beside it so that the job finds its folder empty."""
+    """Remove an attempt's folder and the pilot's files beside it. (They are beside it so that the job finds its folder
+    empty.)"""
     remove_beside(folder)
     remove_tree(folder)
 
@@ -166,19 +167,19 @@ def remove_beside(folder: str, suffixes: Iterable[str] = BESIDE) -> None:
         except FileNotFoundError:
             continue
         except OSError:
-            remove_tree(folder + suffix)  # the job made a folder of it
+            remove_tree(folder + suffix)  # the job made a folder of this name
 
 
 def remove_tree(folder: str) -> None:
-    """Remove a folder, quickly when there is little in it. What cannot be removed stays: it is only litter. A folder
-    may be deeper than any path can say, so what stands below others is moved up first, and goes in its turn."""
+    """Remove a folder; fast if it has few entries. What cannot be removed stays as litter. Folders may be nested deeper
+    than the longest path, so subfolders are moved up before they are removed."""
     try:
         os.rmdir(folder)
         return
     except OSError:
         pass
     if os.path.islink(folder):
-        _unlink(folder)  # what it leads to is nothing of ours
+        _unlink(folder)  # do not follow it: the target is not ours
         return
     _make_ours(folder)
     moved = 0
@@ -194,7 +195,7 @@ def remove_tree(folder: str) -> None:
 
 
 def _not_empty(folder: str) -> list[str]:
-    """Remove what is directly in a folder; the folders are given that have something in them."""
+    """Remove the entries of a folder; returns the subfolders that are not empty."""
     try:
         entries = list(os.scandir(folder))
     except OSError:
@@ -231,7 +232,7 @@ def _unlink(path: str) -> None:
 
 
 def _make_ours(folder: str) -> None:
-    """A job may take the rights from its own folders; they are given back so that they can be removed."""
+    """Restore permissions that a job removed from its own folders, so that they can be deleted."""
     try:
         mode = os.stat(folder, follow_symlinks=False).st_mode
         if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:

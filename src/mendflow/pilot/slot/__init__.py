@@ -1,1 +1,1 @@
-"""A slot owns one attempt, outlives its agent, and keeps the result until it was judged."""
+"""A slot owns one attempt, outlives its agent, and keeps the result until the server has acknowledged it."""

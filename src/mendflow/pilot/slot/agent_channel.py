@@ -1,7 +1,7 @@
-"""A slot's line to its agent: there may be none, it may break at any time, and a new agent may take it up.
+"""A slot's connection to its agent. There may be none, it may break at any time, and a new agent may connect.
 
-What the slot has to say is gathered here and goes out without ever waiting: a slot has a job to watch, and an agent
-that does not read must not keep it from that."""
+Messages are buffered and sent without blocking: an agent that does not read must not keep the slot from watching its
+job."""
 
 import select
 import socket
@@ -12,14 +12,14 @@ from mendflow.pilot.slot.messages import AttemptKey, FinishedAttempt, FrameReade
 from mendflow.pilot.slot.monitor import now_ms
 
 GATHER_MS = 4
-"""How long results wait for more of them while there is other work at hand."""
+"""How long results wait for more of them while there is other work."""
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(ToSlot)
 
 
 class AgentChannel:
-    """`ever` tells whether an agent was ever there."""
+    """`ever` is true once an agent has connected."""
 
     def __init__(self, listener: socket.socket, poll: "select.poll") -> None:
         self._listener = listener
@@ -46,7 +46,7 @@ class AgentChannel:
         return self._agent is not None and descriptor == self._agent.fileno()
 
     def accept(self) -> bool:
-        """An agent wants to speak with us; one that was there before is forgotten."""
+        """Accept a new agent; drop the previous connection."""
         try:
             connection, _ = self._listener.accept()
         except BlockingIOError:
@@ -62,7 +62,7 @@ class AgentChannel:
         self._outgoing += frame(_ENCODER.encode(hello))
 
     def receive(self) -> list[ToSlot] | None:
-        """What the agent said; None when it is gone."""
+        """Messages of the agent; None when it is gone."""
         assert self._agent is not None
         try:
             data = self._agent.recv(1 << 20)
@@ -95,11 +95,11 @@ class AgentChannel:
 
     @property
     def due(self) -> int | None:
-        """When what was gathered must go out."""
+        """When the buffered messages must be sent."""
         return self._told_at + GATHER_MS if self._done else None
 
     def tell(self, *, gather: bool) -> None:
-        """Send what there is to say; with `gather` results alone may wait a moment."""
+        """Send what is buffered; with `gather`, results alone may wait a moment for more."""
         if self._agent is None:
             self._done, self._heartbeats, self._returned = [], [], []
             return
@@ -119,7 +119,7 @@ class AgentChannel:
         except BlockingIOError:
             pass
         except OSError:
-            self._outgoing.clear()  # it is gone; reading tells so next
+            self._outgoing.clear()  # the agent is gone; the next read shows it
         self._poll.modify(self._agent, select.POLLIN | (select.POLLOUT if self._outgoing else 0))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""How attempts end that did not end as a shell command does: calls of functions, and what never started."""
+"""Outcomes of attempts other than shell commands: function calls, and attempts that never started."""
 
 import time
 
@@ -90,7 +90,7 @@ def crashed_call(
     cut_bytes: int,
     folder: str,
 ) -> FinishedAttempt:
-    """A call whose worker died: because the slot ended it, or by the function's own doing."""
+    """The outcome of a call whose worker died: killed by the slot, or ended by the function itself."""
     work = monitor.work
     end = monitor.end
     ran_us, peak = monitor.ran_us(), max(monitor.peak_bytes, reaper.peak_bytes)

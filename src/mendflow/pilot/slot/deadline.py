@@ -1,8 +1,8 @@
-"""The kernel kills this process at a given moment, even while it stands still.
+"""A kernel timer that kills this process at a given moment, even while it is stopped.
 
-Who is stopped can watch nothing, and whoever should notice may be stopped too. A timer of the kernel whose signal is
-SIGKILL needs nobody. A slot that has a job sets it to a little after the job must be dead, and moves it with the lease;
-it takes its job along (parent_death.py)."""
+A stopped process can watch nothing, and the process that should notice may be stopped too. A kernel timer with SIGKILL
+depends on nobody. A slot sets it to shortly after its job must be dead, and moves it with the lease; the job dies with
+the slot (parent_death.py)."""
 
 import ctypes
 import signal
@@ -14,7 +14,7 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class _Event(ctypes.Structure):
-    """`struct sigevent`: a value, a signal's number, how to tell (0: by that signal), and room for more."""
+    """`struct sigevent`: a value, a signal number, how to notify (0: by that signal), and padding."""
 
     _fields_ = (
         ("value", ctypes.c_void_p),
@@ -25,13 +25,13 @@ class _Event(ctypes.Structure):
 
 
 class _Moment(ctypes.Structure):
-    """`struct itimerspec`: an interval, which is nothing here, and a moment; each in seconds and nanoseconds."""
+    """`struct itimerspec`: an interval, unused here, and a moment, each in seconds and nanoseconds."""
 
     _fields_ = (("interval", ctypes.c_long * 2), ("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
 
 
 class Deadline:
-    """`at` is in milliseconds of the clock that the lease goes by; 0 while there is none."""
+    """`at` is in milliseconds of the lease's clock; 0 while the timer is off."""
 
     def __init__(self) -> None:
         self.at = 0
@@ -43,11 +43,11 @@ class Deadline:
             self._set = None
 
     def lift(self) -> None:
-        """Not be killed at all."""
+        """Switch the timer off."""
         self.move(0)
 
     def move(self, at: int) -> None:
-        """Be killed at that moment and not before."""
+        """Be killed at that moment, not before."""
         if at == self.at or self._set is None:
             return
         self.at = at

@@ -1,4 +1,4 @@
-"""The files that a job has promised to leave: plain files in its own folder, and nothing else.
+"""Checks declared output files: each must be a plain file in the job's own folder.
 
 A job may put anything in their place. Whatever is not a file would keep whoever reads it waiting, or is not there any
 more when it is read; and a link to somewhere else gives as the job's own work what is not. A folder, or a pattern, is

@@ -1,5 +1,4 @@
-"""Why an attempt failed, in one place: the fault with its category, how far the attempt had come, and what a rule may
-want to know of it."""
+"""Faults of attempts: the category, how far the attempt had come, and details for rules."""
 
 import errno
 import os
@@ -14,10 +13,11 @@ from mendflow.pilot.files.disk_usage import used_bytes
 from mendflow.pilot.slot.memory import near_bound
 
 DISK_FULL_BYTES = 1 << 20
-"""With less free space than this, a job's failure is laid to the disk."""
+"""With less free space than this, a failure is attributed to the disk."""
 
 ROOM_BYTES = 16 << 20
-"""With so much free space a pilot takes jobs; a job whose files take up what would be that has taken all there was."""
+"""A pilot takes jobs only with this much free space; a job whose own files take up as much has filled the disk
+itself."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 SHELL_SAYS = {126: "a command cannot be executed", 127: "a command is not found"}
@@ -54,15 +54,15 @@ def stop_fault(end: StopReason, *, wall_ms: int, memory_bytes: int, peak_bytes: 
             text = "the pilot had to give the job up"
             return Fault(name="killed", category=Category.RESOURCE, message=text, stage=stage)
         case StopReason.LEFT:
-            text = "it was ended together with its pilot, which was told to leave"
+            text = "it was ended together with its pilot, which was asked to leave"
             return Fault(name="lost", category=Category.RESOURCE, message=text, stage=stage, data={"left": "told"})
 
 
 def exit_fault(
     status: int, folder: str, *, memory_bytes: int = 0, peak_bytes: int = 0, kernel_kill: bool = False
 ) -> Fault | None:
-    """The fault that a command's wait status tells of, or None if it ended well. `kernel_kill`: the kernel has just
-    killed somebody for memory."""
+    """The fault for a command's wait status, or None if it succeeded. `kernel_kill`: the kernel has just killed a
+    process for memory."""
     if status == 0:
         return None
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
@@ -116,8 +116,8 @@ def _sizes(peak_bytes: int, limit_bytes: int) -> dict[str, Value]:
 def full_disk_fault(
     folder: str, what: str, *, stage: AttemptStage = AttemptStage.EXECUTION, known: bool = False
 ) -> Fault | None:
-    """If the pilot's disk is full, that is the likelier reason of a failure. It is the job's own if there would be room
-    enough without what lies in its folder, and otherwise not. `known`: somebody was told so by the system."""
+    """Blame the disk if it is full. It is the job's own fault if there would be enough space without its folder.
+    `known`: a system call has reported the full disk."""
     where = os.path.dirname(folder)
     try:
         free = shutil.disk_usage(where).free
@@ -137,8 +137,8 @@ def full_disk_fault(
 
 
 def start_fault(error: OSError | ValueError, folder: str) -> Fault:
-    """The pilot could not start a job: its own trouble, except when the job could not be started anywhere, because it
-    is too large or has a zero byte in it."""
+    """The pilot could not start a job. It is the pilot's fault, unless the command could not start anywhere because it
+    is too large or contains a zero byte."""
     number = error.errno if isinstance(error, OSError) and error.errno else 0
     if full := full_disk_fault(folder, str(error), stage=AttemptStage.START, known=number in NO_ROOM):
         return full
@@ -151,8 +151,8 @@ def start_fault(error: OSError | ValueError, folder: str) -> Fault:
 
 
 def leftover_fault(left: list[int]) -> Fault:
-    """The attempt is over, and processes of it would not die: what they may still write cannot be trusted. (A folder
-    that cannot be removed is only litter: the next job gets another.)"""
+    """Processes of an ended attempt could not be killed: they may still write, so its result cannot be trusted. (A
+    folder that cannot be removed is only litter: the next job gets another.)"""
     text = f"it is over, but {len(left)} of its processes would not die ({', '.join(map(str, left[:5]))})"
     data = {"left": list(left)}
     return Fault(name="notCleaned", category=Category.CLEANUP, message=text, stage=AttemptStage.CLEANUP, data=data)

@@ -1,9 +1,8 @@
-"""The guard: no job outlives its lease, even when both its agent and its slot were killed or stand still.
+"""The guard: makes sure that no job outlives its lease, even when its agent and its slot were killed or are stopped.
 
-A slot kills its job before the lease ends, and an agent kills what a dead slot has left. When nobody is left to do so,
-this process is: it sleeps until the lease that all see in mapped memory is over, and finds what belongs to the pilot by
-the signs that every job carries. It outlives the agent, waits for the next, and ends when there is
-neither an agent nor anything to guard."""
+A slot kills its job before the lease ends, and an agent kills what a dead slot leaves. When neither is left, the guard
+does it: it sleeps until the lease in shared memory has ended, and finds the pilot's processes by their tags. It
+outlives the agent, waits for the next, and ends when there is neither an agent nor anything to guard."""
 
 import os
 import signal
@@ -18,7 +17,7 @@ from mendflow.pilot.slot.processes import stands_still
 
 IDLE_MS = 2_000
 LATER_MS = 100
-"""How long after the slots ought to have killed their jobs the guard looks whether they have."""
+"""How long after the slots should have killed their jobs the guard checks."""
 
 
 class Guard:
@@ -26,10 +25,10 @@ class Guard:
         self._folder = folder
         self._pilot = pilot
         self._lease = LeaseClock(folder / "lease")
-        self._settled_at = 0  # the end of a lease after which nothing was left to kill
+        self._settled_at = 0  # the lease end after which nothing was left to kill
 
     def watch(self) -> None:
-        """Until there is nothing more to guard."""
+        """Run until there is nothing more to guard."""
         while True:
             agent = self._agent_there()
             stop_at = self._lease.stop_at
@@ -46,8 +45,8 @@ class Guard:
         return holder(self._folder / "agent.lock") is not None
 
     def _clear(self, *, late: bool) -> bool:
-        """Kill processes of jobs whose slot is dead. When it is late, also of those whose slot stands still; the slot
-        itself will go on some day, and knows what it had. False if something would not die."""
+        """Kill processes of jobs whose slot is dead. When late, also those whose slot is stopped; that slot will
+        continue some day and knows what it had. False if a process could not be killed."""
         slots = find_slots(str(self._folder))
         watching = {pid for pid in slots if not (late and stands_still(pid))}
         return kill_unwatched(self._pilot, watching, spared=slots)
@@ -63,7 +62,7 @@ def main() -> None:
     while lock is not None:
         Guard(folder, pilot).watch()
         os.close(lock)
-        # An agent that came just now may have seen the lock held and relies on us.
+        # An agent that has just started may have seen the lock held and rely on this guard.
         lock = hold(folder / "guard.lock") if holder(folder / "agent.lock") is not None else None
 
 

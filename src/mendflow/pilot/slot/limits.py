@@ -1,7 +1,7 @@
-"""The limits of a job, as the system knows them: those of a command are set by its shell before it begins, those of a
-call around it.
+"""Resource limits of a job: for a command its shell sets them before it starts, for a function call the worker sets
+them around it.
 
-A limit that is already tighter than the wanted one stays: nobody can widen it, and the job is bounded."""
+A limit that is already tighter stays: it cannot be raised, and the job is bounded."""
 
 import resource
 import time
@@ -12,7 +12,7 @@ from mendflow.core.model.jobs import Limits
 
 
 class Limit(NamedTuple):
-    """What the system calls it, what a shell does, how much it is, and what the shell counts it in."""
+    """The resource, the shell's option, the amount, and the shell's unit."""
 
     kind: int
     letter: str
@@ -21,7 +21,7 @@ class Limit(NamedTuple):
 
 
 def requested(limits: Limits) -> Iterator[Limit]:
-    """Those that are asked for."""
+    """The limits that a job asks for."""
     every = (
         Limit(resource.RLIMIT_NOFILE, "n", limits.open_files),
         Limit(resource.RLIMIT_FSIZE, "f", limits.file_bytes, 512),
@@ -38,11 +38,11 @@ def requested(limits: Limits) -> Iterator[Limit]:
 
 
 def shell_limits(limits: Limits) -> str:
-    """Shell text that bounds the command from within, before it begins."""
+    """Shell commands that set the limits before the job's command."""
     text = ""
     for limit in requested(limits):
         amount = -(-_within(limit.requested, limit.kind) // limit.unit)
-        if limit.letter == "p":  # which some shells call otherwise
+        if limit.letter == "p":  # some shells use another option
             text += f"ulimit -p {amount} 2>/dev/null || ulimit -u {amount} || exit 125\n"
         else:
             text += f"ulimit -{limit.letter} {amount} || exit 125\n"
@@ -50,8 +50,8 @@ def shell_limits(limits: Limits) -> str:
 
 
 def lower_soft_limits(limits: Limits) -> list[tuple[int, tuple[int, int]]]:
-    """Lower the soft limits of this process that a call wants lower; give what they were. The time on processors that
-    earlier calls took does not count."""
+    """Lower the soft limits of this process for a call; returns the old ones. CPU time that earlier calls used does not
+    count."""
     before = []
     for limit in requested(limits):
         soft, hard = resource.getrlimit(limit.kind)

@@ -1,6 +1,6 @@
-"""A job's output, bounded: the beginning and the end are kept, what is between them is counted and cut.
+"""Bounded output of a job: the beginning and the end are kept, the bytes between are counted and dropped.
 
-A job that prints without end costs the pilot a fixed amount of disk and memory."""
+So a job that prints without end costs the pilot a fixed amount of disk and memory."""
 
 import os
 
@@ -27,7 +27,7 @@ class LogTail:
         return bytes(self._buffer[-self.limit :])
 
     def text(self) -> str:
-        """The tail as text, from the start of a line on when something was cut."""
+        """The tail as text, from the start of a line if something was cut."""
         content = self.content()
         if self.seen > len(content):
             content = content.partition(b"\n")[2] or content
@@ -35,7 +35,7 @@ class LogTail:
 
 
 class LogFile:
-    """One stream in a file that is only made when something comes."""
+    """One stream in a file, which is created with the first output."""
 
     def __init__(self, path: str, *, head_bytes: int = LOG_HEAD_BYTES, tail_bytes: int = LOG_TAIL_BYTES) -> None:
         self._path = path
@@ -65,7 +65,7 @@ class LogFile:
             self._file = -1
 
     def _write(self, data: bytes) -> None:
-        # A log that cannot be written (a full disk) must not hurt the job: its tail still travels with the result.
+        # A log that cannot be written (a full disk) must not harm the job: the result still contains its tail.
         try:
             if self._file < 0:
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

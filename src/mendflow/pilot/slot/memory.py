@@ -1,7 +1,7 @@
-"""What this machine says of memory: how much there is, and whether the kernel has just killed somebody for it.
+"""The machine's memory: how much there is, and whether the kernel has just killed a process for it.
 
-The kernel ends a job that goes too far with the same signal as anybody else would. Whom it killed it does not tell, but
-it counts; and a job that was killed while it had nearly all that it might have leaves little doubt."""
+The kernel kills with SIGKILL, like anybody else. It does not say whom it killed, but it counts; and a job that was
+killed while it used nearly all that it may use was most likely killed for that."""
 
 import os
 from pathlib import Path
@@ -9,11 +9,11 @@ from pathlib import Path
 CGROUPS = Path("/sys/fs/cgroup")
 OWN = "/proc/self/cgroup"
 NEAR = 0.9
-"""From this part of what it may have a killed job is taken to have been killed for its memory."""
+"""A killed job that used this share of its limit is assumed to have been killed for its memory."""
 
 
 def machine_bytes(own: str = OWN) -> int:
-    """The machine's memory, or less where the container or the batch job that we are in is bound to less."""
+    """The machine's memory, or the lower limit of the container or batch job that contains this process."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([whole, *(bound for folder in _groups(own) if (bound := _bound(folder)) is not None)])
 
@@ -22,13 +22,13 @@ def _bound(group: Path) -> int | None:
     for name in ("memory.max", "memory.limit_in_bytes"):
         try:
             return int((group / name).read_text())
-        except (OSError, ValueError):  # another kind of group, or one without a bound
+        except (OSError, ValueError):  # another kind of cgroup, or one without a limit
             continue
     return None
 
 
 def _groups(own: str) -> list[Path]:
-    """The groups of this process by which the kernel bounds memory, and those around them, the innermost first."""
+    """The memory cgroups of this process, from the innermost outwards."""
     try:
         lines = Path(own).read_text().splitlines()
     except OSError:
@@ -44,14 +44,14 @@ def _groups(own: str) -> list[Path]:
 
 
 def counters(own: str = OWN) -> list[Path]:
-    """The files in which the kernel counts whom it has killed for memory, the nearest to this process first."""
+    """The files that count out-of-memory kills, the nearest to this process first."""
     old = CGROUPS / "memory"
     files = [group / ("memory.oom_control" if group.is_relative_to(old) else "memory.events") for group in _groups(own)]
     return [*files, Path("/proc/vmstat")]
 
 
 class OutOfMemoryKills:
-    """How many processes the kernel has killed for memory, here or, where that is not told, on the machine."""
+    """Counts out-of-memory kills in this cgroup, or on the whole machine if that is not available."""
 
     def __init__(self, places: list[Path] | None = None) -> None:
         self._count = -1
@@ -63,12 +63,12 @@ class OutOfMemoryKills:
                 break
 
     def heartbeat(self) -> None:
-        """Called now and then while a job runs: it has outlived what the kernel did before the last pulse. Since then
-        it may have lost a part of itself, and be about to end because of that."""
+        """Call this regularly while a job runs: the job has survived any kill before the previous call. After a later
+        kill it may have lost one process and be about to end because of it."""
         self._lately = self._new()
 
     def look(self) -> bool:
-        """Whether there was one since the last look, or since the pulse before the last."""
+        """Whether there was a kill since the last look, or since the heartbeat before the last."""
         lately, self._lately = self._lately, False
         return self._new() or lately
 
@@ -90,5 +90,5 @@ class OutOfMemoryKills:
 
 
 def near_bound(peak_bytes: int, limit_bytes: int) -> bool:
-    """Whether somebody had nearly all that he asked for; if he asked for nothing, nearly all that there is."""
+    """Whether a job used nearly all the memory it asked for, or, if it asked for none, nearly all there is."""
     return peak_bytes >= NEAR * (limit_bytes or machine_bytes())

@@ -1,7 +1,7 @@
-"""What agent, slot and worker say to each other: length-prefixed MessagePack frames.
+"""Messages between agent, slot and worker: length-prefixed MessagePack frames.
 
-What a process only passes on stays encoded (`Raw`): the slot never looks into a call's arguments, the agent never into
-an outcome, so a job costs each of them the same however much it carries."""
+A process does not decode what it only passes on (`Raw`): a slot does not decode a call's arguments, nor the agent an
+outcome, so their cost per job does not depend on its size."""
 
 import struct
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ FRAME_BYTES_MAX = 1 << 30
 _LENGTH = struct.Struct(">I")
 
 AttemptKey = tuple[str, int]
-"""A job's id and the fence that this attempt was granted under."""
+"""A job's id and the fence of this attempt."""
 
 
 class FunctionCall(msgspec.Struct, frozen=True, array_like=True):
-    """One call of a Python function, as the worker gets it. `folder` is where the module is looked for, and `sha256`
-    is what its source must be; `cwd` is empty when the attempt has no folder of its own."""
+    """One function call, as the worker gets it. `folder` is where the module is loaded from, `sha256` what its source
+    must have; `cwd` is empty when the attempt has no folder."""
 
     job: str
     fence: int
@@ -106,7 +106,7 @@ class FinishedAttempt(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, array_like=True):
-    """How an attempt in a slot is doing. A `AttemptStatus` in the making: the same fields, the same bytes."""
+    """The state of an attempt in a slot. It has the fields, and the encoding, of `AttemptStatus`."""
 
     job: JobId
     fence: int
@@ -117,7 +117,7 @@ class Heartbeat(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ToSlot(msgspec.Struct, frozen=True, array_like=True):
-    """`acks` are attempts that the server has judged: the slot forgets their results. `controls` are triples of job,
+    """`acks`: attempts that the server has acknowledged; the slot forgets their results. `controls`: triples of job,
     fence and one of suspend, resume, cancel, kill. `recall` takes back what has not started, `stop` ends the slot."""
 
     run: list[SlotWork] = []
@@ -128,8 +128,8 @@ class ToSlot(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FromSlot(msgspec.Struct, frozen=True, array_like=True):
-    """`hello` is said once to each agent that connects; it comes with everything that the slot holds, and with the
-    `devices` of what it runs."""
+    """`hello` is sent once to each agent that connects, with everything that the slot holds and the `devices` of its
+    running attempt."""
 
     done: list[FinishedAttempt] = []
     heartbeats: list[Heartbeat] = []
@@ -140,7 +140,7 @@ class FromSlot(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RawCallBatch(msgspec.Struct, frozen=True, array_like=True):
-    """Calls, numbered in the order in which they are to run. The slot writes them, still encoded."""
+    """Numbered calls, in the order in which they run. Written by the slot, with calls still encoded."""
 
     first: int
     calls: list[msgspec.Raw]
@@ -154,11 +154,11 @@ class CallBatch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CallResult(msgspec.Struct, frozen=True, array_like=True):
-    """One call is over, and all its processes are gone. As the worker writes it. `report` is what it has reported."""
+    """One call has ended, and all its processes are gone. Written by the worker. `report` holds its reported values."""
 
     number: int
     ran_us: int
-    outcome: Outcome | None  # None: the call was not begun, because the slot had taken it back
+    outcome: Outcome | None  # None: the call was not started, because the slot took it back
     spills: list[str] = []
     report: bytes = b""
 
@@ -182,7 +182,7 @@ class RawReport(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A `SyncRequest` with reports that are already encoded; the same fields as far as a pilot gives them."""
+    """A `SyncRequest` whose reports are already encoded; it has the fields that a pilot sets."""
 
     pilot: str
     serial: int
@@ -210,7 +210,7 @@ class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NIL = msgspec.Raw(b"\xc0")
-"""The encoding of None: no call, or no outcome."""
+"""None, encoded: no call, or no outcome."""
 
 
 def frame(encoded: bytes) -> bytes:
@@ -218,7 +218,7 @@ def frame(encoded: bytes) -> bytes:
 
 
 class FrameReader:
-    """Takes bytes as they come and gives whole frames."""
+    """Splits a stream of bytes into frames."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -229,7 +229,7 @@ class FrameReader:
         start, size = 0, len(buffer)
         while size - start >= 4:
             (length,) = _LENGTH.unpack_from(buffer, start)
-            assert length <= FRAME_BYTES_MAX, "a frame's length is nonsense: the stream is out of step"
+            assert length <= FRAME_BYTES_MAX, "the length of a frame is invalid: the stream is corrupt"
             if size - start - 4 < length:
                 break
             yield bytes(buffer[start + 4 : start + 4 + length])

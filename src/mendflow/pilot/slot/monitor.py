@@ -1,7 +1,7 @@
-"""Watching one running attempt: its time, its memory, and the wish that it should end or stand still.
+"""Monitors one running attempt: its time, its memory, and orders to cancel or suspend it.
 
-Time that an attempt stands still does not count. Memory is looked at often while the attempt is young and as long as
-it has a bound, and less and less often otherwise."""
+Suspended time does not count. Memory is measured often while the attempt is young or has a limit, and less and less
+often otherwise."""
 
 import signal
 import time
@@ -36,7 +36,7 @@ class AttemptMonitor:
         self.peak_bytes = 0
         self.memory_bytes = 0
         self.end: StopReason | None = None
-        self.reports: ReportReader | None = None  # made when the attempt is old enough to be asked what it reports
+        self.reports: ReportReader | None = None  # created once the attempt is old enough to have reports
         self._list_pids = list_pids
         self._cpu_before_ms = 0 if work.command else -1  # a warm worker has used some already; known at the first look
         self._interval = FIRST_LOOK_MS
@@ -62,7 +62,7 @@ class AttemptMonitor:
         return max(1, (time.monotonic_ns() - self._started_ns) // 1000 - still_ms * 1000)
 
     def due(self) -> int:
-        """When this must be looked at again."""
+        """When the attempt must be checked again."""
         due = self._kill_at or self._next_look
         if self.work.wall_ms and not self.suspended:
             due = min(due, self.started + self._still_ms + self.work.wall_ms)
@@ -88,15 +88,15 @@ class AttemptMonitor:
         if self._cpu_before_ms < 0:
             self._cpu_before_ms = used_cpu_ms(list_pids)
         if self.work.memory_bytes and used > self.work.memory_bytes:
-            # Forked processes share pages; only what they really use together is held against the job.
+            # Forked processes share pages; only what they really use together counts.
             used = proportional_bytes(list_pids) or used
         self.memory_bytes = used
         self.peak_bytes = max(self.peak_bytes, used)
         return bool(self.work.memory_bytes) and used > self.work.memory_bytes
 
     def heartbeat(self, *, reaped_s: float) -> Measurements:
-        """What is measured so far, and is told now. `reaped_s` is what those of its processes used that are over and
-        had lost their parents."""
+        """The measures so far. `reaped_s` is the CPU time of its processes that have ended after losing their
+        parents."""
         now, cpu_ms = now_ms(), 0
         self.next_heartbeat = now + HEARTBEAT_MS
         if self._cpu_before_ms >= 0:
@@ -112,7 +112,7 @@ class AttemptMonitor:
     def suspend(self) -> None:
         if not self.suspended and not self._kill_at:
             self._still_since = now_ms()
-            for _ in range(3):  # again for what was forked meanwhile
+            for _ in range(3):  # again, for processes that were forked meanwhile
                 send(self._list_pids(), signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -122,7 +122,7 @@ class AttemptMonitor:
             send(self._list_pids(), signal.SIGCONT)
 
     def cancel(self) -> None:
-        """Ask all processes to end; those that do not are killed after a grace."""
+        """Send SIGTERM to all processes; kill them after a grace period."""
         if self._kill_at:
             return
         list_pids = self._list_pids()

@@ -1,4 +1,4 @@
-"""What a shell job leaves in its output file: lines `key=value`, or several lines between `key<<END` and `END`.
+"""Parses the output file of a shell job: lines `key=value`, or several lines between `key<<END` and `END`.
 
 What is data and what is text is said in core/model/text_data. Values too large to travel are spilled to files.
 The job may have put anything in the file's place, so nothing but a plain file is read, and never more than a bound."""
@@ -16,7 +16,7 @@ from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value, check_va
 
 OUTPUT_BYTES_MAX = 64 << 20
 LINES_MAX = 100_000
-"""How many lines may give a value: who writes more has data, not outputs."""
+"""Maximum number of lines with a value: a job with more should leave a data file."""
 
 _OPENING = re.compile(r"\s*([^=<\s]+)<<(\S+)\s*")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -26,7 +26,7 @@ _REFERENCE_BYTES_MAX = len(
 
 
 class BadOutput(ValueError):
-    """The output file does not say what an output file can say; the sentence tells the line."""
+    """The output file is invalid; the message names the line."""
 
 
 def parse_outputs(text: str) -> dict[str, Value]:
@@ -95,7 +95,7 @@ def read_outputs(path: str) -> dict[str, Value] | None:
 
 
 def spill(content: bytes, folder: str, serial: int) -> tuple[dict[str, Value], str]:
-    """Write a value's JSON to a file in the attempt's folder; give the value that stands for it, and the path."""
+    """Write a value's JSON to a file in the attempt's folder; returns its placeholder and the path."""
     path = os.path.join(folder, f".mendflow.value{serial}.json")
     with open(path, "wb") as file:
         file.write(content)
@@ -104,8 +104,8 @@ def spill(content: bytes, folder: str, serial: int) -> tuple[dict[str, Value], s
 
 
 def within_bounds(outputs: dict[str, Value], folder: str) -> tuple[dict[str, Value], list[str]]:
-    """The same outputs with the largest values spilled until the rest may travel, and the paths of the spilled. What is
-    smaller than a reference stays: spilled it would only be more."""
+    """The outputs with the largest values spilled until the rest is within the limit, and the paths of the spilled
+    files. A value smaller than a reference is not spilled."""
     whole = len(msgspec.json.encode(outputs))
     if whole <= VALUE_BYTES_MAX:
         return outputs, []

@@ -1,10 +1,10 @@
-"""The kernel kills a job when its slot dies, however the slot dies and whoever else is dead already.
+"""Makes the kernel kill a job when its slot dies, however it dies and whoever else is dead.
 
-A pipe in which nothing is ever written: the slot holds its only end for writing, the job inherits the end for reading.
-That end is set to signal the job's process group with SIGKILL when something happens to the pipe, and the one thing
-that can happen is that the slot's end is closed, which the kernel does when the slot is gone. Once it is made, holding
-another job by it costs one call. It holds a group as long as one process of the job keeps the descriptor that it
-inherited; what closes all descriptors and leaves the group is found by its signs (process_tags.py)."""
+A pipe to which nothing is ever written: the slot holds the only write end, the job inherits the read end. The read end
+is set to send SIGKILL to the job's process group when something happens on the pipe, and the only thing that can happen
+is that the kernel closes the write end because the slot is gone. The pipe is created once; binding another job costs
+one system call. A group is bound as long as one of its processes keeps the inherited descriptor; a process that closes
+all descriptors and leaves the group is found by its tags (process_tags.py)."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ from typing import Any
 _F_SETSIG = 10
 _O_ASYNC = 0o20000
 HIGH = 247
-"""The descriptor in the job: far from those that scripts give numbers to."""
+"""The descriptor in the job, far above those that scripts use."""
 
 
 class KillOnParentDeath:
@@ -30,17 +30,17 @@ class KillOnParentDeath:
         self._inherit = [(os.POSIX_SPAWN_DUP2, self._job_end, _number())]
 
     def file_actions(self) -> list[tuple[Any, ...]]:
-        """What to add when a process is started that is to be held."""
+        """Actions for posix_spawn, so that the new process inherits the read end."""
         return self._inherit if self._job_end >= 0 else []
 
     def hold(self, group: int) -> None:
-        """From now on this process group dies with us, and the one that was held before does not."""
+        """From now on this process group dies with us; the one that was bound before does not."""
         if self._job_end < 0:
             return
         try:
             fcntl.fcntl(self._job_end, fcntl.F_SETOWN, -group)
         except OSError:
-            return  # it is over already
+            return  # it has ended already
 
 
 def _number() -> int:

@@ -1,7 +1,7 @@
-"""A slot: the process that owns one running attempt, and outlives the agent that gave it.
+"""A slot: the process that owns one running attempt and outlives the agent that assigned it.
 
-It needs nobody to do right by its job: it knows from the mapped lease when the job must be dead, keeps the result until
-an agent says that the server has judged it, and ends by itself when there is neither an agent nor a job."""
+A slot depends on nobody: it reads from shared memory when the job must be dead, keeps the result until an agent says
+that the server has acknowledged it, and ends by itself when there is neither an agent nor a job."""
 
 import os
 import select
@@ -23,10 +23,10 @@ from mendflow.pilot.slot.runner import SlotRunner
 FIRST_AGENT_MS = 10_000
 ALONE_LOOK_MS = 500
 TOO_LATE_MS = 250
-"""How long after the job ought to be dead its slot can only be standing still; the server waits for longer."""
+"""How long after the job should be dead its slot must be stopped, if it has not ended; the server waits longer."""
 
 LULL_MS = 25
-"""When nothing has run for so long, there is nothing that the kernel need end."""
+"""The kernel timer is switched off when nothing has run for this long."""
 
 KEEP_UNSAVED_MS = 3_600_000
 """How long after the lease a slot waits with a result that it cannot write: the server may have been away too."""
@@ -66,16 +66,16 @@ class Slot:
             bench.advance()
             self._agent_channel.tell(gather=bool(bench.queue))
             if bench.monitor is None and bench.has_spare:
-                self._deadline.lift()  # tidying may take long, and nothing depends on it: the result is told
+                self._deadline.lift()  # cleaning up may take long, and nothing waits for it: the result is sent
                 bench.remove_spare()
             self._over |= self._is_needless()
         self._agent_channel.close()
         bench.reaper.kill_below()
 
     def _set_deadline(self) -> None:
-        """Should this process stand still while the lease ends, the kernel ends it, and with it the job. While it does
-        not, it sees to that by itself. Set before a job begins. For one job after another that costs nothing: it is
-        lifted when nothing has come for a while."""
+        """Set the kernel timer, so that if this process is stopped when the lease ends, the kernel kills it and with it
+        the job. Otherwise the slot kills the job itself. Set before a job starts; it is switched off only after a
+        pause, so that for one job after another it costs nothing."""
         stop_at, busy = self._lease.stop_at, self._runner.monitor is not None or bool(self._runner.queue)
         if busy:
             self._busy_at = now_ms()
@@ -85,16 +85,17 @@ class Slot:
             self._deadline.move(stop_at + TOO_LATE_MS)
 
     def _is_needless(self) -> bool:
-        """Neither an agent nor a job, nor a result that only this process knows: with that it waits until it can be
-        written or an agent comes, though not for ever, since others will have the job some day."""
+        """Whether there is neither an agent, nor a job, nor a result that only this process has. With such a result it
+        waits until it can write it or an agent connects, but not for ever, since another pilot will get the job some
+        day."""
         met = self._agent_channel.was_connected or now_ms() > self._born + FIRST_AGENT_MS
         if not met or self._agent_channel.is_connected or self._runner.monitor is not None:
             return False
         return self._results.safe() or boot_ms() > self._lease.stop_at + KEEP_UNSAVED_MS
 
     def _on_terminate(self) -> None:
-        """A batch system that ends a pilot tells each of its processes. The agent is told too, and it is for the agent
-        to end the slots, when jobs have had their time and the server knows; a slot that has none ends by itself."""
+        """Handle SIGTERM. A batch system that ends a pilot signals every process. The agent gets it too, and ends the
+        slots when jobs have had their grace period and the server knows; a slot without an agent ends by itself."""
         self._runner.on_terminate()
         if not self._agent_channel.is_connected:
             self._stop()
@@ -125,7 +126,7 @@ class Slot:
         elif self._agent_channel.is_listener(descriptor):
             self._accept_agent()
 
-    # from the bench
+    # from the runner
 
     def _ended(self, done: FinishedAttempt) -> None:
         self._agent_channel.done(done)
@@ -134,7 +135,7 @@ class Slot:
     def _give_back(self, works: list[SlotWork]) -> None:
         self._agent_channel.give_back([work.key for work in works])
 
-    # the agent
+    # from the agent
 
     def _accept_agent(self) -> None:
         if not self._agent_channel.accept():
@@ -156,7 +157,7 @@ class Slot:
             self._apply(message)
 
     def _lose_agent(self) -> None:
-        """No agent any more: finish what runs, keep the results for the next agent, drop what has not begun."""
+        """The agent is gone: finish what runs, keep results for the next agent, drop what has not started."""
         self._runner.take_back()
         self._results.store_all()
 

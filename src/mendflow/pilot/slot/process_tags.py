@@ -1,10 +1,10 @@
-"""All processes of a pilot's jobs, whoever watches them, and whatever they did to their environment.
+"""Finds all processes of a pilot's jobs, even when no slot watches them and they have changed their environment.
 
-Below a living slot what belongs to a job is found by descent. When the slot is dead, descent ends at the first process
-that lost its parent, so every process carries two signs that it inherits: the pilot's name in the environment, and a
-bound on resident memory that is the pilot's number. Linux has not enforced that bound since 2.4.30, and it goes through
-fork, exec, a cleared environment and a new session at no cost. Whoever shares a session with a process that is found,
-or stands below it, belongs to it too."""
+Below a live slot, a job's processes are found by descent. When the slot is dead, descent ends at the first process that
+lost its parent, so every process inherits two tags: the pilot's name in the environment, and a limit on resident memory
+whose value is the pilot's number. Linux has not enforced that limit since 2.4.30, and it survives fork, exec, a cleared
+environment and a new session at no cost. A process in the same session as a tagged one, or below it, belongs to the
+pilot too."""
 
 import hashlib
 import os
@@ -25,14 +25,13 @@ _GONE = (b"Z", b"X", b"x")
 
 
 def tag_of(pilot: str) -> int:
-    """A bound on memory that says which pilot a process belongs to, and bounds nothing."""
+    """A memory limit whose value identifies the pilot; it limits nothing."""
     digest = hashlib.blake2b(pilot.encode(), digest_size=6).digest()
     return _FAR_ABOVE_ALL_MEMORY | int.from_bytes(digest, "big")
 
 
 def tag_process(pid: int, pilot: str) -> None:
-    """Let this process and all that it will start carry the pilot's number. Where the system will not have it, the name
-    in the environment must do."""
+    """Tag this process and all that it will start. If the system refuses, the tag in the environment must suffice."""
     if sys.platform != "linux":
         return
     number = tag_of(pilot)
@@ -45,8 +44,8 @@ def tag_process(pid: int, pilot: str) -> None:
 
 
 def list_unwatched(pilot: str, watching: AbstractSet[int], spared: AbstractSet[int] = frozenset()) -> list[int]:
-    """The living processes of the pilot that are neither in `watching` nor below one of these. `spared` are not given,
-    but what is below them is."""
+    """The live processes of the pilot that are neither in `watching` nor below one of these. Processes in `spared` are
+    left out, those below them are not."""
     if not HAS_PROC:
         return []
     mark, number = f"MENDFLOW_PILOT={pilot}".encode(), b"%d" % tag_of(pilot)
@@ -61,7 +60,7 @@ def list_unwatched(pilot: str, watching: AbstractSet[int], spared: AbstractSet[i
 
 
 def kill_unwatched(pilot: str, watching: AbstractSet[int], spared: AbstractSet[int] = frozenset()) -> bool:
-    """Kill them, again until nothing is left; False if something would not die, or has another owner."""
+    """Kill them repeatedly until none is left; False if one could not be killed or has another owner."""
     for _ in range(KILL_ROUNDS):
         doomed = [pid for pid in list_unwatched(pilot, watching, spared) if not _is_gone(pid)]
         if not doomed:
@@ -79,7 +78,7 @@ def find_slots(folder: str) -> set[int]:
 
 
 def resume_slots(slots: AbstractSet[int]) -> None:
-    """Let slots go on that somebody has stopped."""
+    """Send SIGCONT to slots that were stopped."""
     send([pid for pid in slots if stands_still(pid)], signal.SIGCONT)
 
 
@@ -89,7 +88,7 @@ def has_processes(pilot: str) -> bool:
 
 
 def _sessions() -> dict[int, int]:
-    """Every living process of this user, and its session."""
+    """Every live process of this user, and its session."""
     ours = os.geteuid()
     found = {}
     for name in os.listdir("/proc"):
@@ -136,7 +135,7 @@ def _read(pid: int, name: str) -> bytes:
 
 
 def _bury(pids: list[int]) -> None:
-    """Those that have become children of this process wait for somebody to ask how they ended."""
+    """Wait for those that have become children of this process, so that they do not stay as zombies."""
     for pid in pids:
         try:
             os.waitpid(pid, os.WNOHANG)

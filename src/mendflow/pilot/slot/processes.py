@@ -1,8 +1,7 @@
-"""Processes below this one: finding, measuring, stopping and killing them, whatever they did to hide.
+"""Finds, measures, stops and kills the processes below this one, even if they try to detach.
 
-A slot makes itself the reaper of its descendants, so a process that forks twice and starts a session of its own still
-ends up below the slot. What is below belongs to the job. Where the system has no such call, the job's process group
-must do."""
+A slot is a subreaper, so a process that forks twice and starts its own session is still below the slot, and belongs to
+the job. Where the system has no subreapers, the job's process group is used."""
 
 import ctypes
 import math
@@ -24,12 +23,12 @@ _HAS_CHILDREN = os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children
 
 
 def become_reaper() -> bool:
-    """Descendants whose parents die become children of this process."""
+    """Make descendants whose parents die children of this process."""
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with_parent() -> None:
-    """Be killed when the process that started this one dies."""
+    """Be killed when the parent process dies."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -40,7 +39,7 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """The direct children of a process, dead ones that nobody has waited for included."""
+    """The direct children of a process, zombies included."""
     if not _HAS_CHILDREN:
         return _children_by_scan().get(pid, []) if HAS_PROC else []
     found: list[int] = []
@@ -75,7 +74,7 @@ def _stat_fields(pid: int) -> list[bytes]:
 
 
 def descendants(root: int, *, spare: int = 0) -> list[int]:
-    """All processes below `root`, without `spare` and what is below that."""
+    """All processes below `root`, without `spare` and those below it."""
     found: list[int] = []
     queue = [root]
     while queue:
@@ -86,8 +85,8 @@ def descendants(root: int, *, spare: int = 0) -> list[int]:
 
 
 def below_any(pid: int, roots: set[int]) -> bool:
-    """Whether a process is one of `roots` or below one. Asked upwards: parents die and are replaced meanwhile, and then
-    the question is asked again."""
+    """Whether a process is one of `roots` or below one. It walks upwards, and starts again if a parent dies
+    meanwhile."""
     at = pid
     while at > 1:
         if at in roots:
@@ -103,7 +102,7 @@ def below_any(pid: int, roots: set[int]) -> bool:
 
 
 def stands_still(pid: int) -> bool:
-    """Whether a process is stopped, or dead and not yet buried."""
+    """Whether a process is stopped or a zombie."""
     return _stat_fields(pid)[:1] in ([b"T"], [b"t"], [b"Z"], [b"X"], [])
 
 
@@ -119,7 +118,7 @@ def resident_bytes(pids: list[int]) -> int:
 
 
 def used_cpu_ms(pids: list[int]) -> int:
-    """What these processes have used so far, with those below them that are over and were waited for."""
+    """CPU time of these processes, including children that have ended and were waited for."""
     ticks = 0
     for pid in pids:
         ticks += sum(map(int, _stat_fields(pid)[11:15]))
@@ -127,7 +126,7 @@ def used_cpu_ms(pids: list[int]) -> int:
 
 
 def proportional_bytes(pids: list[int]) -> int:
-    """Like `resident_bytes`, but memory that processes share counts once. Much slower."""
+    """Like `resident_bytes`, but shared memory counts once. Much slower."""
     total = 0
     for pid in pids:
         try:
@@ -148,8 +147,8 @@ def send(pids: list[int], number: int) -> None:
 
 
 class MillisecondRounder:
-    """Microseconds in whole milliseconds: rounded up, so that little is not nothing; what that added is taken from the
-    next, so that the sum of many is right."""
+    """Rounds microseconds up to whole milliseconds, so that little is not nothing, and subtracts the excess from the
+    next value, so that the sum is right."""
 
     def __init__(self) -> None:
         self._over_us = 0
@@ -162,17 +161,17 @@ class MillisecondRounder:
 
 
 class Reaper:
-    """Waits for every child that ends and keeps what each used until the attempt it belonged to asks."""
+    """Waits for every child that ends, and keeps its resource usage until the attempt's measures are taken."""
 
     def __init__(self) -> None:
         self.ended: dict[int, int] = {}
         self.cpu_s = 0.0
         self.peak_bytes = 0
-        self.stuck: set[int] = set()  # processes that would not die; nobody waits for them any more
+        self.stuck: set[int] = set()  # processes that could not be killed; they are not waited for any more
         self._whole_ms = MillisecondRounder()
 
     def cpu_ms(self) -> int:
-        """What has ended used in all; to be asked once for each attempt."""
+        """CPU time of what has ended. Call it once per attempt."""
         return self._whole_ms.of(round(self.cpu_s * 1_000_000))
 
     def reap(self) -> None:
@@ -190,8 +189,8 @@ class Reaper:
             self.peak_bytes = max(self.peak_bytes, peak)
 
     def peak_of_children(self, *, seen_bytes: int) -> int:
-        """The peak memory of what has ended, given what was seen while it ran; 0 if it is not known. The system counts
-        this process's own memory for a child that was started from it, so a figure about our own says nothing."""
+        """Peak memory of ended processes, given the peak observed while they ran; 0 if unknown. The kernel counts this
+        process's own memory for a child started from it, so a value of about that size means nothing."""
         ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         if self.peak_bytes <= ours + PEAK_SLACK_BYTES:
             return seen_bytes
@@ -203,13 +202,13 @@ class Reaper:
         self.peak_bytes = 0
 
     def below(self, *, spare: int = 0) -> list[int]:
-        """All processes below this one that anybody need care for."""
+        """All live processes below this one."""
         pids = descendants(os.getpid(), spare=spare)
         return [pid for pid in pids if pid not in self.stuck] if self.stuck else pids
 
     def kill_below(self, *, spare: int = 0, group: int = 0) -> list[int]:
-        """Kill all that is below this process, again and again until nothing is left; what would not die, which only a
-        process stuck in the kernel does not."""
+        """Kill everything below this process, repeatedly until nothing is left; returns those that could not be killed,
+        which happens only to processes stuck in the kernel."""
         give_up_at = time.monotonic() + KILL_PATIENCE_S
         pause_s = 0.0002
         while True:
@@ -229,7 +228,7 @@ class Reaper:
 
 
 def kill_tree(root: int) -> None:
-    """Kill a process that is not our child, and all below it: the tree first stops, so that nothing escapes."""
+    """Kill a process that is not our child, and all below it. It stops the tree first, so that nothing escapes."""
     send([root], signal.SIGSTOP)
     for _ in range(100):
         pids = descendants(root)

@@ -1,8 +1,8 @@
-"""What a running job reports of itself: JSON objects, one a line, in the file `$MENDFLOW_REPORT`.
+"""Reads the values that a running job reports: JSON objects, one per line, in the file `$MENDFLOW_REPORT`.
 
-Of each name the latest value counts, so only what is new has to be read, and a reader that cannot keep up may leave
-things out. The job may have put anything in the file's place, and anything into it: nothing but a plain file is read,
-and a line that is no report is told once and passed over."""
+The latest value of each name counts, so only new lines are read, and a reader that falls behind may skip some. A job
+may put anything in the file's place: only a plain file is read, and the first invalid line is mentioned in the log, all
+are skipped."""
 
 import os
 import stat
@@ -14,30 +14,30 @@ from mendflow.pilot.files.work_folder import remove_tree
 
 LINE_BYTES_MAX = 16 * 1024
 VALUES_BYTES_MAX = 16 * 1024
-"""How much all values of a job may be: they travel with its heartbeat."""
+"""Limit for all values of a job together: they are sent with its heartbeat."""
 
 READ_BYTES_MAX = 256 * 1024
 _PLAIN_FILE = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class BadReport(ValueError):
-    """A line that is no report; the sentence says why."""
+    """A line that is not a valid report; the message says why."""
 
 
 class ReportReader:
-    """The reports of one attempt. `values` are the latest of each name."""
+    """The reports of one attempt. `values` has the latest value of each name."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._seen = (0, 0)  # when the file was last written to, and its size, when it was last read to its end
+        self._seen = (0, 0)  # modification time and size when the file was last read to its end
         self._at = 0
-        self._begun = b""  # of a line whose end is still to come
+        self._begun = b""  # an incomplete last line
         self._complaint: str | None = None
         self._complained = False
         self.values: dict[str, Value] = {}
 
     def look(self, *, over: bool = False) -> bool:
-        """Read what is new; True if a value has changed. When the job is `over`, its last line needs no end."""
+        """Read new lines; True if a value has changed. When the job is `over`, the last line needs no newline."""
         try:
             status = os.stat(self._path, follow_symlinks=False)
         except OSError:
@@ -45,7 +45,7 @@ class ReportReader:
         mark = (status.st_mtime_ns, status.st_size)
         changed = False
         if mark != self._seen:
-            if status.st_size <= self._at:  # it was written anew
+            if status.st_size <= self._at:  # the file was rewritten
                 self._at, self._begun = 0, b""
             changed = self._take(self._new(status.st_size))
             if self._at >= status.st_size:
@@ -67,7 +67,7 @@ class ReportReader:
                 self._at = size
                 return b""
             if size - self._at > READ_BYTES_MAX:
-                self._complain("it grew faster than it is read, and some of it was left out")
+                self._complain("it grew faster than it was read, and some lines were skipped")
                 self._at, self._begun = size - READ_BYTES_MAX, b""
                 data = os.pread(descriptor, READ_BYTES_MAX, self._at)
                 self._at += len(data)
@@ -79,14 +79,15 @@ class ReportReader:
             os.close(descriptor)
 
     def take_all(self, content: bytes) -> None:
-        """The whole file as it stood when the job was over. What was read before is read again, and says the same."""
+        """Read the whole file after the job's end; what was read before gives the same values."""
         self._begun = b""
         self._take(content + b"\n")
 
     def _take(self, data: bytes) -> bool:
         *lines, self._begun = (self._begun + data).split(b"\n")
         if len(self._begun) > LINE_BYTES_MAX:
-            self._begun = self._begun[: LINE_BYTES_MAX + 1]  # enough to see, at its end, that it is too long
+            # one byte more than a line may have, to detect that it is too long
+            self._begun = self._begun[: LINE_BYTES_MAX + 1]
         changed = False
         for line in lines:
             if line.strip():
@@ -108,10 +109,10 @@ class ReportReader:
     def _complain(self, reason: str) -> None:
         if not self._complained:
             self._complained = True
-            self._complaint = f"[mendflow: something in $MENDFLOW_REPORT was passed over: {reason}]\n"
+            self._complaint = f"[mendflow: skipped a line of $MENDFLOW_REPORT: {reason}]\n"
 
     def complaint(self) -> bytes:
-        """What the job's log should say, once."""
+        """The line for the job's log, once."""
         text, self._complaint = self._complaint, None
         return text.encode() if text else b""
 
@@ -135,7 +136,7 @@ def parse(line: bytes) -> dict[str, Value]:
 
 
 def take_report(path: str) -> bytes:
-    """What a call has left in the file of its worker, which is empty afterwards; of very much, the end."""
+    """The reports of a call from its worker's file, which is emptied; of a very long one, the end."""
     try:
         descriptor = os.open(path, os.O_RDWR | _PLAIN_FILE)
     except OSError:
@@ -153,7 +154,7 @@ def take_report(path: str) -> bytes:
 
 
 def _remove(path: str) -> None:
-    """Whatever a call has put there."""
+    """Remove whatever a call has put there."""
     try:
         os.unlink(path)
     except OSError:

@@ -1,7 +1,7 @@
-"""The results of a slot, kept until an agent says that the server has judged them.
+"""The results of a slot, kept until an agent says that the server has acknowledged them.
 
-In memory always; on disk when running the job again would cost more than the writing, or when no agent is there to
-hear of it."""
+They are always in memory. They are also written to disk if running the job again would cost more than writing, or if
+there is no agent to report to."""
 
 import msgspec
 
@@ -21,7 +21,7 @@ class SlotResults:
         self._stored: set[AttemptKey] = set()
 
     def add(self, done: FinishedAttempt, *, heard: bool) -> None:
-        """`heard`: an agent is there and is told."""
+        """`heard`: an agent is connected and gets the result."""
         self._unjudged[done.key] = done
         if done.ran_us > KEEP_RESULT_US or not heard:
             self._store(done)
@@ -40,7 +40,7 @@ class SlotResults:
             self._store(done)
 
     def safe(self) -> bool:
-        """Whether all results are on disk; what is not is tried again."""
+        """Whether all results are on disk; writes again those that are not."""
         for key, done in self._unjudged.items():
             if key not in self._stored:
                 self._store(done)
@@ -51,6 +51,6 @@ class SlotResults:
             write_atomically(self._work_folder.result(done.job, done.fence), _ENCODER.encode(done))
             self._stored.add(done.key)
         except FileNotFoundError:
-            self._stored.add(done.key)  # the whole folder was removed: nobody will ever look for it
+            self._stored.add(done.key)  # the whole folder was removed: nobody will look for the result
         except OSError:
-            pass  # a full disk: the result is still in memory, as long as this process lives
+            pass  # the disk is full: the result stays in memory while this process lives

@@ -1,8 +1,7 @@
-"""The work of a slot: what waits here, the one attempt that runs, and how it is brought to its end.
+"""Runs the work of a slot: the waiting attempts, the one that runs, and how it ends.
 
-All that is below this process belongs to the attempt at hand, so when the attempt ends, everything below (but the idle
-worker) is killed. A command runs in a process of its own; calls go to the warm worker, several at once while they are
-short."""
+Every process below this one belongs to the running attempt, so when it ends, all of them (except the idle worker) are
+killed. A command runs in its own process; calls go to the warm worker, several at once while they are short."""
 
 import os
 import select
@@ -26,21 +25,23 @@ from mendflow.pilot.slot.shell import ShellRun
 from mendflow.pilot.slot.worker_channel import WorkerChannel
 
 LONG_MS = 25
-"""When an attempt has run this long, those waiting behind it are given back."""
+"""When an attempt has run this long, those waiting behind it are returned."""
 
 REPORT_MS = 200
 LOOK_MS = 50
 CHATTY_LOOK_MS = 10
 NAP_MS = 1
 TERMINATED_MS = 60_000
-"""A job that ends badly so soon after its slot was told to end was told so too."""
+"""A job that fails this soon after its slot got SIGTERM got SIGTERM too."""
 
 TERMINATED_TOGETHER_MS = 200
-"""Whoever ends a whole pilot tells its processes one after the other; this is how far apart they may hear it."""
+"""A batch system signals the processes of a pilot one after the other; this is the longest delay between the first and
+the last."""
 
 
 class SlotRunner:
-    """`ended` is told of every attempt that is over, `give_back` of those that others should have."""
+    """`ended` is called with every attempt that has ended, `give_back` with those that other slots or pilots should
+    run."""
 
     def __init__(
         self,
@@ -67,15 +68,15 @@ class SlotRunner:
         self._shells = ScriptShells(self._environment)
         self.queue: deque[SlotWork] = deque()
         self.monitor: AttemptMonitor | None = None
-        self._spare = ""  # the folder of the attempt that has just ended, if another may begin at once
+        self._spare = ""  # the folder of the attempt that has just ended, for reuse by the next
         self._napping_until = 0
         self._next_report = 0
         self._chatty = False
-        self._lease_seen = 0  # until when we may run things, as it was when we last looked
-        self._terminated_at = -TERMINATED_MS  # when this process was last told to end
+        self._lease_seen = 0  # the end of the lease when it was last read
+        self._terminated_at = -TERMINATED_MS  # when this process last got SIGTERM
 
     def due(self, now: int) -> int:
-        """When the running attempt must be looked at again."""
+        """When the running attempt must be checked again."""
         monitor = self.monitor
         assert monitor is not None
         due = min(monitor.due(), monitor.next_heartbeat, now + (CHATTY_LOOK_MS if self._chatty else LOOK_MS))
@@ -84,7 +85,7 @@ class SlotRunner:
         return min(due, self._napping_until) if self._napping_until else due
 
     def handle(self, descriptor: int, event: int) -> bool:
-        """Something came from the job or the worker; False if this descriptor is nothing of ours."""
+        """Handle data from the job or the worker; False if the descriptor is not ours."""
         if self._shell is not None and descriptor in self._shell.outlets:
             if not self._shell.read(descriptor):
                 self._poll.unregister(descriptor)
@@ -99,7 +100,7 @@ class SlotRunner:
         return True
 
     def look(self) -> bool:
-        """Enforce what holds for the running attempt; True if it is time to tell how it is doing."""
+        """Enforce the limits of the running attempt; True if a heartbeat is due."""
         now = now_ms()
         if self._shell is not None and self._shell.pid in self.reaper.ended:
             self._end_shell(StopReason.LEASE if self._killed_by_guard(self._shell.pid) else None)
@@ -138,7 +139,7 @@ class SlotRunner:
     # starting
 
     def advance(self) -> None:
-        """Start what can be started, while the lease holds."""
+        """Start what can be started, while the lease is valid."""
         if self.queue and self._lease.is_over(boot_ms()):
             self._give_back(list(self.queue))
             self.queue.clear()
@@ -195,7 +196,7 @@ class SlotRunner:
             self._begin(works[0])
 
     def _poll_worker(self) -> None:
-        """Be woken by the worker, but during a nap only if it can take more."""
+        """Poll the worker, but during a nap only if it can take more calls."""
         if self._worker.descriptor >= 0:
             events = 0 if self._napping_until else select.POLLIN
             self._poll.register(self._worker.descriptor, events | (select.POLLOUT if self._worker.wants_to_send else 0))
@@ -207,13 +208,13 @@ class SlotRunner:
         self._lease_seen = self._lease.stop_at
 
     def _attempt_pids(self) -> list[int]:
-        """The processes of the running attempt: all below this one, without the worker if that is idle."""
+        """The processes of the running attempt: all below this one, except an idle worker."""
         return self.reaper.below(spare=self._worker.pid if self._shell is not None else 0)
 
     # ending
 
     def kill(self, end: StopReason) -> None:
-        """End the running attempt now, and whatever it started."""
+        """Kill the running attempt and everything that it started."""
         monitor = self.monitor
         assert monitor is not None
         if self._shell is not None:
@@ -255,13 +256,12 @@ class SlotRunner:
             self._spare = ""
 
     def on_terminate(self) -> None:
-        """Somebody has told this process to end, as a batch system tells all processes of a pilot."""
+        """Handle SIGTERM, which a batch system sends to all processes of a pilot."""
         self._terminated_at = now_ms()
 
     def _stop_reason(self, monitor: AttemptMonitor, pid: int) -> StopReason | None:
-        """Why the attempt of this process is over, if that was not its own doing. What ends in the moment in which all
-        are told to end was ended by that, even if it says that all is well: a script goes on when the command that it
-        waits for was killed."""
+        """Why the attempt ended, if the reason is outside it. An attempt that ends when all processes get SIGTERM was
+        ended by that, even with exit code 0: a script continues when the command that it waits for is killed."""
         if monitor.is_cancelling:
             return StopReason.CANCELLED
         status = self.reaper.ended.get(pid, 0)
@@ -271,19 +271,20 @@ class SlotRunner:
         return StopReason.LEFT if ago < (TERMINATED_MS if status else TERMINATED_TOGETHER_MS) else None
 
     def _wait_for_terminate(self) -> None:
-        """The job was told to end, and not by us: perhaps so are we, in a moment."""
+        """The job got SIGTERM, not from us: wait a moment whether this process gets it too."""
         until = now_ms() + TERMINATED_TOGETHER_MS
         while now_ms() < until and now_ms() - self._terminated_at >= TERMINATED_MS:
             time.sleep(0.005)
 
     def _killed_by_guard(self, pid: int) -> bool:
-        """Whether the attempt was killed because this slot stood still while the lease ended. By the lease as it was
-        before: an agent that woke up with us may have renewed it since, for others."""
+        """Whether the guard killed the attempt because this slot was stopped while the lease ended. Compares with the
+        lease as it was before: an agent that woke up with us may have renewed it since, for other attempts."""
         status = self.reaper.ended.get(pid, 0)
         return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL and boot_ms() >= self._lease_seen
 
     def _read_results(self) -> None:
-        """Take all results that are there. Several may have ended since, so the next watch begins with the last."""
+        """Process all results that have arrived. Several calls may have ended, so the monitor starts anew with the
+        last."""
         if self._worker.descriptor < 0:
             return
         results, alive = self._worker.receive()
@@ -306,7 +307,7 @@ class SlotRunner:
         self._ended(finished_call(work, result, monitor, folder=folder, cut_bytes=cut))
 
     def _end_worker(self) -> None:
-        """The worker is dead, and with it the call that it was in; those behind it have not begun and go on."""
+        """The worker is dead, and with it the current call; the calls behind it have not started and stay queued."""
         status, guarded = self.reaper.ended.get(self._worker.pid, 0), self._killed_by_guard(self._worker.pid)
         if self._worker.descriptor >= 0:
             self._poll.unregister(self._worker.descriptor)
@@ -329,10 +330,11 @@ class SlotRunner:
             )
         self.reaper.forget()
 
-    # what is asked of it
+    # orders
 
     def take_back(self) -> list[SlotWork]:
-        """All that has not begun. Afterwards at most one attempt is here, and only its signals can be meant."""
+        """Return all attempts that have not started. Afterwards at most one attempt is here, so every signal is meant
+        for it."""
         back = [*self._worker.take_back(), *self.queue]
         self.queue.clear()
         self._read_results()
@@ -341,7 +343,7 @@ class SlotRunner:
         return back
 
     def control(self, key: AttemptKey, control: str) -> bool:
-        """Do to an attempt what is ordered; True if it was the one that runs, and it still does."""
+        """Carry out an order on an attempt; True if it is the running one and still runs."""
         back = self.take_back()
         monitor = self.monitor
         if monitor is not None and monitor.work.key == key:

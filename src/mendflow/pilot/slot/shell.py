@@ -1,7 +1,7 @@
-"""One shell command in a folder of its own, its output read through pipes so that it is bounded.
+"""Runs one shell command in its own folder and reads its output through pipes, with a limit.
 
-The slot runs one attempt at a time and has no threads, so it may step into the attempt's folder to start the command
-there: that allows the quickest way to start a process, with nothing of this interpreter copied."""
+The slot runs one attempt at a time and has no threads, so it may change into the attempt's folder to start the command.
+That permits posix_spawn, the fastest way to start a process: nothing of this interpreter is copied."""
 
 import fcntl
 import os
@@ -35,7 +35,7 @@ if hasattr(signal, "SIGXFSZ"):
 
 
 class ShellRun:
-    """A command that runs. `outlets` are the descriptors to read from; whoever polls calls `read` for them."""
+    """A running command. `outlets` are the descriptors to poll; call `read` for them."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ShellRun:
         *,
         spare: str = "",
     ) -> None:
-        """`spare` is the folder of an attempt that is over; this one may have it."""
+        """`spare` is the folder of an ended attempt, which this one may reuse."""
         self.work = work
         self.folder = work_folder.attempt(work.job, work.fence)
         self.report = f"{self.folder}.report"
@@ -118,7 +118,7 @@ class ShellRun:
         return list(self._logs)
 
     def read(self, outlet: int, times: int = 4) -> bool:
-        """Take what came; False when the stream has ended and its descriptor is closed."""
+        """Read what has arrived; False when the stream has ended and its descriptor is closed."""
         log = self._logs[outlet]
         for _ in range(times):
             try:
@@ -135,7 +135,7 @@ class ShellRun:
         return True
 
     def note(self, text: bytes) -> None:
-        """Put a line of our own into the job's log."""
+        """Add a line of our own to the job's log."""
         self._files["err"].feed(text)
         self.tail.feed(text)
 
@@ -144,7 +144,7 @@ class ShellRun:
         return os.access(self.report, os.F_OK)
 
     def beside(self) -> list[str]:
-        """The ends of the names of what may stand beside its folder; mostly that is very little."""
+        """The suffixes of the pilot's files that may exist beside the folder; usually few."""
         ends = [f".{name}" for name, log in self._files.items() if log.made]
         if self.reported:
             ends.append(".report")
@@ -157,7 +157,7 @@ class ShellRun:
         os.close(outlet)
 
     def drain(self) -> None:
-        """All processes of the job are dead: take what is still in the pipes."""
+        """All processes of the job are dead: read what is left in the pipes."""
         for outlet in self.outlets:
             if self.read(outlet, times=64):
                 self._close(outlet)
@@ -167,8 +167,8 @@ class ShellRun:
     def done(
         self, monitor: AttemptMonitor, reaper: Reaper, kernel: OutOfMemoryKills, ended_at: int, left: list[int]
     ) -> FinishedAttempt:
-        """What became of it. To be called when the family is dead, but for what is `left` of it, the pipes are drained
-        and the reports are read."""
+        """Its outcome. Call this when its processes are dead, except those in `left`, the pipes are drained and the
+        reports are read."""
         ran_us = monitor.ran_us()
         measures = Measurements(
             started_at=monitor.started_at,
@@ -256,13 +256,14 @@ def bad_output(message: str) -> Fault:
 
 
 def own_session() -> dict[str, Any]:
-    """How a process is started away from our terminal and group; not every system can start one in a new session."""
+    """Arguments that detach a process from our terminal and process group; not every system can start one in a new
+    session."""
     return {"setsid": True} if sys.platform == "linux" else {"setpgroup": 0}
 
 
 def _widen(outlet: int) -> None:
-    """A chatty job gets a wider pipe, so that it and the slot wake each other less often."""
+    """Enlarge the pipe of a job with much output, so that job and slot wake each other less often."""
     try:
-        fcntl.fcntl(outlet, 1031, PIPE_BYTES)  # F_SETPIPE_SZ, which fcntl names only on newer systems
+        fcntl.fcntl(outlet, 1031, PIPE_BYTES)  # F_SETPIPE_SZ; fcntl has the name only in newer versions
     except OSError:
         pass

@@ -1,8 +1,7 @@
-"""A slot's side of its warm worker: calls go in by the batch, results come back one by one.
+"""A slot's side of its warm worker: sends calls in batches, gets results one by one.
 
-A worker may hold several short calls at once. The slot can take back those that have not begun (see
-worker/progress.py), so a call that turns out to be long never keeps others waiting behind it, and a crash costs only
-the call that crashed."""
+A worker may hold several short calls. The slot can take back those that have not started (see worker/progress.py), so a
+long call never blocks others, and a crash costs only the call that crashed."""
 
 import os
 import signal
@@ -27,7 +26,7 @@ _DECODER = msgspec.msgpack.Decoder(RawCallResult)
 
 
 class WorkerChannel:
-    """`sent` are the calls that the worker has, oldest first; only the oldest can have begun."""
+    """`sent` are the calls that the worker has, oldest first; only the oldest can have started."""
 
     def __init__(self, work_folder: WorkFolder, slot: int, environment: dict[str, str], reaper: Reaper) -> None:
         base = work_folder.slots / str(slot)
@@ -43,7 +42,7 @@ class WorkerChannel:
         self._frames = FrameReader()
         self._outgoing = bytearray()
         self._first = 1  # the number of the oldest call in `sent`
-        self._skips = 0  # calls taken back that the worker has yet to pass over
+        self._skips = 0  # calls that were taken back and that the worker has yet to skip
         self._codes: dict[str, str] = {}
         self._cut_bytes = 0
 
@@ -53,16 +52,16 @@ class WorkerChannel:
 
     @property
     def is_settling(self) -> bool:
-        """Calls that were taken back are still on their way: nothing may be sent yet."""
+        """Calls that were taken back are still in transit: nothing may be sent yet."""
         return self._skips > 0
 
     def can_run(self, work: SlotWork) -> bool:
-        """Whether this worker may run the call: it has not loaded another source of the same module."""
+        """Whether this worker may run the call: it must not have loaded another source of the same module."""
         return self._codes.get(work.module, work.code) == work.code
 
     def send(self, works: list[SlotWork]) -> None:
-        """Hand calls over. The worker is started if there is none; if it cannot be, nothing was handed over."""
-        assert self._skips == 0, "calls that were taken back are still on their way"
+        """Send calls. Starts the worker if there is none; if that fails, nothing was sent."""
+        assert self._skips == 0, "calls that were taken back are still in transit"
         if self._link is None:
             self._start()
         assert self._link is not None
@@ -74,7 +73,7 @@ class WorkerChannel:
         self.flush()
 
     def flush(self) -> None:
-        """Send what the worker will take now. The slot never waits for its worker: it has a job to watch."""
+        """Send what the worker accepts without blocking: the slot has a job to watch."""
         if not self._outgoing or self._link is None:
             return
         try:
@@ -83,7 +82,7 @@ class WorkerChannel:
         except BlockingIOError:
             pass
         except OSError:
-            self._outgoing.clear()  # it has just died; its end is seen when it is read from
+            self._outgoing.clear()  # it has just died; the next read shows it
 
     @property
     def wants_to_send(self) -> bool:
@@ -133,7 +132,7 @@ class WorkerChannel:
         self._link = ours
 
     def receive(self) -> tuple[list[tuple[SlotWork, RawCallResult]], bool]:
-        """All results that are there, in the order of the calls, and whether the worker lives."""
+        """All results that have arrived, in the order of the calls, and whether the worker is alive."""
         assert self._link is not None
         results: list[tuple[SlotWork, RawCallResult]] = []
         while True:
@@ -163,7 +162,7 @@ class WorkerChannel:
         return results
 
     def take_back(self, *, but_first: bool = False) -> list[SlotWork]:
-        """All calls that have not begun, or all but the oldest. They will not begin: the worker passes over them."""
+        """Take back all calls that have not started, or all but the oldest. The worker will skip them."""
         spared = int(but_first or self._is_begun())
         if len(self.sent) <= spared or self._skips or self._link is None or not self._stop_worker():
             return []
@@ -182,7 +181,7 @@ class WorkerChannel:
         return self._link is not None and self._progress.begun >= self._first
 
     def _stop_worker(self) -> bool:
-        """Stop the worker and wait until it has stopped; False if it is dead."""
+        """Stop the worker with SIGSTOP and wait until it has stopped; False if it is dead."""
         try:
             os.kill(self.pid, signal.SIGSTOP)
             _, status = os.waitpid(self.pid, os.WUNTRACED)
@@ -205,8 +204,8 @@ class WorkerChannel:
         self._codes = {}
 
     def trim_log(self) -> bool:
-        """Cut what the running call has printed when it has become too much; True if it prints so much that one should
-        look again soon. The file is opened for appending, so the worker simply goes on at its new end."""
+        """Truncate the log of the running call when it is too long; True if it grows so fast that it should be checked
+        again soon. The file is open for appending, so the worker continues at the new end."""
         try:
             size = os.stat(self._log_path).st_size
             if size > LOG_HEAD_BYTES:
@@ -228,7 +227,7 @@ class WorkerChannel:
             return b""
 
     def note(self, text: bytes) -> None:
-        """Put a line of our own into the log of the call that runs."""
+        """Add a line of our own to the log of the running call."""
         try:
             with open(self._log_path, "ab") as log:
                 log.write(text)
@@ -236,6 +235,6 @@ class WorkerChannel:
             pass
 
     def cut_bytes(self) -> int:
-        """How much was cut from the log of the call that has just ended."""
+        """How many bytes were cut from the log of the call that has just ended."""
         cut, self._cut_bytes = self._cut_bytes, 0
         return cut

@@ -1,6 +1,6 @@
-"""What an exception means that a function, or the loading of it, has raised: whose fault it is, and where.
+"""Turns an exception, raised by a function or while it was loaded, into a fault: whose fault it is, and where.
 
-The exception's own name stays the fault's name, so that a flow can catch it by that."""
+The fault has the exception's name, so that a flow can catch it by that."""
 
 import traceback
 
@@ -17,7 +17,7 @@ TYPES_MAX = 8
 
 
 class CallSetupFailed(Exception):
-    """The place for the call could not be made ready."""
+    """The environment for the call could not be prepared."""
 
     def __init__(self, reason: OSError | ValueError) -> None:
         super().__init__(str(reason))
@@ -25,11 +25,11 @@ class CallSetupFailed(Exception):
 
 
 class ArgumentMissing(Exception):
-    """A large argument is no longer where the pilot had put it."""
+    """A large argument is no longer where the pilot stored it."""
 
 
 def fault_of(error: BaseException, stage: AttemptStage, folder: str, peak_bytes: int) -> Fault:
-    """`stage` tells whether the function had begun."""
+    """`stage` says whether the function had started."""
     match error:
         case CallSetupFailed():
             return start_fault(error.reason, folder)
@@ -41,7 +41,7 @@ def fault_of(error: BaseException, stage: AttemptStage, folder: str, peak_bytes:
             return Fault(name="noSuchFunction", category=Category.INPUT, message=str(error), stage=stage)
         case OSError() if error.errno in NO_ROOM:
             full = full_disk_fault(folder, str(error), stage=stage, known=True)
-            assert full is not None, "it is known to be full"
+            assert full is not None, "the disk is known to be full"
             return msgspec.structs.replace(full, file=error.filename if isinstance(error.filename, str) else "")
     return _own_fault(error, stage, peak_bytes)
 
@@ -60,13 +60,13 @@ def _own_fault(error: BaseException, stage: AttemptStage, peak_bytes: int) -> Fa
 
 
 def _not_begun(error: BaseException) -> bool:
-    """Whether the arguments did not fit the function: then none of its own lines is in the traceback."""
+    """Whether the arguments did not match the function: then none of its own lines is in the traceback."""
     trace = error.__traceback__
     return isinstance(error, TypeError) and (trace is None or trace.tb_next is None)
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback from the function's own first line on."""
+    """The traceback, starting with the function's first line."""
     if isinstance(error, (CodeMismatch, NoSuchFunction, CallSetupFailed, ArgumentMissing)):
         return ""
     trace = error.__traceback__.tb_next if error.__traceback__ else None

@@ -1,7 +1,7 @@
-"""Finding a Python function by its module's name, with the source that the flow was deployed with, and no other.
+"""Loads a Python function by its module's name, with exactly the source that the flow was deployed with.
 
-The source is read once, its digest compared, and those very bytes are run: a file that is being edited cannot slip in
-between the check and the import."""
+The source is read once, its digest compared, and those same bytes are executed: an edit cannot slip in between the
+check and the import."""
 
 import hashlib
 import importlib
@@ -17,15 +17,15 @@ from mendflow.pilot.slot.messages import FunctionCall
 
 
 class CodeMismatch(Exception):
-    """The source is not there, or is not the one that was deployed."""
+    """The source is missing, or is not the one that was deployed."""
 
 
 class NoSuchFunction(Exception):
-    """The module has nothing callable of that name."""
+    """The module has no callable of that name."""
 
 
 def source_file(folder: str, module: str) -> str:
-    """The file that holds a module below a folder, or an empty string."""
+    """The file of a module below a folder, or an empty string."""
     base = os.path.join(folder, *module.split("."))
     for path in (base + ".py", os.path.join(base, "__init__.py")):
         if os.path.isfile(path):
@@ -34,7 +34,7 @@ def source_file(folder: str, module: str) -> str:
 
 
 class _ExactLoader(SourceFileLoader):
-    """Loads a module only from source with the given digest, and never from a cached translation of it."""
+    """Loads a module only from source with the given digest, never from bytecode."""
 
     def __init__(self, module: str, path: str, sha256: str) -> None:
         super().__init__(module, path)
@@ -49,7 +49,7 @@ class _ExactLoader(SourceFileLoader):
 
 
 class FunctionLoader:
-    """The functions that this process has loaded so far."""
+    """The functions that this process has loaded."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, str, str], Callable[..., Value]] = {}
@@ -84,7 +84,7 @@ def _module(call: FunctionCall) -> types.ModuleType:
         importlib.import_module(parent)
     loader = _ExactLoader(call.module, path, call.sha256)
     spec = importlib.util.spec_from_file_location(call.module, path, loader=loader)
-    assert spec is not None, "a loader was given, so there is a spec"
+    assert spec is not None, "a spec with a loader was given"
     module = importlib.util.module_from_spec(spec)
     sys.modules[call.module] = module
     try:

@@ -1,7 +1,7 @@
-"""Whether what a function returned is plain data, so that whoever reads it gets the very same.
+"""Checks that the result of a function is plain data, so that a reader gets the same value.
 
-An encoder that knows dates, bytes and sets writes them as something else, and nobody would hear of it. So what comes
-back from its text is compared with what went in; only when they differ is it looked for where."""
+The encoder would silently write dates, bytes and sets as something else. So the decoded text is compared with the
+original; only if they differ is the place searched."""
 
 import math
 
@@ -14,12 +14,12 @@ _SHOWN = 60
 
 
 class NotPlainData(ValueError):
-    """The sentence names the place and what stands there."""
+    """The message names the place and the value."""
 
 
 def to_plain_data(value: Value) -> tuple[bytes, Value]:
-    """The value's JSON, and the value as it will be read; tuples become lists. Raises `NotPlainData`, or what the
-    encoder raises."""
+    """The value's JSON, and the value as it will be read; tuples become lists. Raises `NotPlainData`, or the encoder's
+    exception."""
     try:
         encoded = msgspec.json.encode(value)
         plain = msgspec.json.decode(encoded)
@@ -33,7 +33,8 @@ def to_plain_data(value: Value) -> tuple[bytes, Value]:
 
 
 def _first_not_plain(value: Value) -> str:
-    """The first part that is no plain data, and where. No recursion: a value is as deep as its maker likes."""
+    """The first part that is not plain data, and where. Iterative, because a value may be nested deeper than the
+    recursion limit."""
     pending: list[tuple[str, Value]] = [("", value)]
     for _ in range(PARTS_MAX):  # it may contain itself
         if not pending:
@@ -43,13 +44,13 @@ def _first_not_plain(value: Value) -> str:
             continue
         if isinstance(each, float):
             if not math.isfinite(each):
-                return f"{_at(place)} is {each}, which JSON cannot say: give None or a text"
+                return f"{_at(place)} is {each}, which JSON cannot represent: use None or a string"
         elif isinstance(each, list | tuple):
             pending += reversed([(f"{place}[{number}]", part) for number, part in enumerate(each)])
         elif isinstance(each, dict):
             for key in each:
                 if not isinstance(key, str):
-                    return f"{_at(place)} has the key {key!r:.{_SHOWN}}, which is not a text: write it as text"
+                    return f"{_at(place)} has the key {key!r:.{_SHOWN}}, which is not a string: write it as a string"
             pending += reversed([(f"{place}[{key!r:.{_SHOWN}}]", part) for key, part in each.items()])
         else:
             return f"{_at(place)} is a {type(each).__name__}"

@@ -1,8 +1,8 @@
-"""A slot's warm Python interpreter: calls functions one after another, and answers with plain data.
+"""A slot's warm Python interpreter: runs function calls one after another and returns plain data.
 
-Arguments and results are what JSON can say; nothing is ever pickled. Before each call the worker writes the call's
-number where the slot sees it, and only then looks whether the slot has taken that call back: so at any moment, and
-after any crash, the slot knows exactly which call has begun."""
+Arguments and results are JSON; nothing is pickled. Before each call the worker writes the call's number to shared
+memory, and only then checks whether the slot has taken that call back: so at any moment, and after any crash, the slot
+knows exactly which call has started."""
 
 import errno
 import os
@@ -55,7 +55,7 @@ class Worker:
         self._whole_ms = MillisecondRounder()
 
     def serve(self) -> None:
-        """Until the slot closes its end."""
+        """Run calls until the slot closes its end."""
         frames = FrameReader()
         decoder = msgspec.msgpack.Decoder(CallBatch)
         while data := self._link.recv(1 << 20):
@@ -118,7 +118,7 @@ class Worker:
             raise CallSetupFailed(error) from None
 
     def _leave(self, call: FunctionCall) -> None:
-        """Put back what a call may have changed for the next one."""
+        """Restore what a call may have changed, for the next one."""
         for kind, before in self._limits_before:
             resource.setrlimit(kind, before)
         if call.env:
@@ -133,16 +133,16 @@ class Worker:
             self._move()
 
     def _move(self) -> None:
-        """Work in another folder: the call has removed this one, or left in it what cannot be removed."""
+        """Move to another folder: the call has removed this one, or left in it what cannot be removed."""
         self._moves += 1
         self._cwd, self._cwd_changed_ns = f"{self._first_cwd}.{self._moves}", 0
         try:
             os.makedirs(self._cwd, exist_ok=True)
         except OSError:
-            pass  # the next call cannot enter it, and says so
+            pass  # the next call cannot enter it, and reports that
 
     def _real(self, value: Any) -> Any:
-        """The same data with the content of spilled values in the place of their references."""
+        """The data with the content of spilled values in place of their references."""
         if isinstance(value, list):
             return [self._real(element) for element in value]
         if isinstance(value, dict):
@@ -154,7 +154,7 @@ class Worker:
         return value
 
     def _take_log(self) -> tuple[str, int]:
-        """What was printed since the last call, and how much it was; the file is emptied."""
+        """The output since the last call, and its length; empties the file."""
         for stream in self._streams:
             try:
                 stream.flush()
@@ -168,15 +168,15 @@ class Worker:
         return tail.decode(errors="replace"), size
 
     def _take_report(self) -> bytes:
-        """What the call has reported, nearly always nothing; the file is emptied."""
+        """The values that the call reported, usually none; empties the file."""
         try:
             return take_report(self._report) if os.stat(self._report).st_size else b""
         except OSError:
             return b""
 
     def _end_of_children(self) -> list[int]:
-        """Kill and bury the processes that the call has left; nearly always there are none, and one question tells.
-        What would not die is given."""
+        """Kill the processes that the call left, and wait for them; usually there are none, which one system call
+        shows. Returns those that could not be killed."""
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 continue
@@ -203,10 +203,8 @@ def _as_data(value: Value, call: FunctionCall) -> tuple[Value, list[str], Fault 
             reference, path = spill(encoded, call.attempt_folder, 0)
             return reference, [path], None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        message = (
-            f"{call.module}.{call.name} returned a {type(value).__name__}, which is not data: {error}. Return what"
-        )
-        text = f"{message} JSON can say."
+        message = f"{call.module}.{call.name} returned a {type(value).__name__}, which is not data: {error}. The return"
+        text = f"{message} value must be JSON-serializable."
         return None, [], Fault(name="notData", category=Category.OUTPUT, message=text, stage=AttemptStage.STAGE_OUT)
     return plain, [], None
 
@@ -220,7 +218,7 @@ def _kept_value(path: str) -> Value:
 
 
 def _empty(folder: str) -> None:
-    """The next call must not find what this one left lying about."""
+    """Remove what a call left in the folder, so that the next call does not find it."""
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         if os.path.isdir(path) and not os.path.islink(path):

@@ -1,7 +1,7 @@
-"""Two numbers that a slot and its worker share in mapped memory: the call that has begun, and the last that may begin.
+"""Two numbers in shared memory between a slot and its worker: the call that has started, and the last that may start.
 
-The worker writes `begun` and then reads `last`; the slot, to take calls back, stops the worker, reads `begun` and
-writes `last`. Since it stands still meanwhile, each call is either begun and known to be, or will never begin."""
+The worker writes `begun` and then reads `last`. To take calls back, the slot stops the worker, reads `begun` and writes
+`last`. Since the worker is stopped meanwhile, each call has either started, and the slot knows it, or never will."""
 
 import mmap
 import os
@@ -24,7 +24,7 @@ class CallProgress:
             _NUMBERS.pack_into(self._map, 0, 0, NO_LIMIT)
 
     def begin(self, number: int) -> bool:
-        """Say that a call begins; False if it may not."""
+        """Record that a call starts; False if it may not."""
         _ONE.pack_into(self._map, 0, number)
         return bool(number <= _ONE.unpack_from(self._map, 8)[0])
 

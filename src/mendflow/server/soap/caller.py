@@ -67,7 +67,7 @@ class HttpCaller:
         async for piece in response.content.iter_chunked(1 << 16):
             content += piece
             if len(content) > self._bytes_max:
-                sentence = f"{address} answers with more than the {self._bytes_max} bytes that are taken"
+                sentence = f"{address} answers with more than the allowed {self._bytes_max} bytes"
                 raise _failed("partnerRefused", Category.REFUSED, sentence)
         return content
 
@@ -100,7 +100,7 @@ def _require_http(address: str, *, guarded: bool) -> None:
     except ValueError:
         fit = False
     if not fit:
-        sentence = f"{address[:200]!r} is no address that can be called; partners are called by http and https"
+        sentence = f"{address[:200]!r} is not an address that can be called; partners are called by http and https"
         raise _failed("partnerUnreachable", Category.REFUSED, sentence)
     if guarded and is_private_host(parts.hostname or ""):
         raise _failed("partnerRefused", Category.REFUSED, private_sentence(parts.hostname or ""))

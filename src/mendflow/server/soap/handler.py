@@ -301,7 +301,7 @@ def decode_charset(data: bytes, content_type: str) -> bytes | str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise BadEnvelope(f"byte {error.start} is none that {encoding} has, though the header says so") from error
+        raise BadEnvelope(f"byte {error.start} is not valid {encoding}, which the header names") from error
 
 
 def _number(xml_text: str) -> int:

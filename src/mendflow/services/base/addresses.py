@@ -1,8 +1,8 @@
 """Which addresses webhooks may have.
 
-Whoever can name an address could make the server send requests to hosts that only the server can reach: so only http
-and https are allowed, and no private addresses unless the server's owner allows them. A name is resolved when something
-is sent, and the resolved address is checked in the same way."""
+A user who can choose an address could make the server send requests to hosts that only the server can reach: so only
+http and https are allowed, and no private addresses unless the server's owner allows them. A name is resolved when
+something is sent, and the resolved address is checked in the same way."""
 
 import ipaddress
 from typing import Final
@@ -25,7 +25,7 @@ def check_url(url: str, *, private: bool) -> None:
     fit = parts.scheme in ("http", "https") and host and port != 0 and url.isprintable() and " " not in url
     if not fit or len(url) > URL_CHARS_MAX:
         raise InvalidRequest(
-            f"{url[:100]!r} is no address for a webhook; give one like https://example.org/hook", field="url"
+            f"{url[:100]!r} is not an address for a webhook; give one like https://example.org/hook", field="url"
         )
     if parts.username is not None or parts.password is not None:
         raise InvalidRequest(

@@ -1,4 +1,5 @@
-"""What the servers on one store know of each other, and how they speak. docs/understand/decisions/0009 has the reasons.
+"""What the servers on one store know of each other, and how they communicate. docs/understand/decisions/0009 has the
+reasons.
 
 `Membership` says who is alive and whether this server may still make promises to pilots; `Homes` says which server a
 case lives on; `Peers` sends a pilot's exchange, or a nudge, to another server. A server that is alone on its store has
@@ -72,8 +73,8 @@ class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     running: int = 0
     pilots: int = 0
     cases: int = 0
-    lease_ms: int = 0  # the lease that it promises pilots: whoever takes over its cases waits at least that long
-    demand: list[JobGroup] = []  # what waits there, by what it needs: whoever provides pilots counts it with its own
+    lease_ms: int = 0  # the lease that it promises pilots: a server that takes over its cases waits at least that long
+    demand: list[JobGroup] = []  # its waiting jobs, by needs: provisioning counts them with its own
 
 
 class HomeDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -154,7 +155,7 @@ class NoPeers:
     """There are no other servers."""
 
     async def sync(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer:
-        raise PeerUnavailable(f"there is no way from here to server {server.id}")
+        raise PeerUnavailable(f"server {server.id} cannot be reached from here")
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None: ...
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
@@ -164,7 +165,7 @@ class NoPeers:
         return []
 
     def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
-        raise PeerUnavailable(f"there is no way from here to server {server.id}")
+        raise PeerUnavailable(f"server {server.id} cannot be reached from here")
 
 
 NO_PEERS = NoPeers()

@@ -1,11 +1,11 @@
 """Delivers something to one address: retries with growing waits, for a bounded time.
 
-What is to be brought is a document in an outbox, in the same tree of cases as what it tells of. It keeps its tree at
-home until it was taken; so whoever takes the tree over brings it, and a crash at any point repeats something under the
-same id and forgets nothing.
+What to deliver is a document in an outbox, in the same tree of cases as its subject. It keeps the tree on its server
+until it is delivered; a server that takes the tree over delivers it, and a crash at any point repeats a delivery under
+the same id and loses none.
 
-Each address has few lanes, so one that is dead holds up nobody but itself. Waits double from a second to ten minutes,
-and are spread by chance, so that what failed together does not come back together."""
+Each address has few connections, so a dead one delays only itself. Waits double from a second to ten minutes, and are
+randomized, so that what failed together is not retried together."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
@@ -29,7 +29,7 @@ LONGEST_WAIT_MS: Final = 600_000
 PATIENCE_MS: Final = 24 * 3_600_000
 
 Attempt = Callable[[], Awaitable[str | None]]
-"""One try: empty if it was accepted, else why not; None if nobody wants it any more."""
+"""One try: empty if it was accepted, else why not; None if it is no longer wanted."""
 
 
 def wait_ms(tries: int, chance: float) -> int:
@@ -53,7 +53,7 @@ class RetryingSender:
     async def deliver(
         self, to: str, attempt: Attempt, *, tries: int, until: Instant, failed: Callable[[int], Awaitable[None]]
     ) -> str:
-        """Retry until it is delivered, nobody wants it any more, or the time is over: then return why it last failed.
+        """Retry until it is delivered, is no longer wanted, or the time is over: then return why it last failed.
         `failed` is called after each failed try."""
         why: str | None = "it was not tried in time"
         while True:
@@ -101,8 +101,8 @@ class Outbox(Generic[Document]):
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def load(self, roots: Collection[CaseId]) -> AsyncIterator[Document]:
-        """What waits in these trees and was not known yet. To be read before their cases are taken up: one that is told
-        to end again must be known."""
+        """Load what waits in these trees. Call this before their cases are loaded: an end that is reported again must
+        be recognised."""
         async for found in self._store.scan(self._kind, only(roots)):
             if root_of(found.id) in roots and found.id not in self.waiting:
                 self._ledger.known(self._kind, found.id, found.version)
@@ -115,7 +115,7 @@ class Outbox(Generic[Document]):
         self._ledger.touch(self._kind, document.id, document)
 
     def remove(self, document: Document) -> None:
-        """All have it, or it was given up."""
+        """Remove a document: it was delivered everywhere, or given up."""
         del self.waiting[document.id]
         self._ledger.drop(self._kind, document.id)
         self._homes.release(document.id, f"{self._kind} {document.id}")
@@ -126,7 +126,7 @@ class Outbox(Generic[Document]):
         return document
 
     def deliver(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Work in the background when what it stands on is on disk, unless something of that name is under way."""
+        """Deliver in the background once its document is on disk, unless a delivery of that name is in progress."""
         if name not in self._tasks:
             self._tasks[name] = task = asyncio.create_task(self._deliver(work), name=name)
             task.add_done_callback(lambda ended: self._tasks.pop(ended.get_name()))
@@ -136,7 +136,7 @@ class Outbox(Generic[Document]):
             await self._ledger.settled()
             await work()
         except StoreUnavailable:
-            return  # everything is read again, and with it what waits here
+            return  # everything is loaded again, including this outbox
 
     async def stop(self) -> None:
         await cancel_tasks(*self._tasks.values())

@@ -1,7 +1,7 @@
 """The three narrow interfaces between an engine and the exception service (EX-10).
 
 The engine of this server is called in process, an engine of another system over HTTP; the service treats both alike. A:
-flows. B: cases and items. X: the engine reports events, and is told whether to go on. The engine knows nothing of
+flows. B: cases and items. X: the engine reports events, and is told whether to continue. The engine knows nothing of
 exceptions: it reports points in the life of its cases and items, and does what interface B says."""
 
 from typing import Protocol
@@ -69,7 +69,7 @@ class InterfaceB(Protocol):
     async def restart(
         self, case: CaseId, item: ItemId, *, by: str, values: dict[str, Value] | None = None, level: int = 0
     ) -> bool:
-        """Run the item again, with its data as at its start; `values` are only the values that changed, and `level` is
+        """Run the item again, with its data as of its start; `values` are only the values that changed, and `level` is
         the retry level that it has waited in."""
         ...
 

@@ -51,7 +51,7 @@ class AtomicChange:
             # A read may have failed in the middle of a change.
             self._ledger.give_up(error.message)
         elif isinstance(error, Exception) and not isinstance(error, RequestError):
-            self._ledger.give_up(f"a fault of mendflow itself: {error!r}; loading everything again")
+            self._ledger.give_up(f"internal error of mendflow: {error!r}; loading everything again")
 
 
 class Ledger:

@@ -173,9 +173,11 @@ def _cursor_document(order: SortOrder, cursor: str) -> StoredDocument:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         name, value, id = msgspec.json.decode(text, type=tuple[str, str | int | float | bool | None, str])
     except (binascii.Error, ValueError, msgspec.MsgspecError):
-        refuse(f"{cursor[:60]!r} is no place to go on from; give the `next` of the page before, as it is")
+        refuse(f"{cursor[:60]!r} is not a place to continue from; give the `next` of the previous page, unchanged")
     if name != order.name:
-        refuse(f"the place to go on from belongs to the order {name!r}, not {order.name!r}; give the same order again")
+        refuse(
+            f"the place to continue from belongs to the order {name!r}, not {order.name!r}; give the same order again"
+        )
     data: Value = value
     for part in reversed(order.field.split(".")):
         data = {part: data}

@@ -86,7 +86,7 @@ class CalledCases:
             else:
                 self._not_begun(live, order, "the call was given up before its case began")
         except StoreUnavailable:
-            raise  # it is no mistake of the call
+            raise  # not an error of the call
         except RequestError as error:
             self._not_begun(live, order, error.message)
             fault = Fault(name=NOT_CALLED, category=Category.INPUT, message=error.message)

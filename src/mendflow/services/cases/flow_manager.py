@@ -183,7 +183,7 @@ class FlowManager:
         if live.case.flow is None:
             # The document was written, but not the first event.
             if document.id != root_of(document.id):
-                self._ledger.drop(CASE_KIND, document.id)  # whoever ordered it starts it again
+                self._ledger.drop(CASE_KIND, document.id)  # the caller starts it again
                 return None
             return await self._read(document, fenced=fenced) if await self._has_settled(document.id) else None
         if fenced:

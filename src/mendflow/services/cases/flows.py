@@ -54,7 +54,7 @@ def check_names(flow: Flow) -> None:
     """Refuse names of flows that could be mistaken for paths, in the flow and in those that are sent along."""
     if bad := [name for name in _names(flow) if not _NAME.fullmatch(name)]:
         rule = "use letters, digits, _ and -, a letter first, at most 100"
-        raise BadFlow(problems=[f"{name[:100]!r} is no name for a flow: {rule}" for name in bad])
+        raise BadFlow(problems=[f"{name[:100]!r} is not a valid name for a flow: {rule}" for name in bad])
 
 
 def demand_no_message(flow: Flow) -> None:

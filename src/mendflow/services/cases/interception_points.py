@@ -229,7 +229,7 @@ class InterceptionPoints:
 
     async def _ask(self, event: ExceptionEvent) -> None:
         service = self._service
-        assert service is not None, "flows are watched, so there is somebody to ask"
+        assert service is not None, "intercepted flows have a service to ask"
         with self._ledger.atomic():
             if not await service.tell(event):
                 await self.release(event.id)

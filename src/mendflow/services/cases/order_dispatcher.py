@@ -397,7 +397,7 @@ class OrderDispatcher:
             message = document.fault.message if document.fault else ""
             self._events.tell(document.ended_at, "case", live.id, state=document.status, message=message)
             self._events.ended(live.id)
-            if document.parent is not None and document.parent_serial:  # else nobody there waits for it
+            if document.parent is not None and document.parent_serial:  # otherwise nobody there waits for it
                 self._background.start(self.finished(document.parent, document.parent_serial, outcome_of(document)))
             self._interception_points.forget(live)
             recovery = self._hub.provider(RecoveryHooks)

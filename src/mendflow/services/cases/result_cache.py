@@ -23,8 +23,8 @@ _CHANGE_SENTENCES = {
     "args": "its arguments changed",
     "kwargs": "its arguments changed",
     "env": "its environment changed",
-    "files": "the files that it promises changed",
-    "file_lists": "the files that it promises changed",
+    "files": "its declared output files changed",
+    "file_lists": "its declared output files changed",
     "publish": "what it publishes changed",
 }
 
@@ -54,7 +54,7 @@ def difference(before: JobSpec, after: JobSpec) -> str:
     elsewhere = before.replicas.keys() | after.replicas.keys()
     for path in sorted(elsewhere - before.inputs.keys()):
         if set(sources_of(before, path)) != set(sources_of(after, path)):
-            return f"its input {path} comes from other places"
+            return f"its input {path} has other sources"
     return ""
 
 
@@ -101,7 +101,7 @@ class ResultCache:
             for name, ref in (*earlier.outcome.files.items(), *listed):
                 if ref.logical:
                     if not await self._catalogue.has(ref):
-                        return f"its file {name} is in the catalogue no longer"
+                        return f"its file {name} is no longer in the catalogue"
                 elif await self._file_store.size(ref.sha256) is None:
-                    return f"its file {name} is no longer kept"
+                    return f"its file {name} is no longer stored"
         return ""

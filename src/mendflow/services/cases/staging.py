@@ -71,7 +71,7 @@ class FileStaging:
 
     async def _store_path(self, source: str, folder: str) -> FileRef:
         if "\0" in source:
-            raise InvalidRequest(f"{source!r:.200} is no path: it holds a NUL character")
+            raise InvalidRequest(f"{source!r:.200} is not a path: it has a NUL character")
         if "://" in source:
             raise InvalidRequest(f"{source:.200}: {URL_NOT_STAGED}")
         path = await asyncio.to_thread(Path(folder, source).resolve)

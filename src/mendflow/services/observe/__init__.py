@@ -1,1 +1,1 @@
-"""What people and programs are told: alerts, notifications, metrics, traces, histories."""
+"""What people and programs are shown: alerts, notifications, metrics, traces, histories."""

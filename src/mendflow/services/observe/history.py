@@ -380,7 +380,7 @@ def _rule_of(decision: Decision) -> str:
 def _conclusion_text(decision: Decision) -> str:
     about = f"{decision.type.value}: {decision.fault.message}" if decision.fault else decision.type.value
     if not decision.exlet:
-        text = f"{about}; {'waits for a person' if decision.state == 'waiting' else 'no rule took it up'}"
+        text = f"{about}; {'waits for a person' if decision.state == 'waiting' else 'no rule matched'}"
     else:
         text = f"{about}; runs {decision.exlet}"
     return "; ".join((*(f"rule {each.rule} on trial would run {each.exlet}" for each in decision.trials), text))

@@ -145,7 +145,7 @@ class ContextBuilder:
     def register(self, name: str, source: FactSource) -> None:
         """Make the source available to conditions as `sources.NAME`."""
         if not name.isidentifier():
-            raise RequestError(f"{name!r} is no name for a source; use letters, digits and _, a letter first")
+            raise RequestError(f"{name!r} is not a valid name for a source; use letters, digits and _, a letter first")
         self.sources[name] = source
 
     async def build(self, event: ExceptionEvent, facts: CaseFacts | None, depth: int) -> dict[str, Value]:

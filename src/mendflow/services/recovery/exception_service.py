@@ -263,7 +263,7 @@ class ExceptionService:
         if await self._exlets.is_first_warning(decision):
             message = (
                 f"{decision.type.value} of {decision.case}: {decision.note}, nor is any other exlet for this item."
-                f" Its rules go round in a circle: `mendflow why {decision.case}:{decision.item}` shows them"
+                f" Its rules go round in a cycle: `mendflow why {decision.case}:{decision.item}` shows them"
             )
             self._notices.post(message, case=decision.case, item=decision.item)
 

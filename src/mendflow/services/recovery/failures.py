@@ -66,7 +66,7 @@ class DecisionSummary(msgspec.Struct):
 
 RETRIES = "retried"
 THE_QUEUE = "the queue"
-"""Failures that no rule took up, and that the meta-scheduler retried by itself."""
+"""Failures that no rule matched, and that the meta-scheduler retried by itself."""
 
 _decode = msgspec.json.Decoder(DecisionSummary).decode
 

@@ -149,11 +149,11 @@ class Exchange:
     def _admit(self, request: SyncRequest, who: str) -> PilotRecord:
         if request.version != SYNC_VERSION:
             raise RequestError(
-                f"pilot {request.pilot} speaks version {request.version} and this server {SYNC_VERSION};"
+                f"pilot {request.pilot} uses protocol version {request.version} and this server {SYNC_VERSION};"
                 " use the same version of mendflow for both"
             )
         if wrong := sync_flaw(request):
-            raise InvalidRequest(f"this is no pilot's request: {wrong}", field=wrong.partition(" ")[0])
+            raise InvalidRequest(f"this is not a pilot's request: {wrong}", field=wrong.partition(" ")[0])
         pilot = self._meta.pilot(request.pilot)
         if not pilot.belongs_to(who):
             raise Forbidden(f"pilot {request.pilot} belongs to the token {pilot.owner!r}; choose another --work folder")

@@ -1,4 +1,4 @@
-"""A grid in virtual time: sites with hosts, pilots, storage elements and batch systems around the product's services.
+"""A simulated grid: sites with hosts, pilots, storage elements and batch systems around the product's services.
 
-The services, the exchange with pilots, what caches keep and how many pilots a site gets are the product's own. Only
-what stands for the world is made here: how long things take, and what goes wrong."""
+The services, the exchange with pilots, cache policies and the number of pilots per site are the product's own code.
+Only the environment is simulated: how long things take, and what fails."""

@@ -1,8 +1,7 @@
-"""The course of one attempt: its inputs are brought, it computes, its files are stored.
+"""One simulated attempt: inputs are fetched, it computes, its files are stored.
 
-Each phase is one timer. How long the job computes and what becomes of its files is drawn first, so that the same
-attempt does the same wherever its inputs come from. An access to a storage element that breaks off ends the attempt
-with the fault that a real pilot gives."""
+Each phase is one timer. Run time and output files are drawn first, so that the attempt does the same wherever its
+inputs come from. A failed access to a storage element ends the attempt with the fault that a real pilot gives."""
 
 import asyncio
 import hashlib
@@ -102,7 +101,7 @@ class SimulatedAttempt:
     def host(self) -> str:
         return self._location.host
 
-    # its phases
+    # phases
 
     def begin(self) -> None:
         context, spec = self._context, self.spec
@@ -164,7 +163,7 @@ class SimulatedAttempt:
     # files
 
     def _stage_in(self) -> float:
-        """Find out where each input is, and how long it takes until all are here, or one is not to be had."""
+        """Locate each input; compute how long it takes until all are here, or one fails."""
         at_once, total, longest, broken = self.spec.stage_in == "parallel", 0.0, 0.0, float("inf")
         for path, file in self.spec.inputs.items():
             seconds, fails = self._bring(file)
@@ -201,7 +200,7 @@ class SimulatedAttempt:
         return seconds, fails
 
     def _arrive(self, cache: VirtualCache) -> None:
-        """What has come by now stays here, whatever became of the rest."""
+        """Keep the files that have arrived so far, whatever happened to the rest."""
         for file, seconds in self._fetched:
             if self._fault is None or seconds <= self._stage_in_s:
                 cache.take_in(file.sha256, file.bytes, seconds)
@@ -209,7 +208,7 @@ class SimulatedAttempt:
                 cache.expect(file.sha256, 0.0)
 
     def _stage_out(self) -> tuple[float, Fault | None]:
-        """How long storing its files will take, all at once; the first that cannot be stored ends it."""
+        """How long storing its files takes, in parallel; the first that cannot be stored ends it."""
         longest, broken, fault = 0.0, float("inf"), None
         for name, bytes in self._work.files.items():
             seconds, fails = access(self._location.site.element, bytes, self._chance)
@@ -228,7 +227,7 @@ class SimulatedAttempt:
             for name, bytes in self._work.files.items()
         }
 
-    # what is done to it
+    # control
 
     def suspend(self) -> None:
         if self.state == "running" and self._timer is not None:
@@ -242,7 +241,7 @@ class SimulatedAttempt:
             self._enter(self._left_s, self._computed)
 
     def stop(self, why: str) -> None:
-        """End it from outside: nobody is told of an outcome."""
+        """End it from outside, without reporting an outcome."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -251,7 +250,7 @@ class SimulatedAttempt:
                 self._begun_s = self._context.now_s
             self._close(why)
 
-    # what is seen of it
+    # observation
 
     def _close(self, fault: str) -> None:
         context, location, counted, now = self._context, self._location, self._reads, self._context.now_s

@@ -1,4 +1,4 @@
-"""Batch systems in virtual time, as the product's provisioning meets them, and the hosts that they start pilots on."""
+"""Simulated batch systems behind the product's provisioning, and the hosts on which they start pilots."""
 
 import asyncio
 from collections import deque
@@ -34,7 +34,7 @@ class HostPool:
         self._numbers = {name: number for number, name in enumerate(self._names)}
 
     def place(self) -> str:
-        """Room on the host that has the fewest; nothing if all are full."""
+        """The host with the fewest pilots; None if all are full."""
         fewest = min(self._there)
         if self.site.pilots_a_host and fewest >= self.site.pilots_a_host:
             return ""
@@ -62,7 +62,8 @@ class VirtualBatch:
         self._context = context
         self._pools: Mapping[str, HostPool] = {pool.site.name: pool for pool in pools}
         self._jobs: dict[str, dict[str, _Submitted]] = {name: {} for name in self._pools}
-        self._line: dict[str, deque[str]] = {name: deque() for name in self._pools}  # those that no host has room for
+        # those that wait for room on a host
+        self._line: dict[str, deque[str]] = {name: deque() for name in self._pools}
         self.submitted = 0
 
     async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, SubmitResult]:
@@ -101,7 +102,7 @@ class VirtualBatch:
             self._jobs[site.name].pop(name, None)
 
     async def sweep(self, sites: Collection[str]) -> None:
-        """There are no folders."""
+        """Nothing to do: there are no folders."""
 
     async def lacks(self, site: Site) -> list[str]:
         return []

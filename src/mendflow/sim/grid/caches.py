@@ -1,7 +1,7 @@
-"""A lean pilot's cache: the product's shelf, sizes and news, without a disk.
+"""A simulated pilot's cache: the product's index, sizes and change log, without a disk.
 
-What is on the shelf is what is told to the server, and room is made before a file is put. Neighbours are those that the
-server has told of. Of those on its host a pilot soon has links to what is new with them, and asks some of the site."""
+The index is what the server is told, and space is made before a file is added. Neighbours are those that the server
+named. A pilot soon has links to new files of neighbours on its host, and asks some pilots of its site."""
 
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
@@ -19,15 +19,15 @@ from mendflow.sim.grid.scene import SiteScene
 
 
 def _nobody() -> None:
-    """Nobody listens."""
+    """The listener of a cache that reports to nobody."""
 
 
 Where = Literal["own", "host", "site", "element"]
-"""Where a file is found: here, with a neighbour on the host or the site, or in no cache."""
+"""Where a file is: here, at a neighbour on the host or the site, or in no cache."""
 
 
 class VirtualCache:
-    """`all` are the caches of the whole grid, by pilot: whoever is not among them is gone."""
+    """`all` are the caches of the whole grid, by pilot: a pilot that is not among them is gone."""
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class VirtualCache:
         after: Callable[[float, Callable[[], None]], object],
         chance: Random,
     ) -> None:
-        self.mark = 0  # of the neighbours that it knows
-        self.changed: Callable[[], None] = _nobody  # told when it has links that the server does not know of
+        self.mark = 0  # version of the list of neighbours that it knows
+        self.changed: Callable[[], None] = _nobody  # called when it has links that the server does not know of
         self._pilot = pilot
         self._host = host
         self._site = site
@@ -50,19 +50,19 @@ class VirtualCache:
         self._news = ChangeLog(1)
         self._on_host: list[PilotId] = []
         self._after = after
-        self._new: dict[str, int] = {}  # with neighbours on the host, and not linked yet: bytes by digest
+        self._new: dict[str, int] = {}  # at neighbours on the host, and not linked yet: bytes by digest
         self._asking = NeighbourSelector(now_s, chance)
         self._now_s = now_s
-        self._coming: dict[str, float] = {}  # when what another slot of the pilot brings will be here
+        self._coming: dict[str, float] = {}  # when files that another slot of the pilot fetches will be here
 
-    # what the server says and hears
+    # exchange with the server
 
     @property
     def version(self) -> int:
         return self._news.version
 
     def news(self, seen: int) -> CacheUpdate | None:
-        """What a server that has seen that version does not know; None if it knows all."""
+        """The changes since that version; None if there are none."""
         if seen == self.version:
             return None
         base, added, gone = self._news.since(seen)
@@ -78,7 +78,7 @@ class VirtualCache:
         )
 
     def set_neighbours(self, neighbours: list[Neighbour], mark: int) -> None:
-        """Which pilots' caches may be used."""
+        """Set the pilots whose caches may be used."""
         self.mark = mark
         known = set(self._on_host)
         self._on_host = [each.pilot for each in neighbours if each.host == self._host and each.folder]
@@ -88,7 +88,7 @@ class VirtualCache:
         self._asking.set_neighbours(each for each in neighbours if each.host != self._host)
 
     def set_holders(self, holders: list[Holder]) -> None:
-        """Who has what the jobs that come with this read."""
+        """Set which pilots have the inputs of the jobs in the same answer."""
         if self._site.share == "site":
             self._asking.set_holders(each for each in holders if each.neighbour.host != self._host)
 
@@ -111,7 +111,7 @@ class VirtualCache:
         return "element"
 
     def pin(self, digests: Iterable[str]) -> None:
-        """A job uses these, here or once they are here; what is here is used once more."""
+        """A job uses these, here or once they are here; counts one use of those that are here."""
         for digest in digests:
             self.shelf.pin(digest)
             if digest in self.shelf:
@@ -122,15 +122,15 @@ class VirtualCache:
             self.shelf.release(digest)
 
     def expect(self, digest: str, seconds: float) -> None:
-        """A file will be here after so long. Whoever else wants it waits for that."""
+        """A file will be here after so long. Others that need it wait for that."""
         self._coming[digest] = self._now_s() + seconds
 
     def wait_s(self, digest: str) -> float:
-        """How long a file is still on its way; nothing if it is here."""
+        """How long a file is still in transit; 0 if it is here."""
         return max(0.0, self._coming.get(digest, 0.0) - self._now_s())
 
     def take_in(self, digest: str, bytes: int, took_s: float) -> None:
-        """A file is here, brought or made. It stays if there is room."""
+        """A file has arrived or was made. It stays if there is space."""
         self._coming.pop(digest, None)
         if self._keep(digest, bytes, took_s):
             for other in self._neighbours():
@@ -144,7 +144,7 @@ class VirtualCache:
         return kept
 
     def _note_new_files(self, files: Mapping[str, int]) -> None:
-        """Neighbours on the host have these; it will find them when it next looks around."""
+        """Neighbours on the host have these; the next maintenance round links them."""
         if files and not self._new:
             self._after(LOOK_S, self._link_from_neighbours)
         self._new.update(files)
@@ -168,7 +168,7 @@ class VirtualCache:
         return victims is not None
 
     def _own_part(self, coming: str) -> int:
-        """What this cache may hold beside those on its host with that file: one that several have links to counts
+        """How much this cache may hold beside those on its host with that file; a file that several have linked counts
         once."""
         near = self._neighbours()
         elsewhere = {digest: each.shelf.uses(digest).bytes for each in near for digest in each.shelf}

@@ -1,7 +1,6 @@
-"""Whether pilots of a grid could ever take a job, and what to say where they cannot.
+"""Whether any pilot of a grid could run a job, and an explanation if none can.
 
-What fits is the product's own judgement of empty pilots. Here it is only asked, and told in words that say what to
-change."""
+The product's own matching decides, on empty pilots. This module asks it and words the result."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,13 +15,13 @@ TOLD_MAX = 5
 
 
 def capacity_of(site: SiteScene) -> Capacity:
-    """What each pilot of a site has."""
+    """The resources of each pilot of a site."""
     cpus = site.cpus or float(site.slots)
     return Capacity(slots=site.slots, cpus=cpus, memory_bytes=site.memory_bytes, disk_bytes=site.disk_bytes)
 
 
 def can_some_pilot_take(needs: Resources, sites: Iterable[SiteScene]) -> bool:
-    """Whether the product would give such a job to a new and empty pilot of one of the sites."""
+    """Whether the product would assign such a job to a new, empty pilot of one of the sites."""
     return IdleResources(map(_offer, sites)).any_fits(needs)
 
 
@@ -40,7 +39,7 @@ def _offer(site: SiteScene) -> Offer:
 
 
 def waiting_text(names: Mapping[str, int], wanted: Sequence[Resources], pilots: int, sites: Sequence[SiteScene]) -> str:
-    """Why jobs wait that nobody takes: `names` says how many of each, `pilots` how many are there still."""
+    """Why jobs wait: `names` has the number per job name, `pilots` how many are left."""
     if not names:
         return "no job waits"
     text = ", ".join(f"{count:,} of {name}" for name, count in list(names.items())[:TOLD_MAX])
@@ -51,12 +50,12 @@ def waiting_text(names: Mapping[str, int], wanted: Sequence[Resources], pilots: 
     if pilots:
         return f"{waits}; {pilots_text(sites)}; see what the jobs need in the flow"
     name = sites[0].name
-    advice = f"let them live longer, with --site {name}:life=..., or others come after them, with --site {name}:max=..."
+    advice = f"let them live longer, with --site {name}:life=..., or replace them, with --site {name}:max=..."
     return f"{waits}; {pilots_text(sites)}, and none is left; {advice}"
 
 
 def misfit_text(needs: Resources, sites: Sequence[SiteScene]) -> str:
-    """What is wanted, what there is, and what to do about it."""
+    """What is wanted, what there is, and what to change."""
     named = [site for site in sites if needs.site in ("", site.name)]
     if not named:
         return f"it wants the site {needs.site}; add it with --site {needs.site}:pilots=8"
@@ -70,7 +69,7 @@ def misfit_text(needs: Resources, sites: Sequence[SiteScene]) -> str:
 
 
 def _missing(needs: Resources, site: SiteScene) -> Iterable[str]:
-    """As --site takes it."""
+    """In the syntax of --site."""
     has = capacity_of(site)
     yield f"cpus={needs.cpus:g}" if needs.cpus > has.cpus else ""
     yield f"memory={needs.memory_bytes}" if needs.memory_bytes > has.memory_bytes else ""

@@ -1,8 +1,8 @@
-"""The clock of a grid's server.
+"""The clock of a simulated server.
 
-Services look at leases, timers and sets now and then, several times a second. In a world that lasts for days that would
-be most of what happens. So nobody sleeps for less than the scene says; what is due is found a little later, and at the
-same moment in every run."""
+Services check leases, timers and data sets several times a second. In a simulation of days, that would be most of the
+events. So every sleep is at least as long as the scene says; what is due is found a little later, and at the same
+moment in every run."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ class GridClock:
         return BEGINNING + round(self._loop.true_s * 1000)
 
     def catch_up(self, instant: Instant) -> None:
-        assert instant <= self.now(), "nobody has seen the future"
+        assert instant <= self.now(), "the given time is in the future"
 
     async def sleep(self, ms: int) -> None:
         await asyncio.sleep(max(ms / 1000, self._look_s))

@@ -1,4 +1,4 @@
-"""What everything in a grid stands on: the clock, chance, the way to the server, and the record of what was seen."""
+"""What all parts of a grid share: the clock, random numbers, the exchange with the server, and the record of events."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -34,7 +34,7 @@ class GridContext:
         loop.in_trouble = self.fail
 
     def fail(self, error: BaseException) -> None:
-        """Something went wrong that is nobody's fault in this world: the run ends with it."""
+        """An unexpected error: it ends the run."""
         if not self.over.done():
             self.over.set_exception(error)
 
@@ -43,7 +43,7 @@ class GridContext:
         return self.loop.true_s
 
     def chance(self, *what: object) -> Random:
-        """What is drawn for this, and nothing else."""
+        """A random generator for this purpose alone."""
         return Random(f"{self.scene.seed} {' '.join(map(str, what))}")
 
     def after(self, seconds: float, callback: Callable[..., object], *args: object) -> asyncio.TimerHandle:

@@ -1,8 +1,7 @@
-"""Jobs that go to a batch system one by one, without a queue of ours and without pilots: what pilots are compared with.
+"""Jobs that go to a batch system one by one, without our queue and pilots: the baseline for comparisons.
 
-Each job is submitted, waits in the batch system's queue, runs on a host with all its files from the storage element,
-and its end is noticed some time later. Whether it is submitted again after a failure is decided by the product's own
-rules for the life of a job."""
+Each job is submitted, waits in the batch queue, runs on a host with all its files from the storage element, and its end
+is noticed some time later. The product's own retry rules decide whether it is submitted again after a failure."""
 
 import asyncio
 from collections import deque
@@ -21,7 +20,7 @@ from mendflow.sim.machines import BEGINNING
 
 
 class DirectSubmission:
-    """A `MetaScheduler`. Jobs go to the site that they name, and otherwise to the first."""
+    """A `MetaScheduler`. A job goes to the site that it names, otherwise to the first."""
 
     def __init__(self, context: GridContext, pools: Iterable[HostPool]) -> None:
         self._context = context
@@ -59,7 +58,7 @@ class DirectSubmission:
             await self._tell(self._jobs[id])
 
     async def suspend(self, id: JobId) -> None:
-        """A batch system is not asked for that."""
+        """Not supported by batch systems."""
 
     async def resume(self, id: JobId) -> None: ...
 
@@ -89,7 +88,7 @@ class DirectSubmission:
             sites=sorted(self._pools),
         )
 
-    # the way of a job
+    # the life of a job
 
     def _send(self, job: Job) -> None:
         pool = self._pool_of(job)

@@ -1,7 +1,7 @@
-"""Storage elements: how long a file takes to come or go, and whether it arrives.
+"""Storage elements: how long a transfer takes, and whether it fails.
 
-Each chunk has a delay of its own. What n of them take together is drawn at once: the sum of n Gaussian delays is
-Gaussian, with n times the mean and the square root of n times the deviation."""
+Each chunk has its own delay. The total of n chunks is drawn at once: the sum of n Gaussian delays is Gaussian, with n
+times the mean and sqrt(n) times the deviation."""
 
 import math
 from random import Random
@@ -11,14 +11,14 @@ from mendflow.sim.grid.scene import ElementScene, Spread
 
 
 class ElementAccess(NamedTuple):
-    """Reading or writing one file: how long it took until it was over, and whether it broke off."""
+    """Reading or writing one file: how long it took, and whether it failed."""
 
     seconds: float
     fails: bool = False
 
 
 def draw_seconds(spread: Spread, chance: Random) -> float:
-    """So many seconds, never below none."""
+    """A duration, never below 0."""
     mean, deviation = spread
     return max(0.0, chance.gauss(mean, deviation)) if deviation else mean
 

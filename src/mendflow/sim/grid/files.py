@@ -1,7 +1,7 @@
-"""The files that flows are given: each has a size and a digest, and no content.
+"""Files for simulated flows: they have a size and a digest, but no content.
 
-The size is what the scene says of a path, of a file's name or of a logical name; otherwise it is that of the file on
-this machine. Nothing is ever read of it."""
+The size is the scene's for a path, a file name or a logical name; otherwise that of the file on this machine, whose
+content is never read."""
 
 import hashlib
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class VirtualFileStore:
 
 
 async def register_files(data: DataOperations, sizes: Mapping[str, int]) -> None:
-    """Let the product's catalogue know the logical files of a scene."""
+    """Add the logical files of a scene to the product's catalogue."""
     names = [name for name in sizes if name.startswith(LOGICAL_PREFIX)]
     if names:
         await data.put_element(ELEMENT, who="grid")
@@ -54,7 +54,7 @@ def _bytes_here(path: str) -> int:
     try:
         return Path(path).stat().st_size
     except OSError as error:
-        raise NotFound(f"{path} cannot be found ({error.strerror}); say how large it is") from None
+        raise NotFound(f"{path} cannot be found ({error.strerror}); give its size") from None
 
 
 def _digest(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a scene adds to a flow: retries and a priority for the jobs that say nothing of them."""
+"""Adds a scene's retries and priority to the jobs of a flow that have none."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ class _FlowSettings(msgspec.Struct, frozen=True):
     priority: int
 
     def add_to(self, node: Any) -> Any:
-        """The same node with every job below it changed; itself, if there is none."""
+        """The node with every job below it changed; the node itself if there is none."""
         if isinstance(node, JobActivity):
             return self._add_to_job(node)
         if isinstance(node, tuple):

@@ -1,4 +1,4 @@
-"""What jobs do in an imagined world: how long each computes, and which files it makes."""
+"""What simulated jobs do: how long each computes, and which files it makes."""
 
 from collections.abc import Mapping
 from random import Random
@@ -23,12 +23,12 @@ class SimulatedWork(msgspec.Struct, frozen=True, kw_only=True):
 
 class JobModel(Protocol):
     def of(self, spec: JobSpec, chance: Random) -> SimulatedWork:
-        """What this job does; `chance` is of this attempt alone, so that nobody else's draws change it."""
+        """What this job does; `chance` belongs to this attempt, so that no other draws change it."""
         ...
 
 
 class SteadyJobs:
-    """Every job computes for as long as any other, give or take, and each of its files has the same size."""
+    """All jobs have the same distribution of run times, and all files the same size."""
 
     def __init__(self, seconds: float, spread_s: float = 0.0, *, file_bytes: int = 0) -> None:
         self._seconds = seconds

@@ -1,7 +1,7 @@
-"""A lean pilot: it speaks the product's exchange, and has courses of attempts instead of processes.
+"""A lean simulated pilot: it uses the product's exchange, and simulated attempts instead of processes.
 
-It wakes up when an attempt ends, when an answer comes, and for its heartbeat, and otherwise does nothing. An answer is
-heard some time after it was given, and no request is sent meanwhile: so what it asks for is what it has room for."""
+It wakes up when an attempt ends, when an answer arrives, and for its heartbeat. An answer takes some time, and no
+request is sent meanwhile, so that it requests exactly what it has room for."""
 
 from collections import deque
 from collections.abc import Callable
@@ -28,7 +28,7 @@ LEFT = "left"
 
 
 class LeanPilot:
-    """`submission` is the name under which a batch system has it, `ended` is told when it has left."""
+    """`submission` is its name in the batch system, `ended` is called when it has left."""
 
     def __init__(
         self,
@@ -52,13 +52,13 @@ class LeanPilot:
         self._location = AttemptLocation(site, host, name, self._cache)
         self._capacity = capacity_of(site)
         self._attempts: dict[JobId, SimulatedAttempt] = {}
-        self._ahead: deque[SimulatedAttempt] = deque()  # fetched, and not begun
+        self._ahead: deque[SimulatedAttempt] = deque()  # prefetched, not started
         self._reports: dict[JobId, AttemptReport] = {}
         self._serial = 0
         self._heard = 0
-        self._reported_version = 0  # the version that the server knows once it has read what is on its way
+        self._reported_version = 0  # the cache version that the server knows once it has read the request in progress
         self._mean_ms: float | None = None
-        self._is_exchanging = False  # a request is under way that is answered at once, or its answer is
+        self._is_exchanging = False  # a request that is answered at once is in progress
         self._idle_exit_s = site.idle_exit_s
         self._idle_since = 0.0
         self._is_leaving = ""
@@ -79,10 +79,10 @@ class LeanPilot:
     def site(self) -> str:
         return self._site.name
 
-    # speaking
+    # requests
 
     def _send_request(self) -> None:
-        """Say what has ended and what is wanted, unless an answer is on its way that may change both."""
+        """Report what has ended and request jobs, unless an answer is in transit that may change both."""
         if self._is_exchanging or self._is_leaving == LEFT:
             return
         leaving, cache, context = bool(self._is_leaving), self._cache, self._context
@@ -126,7 +126,8 @@ class LeanPilot:
         context.after(context.scene.exchange_s, self._apply_answer, answer, request.leaving)
 
     def _report_cache_change(self) -> None:
-        """Jobs may wait for what it has now. While it has one itself, its next report is soon enough."""
+        """Report new files, because jobs may wait for them. While it has a job itself, its next report is soon
+        enough."""
         if not self._attempts:
             self._send_request()
 
@@ -140,7 +141,7 @@ class LeanPilot:
         )
 
     def _beat(self) -> None:
-        """Nobody is forgotten who speaks three times in a lease."""
+        """Send a heartbeat three times per lease."""
         if self._is_leaving:
             return
         left_s = self._spoke_s + self._beat_s - self._context.now_s
@@ -149,7 +150,7 @@ class LeanPilot:
             left_s = self._beat_s
         self._context.after(left_s, self._beat)
 
-    # hearing
+    # answers
 
     def _apply_answer(self, answer: SyncAnswer, goodbye: bool) -> None:
         if goodbye:
@@ -192,7 +193,7 @@ class LeanPilot:
         self._fill()
 
     def _fill(self) -> None:
-        """Begin what there is a slot for."""
+        """Start attempts in free slots."""
         while self._ahead and len(self._attempts) - len(self._ahead) < self._site.slots:
             self._ahead.popleft().begin()
 
@@ -231,7 +232,7 @@ class LeanPilot:
     # leaving
 
     def _schedule_idle_exit(self) -> None:
-        """It has no job. If none comes for so long, it leaves."""
+        """Leave if no job comes for this long."""
         if self._idle_exit_s:
             self._context.after(self._idle_exit_s, self._leave_if_idle, self._idle_since)
 
@@ -240,7 +241,8 @@ class LeanPilot:
             self.leave("idle")
 
     def leave(self, why: str) -> None:
-        """End what runs, and say goodbye. What is running is named once more, so that the server knows it had begun."""
+        """End what runs and deregister. Running attempts are named once more, so that the server knows they had
+        started."""
         if self._is_leaving:
             return
         self._is_leaving = why
@@ -259,6 +261,6 @@ class LeanPilot:
             self._ended(self)
 
     def kill(self) -> None:
-        """It is ended from outside, and tells nobody."""
+        """It is killed from outside, without a report."""
         if self._is_leaving != LEFT:
             self._leave_now()

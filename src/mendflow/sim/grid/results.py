@@ -1,4 +1,4 @@
-"""What was seen in a grid: each attempt with its times and where its files came from, and what follows from them."""
+"""The results of a simulation: each attempt with its times and the sources of its files, and statistics."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -7,8 +7,8 @@ import msgspec
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt. Moments are seconds since the world began. `own` files came from the pilot's cache, `shared` from
-    another pilot's, `fetched` from a storage element."""
+    """One attempt. Times are seconds since the start. `own` files came from the pilot's cache, `shared` from another
+    pilot's, `fetched` from a storage element."""
 
     job: str
     item: str
@@ -18,7 +18,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     pilot: str
     attempt: int
     granted_s: float
-    begun_s: float  # when it began to compute, or failed before
+    begun_s: float  # when it started to compute, or failed before
     ended_s: float
     stage_in_s: float = 0.0
     run_s: float = 0.0
@@ -34,7 +34,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def step(self) -> str:
-        """The name of its job in the flow, without the turns of loops."""
+        """The name of its job in the flow, without loop iterations."""
         return self.item.partition("[")[0]
 
 
@@ -59,8 +59,7 @@ class GridResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def hit_ratio(self) -> float:
-        """Of the inputs that jobs wanted, the part that came from a cache. Attempts that failed count for what they had
-        brought by then."""
+        """The share of inputs that came from a cache. Failed attempts count for what they had fetched."""
         hits = sum(record.own_files + record.shared_files for record in self.records)
         return _part(hits, hits + sum(record.fetched_files for record in self.records))
 
@@ -76,7 +75,7 @@ class GridResult(msgspec.Struct, frozen=True, kw_only=True):
         return _part(sum(times), len(times))
 
     def running(self) -> list[tuple[float, int]]:
-        """How many attempts were under way, from each moment on at which that changed."""
+        """How many attempts were running, at each change."""
         return steps_of((record.granted_s, record.ended_s) for record in self.records)
 
 

@@ -1,7 +1,7 @@
-"""What a grid is made of: sites, their hosts, storage elements and batch systems, as plain data.
+"""The description of a grid as plain data: sites, hosts, storage elements and batch systems.
 
-Times are in seconds of the imagined world, sizes in bytes. A pair is a mean and a standard deviation; what is drawn
-from it is never below zero."""
+Times are in simulated seconds, sizes in bytes. A pair is a mean and a standard deviation; drawn values are never below
+zero."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -20,9 +20,8 @@ GB = 1_000_000_000
 
 
 class ElementScene(msgspec.Struct, frozen=True, kw_only=True):
-    """A storage element. A file takes its bytes by `bytes_per_s`, and for each chunk a delay of `delay` seconds, drawn
-    with a standard deviation of `spread` times that. With probability `failure` reading or writing it fails, somewhere
-    on the way."""
+    """A storage element. A transfer takes bytes / `bytes_per_s`, plus for each chunk a delay of `delay` seconds with a
+    standard deviation of `spread` times that. With probability `failure` it fails somewhere on the way."""
 
     delay: float = 0.01
     failure: float = 0.0
@@ -32,7 +31,7 @@ class ElementScene(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchScene(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch system: what it takes until something is submitted, until it runs, and until its end is noticed."""
+    """A batch system: the times for submitting, for waiting in the queue, and until an end is noticed."""
 
     submit_s: Spread = (0.0, 0.0)
     queue_s: Spread = (0.0, 0.0)
@@ -40,22 +39,22 @@ class BatchScene(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteScene(msgspec.Struct, frozen=True, kw_only=True):
-    """A site. `running` pilots run from the beginning, spread over its hosts; others come by the batch system, as the
-    pilot monitor finds them wanted between `min_pilots` and `max_pilots`. A host has room for `pilots_a_host`; 0: for
-    any number. `life_s` is how long a pilot may live, 0 without end."""
+    """A site. `running` pilots run from the start, spread over its hosts; others are submitted to the batch system, as
+    the pilot monitor decides between `min_pilots` and `max_pilots`. A host has room for `pilots_a_host`; 0: unlimited.
+    `life_s` is a pilot's maximum lifetime, 0: unlimited."""
 
     name: str = "site"
     hosts: int = 10
     pilots_a_host: int = 0
     running: int = 0
-    arrive_s: float = 0.0  # the running ones have come one by one in this time; 0: all at the beginning
+    arrive_s: float = 0.0  # running pilots start one by one over this time; 0: all at once
     min_pilots: int = 0
     max_pilots: int = 0
     min_idle: int = 0
     idle_exit_s: float = 0.0
     life_s: float = 0.0
     slots: int = 1
-    cpus: float = 0.0  # of a pilot; 0: one a slot
+    cpus: float = 0.0  # per pilot; 0: one per slot
     memory_bytes: int = 16 * GB
     disk_bytes: int = 100 * GB
     element: ElementScene = ElementScene()
@@ -65,15 +64,15 @@ class SiteScene(msgspec.Struct, frozen=True, kw_only=True):
     cache_bytes: int = 10 * GB
     threshold_bytes: int = GB
     policy: str = "lru"
-    overhead_s: float = 0.0  # what a pilot takes for an attempt beside staging and computing
+    overhead_s: float = 0.0  # a pilot's overhead per attempt beside staging and computing
     disk_bytes_per_s: float = 500 * MB  # from the pilot's own cache, or another's on its host
     site_bytes_per_s: float = 100 * MB  # from another host's cache
 
 
 class GridScene(msgspec.Struct, frozen=True, kw_only=True):
-    """A grid, and how jobs come to it: through pilots, or `direct`, each by itself into the batch system of the first
-    site. `retries` and `retry_wait_ms` are what a job gets that says nothing itself. `exchange_s` is what an exchange
-    between a pilot and the server takes."""
+    """A grid, and how jobs get there: through pilots, or `direct`, one by one into the batch system of the first site.
+    `retries` and `retry_wait_ms` are the defaults of jobs. `exchange_s` is the duration of an exchange between a pilot
+    and the server."""
 
     seed: int | str = 0
     sites: tuple[SiteScene, ...] = (SiteScene(),)
@@ -84,18 +83,19 @@ class GridScene(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 0
     retry_wait_ms: int = 0
     exchange_s: float = 0.05
-    hold_s: float = 0.0  # how long an idle pilot leaves a request with the server; 0: until its next beat
-    monitor_s: float = 10.0  # how often the pilot monitor looks at a site
-    files: Mapping[str, int] = {}  # the bytes of files that flows are given, by path, by name, or as lfn:NAME
-    attentive: bool = False  # busy pilots keep an exchange open, so that orders reach them at once and not with a beat
-    recovery: bool = False  # whether rules and exlets mend what fails; without it jobs have their retries, and no more
-    look_s: float = 5.0  # no service looks at anything more often than this
-    quiet_s: float = 86_400.0  # after so long in which nothing happened the world is taken to be stuck
-    steps_max: int = 0  # of the loop; 0: as many as it takes
+    hold_s: float = 0.0  # how long an idle pilot leaves a request with the server; 0: until its next heartbeat
+    monitor_s: float = 10.0  # how often the pilot monitor checks a site
+    files: Mapping[str, int] = {}  # sizes of the flow's input files, by path, by name, or as lfn:NAME
+    # busy pilots keep a request open, so that orders reach them at once and not with a heartbeat
+    attentive: bool = False
+    recovery: bool = False  # whether rules and exlets repair failures; without it jobs have only their retries
+    look_s: float = 5.0  # the minimum sleep of all services
+    quiet_s: float = 86_400.0  # after so long without an event the simulation counts as stuck
+    steps_max: int = 0  # limit of callbacks; 0: none
 
 
 def check_scene(scene: GridScene) -> None:
-    """Refuse a grid that cannot be."""
+    """Refuse an inconsistent grid."""
     names = [site.name for site in scene.sites]
     if not names or not all(names):
         raise InvalidRequest("a grid has at least one site, and each has a name of its own")

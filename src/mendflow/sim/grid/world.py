@@ -1,7 +1,7 @@
-"""A grid around the product: all services of a server on a store in memory, lean pilots, and flows that run there.
+"""A simulated grid: all services of a server on a store in memory, simulated pilots, and flows that run there.
 
-Nothing in it reads a clock of the machine or draws from a chance that is not the seed's. So the same scene, flows and
-nature give the same results, to the last byte."""
+Nothing reads the machine's clock or uses randomness other than the seed's. So the same scene, flows and job model give
+the same results, to the last byte."""
 
 import asyncio
 import gc
@@ -46,11 +46,11 @@ _LOG = logging.getLogger("mendflow")
 NOTHING: Mapping[str, Value] = MappingProxyType({})
 DATA_WAIT_MS = ServerSettings().data_wait_ms
 SELDOM_MS = 3_600_000
-"""How often monitors look that speak to people: there are none here."""
+"""How often monitors run that notify people: there are none here."""
 
 
 class CaseScene(msgspec.Struct, frozen=True, kw_only=True):
-    """A case of a flow, begun at a moment. The priority is for its jobs that have none."""
+    """A case of a flow, started at a given time. The priority is for its jobs that have none."""
 
     flow: Flow
     inputs: Mapping[str, Value] = {}
@@ -59,18 +59,18 @@ class CaseScene(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stuck(RequestError):
-    """Nothing more happens in a world, and its cases are not over."""
+    """Nothing more happens, and cases have not ended."""
 
     code = "stuck"
 
 
 def play(scene: GridScene, flow: Flow, job_model: JobModel, inputs: Mapping[str, Value] = NOTHING) -> GridResult:
-    """Run one case of a flow in a grid, from its start to its end."""
+    """Run one case of a flow in a grid to its end."""
     return play_all(scene, [CaseScene(flow=flow, inputs=dict(inputs))], job_model)
 
 
 def play_all(scene: GridScene, cases: Sequence[CaseScene], job_model: JobModel) -> GridResult:
-    """Run several cases in one grid, until all are over."""
+    """Run several cases in one grid until all have ended."""
     check_scene(scene)
     loop = VirtualLoop(steps_max=scene.steps_max)  # type: ignore[abstract]  # sockets and threads are not of this world
     with _quiet_run():
@@ -79,8 +79,8 @@ def play_all(scene: GridScene, cases: Sequence[CaseScene], job_model: JobModel) 
 
 @contextmanager
 def _quiet_run() -> Iterator[None]:
-    """Without looks for garbage that refers to itself: a run leaves none, and with ten thousand pilots these looks were
-    a third of its time. And without warnings: whoever is warned of a long job, or of a pilot that left, is not here."""
+    """Disable the cyclic garbage collector: a run creates no cycles, and with ten thousand pilots collections took a
+    third of the time. Also disable warnings, which have no reader here."""
     looks, level = gc.isenabled(), _LOG.level
     gc.disable()
     _LOG.setLevel(logging.ERROR)
@@ -198,7 +198,7 @@ class _GridWorld:
             self._context.over.set_result(None)
 
     async def _end(self) -> None:
-        """Wait for the last case. Where nothing happens any more, say what waits."""
+        """Wait for the last case. If nothing happens any more, raise with what is waiting."""
         context, seen = self._context, -1
         while True:
             try:

@@ -45,7 +45,7 @@ class ElasticAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(url: str) -> ElasticAddress:
-    """The address, or what is wrong with it, in a sentence that has no secret."""
+    """Parses the address. Raises with what is wrong, without repeating secrets."""
     try:
         parts = split(url)
     except ValueError as error:
@@ -91,7 +91,7 @@ def _number(name: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number < 1e6:
-        raise _wrong(f"{name}={text} is not a number that can be meant")
+        raise _wrong(f"{name}={text} is not a valid number")
     return number
 
 

@@ -1,12 +1,12 @@
-"""How a document's fields are found in Elasticsearch, whatever they are called.
+"""How fields of documents are indexed in Elasticsearch, whatever their names.
 
-People's data have any field names, and an index has few fields; so every value of a document becomes a *token*, a text
-such as `size.kg=n…`, and all tokens are one keyword field. The path, the sort of value and the value stand in it in
-that order, and numbers are written so that they sort as texts: then equality is a term, and an ordering is a range
+User data has any field names, but an index should have few fields. So every value of a document becomes a *token*, a
+text such as `size.kg=n…`, and all tokens are in one keyword field. A token has the path, the type and the value in that
+order, and numbers are encoded so that they sort as texts: equality is then a term query, and an ordering a range
 between two tokens of one path. A second field has the paths that are not null.
 
-Only an index field can be sorted and counted by the cluster. The fields that mendflow itself sorts and counts by, which
-are few and known, are such fields too (KNOWN); for any other, the store sorts and counts what the cluster finds."""
+The cluster can sort and count only by index fields. The few fields that mendflow itself sorts and counts by are index
+fields too (KNOWN); for any other, the store sorts and counts what the cluster finds."""
 
 import hashlib
 import math
@@ -46,19 +46,19 @@ KNOWN = (
     "status",
     "task",
 )
-"""In documents that were written before a name came here it is missing: whoever adds one adds a step to the mapping."""
+"""Documents that were written before a name was added here lack it: with a new name, add a step to the mapping."""
 
 TOKENS_MAX = 1000
-"""A document's first so many values can be searched for, those near its root first."""
+"""Only the first so many values of a document are searchable, those near its root first."""
 
 PATH_MAX = 500
-"""Nobody asks for a longer path, and the index takes no token of any length."""
+"""Longer paths are not indexed: nobody searches for them, and the length of a token is limited."""
 
 TEXT_BYTES_MAX = 1000
-"""A longer text is known by its beginning and its digest: equality is exact, an ordering goes by the beginning."""
+"""A longer text is indexed by its beginning and its digest: equality is exact, ordering uses the beginning."""
 
 TOO_LONG = "\x00long"
-"""In the field to count by, for a name that is too long to be kept there."""
+"""Stands in the field to count by for a name that is too long for it."""
 
 _NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 _NUMBER, _TEXT, _TRUTH, _OTHER = "n", "t", "b", "x"
@@ -67,7 +67,7 @@ Json = dict[str, Any]
 
 
 def index_terms(data: Value) -> Json:
-    """What the index is told of a document besides its body."""
+    """The index fields of a document besides its body."""
     tokens, paths = _walk(data)
     by = {field: key for field in KNOWN if (key := sort_key(field_of(data, field))) is not None}
     names = {field: _short_name(value) for field in KNOWN if (value := field_of(data, field)) is not None}
@@ -75,7 +75,7 @@ def index_terms(data: Value) -> Json:
 
 
 def sort_key(value: Value) -> str | None:
-    """A text that sorts as the value does: nothing for null, then numbers, then texts, then all else alike."""
+    """A text that sorts as the value does: null, then numbers, then texts, then everything else as equal."""
     rank, comparable = rank_of(value)
     if rank == 0:
         return None
@@ -83,7 +83,7 @@ def sort_key(value: Value) -> str | None:
 
 
 def query(kind: str, where: Sequence[FieldCondition], prefix: str = "") -> Json:
-    """Documents of a kind that fulfil every condition."""
+    """The query for documents of a kind that satisfy every condition."""
     wanted: list[Json] = [{"term": {"kind": kind}}, *map(_condition, where)]
     if prefix:
         wanted.append({"prefix": {"id": prefix}})
@@ -142,7 +142,7 @@ def _walk(data: Value) -> tuple[list[str], list[str]]:
             tokens.append(f"{path}={_token(value)}")
             paths.append(path)
         if isinstance(value, dict):
-            # Names with other letters cannot be asked for.
+            # Names with other characters cannot be searched for.
             waiting.extend(
                 (f"{path}.{name}" if path else name, each) for name, each in value.items() if _NAME.match(name)
             )
@@ -158,7 +158,7 @@ def _token(value: Value) -> str:
 
 
 def _number(value: float) -> str:
-    """The bits of the nearest float that is not greater, so that they sort as texts; then what an integer has more."""
+    """The nearest float that is not greater, as bits that sort as text; then the rest of an integer."""
     try:
         near = float(value)
     except OverflowError:
@@ -171,7 +171,7 @@ def _number(value: float) -> str:
 
 
 def _bits(number: float) -> str:
-    (bits,) = struct.unpack(">Q", struct.pack(">d", number + 0.0))  # + 0.0: there is only one zero
+    (bits,) = struct.unpack(">Q", struct.pack(">d", number + 0.0))  # + 0.0 turns -0.0 into 0.0
     return f"{(~bits if bits >> 63 else bits | 1 << 63) & 0xFFFF_FFFF_FFFF_FFFF:016x}"
 
 

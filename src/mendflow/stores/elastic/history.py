@@ -1,11 +1,11 @@
-"""What is old moves out of the way: entries of streams into an index a month, and tombstones away.
+"""Archives old data: moves stream entries to one index per month, and removes old tombstones.
 
-The chunk of a stream stays where it is, because its id is what keeps others from writing at its position; only its
-entries move, and it says in which month's index they are. First they are written there, then the chunk lets them go, by
-compare-and-set. So nothing depends on who does this, how often, or how far it came: any server may, several at once
-may, and a crash between the two leaves the entries in both places.
+The chunk document of a stream stays where it is, because its id prevents other writes at its position; only its entries
+move, and the chunk names the index that has them. They are first written there, then removed from the chunk by
+compare-and-set. So any server may do this, several may do it at once, and a crash between the two steps leaves the
+entries in both places.
 
-A tombstone is of use to whoever still waits for a lost answer; after a day nobody does."""
+A tombstone matters only to a writer that still waits for a lost answer; after a day there is none."""
 
 import asyncio
 import datetime
@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 
 class TidyResult(msgspec.Struct, frozen=True):
-    """How many chunks let their entries go, and how many tombstones went."""
+    """How many chunks were moved, and how many tombstones removed."""
 
     moved: int
     purged: int
@@ -41,13 +41,13 @@ class StreamHistory:
         self._item_index = item_index
 
     async def keep_tidy(self) -> None:
-        """For as long as the store is open."""
+        """Runs while the store is open."""
         while True:
             await asyncio.sleep(EVERY_S * random.uniform(0.5, 1.5))
             try:
                 await self.tidy(int(time.time() * 1000))
             except StoreUnavailable:
-                continue  # it is not urgent; whoever needs the store now is told
+                continue  # not urgent: the next round tries again
 
     async def tidy(self, now_ms: int) -> TidyResult:
         moved = purged = 0
@@ -71,7 +71,7 @@ class StreamHistory:
         return await self._write([_let_go(chunk, month) for month, some in by_month.items() for chunk in some])
 
     async def _write(self, lines: Sequence[ItemWrite]) -> int:
-        """What somebody else has changed meanwhile is left alone."""
+        """Skips what another writer has changed meanwhile."""
         made, _ = await self._item_index.write(lines, self._item_index.http.patience())
         return sum(1 for each in made if each.version)
 

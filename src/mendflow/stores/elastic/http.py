@@ -1,8 +1,8 @@
-"""The line to the cluster: a request, the answer, and patience.
+"""HTTP requests to the cluster, with retries.
 
-Whatever may pass is tried again, at another host and after a growing wait, until patience ends. A request whose answer
-was lost may have been carried out, and the answer to a repeated one says so: `uncertain`. What is written is written
-by compare-and-set, so repeating it does no harm; whoever sent it then looks whose write stands there."""
+A request that failed for a passing reason is sent again, to another host and after a growing wait, until patience ends.
+If an answer was lost, the request may have been carried out, and the answer to the repeated one is marked `uncertain`.
+All writes use compare-and-set, so repeating them is harmless; the sender then checks whose write is in place."""
 
 import base64
 import ssl
@@ -23,17 +23,17 @@ CONNECT_S = 2.0
 CONNECTIONS_MAX = 32
 BUSY = 429
 PASSING = frozenset({408, BUSY, 502, 503, 504})
-"""The cluster is busy, or elects, or a door to it is closed. Only one that is busy certainly did nothing."""
+"""The cluster is busy, elects a master, or refuses connections. Only "busy" guarantees that nothing happened."""
 
 _REFUSED = {
-    401: "it does not know us: check user and password, or the API key",
-    403: "we may not do this there: give our user the permissions that docs/do/elasticsearch.md lists",
-    413: "what was sent is larger than it takes: raise http.max_content_length there",
+    401: "it rejects our login: check user and password, or the API key",
+    403: "our user lacks permissions: grant those that docs/do/elasticsearch.md lists",
+    413: "the request is larger than it accepts: raise http.max_content_length there",
 }
 
 
 class ClusterAnswer(msgspec.Struct, frozen=True):
-    """`uncertain`: the same was sent before, and may have been carried out then."""
+    """`uncertain`: the request was sent before, and may have been carried out then."""
 
     status: int
     data: Any
@@ -41,7 +41,7 @@ class ClusterAnswer(msgspec.Struct, frozen=True):
 
 
 class ClusterRetries:
-    """Patience that ends with a sentence about this cluster. It counts from the beginning of the work."""
+    """A retry timer that ends with an error about this cluster. It counts from the start of the operation."""
 
     def __init__(self, address: ElasticAddress) -> None:
         self._address = address
@@ -52,7 +52,7 @@ class ClusterRetries:
         return self._patience.left_s
 
     async def rest(self, trouble: str) -> None:
-        """Wait a little, or raise, if it took too long already."""
+        """Wait a little, or raise if it has taken too long already."""
         if not await self._patience.wait():
             raise unavailable(
                 self._address,
@@ -89,7 +89,7 @@ class ClusterClient:
         patience: ClusterRetries | None = None,
         may: Collection[int] = (),
     ) -> ClusterAnswer:
-        """Send until there is an answer. `may`: statuses that are answers too, besides success."""
+        """Send until there is an answer. `may`: statuses that count as answers besides success."""
         patience = patience or self.patience()
         uncertain = False
         while True:
@@ -123,7 +123,7 @@ def unavailable(address: ElasticAddress, what: str) -> StoreUnavailable:
 
 
 def reason_in(raw: bytes) -> str:
-    """What the cluster gives as the reason, in short."""
+    """The cluster's reason, shortened."""
     try:
         error = msgspec.json.decode(raw)["error"]
         return str(error if isinstance(error, str) else f"{error['type']}: {error['reason']}")[:300]

@@ -1,12 +1,12 @@
-"""Which indices there are, and how they come to be and change.
+"""Creates and migrates the indices.
 
-Everything is in one index of one shard, behind the alias PREFIX-store. One shard is what keeps the promise that the
-writes of a call happen in their order: a node carries out what one request has for one shard in the order in which it
-stands there, and keeps it in one log, so that a crash leaves a beginning of it and never a hole. Old entries of streams
-move to an index a month, PREFIX-history-2026.11 (history.py).
+Everything is in one index of one shard, behind the alias PREFIX-store. One shard guarantees that the writes of a call
+happen in order: a node executes the writes of one request to one shard in order and in one log, so that a crash loses
+only an end of them and never leaves a gap. Old stream entries move to one index per month, PREFIX-history-2026.11
+(history.py).
 
-The mapping is numbered like a schema. Each step only adds; carrying it out twice, or by three servers at once, comes to
-the same. An index of a newer number is refused, because this version does not know what it would break."""
+The mapping is versioned like a schema. Each step only adds, so running it twice, or on three servers at once, has the
+same result. An index with a newer version is refused, because this mendflow does not know what it would break."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ class MappingStep(msgspec.Struct, frozen=True):
 
 
 _KEYWORD = {"type": "keyword"}
-_TERM = {"type": "keyword", "doc_values": False}  # to be found, never to be sorted or counted by
+_TERM = {"type": "keyword", "doc_values": False}  # for lookups, never for sorting or counting
 _KNOWN = {"properties": {field: _KEYWORD for field in KNOWN}}
 
 MAPPING_STEPS = (
@@ -64,7 +64,7 @@ def history_of(address: ElasticAddress, month: str) -> str:
 
 
 async def prepare(http: ClusterClient) -> None:
-    """Make what is not there, bring forward what is older, refuse what is newer."""
+    """Create what is missing, migrate what is older, refuse what is newer."""
     alias = store_of(http.address)
     found = await http.ask("GET", f"/{alias}/_mapping", may=[404])
     if found.status == 404:
@@ -84,10 +84,10 @@ async def prepare(http: ClusterClient) -> None:
 
 
 async def make(http: ClusterClient, index: str, form: Json) -> None:
-    """Make an index, or find that somebody else has just made it."""
+    """Create an index, or find that another server has just created it."""
     made = await http.ask("PUT", f"/{index}", msgspec.json.encode(form), may=[400])
     if made.status == 400 and made.data["error"]["type"] != "resource_already_exists_exception":
-        raise unavailable(http.address, f"the index {index} cannot be made: {made.data['error']['reason']}")
+        raise unavailable(http.address, f"the index {index} cannot be created: {made.data['error']['reason']}")
 
 
 async def _history_template(http: ClusterClient) -> None:
@@ -116,7 +116,7 @@ def _form(address: ElasticAddress) -> Json:
                 "number_of_shards": 1,
                 **copies,
                 "refresh_interval": "1s",
-                # A write is answered when it is on the disks of all copies that are up.
+                # A write is acknowledged when it is on the disks of all copies that are up.
                 "translog": {"durability": "request"},
             }
         },

@@ -1,12 +1,12 @@
-"""What lies in the index, and the four things that are done with it: write, fetch, find, refresh.
+"""The items of the index, and the four operations on them: write, fetch, find, refresh.
 
-An item is a document, a chunk of a stream, or a tombstone. Its version is where its last write stands in the history of
-the shard: primary term and sequence number, in one number that only grows. To write at a version is to write under the
-condition that the item's last write is that one.
+An item is a document, a chunk of a stream, or a tombstone. Its version is the position of its last write in the shard's
+history: primary term and sequence number, combined into one growing number. A write at a version succeeds only if the
+item's last write is that one.
 
-An item knows who wrote it (its mark, one for each write), and of its last few writes before that, which version each
-made and whose mark it bore. So whoever lost an answer finds out later whether its write happened, even if others have
-written since. A deleted document leaves a tombstone for the same reason."""
+An item records its writer's mark, one for each write, and the versions and marks of the few writes before. So a writer
+that lost an answer can find out later whether its write happened, even if others have written since. A deleted document
+leaves a tombstone for the same reason."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from mendflow.stores.elastic.indices import store_of
 
 Json = dict[str, Any]
 ItemHistory = list[tuple[int, str]]
-"""Versions that an item had before, the latest first, each with the mark of its writer, if that is known."""
+"""Earlier versions of an item, the latest first, each with its writer's mark if known."""
 
 ID_BYTES_MAX = 512
 FETCH_MAX = 500
@@ -45,15 +45,15 @@ class IndexedItem(msgspec.Struct, frozen=True):
 
 
 class ItemWrite(msgspec.Struct, frozen=True):
-    """One write: at version 0 the item must not be there."""
+    """One write; version 0 means that the item must not exist."""
 
     id: str
     at: int
-    source: bytes | None  # JSON; None takes the item away
+    source: bytes | None  # JSON; None deletes the item
 
 
 class ItemResult(msgspec.Struct, frozen=True):
-    """`status` is as in HTTP: 409 means that the item is not at the version. If it is no success, `version` is 0."""
+    """`status` is as in HTTP: 409 means that the item is not at the version. Without success, `version` is 0."""
 
     status: int
     version: int = 0
@@ -67,7 +67,7 @@ def version_of(hit: Json) -> int:
 
 
 def is_valid_version(version: int) -> bool:
-    """Whether an item may have this version at all."""
+    """Whether this number can be a version."""
     return version >> _SEQUENCE_BITS > 0 and version & (1 << _SEQUENCE_BITS) - 1 > 0
 
 
@@ -77,15 +77,15 @@ class ItemIndex:
         self.index = store_of(http.address)
 
     async def write(self, lines: Sequence[ItemWrite], patience: ClusterRetries) -> tuple[list[ItemResult], bool]:
-        """What became of each, in order, and whether they may have been carried out once before."""
+        """The result of each write, in order, and whether they may have been carried out before."""
         raw = b"".join(_ndjson(line) for line in lines)
-        # An index that somebody deleted must not come back by itself, without its mapping.
+        # An index that was deleted must not be re-created automatically, without its mapping.
         path = f"/{self.index}/_bulk?require_alias=true&timeout=5s"
         answer = await self.http.ask("POST", path, raw, patience=patience)
         return [_made(item) for item in answer.data["items"]], answer.uncertain
 
     async def copy_to(self, index: str, lines: Sequence[ItemWrite]) -> None:
-        """Write items into an index of history, where they are not yet; all or an error."""
+        """Write items into a history index where they are missing; all or an error."""
         raw = b"".join(_ndjson(line) for line in lines)
         patience = self.http.patience()
         while True:
@@ -98,7 +98,7 @@ class ItemIndex:
     async def fetch(
         self, ids: Sequence[str], *fields: str, patience: ClusterRetries | None = None
     ) -> dict[str, IndexedItem]:
-        """Items as they are now, not as searches see them."""
+        """The current items, not those that searches see."""
         patience = patience or self.http.patience()
         found: dict[str, IndexedItem] = {}
         for start in range(0, len(ids), FETCH_MAX):
@@ -118,16 +118,16 @@ class ItemIndex:
             errors = [hit["error"] for hit in hits if "error" in hit]
             if not errors:
                 return hits
-            # An item that cannot be read just now is not an item that is not there.
+            # An item that cannot be read now is not a missing item.
             await self._passing(errors[0], patience)
 
     async def fetch_from(self, index: str, ids: Sequence[str], *fields: str) -> dict[str, Json]:
-        """Sources from an index of history."""
+        """Sources from a history index."""
         hits = await self._fetched(index, ids, fields, self.http.patience())
         return {hit["_id"]: hit["_source"] for hit in hits if hit.get("found")}
 
     async def find(self, search: Json) -> Json:
-        """As of the last refresh. All or an error: never a part."""
+        """Items as of the last refresh. All or an error: never a part."""
         path = f"/{self.index}/_search?allow_partial_search_results=false"
         patience = self.http.patience()
         while True:
@@ -150,7 +150,7 @@ class ItemIndex:
         what = f"{error['type']}: {error.get('reason', '')}"[:300]
         if error["type"] == "index_not_found_exception":
             raise unavailable(
-                self.http.address, f"its index is gone ({what}): restore it, or start again with an empty one"
+                self.http.address, f"its index is gone ({what}): restore it, or start over with an empty one"
             )
         await patience.rest(what)
 

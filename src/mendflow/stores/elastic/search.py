@@ -1,8 +1,8 @@
-"""Finding documents: scans, searches and counts, as of the last refresh.
+"""Scans, searches and counts of documents, as of the last refresh.
 
-Pages go by the sort values of the last document, never by a distance from the beginning. The order ends in the id,
-which is unique and does not change; so everything that is there all the while comes exactly once, and no view of the
-past has to be kept open in the cluster for it."""
+Pages continue after the sort values of the last document, never at an offset. The order ends with the id, which is
+unique and does not change; so everything that exists all the while is returned exactly once, and no snapshot has to be
+kept open in the cluster."""
 
 import heapq
 from collections.abc import AsyncIterator, Sequence
@@ -45,7 +45,7 @@ class DocumentFinder:
         behind: int,
         after: StoredDocument | None,
     ) -> list[StoredDocument]:
-        """The documents from the `first` on, and before `behind`, in this order."""
+        """The documents from `first` on and before `behind`, in this order."""
         if order_by and order_by not in KNOWN:
             return (await self._sorted_here(kind, where, order_by, descending, behind, after))[first:]
         sort, start = _sort(order_by, descending), _sort_values(after, order_by)
@@ -98,7 +98,7 @@ class DocumentFinder:
         behind: int,
         after: StoredDocument | None,
     ) -> list[StoredDocument]:
-        """The first so many in an order that the cluster does not know."""
+        """The first so many, in an order that the cluster cannot sort by."""
 
         def place(document: StoredDocument) -> SortPlace:
             return rank_of(field_of(msgspec.json.decode(document.body), order_by)), len(document.id), document.id

@@ -1,10 +1,9 @@
 """The store on Elasticsearch 8 and newer, or OpenSearch 2 and newer.
 
-One index holds everything (indices.py). A document's version is the place of its last write in the shard's
-history, so compare-and-set is what the cluster itself does, and nothing is read before it is written (items.py,
-writer.py). Who lost an answer finds its mark (write_attempts.py). Streams are chains of chunks
-(streams.py). Reads by id do not lag. Searches see what was written up to a second ago; a scan refreshes first
-(search.py)."""
+One index holds everything (indices.py). A document's version is the position of its last write in the shard's history,
+so the cluster itself does compare-and-set, and nothing is read before it is written (items.py, writer.py). A writer
+that lost an answer looks for its mark (write_attempts.py). Streams are chains of chunks (streams.py). Reads by id do
+not lag. Searches may lag by a second; a scan refreshes first (search.py)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -29,7 +28,7 @@ class ElasticStore:
 
     @classmethod
     def from_url(cls, url: str) -> "ElasticStore":
-        """See address.py for what the URL may say."""
+        """See address.py for the format of the URL."""
         return cls(parse(url))
 
     async def open(self) -> None:
@@ -44,7 +43,7 @@ class ElasticStore:
         self._opened = _Opened(http)
 
     async def close(self) -> None:
-        """Waits for what is being written; what is asked after this is refused."""
+        """Waits for writes in progress; refuses later calls."""
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.writer.finish()
@@ -103,7 +102,7 @@ class ElasticStore:
         await self._ready().item_index.refresh()
 
     async def tidy(self, now_ms: int) -> TidyResult:
-        """Move what is old to history now; an open store does so every hour by itself."""
+        """Archive old data now; an open store does so every hour by itself."""
         return await self._ready().history.tidy(now_ms)
 
     def _ready(self) -> "_Opened":
@@ -113,7 +112,7 @@ class ElasticStore:
 
 
 class _Opened:
-    """What an open store holds."""
+    """The state of an open store."""
 
     def __init__(self, http: ClusterClient) -> None:
         memory = LastSeenItems()

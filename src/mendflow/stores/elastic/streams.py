@@ -1,9 +1,9 @@
-"""Streams as chains of chunks: one append is one item, whose id is the stream and the position where it begins.
+"""Streams as chains of chunks: each append creates one item, whose id is the stream and the position where it starts.
 
-A chunk is made only behind the end of the one before it, and never again: so of two who append at one position one
-makes the item and the other finds it made, and an append is there whole or not at all. Nobody keeps the end of a
-stream; it is where the next chunk is not yet. Searches, which may lag, say where to begin to look; from there the chain
-is walked by fetching, which does not lag."""
+A chunk is created only at the end of the one before it, and only once: of two that append at one position, one creates
+the item and the other finds it created, and an append is complete or absent. The end of a stream is not stored; it is
+where the next chunk is missing. Searches, which may lag, say where to start; from there the chain is followed by
+fetching, which does not lag."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from mendflow.stores.elastic.write_attempts import chunk_id, entries_of, fits
 
 PAGE_CHUNKS = 200
 WALK_MAX = 16
-"""After so many steps a refresh and a search are quicker."""
+"""After so many steps, a refresh and a search are faster."""
 
 TOGETHER_MAX = 16
 REMEMBERED_MAX = 50_000
@@ -32,7 +32,7 @@ Json = dict[str, Any]
 class StreamIndex:
     def __init__(self, item_index: ItemIndex) -> None:
         self._item_index = item_index
-        # Only ends that a write of ours has reached, and that was acknowledged: they cannot be taken back.
+        # Only ends of our own acknowledged writes: these cannot be lost.
         self._ends: dict[str, int] = {}
 
     def record_end(self, stream: str, end: int) -> None:
@@ -41,7 +41,7 @@ class StreamIndex:
         self._ends[stream] = end
 
     def may_end_at(self, stream: str, position: int) -> bool:
-        """Whether it ended there when we last wrote: then making the next chunk is all the proof that is needed."""
+        """Whether it ended there after our last write: then creating the next chunk is proof enough."""
         return self._ends.get(stream) == position
 
     async def length(self, stream: str) -> int:
@@ -50,7 +50,7 @@ class StreamIndex:
         return (await self._end(stream, self._item_index.http.patience()))[0]
 
     async def ends(self, streams: Sequence[str], patience: ClusterRetries) -> dict[str, int]:
-        """Where streams end now."""
+        """The current ends of streams."""
         found: dict[str, int] = {}
         for start in range(0, len(streams), TOGETHER_MAX):
             some = streams[start : start + TOGETHER_MAX]
@@ -59,8 +59,8 @@ class StreamIndex:
         return found
 
     async def settle(self, stream: str, patience: ClusterRetries) -> int:
-        """The end, such that a chunk may be made behind it. What can be read may be on one node only, and gone with it;
-        so the last chunk is written once more, as it is. When that is acknowledged the end is certain."""
+        """The end, such that a chunk may be created behind it. What can be read may be on one node only, and be lost
+        with it; so the last chunk is written again unchanged. When that is acknowledged, the end is certain."""
         while True:
             end, last = await self._end(stream, patience)
             if not last:
@@ -95,7 +95,7 @@ class StreamIndex:
         return entries[:limit]
 
     async def _walked(self, stream: str, at: int, behind: int, patience: ClusterRetries) -> list[Json]:
-        """Chunks from a position where one begins, or would."""
+        """Chunks from a position where one starts or would start."""
         chunks: list[Json] = []
         while at < behind and len(chunks) < WALK_MAX:
             id = chunk_id(stream, at)
@@ -107,7 +107,7 @@ class StreamIndex:
         return chunks
 
     async def _found(self, stream: str, start: int, behind: int) -> list[Json]:
-        """Chunks with the wanted entries, as far as searches see them, without a gap."""
+        """Chunks with the wanted entries, as far as searches see them without a gap."""
         chunks: list[Json] = []
         while True:
             at = chunks[-1]["end"] if chunks else start
@@ -124,12 +124,12 @@ class StreamIndex:
                 return chunks
 
     async def _before(self, stream: str, start: int) -> int:
-        """No search has found the entry at `start`: where a chunk begins, or would, from which to walk there."""
+        """No search has found the entry at `start`: returns a position before it where a chunk starts, or would."""
         known = self._ends.get(stream, 0) or (await self._last(stream))[0]
         return known if known <= start else 0
 
     async def _bring_back(self, stream: str, chunks: list[Json]) -> None:
-        """The entries of chunks that went to history."""
+        """Fetch the entries of archived chunks."""
         for month in {source["month"] for source in chunks if "month" in source}:
             away = {chunk_id(stream, source["first"]): source for source in chunks if source.get("month") == month}
             index = history_of(self._item_index.http.address, month)
@@ -143,7 +143,7 @@ class StreamIndex:
                 source.update(found[id])
 
     async def _end(self, stream: str, patience: ClusterRetries) -> tuple[int, str]:
-        """The end, and the id of the chunk before it, if nobody but others can have written that."""
+        """The end, and the id of the chunk before it, if only other writers can have written that."""
         known = self._ends.get(stream)
         end, last = (known, "") if known is not None else await self._last(stream)
         steps = 0

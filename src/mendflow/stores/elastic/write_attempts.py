@@ -1,11 +1,12 @@
-"""A write on its way to the index, and what is to be thought when it was refused, or when its answer was lost.
+"""A write on its way to the index, and what a refusal or a lost answer means.
 
-Every write has a mark of its own, which is left with what it writes. Who is refused looks at what stands there:
+Every write has its own mark, stored with what it writes. A writer that is refused looks at the item:
 
-- Our own mark: an answer was lost on the way, or inside the cluster, which repeats writes by itself when a node dies.
-  What can be read may still be on one node only, so it is written once more, on top of itself, and that answer counts.
-- Our mark among the last few writes: it happened, and somebody has written since.
-- Somebody else's: ours did not happen, if no write between is unknown. If one is, nobody can tell, and we do not."""
+- It has our own mark: an answer was lost on the way, or inside the cluster, which repeats writes itself when a node
+  dies. What can be read may still be on one node only, so it is written again unchanged, and that answer counts.
+- Our mark is among the last few writes: it happened, and another writer has written since.
+- It has another writer's mark: ours did not happen, if no write in between is unknown. If one is, we report that we do
+  not know."""
 
 import base64
 from typing import Any
@@ -19,11 +20,11 @@ from mendflow.stores.fields import BadDocument
 
 PAST_MAX = 4
 NEVER_SEARCHED = frozenset({"snapshot"})
-"""Large documents that are only ever read by id."""
+"""Large documents that are only read by id."""
 
 
 class LastSeen(msgspec.Struct, frozen=True):
-    """What the store remembers of an item that it read or wrote: enough to say what came before the next write."""
+    """What the store remembers of an item that it read or wrote: enough to name the writes before the next one."""
 
     version: int
     mark: str
@@ -32,7 +33,7 @@ class LastSeen(msgspec.Struct, frozen=True):
 
 class WriteAttempt:
     """One write. `at`: the version to write at next, or None to look first. `doubt`: the version at which it was sent
-    with no answer, if that happened."""
+    without an answer, if that happened."""
 
     __slots__ = ("at", "doubt", "id", "mark", "outcome", "rest", "tries", "write")
 
@@ -57,7 +58,7 @@ class WriteAttempt:
         return ItemWrite(self.id, self.at, head + self.rest[1:])
 
     def past(self, known: LastSeen | None) -> ItemHistory:
-        """The version that is written over, and what is known of those before it."""
+        """The version that is overwritten, and what is known of earlier ones."""
         assert self.at is not None
         if known is None or known.version != self.at:
             return [(self.at, "")]
@@ -81,7 +82,7 @@ class WriteAttempt:
             self.doubt = self.at
 
     def judge(self, seen: IndexedItem | None) -> bool:
-        """Decide by what stands there: an outcome, or at which version to try next; False if nobody can tell."""
+        """Decide by the current item: an outcome, or the version for the next try; False if it cannot be known."""
         if seen is not None:
             if seen.mark == self.mark:
                 self.at = seen.version
@@ -103,7 +104,7 @@ class WriteAttempt:
 
 
 def is_traced(seen: IndexedItem | None, version: int) -> bool:
-    """Whether every write after this version is known by its mark."""
+    """Whether the mark of every write after this version is known."""
     if seen is None:
         return version == 0
     if seen.version == version:
@@ -117,7 +118,7 @@ def is_traced(seen: IndexedItem | None, version: int) -> bool:
 
 
 def item_id(write: Write) -> str:
-    """Under which id an item lies in the index. A kind is never empty and has no colon, so that no two share one."""
+    """The id of an item in the index. A kind is never empty and has no colon, so ids are unique."""
     if isinstance(write, Append):
         return _checked(chunk_id(write.stream, write.expected), f"stream {write.stream}")
     if not write.kind or ":" in write.kind:
@@ -134,7 +135,7 @@ def chunk_id(stream: str, first: int) -> str:
 
 
 def fits(id: str) -> bool:
-    """Whether an item can have this id at all."""
+    """Whether this id is valid."""
     try:
         return len(id.encode()) <= ID_BYTES_MAX
     except UnicodeEncodeError:
@@ -151,7 +152,7 @@ def _checked(id: str, what: str) -> str:
 
 
 def _rest(write: Write, now_ms: int) -> bytes:
-    """The item as JSON, without what depends on how its writing goes."""
+    """The item as JSON, without the fields that depend on how it is written."""
     if isinstance(write, Delete):
         return msgspec.json.encode({"gone": now_ms})
     if isinstance(write, Append):
@@ -172,7 +173,7 @@ def _document(put: Put) -> dict[str, Any]:
 
 
 def _entries(append: Append) -> dict[str, list[str]]:
-    """As text where it is text, so that people can read it."""
+    """As text if it is text, so that people can read it."""
     try:
         return {"entries": [bytes(entry).decode() for entry in append.entries]}
     except UnicodeDecodeError:

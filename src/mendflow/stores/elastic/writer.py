@@ -1,9 +1,9 @@
-"""The one who writes: whatever has gathered goes out as one request, and each write gets its own answer.
+"""The writer: sends everything that is queued as one request; each write gets its own answer.
 
-While a request is under way the next one gathers. A request holds at most one write for each item, because the second
-must know what became of the first; a call whose next write is to such an item waits with all that follows, so that the
-writes of a call are tried in their order. Nothing is looked up before it is written: the expected version is itself the
-condition. Only who was refused, or appends to a stream that this store does not know, makes it look."""
+While a request is in progress the next one is collected. A request has at most one write per item, because the second
+must know the result of the first; a call whose next write is to such an item waits with all that follow, so that the
+writes of a call are tried in order. Nothing is read before it is written: the expected version is itself the condition.
+The writer looks only after a refusal, or to append to a stream that it does not know."""
 
 import asyncio
 import secrets
@@ -29,7 +29,7 @@ NOT_TO_BE_STORED = (400, 413)
 
 
 class LastSeenItems:
-    """What was seen last of items, so that a write can say what came before it. Nothing is decided by it."""
+    """What was last seen of items, so that a write can record what came before it. It decides nothing."""
 
     def __init__(self) -> None:
         self._known: dict[str, LastSeen] = {}
@@ -47,7 +47,7 @@ class LastSeenItems:
 
 
 class WriterCall:
-    """What one caller gave; the first `sent` of its writes have been in a request."""
+    """The writes of one caller; the first `sent` of them have been in a request."""
 
     def __init__(self, tries: list[WriteAttempt]) -> None:
         self.tries = tries
@@ -56,12 +56,12 @@ class WriterCall:
 
     def resolve(self, trouble: Exception | None) -> None:
         if self.answer.done():
-            return  # whoever waited has gone
+            return  # the caller has gone
         outcomes = [each.outcome for each in self.tries if each.outcome is not None]
         if len(outcomes) == len(self.tries):
             self.answer.set_result(outcomes)
         elif isinstance(trouble, (StoreUnavailable, BadDocument)):
-            # Each has its own: an exception that several raise gathers the traces of all.
+            # Each gets its own: an exception that several raise would collect the tracebacks of all.
             self.answer.set_exception(type(trouble)(trouble.message, **trouble.fields))
         elif trouble is not None:
             self.answer.set_exception(trouble)
@@ -87,7 +87,7 @@ class ElasticWriter:
         return call.answer
 
     async def finish(self) -> None:
-        """Returns when everything that was put is answered."""
+        """Returns when all queued writes are answered."""
         while self._task is not None:
             await asyncio.wait([self._task])
 
@@ -96,7 +96,7 @@ class ElasticWriter:
         return f"{self._name}-{self._written:x}"
 
     async def _run(self) -> None:
-        await asyncio.sleep(0)  # whoever is about to write in this turn of the loop joins
+        await asyncio.sleep(0)  # callers that write in this iteration of the loop join
         while self._calls:
             calls, tries = self._next()
             trouble: Exception | None = None
@@ -108,11 +108,11 @@ class ElasticWriter:
             self._calls = [call for call in self._calls if call not in over]
             for call in over:
                 call.resolve(trouble)
-            await asyncio.sleep(0)  # those who waited go on, and what they write in turn joins
+            await asyncio.sleep(0)  # the callers run now, and their next writes join
         self._task = None
 
     def _next(self) -> tuple[list[WriterCall], list[WriteAttempt]]:
-        """The next request, and the calls that have a part in it."""
+        """The next request, and the calls that are part of it."""
         calls: list[WriterCall] = []
         tries: list[WriteAttempt] = []
         keys: set[str] = set()
@@ -131,7 +131,7 @@ class ElasticWriter:
         return calls, tries
 
     async def _send(self, tries: list[WriteAttempt]) -> None:
-        """Until each has its outcome, or patience ends."""
+        """Send until each write has its outcome, or patience ends."""
         patience = self._item_index.http.patience()
         await self._look_first(tries, patience)
         while todo := [each for each in tries if each.outcome is None]:
@@ -158,7 +158,7 @@ class ElasticWriter:
             raise BadDocument(f"{each.id[:80]!r} cannot be stored: {result.trouble}")
         elif result.status != CONFLICT:
             what = (
-                f"it takes no writes ({result.status}, {result.trouble}): check its indices and the space on its disks"
+                f"it refuses writes ({result.status}, {result.trouble}): check its indices and the space on its disks"
             )
             raise unavailable(self._item_index.http.address, what)
 
@@ -173,7 +173,7 @@ class ElasticWriter:
         await self._look_for_ends([each for each in unknown if isinstance(each.write, Append)], patience)
 
     async def _look(self, tries: list[WriteAttempt], patience: ClusterRetries) -> None:
-        """Let each judge by what stands there now."""
+        """Let each write decide by the current item."""
         if not tries:
             return
         found = await self._item_index.fetch([each.id for each in tries], patience=patience)
@@ -192,7 +192,7 @@ class ElasticWriter:
         await self._look_for_ends([each for each in tries if each.at is None and each.outcome is None], patience)
 
     async def _look_for_ends(self, tries: list[WriteAttempt], patience: ClusterRetries) -> None:
-        """For appends that do not know whether the stream ends where they begin."""
+        """For appends that do not know whether the stream ends where they start."""
         ends = await self._streams.ends([_stream(each) for each in tries], patience)
         for each in tries:
             end = ends[_stream(each)]
@@ -207,7 +207,7 @@ class ElasticWriter:
 
 
 def _key(each: WriteAttempt) -> str:
-    """What must not come twice in one request: a document, or a stream."""
+    """What may appear only once in a request: a document, or a stream."""
     return f"::{each.write.stream}" if isinstance(each.write, Append) else each.id
 
 

@@ -1,7 +1,6 @@
-"""Where a PostgreSQL store is: read from its URL, told without its password.
+"""The address of a PostgreSQL store: parsed from its URL, shown without its password.
 
-Everything that the driver knows may stand in the URL (sslmode, sslrootcert, several hosts); `schema` and `patience` are
-our own."""
+All options of the driver may be in the URL (sslmode, sslrootcert, several hosts); `schema` and `patience` are ours."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -34,7 +33,7 @@ class PostgresqlAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_address(url: str) -> PostgresqlAddress:
-    """The address in a URL. What is wrong is told without repeating the URL, which may hold a password."""
+    """The address in a URL. Errors do not repeat the URL, which may contain a password."""
     try:
         parts = split(url)
         asked = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
@@ -61,7 +60,7 @@ def read_address(url: str) -> PostgresqlAddress:
         "keepalives_idle": "10",
         "keepalives_interval": "5",
         "keepalives_count": "3",
-        "target_session_attrs": "read-write",  # what is read must be what was written, so a replica does not do
+        "target_session_attrs": "read-write",  # reads must see what was written, so a replica will not do
         **known,
     }
     return PostgresqlAddress(
@@ -78,12 +77,12 @@ def _patience_s(text: str) -> float:
     except ValueError:
         patience_s = 0
     if not 0 < patience_s < inf:
-        raise InvalidRequest(f"the store's URL: patience is a time in seconds above 0, and {text[:40]!r} is none")
+        raise InvalidRequest(f"the store's URL: patience must be a number of seconds above 0, not {text[:40]!r}")
     return patience_s
 
 
 def _demand_known(asked: Iterable[str]) -> None:
-    """Every option is ours, or the driver's. Values are not told: one may be a password."""
+    """Check that every option is ours or the driver's. Errors do not repeat values: one may be a password."""
     known = ["schema", "patience", *(option.keyword.decode() for option in Conninfo.get_defaults())]
     for name in asked:
         if name not in known:

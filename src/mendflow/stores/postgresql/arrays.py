@@ -1,5 +1,5 @@
-"""Lists as PostgreSQL takes them in binary: a header, then each item behind its length. Nothing is quoted, and the type
-is known even where a list is empty or has only nulls in it."""
+"""Lists in PostgreSQL's binary format: a header, then each item after its length. Nothing is quoted, and the type is
+known even for a list that is empty or has only nulls."""
 
 import struct
 from collections.abc import Sequence
@@ -69,5 +69,5 @@ def _array(item_oid: int, items: Sequence[bytes | None]) -> bytes:
 
 
 def _header(item_oid: int, count: int) -> bytes:
-    """An empty array has no dimension; otherwise one, that begins at 1. The flag says that nulls may be among them."""
+    """An empty array has no dimension; otherwise one, starting at 1. The flag says that there may be nulls."""
     return _HEADER.pack(1, 1, item_oid, count, 1) if count else struct.pack("!iiI", 0, 0, item_oid)

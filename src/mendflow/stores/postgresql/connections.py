@@ -1,9 +1,9 @@
-"""Connections to a PostgreSQL store: made when they are needed, made anew when they broke, and given up in a sentence
-when the server stays away.
+"""Connections to a PostgreSQL store: opened when needed, reopened when they broke, and given up with an error when
+the server stays away.
 
-An error after which the connection still stands is the server's answer: what was asked did not happen. After an error
-that broke the connection nobody knows. For a read that makes no difference, and it is asked again; for a write it makes
-all the difference, and the writer finds out (writer.py)."""
+If the connection survives an error, the error is the server's answer, and the statement had no effect. If the
+connection broke, the effect is unknown. A read is then simply repeated; for a write, the writer finds out
+(writer.py)."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ Connection = AsyncConnection
 Rows = list[tuple[Any, ...]]
 
 ANSWER_S_MAX = 15.0
-"""After so long without an answer the line counts as broken. A query that works has answered long before."""
+"""A connection without an answer for this long counts as broken. Any working query is much faster."""
 
 TEXT_OIDS = ("text", "varchar")
 
@@ -36,10 +36,10 @@ SELECT set_config('search_path', %s, false),
        set_config('synchronous_commit', CASE current_setting('synchronous_commit')
                                           WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)
 """
-"""A commit that returned has been synced to the disk, whatever the database's own setting."""
+"""A commit that returned has been synced to disk, whatever the database's own setting."""
 
 _WHAT_TO_DO = (
-    # By the state that the server gives; when one connects the driver has only the sentence.
+    # By the server's SQLSTATE; for a failed connect the driver has only the message.
     ("28P01", "password authentication failed", "the user or the password is wrong: check the URL"),
     ("28000", "pg_hba.conf", "the user may not connect from here: check the URL, and the server's pg_hba.conf"),
     ("28000", 'role ".*" does not exist', "the user is not known there: check the URL, or make it with createuser"),
@@ -51,7 +51,7 @@ _WHAT_TO_DO = (
     ),
     ("08004", "certificate", "the server's certificate is not trusted: check sslmode and sslrootcert in the URL"),
     ("42501", "", "the user may not do that: let it own the schema, or grant it CREATE on the database"),
-    ("53100", "", "the server's disk is full: free some space; writing goes on by itself then"),
+    ("53100", "", "the server's disk is full: free some space; writing then continues by itself"),
     ("53300", "too many clients", "the server has no connection left: raise max_connections, or stop other clients"),
     ("25006", "", "the server takes no writes: give the URL of the primary"),
     ("42P01", "", "mendflow's tables are not there any more: restore a backup, or start the server anew"),
@@ -61,7 +61,7 @@ _AWAY = "the server cannot be reached, or does not answer: check that it runs, a
 
 
 class _Bytes(Loader):
-    """Texts come back as the bytes that they are: a body is wanted so, and nothing is decoded in vain."""
+    """Returns texts as bytes: bodies are needed as bytes, and decoding is saved."""
 
     format = Format.BINARY
 
@@ -86,7 +86,7 @@ async def connect(address: PostgresqlAddress) -> Connection:
 
 @asynccontextmanager
 async def answer_timeout(link: Connection, seconds: float = ANSWER_S_MAX) -> AsyncIterator[None]:
-    """Break the line if there is no answer in time. The driver then sees that it broke, and tells as usual."""
+    """Close the connection if there is no answer in time. The driver then reports it as broken, as usual."""
     timer = asyncio.get_running_loop().call_later(seconds, _break, link)
     try:
         yield
@@ -104,13 +104,13 @@ def _break(link: Connection) -> None:
 
 
 async def rows_of(link: Connection, statement: bytes, params: Sequence[Any], *, prepare: bool = False) -> Rows:
-    """What the server answers. What is `prepare`d once is understood and planned once."""
+    """The server's answer. With `prepare`, the statement is parsed and planned once."""
     async with answer_timeout(link):
         return await (await link.execute(statement, params, prepare=prepare or None, binary=True)).fetchall()
 
 
 def is_transient(error: Error) -> bool:
-    """Whether the same may work in a moment: the server is away, is starting, or had to choose a victim."""
+    """Whether a retry may work: the server is away, is starting, or resolved a deadlock against us."""
     state, _ = _meaning(error)
     if state in _LASTING or not isinstance(error, OperationalError | InterfaceError):
         return False
@@ -118,7 +118,7 @@ def is_transient(error: Error) -> bool:
 
 
 def unavailable(address: PostgresqlAddress, error: Error) -> StoreUnavailable:
-    """The sentence for an error. What the driver says has no password in it."""
+    """The error as a sentence. The driver's messages contain no password."""
     reason = " ".join(str(error).split()) or type(error).__name__
     _, what = _meaning(error)
     what = what or (_AWAY if is_transient(error) else "the server refused")
@@ -134,7 +134,7 @@ def _meaning(error: Error) -> tuple[str, str]:
 
 
 class ReadPool:
-    """A few connections that take turns to read; the one used last is used next, so that few stay warm."""
+    """A few connections for reads; the last used is used next, so that few stay warm."""
 
     def __init__(self, address: PostgresqlAddress, links_max: int) -> None:
         self._address = address
@@ -142,7 +142,7 @@ class ReadPool:
         self._turns = asyncio.Semaphore(links_max)
 
     async def rows(self, statement: bytes, params: Sequence[Any] = (), *, prepare: bool = False) -> Rows:
-        """Ask, and ask again while the server is away and patience lasts."""
+        """Send, and retry while the server is away and patience lasts."""
         patience = RetryTimer(self._address.patience_s)
         while True:
             try:

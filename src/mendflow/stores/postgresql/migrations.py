@@ -1,8 +1,7 @@
-"""The PostgreSQL schema, as numbered steps from nothing to the present.
+"""The PostgreSQL schema, as numbered steps.
 
-A step is never changed once it is released; a new need is a new step. Servers that start at once take turns by a lock
-of the database, and each step is whole or not at all. A schema newer than ours is refused, because this version does
-not know what it would break."""
+A released step is never changed; a new need is a new step. Servers that start at once take turns by an advisory lock,
+and each step is one transaction. A newer schema is refused, because this mendflow does not know what it would break."""
 
 import msgspec
 from psycopg import AsyncConnection, sql
@@ -206,7 +205,7 @@ NEWEST = MIGRATIONS[-1].number
 
 
 async def migrate(connection: AsyncConnection, schema: str, shown: str) -> None:
-    """Bring the schema to the newest step. Whoever comes second waits, and finds it done."""
+    """Bring the schema to the newest step. A second server waits, and finds it done."""
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('mendflow ' || %s, 0))", (schema,))
         if await _count(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = %s", schema) == 0:

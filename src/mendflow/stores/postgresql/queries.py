@@ -1,6 +1,6 @@
 """Every SQL statement of the PostgreSQL store, named and described; and how a search becomes SQL.
 
-Values are always bound, never written into the text; a field path is checked before it comes here, and is bound too."""
+Values are always bound, never part of the text; a field path is validated before, and is bound too."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,15 +44,15 @@ SCAN_NEXT = b"SELECT id, version, body FROM documents WHERE kind = %b AND id > %
 
 _COLUMNS = {"case": "by_case", "state": "by_state", "status": "by_status"}
 INDEXED_CHARS_MAX = 200
-"""A longer text is left out of the columns, whose indexes could not hold it."""
+"""Longer texts are left out of the columns: their indexes could not hold them."""
 
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _ALONE = "documents d"
 _WITH_DATA = "documents d CROSS JOIN LATERAL (SELECT data_of(d.body) AS data OFFSET 0) j"
-"""The body is read once a row, however often its fields are asked for; that is what OFFSET 0 is for."""
+"""OFFSET 0 makes PostgreSQL parse the body once per row, however many fields are used."""
 
 Params = list[Any]
-"""What is bound to a statement."""
+"""Parameters of a statement."""
 
 
 def search(
@@ -64,7 +64,7 @@ def search(
     offset: int,
     after: StoredDocument | None = None,
 ) -> tuple[bytes, Params]:
-    """Documents that fulfil every condition, in order; equal ones by id, shorter ids first."""
+    """Documents that satisfy every condition, in order; equal ones by id, shorter ids first."""
     condition, params = _conditions(kind, where)
     way = " DESC" if descending else ""
     beyond = "<" if descending else ">"
@@ -85,7 +85,7 @@ def search(
 
 
 def count(kind: str, where: Sequence[FieldCondition], by: str) -> tuple[bytes, Params]:
-    """How many documents fulfil every condition, for each value of a field as text."""
+    """How many documents satisfy every condition, per value of a field as text."""
     condition, params = _conditions(kind, where)
     source = _WITH_DATA if _needs_data(where) else _ALONE
     if not by:
@@ -99,7 +99,7 @@ def count(kind: str, where: Sequence[FieldCondition], by: str) -> tuple[bytes, P
 
 
 def _place(after: StoredDocument, order_by: str) -> tuple[str, Params]:
-    """Where a document stands in the order, as the keys above say it."""
+    """The position of a document in the order, as the sort keys above."""
     if not order_by:
         return "%s::text", [after.id]
     rank, key = rank_of(field_of(msgspec.json.decode(after.body), order_by))
@@ -159,7 +159,7 @@ def _within(field: str, path: Params, values: Sequence[Value]) -> tuple[str, Par
 
 
 def _field(field: str) -> tuple[str, Params]:
-    """The expression for a field, and what it binds. Only names of objects count; a list has no fields."""
+    """The expression for a field, and its parameters. Only names in objects count; a list has no fields."""
     names = field.split(".")
     return "(" + "->".join(["j.data", *["%s::text"] * len(names)]) + ")", list(names)
 

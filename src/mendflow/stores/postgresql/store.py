@@ -1,7 +1,7 @@
 """The store in a PostgreSQL database, which several servers share.
 
-One connection writes, in groups (writer.py); a few others read. All of them speak to the primary, so a read
-sees every write that returned before, and searches do not lag."""
+One connection writes, in groups (writer.py); a few others read. All connect to the primary, so a read sees every write
+that returned before, and searches do not lag."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -48,7 +48,7 @@ class PostgresqlStore:
         self._writer = PostgresqlWriter(self._address)
 
     async def close(self) -> None:
-        """Waits for what is queued; what is asked after this is refused."""
+        """Waits for queued writes; refuses later calls."""
         writer, self._writer = self._writer, None
         if writer is not None:
             await writer.finish()
@@ -106,7 +106,7 @@ class PostgresqlStore:
         return {label.decode(): number for label, number in await self._rows(*sql.count(kind, where, by))}
 
     async def refresh(self) -> None:
-        """Nothing lags here; only the server must be there."""
+        """Searches do not lag here; only checks that the server answers."""
         await self._rows(sql.NOTHING, (), prepare=True)
 
     async def _prepare(self) -> None:

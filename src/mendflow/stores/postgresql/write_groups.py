@@ -1,4 +1,4 @@
-"""Writes as the database takes them: sorted by what they touch, in columns; and its numbers as answers again."""
+"""Converts writes to the columns that the database function takes, sorted by key, and its results back to answers."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ IndexedFields = tuple[str | None, str | None, str | None]
 
 
 class _Known(msgspec.Struct):
-    """The fields that stand beside a body, where they are texts."""
+    """The fields that are stored beside a body, if they are texts."""
 
     case: object = None
     state: object = None
@@ -28,7 +28,7 @@ def fields_of(write: Put) -> IndexedFields:
     try:
         known = _known.decode(write.body)
     except msgspec.ValidationError:
-        known = _Known()  # JSON, and no object
+        known = _Known()  # JSON, but not an object
     except msgspec.DecodeError as error:
         raise BadDocument(f"{write.kind} {write.id} cannot be stored: its body is not JSON ({error})") from None
     return _indexed(known.case), _indexed(known.state), _indexed(known.status)
@@ -39,8 +39,8 @@ def _indexed(value: object) -> str | None:
 
 
 class WriteGroup:
-    """A group of writes. Sorted, so that two servers lock what both write in the same order; writes to the same thing
-    stay as they were among themselves."""
+    """A group of writes. Sorted, so that two servers lock rows in the same order; writes to the same key keep their
+    order."""
 
     def __init__(self, writes: Sequence[Write]) -> None:
         self._writes = writes
@@ -65,7 +65,7 @@ class WriteGroup:
         )
 
     def answers(self, made: Sequence[int]) -> list[WriteDone | WriteConflict]:
-        """What became of each write, in the order in which they were given."""
+        """The result of each write, in the order in which they were given."""
         outcomes = dict(zip(self._order, made, strict=True))
         return [_answer(write, outcomes[at]) for at, write in enumerate(self._writes)]
 

@@ -1,11 +1,12 @@
-"""The one who writes to PostgreSQL: groups what has gathered, sends it in one round trip, and always finds out.
+"""The writer of the PostgreSQL store: sends queued writes as one group in one round trip, and always finds out their
+result.
 
-A group is one call of one function in the database, and one transaction. With its documents it leaves its number and
-its outcomes in the writer's own row. When the line breaks before the answer, the writer begins a new life in that row:
-an older life's group that is still on its way is refused whole from then on, and one that is happening is waited for.
-So the row tells the truth about the last group: its outcomes are there, or it never happened and is sent again.
+A group is one call of one database function, and one transaction. Together with its documents it stores its number and
+its results in the writer's own row. When the connection breaks before the answer, the writer starts a new *life* in
+that row: a group of an older life that is still in transit is refused as a whole, and one that is running is waited
+for. So the row is always right about the last group: its results are there, or it never happened and is sent again.
 
-Writes are sent in the order of their keys, so two servers never wait for each other in a circle."""
+Writes are sent in the order of their keys, so two servers never deadlock."""
 
 import asyncio
 import uuid
@@ -34,7 +35,7 @@ class PostgresqlWriter:
         self._address = address
         self._id = uuid.uuid4()
         self._link: Connection | None = None
-        self._life = 0  # 0: it must begin before anything is sent, or believed
+        self._life = 0  # 0: a life must begin before anything is sent, or trusted
         self._number = 0
         self._unsure = False
         self._gathered: list[WriteBatch] = []
@@ -49,17 +50,17 @@ class PostgresqlWriter:
         return future
 
     async def settle(self) -> None:
-        """Make sure that nothing that was sent, and given up, can happen any more: who reads then reads the truth."""
+        """Make sure that nothing that was sent and given up can still happen: what is read afterwards is final."""
         if self._unsure:
             await self.put([])
 
     async def finish(self) -> None:
-        """Returns when everything that was put has its answer."""
+        """Returns when all queued writes are answered."""
         self._ending = True
         self._work.set()
         await self._task
         if self._link is not None:
-            with suppress(Error):  # others forget this writer in a day or two
+            with suppress(Error):  # other servers remove this writer's row in a day or two
                 await self._link.execute(sql.END_LIFE, (self._id,))
             await self._link.close()
 
@@ -70,7 +71,7 @@ class PostgresqlWriter:
             while self._gathered:
                 group, self._gathered, _ = take_group(self._gathered)
                 resolve(group, await self._answers(group))
-                await asyncio.sleep(0)  # those who waited run now, and what they write in turn joins the next group
+                await asyncio.sleep(0)  # the callers run now, and their next writes join the next group
 
     async def _answers(self, group: list[WriteBatch]) -> list[WriteOutcomes | Exception]:
         try:
@@ -80,7 +81,7 @@ class PostgresqlWriter:
         except Exception as error:  # noqa: BLE001 - the task must live, and whoever waits must hear of anything
             if len(group) == 1:
                 return [_refusal(error)]
-        # One batch holds something that cannot be stored. Alone, each finds its own answer.
+        # One batch has something that cannot be stored. Sent alone, each gets its own answer.
         return [(await self._answers([batch]))[0] for batch in group]
 
     async def _written(self, batches: Sequence[Sequence[Write]]) -> list[WriteOutcomes]:
@@ -90,7 +91,7 @@ class PostgresqlWriter:
         return [list(islice(made, len(batch))) for batch in batches]
 
     async def _send(self, write_group: WriteGroup) -> list[int]:
-        """What became of each write. Sent again only when it is known not to have happened."""
+        """The result of each write. Sends again only what certainly did not happen."""
         patience = RetryTimer(self._address.patience_s)
         while True:
             try:
@@ -109,7 +110,7 @@ class PostgresqlWriter:
                     raise unavailable(self._address, error) from error
 
     async def _begin_life(self) -> list[int] | None:
-        """Connect, and take the writer's row; what became of the present group, if it happened."""
+        """Connect and take the writer's row; returns the results of the current group, if it happened."""
         if self._link is None:
             self._link = await connect(self._address)
         ((life, number, outcomes),) = await rows_of(self._link, sql.BEGIN_LIFE, (self._id,), prepare=True)
@@ -117,7 +118,7 @@ class PostgresqlWriter:
         return list(outcomes) if number == self._number else None
 
     async def _look_after(self, error: Error) -> None:
-        """Does the connection stand, and is our life the one that counts?"""
+        """Check that the connection works and that our life is the current one."""
         if error.sqlstate == FENCED:
             self._life = 0
         if self._link is not None and (self._link.broken or self._link.closed):
@@ -127,7 +128,7 @@ class PostgresqlWriter:
 
 
 def _cannot_be_stored(error: Error) -> bool:
-    """Whether it is what was given that the server does not take: a text with the character 0, an id too long."""
+    """Whether the server rejects the data itself: a text with the character 0, an id that is too long."""
     return isinstance(error, DataError) or error.sqlstate == TOO_LARGE
 
 

@@ -1,1 +1,1 @@
-"""A store in one file: SQLite, with one writer that groups what it is given."""
+"""A store in one file: SQLite, with one writer that groups commits."""

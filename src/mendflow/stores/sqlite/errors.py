@@ -1,4 +1,4 @@
-"""What SQLite's errors mean for a person: which file, what is the matter, and what to do."""
+"""Explains SQLite's errors: which file, what is wrong, and what to do."""
 
 import sqlite3
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 from mendflow.core.model.errors import StoreUnavailable
 
 _WHAT_TO_DO = {
-    sqlite3.SQLITE_FULL: "there is no space left: free some; writing goes on by itself then",
-    sqlite3.SQLITE_IOERR: "the disk does not take or give data: check its space, its quota and its health",
+    sqlite3.SQLITE_FULL: "there is no space left: free some; writing then continues by itself",
+    sqlite3.SQLITE_IOERR: "reading or writing the disk fails: check its space, its quota and its health",
     sqlite3.SQLITE_BUSY: "another program holds it locked: close that program, then try again",
     sqlite3.SQLITE_LOCKED: "another program holds it locked: close that program, then try again",
     sqlite3.SQLITE_CORRUPT: "it is damaged: put it away for inspection and restore a backup",
@@ -21,7 +21,7 @@ _PRIMARY = 0xFF  # the low byte of an extended error code names its family
 
 
 def is_environment_error(error: sqlite3.Error) -> bool:
-    """Whether the surroundings failed, rather than what was asked."""
+    """Whether the environment failed, rather than the request."""
     return getattr(error, "sqlite_errorcode", -1) & _PRIMARY in _WHAT_TO_DO
 
 
@@ -31,7 +31,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def unavailable(path: Path, error: Exception) -> StoreUnavailable:
-    """The sentence for an error of the surroundings."""
+    """The message for an error of the environment."""
     if isinstance(error, OSError):
         what = f"it cannot be used ({error.strerror}): check that its folder exists and that you may write there"
     else:

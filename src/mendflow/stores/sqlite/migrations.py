@@ -1,7 +1,7 @@
-"""The SQLite schema, as numbered steps from nothing to the present.
+"""The SQLite schema, as numbered steps.
 
-A step is never changed once it is released; a new need is a new step. A file of a newer schema is refused, because
-this version does not know what it would break."""
+A released step is never changed; a new need is a new step. A newer schema is refused, because this mendflow does not
+know what it would break."""
 
 import sqlite3
 from pathlib import Path
@@ -60,7 +60,7 @@ NEWEST = MIGRATIONS[-1].number
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the file to the newest schema, each step whole or not at all."""
+    """Bring the file to the newest schema, each step in a transaction."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_version (number INTEGER NOT NULL PRIMARY KEY, why TEXT NOT NULL)"
     )

@@ -1,6 +1,6 @@
 """Every SQL statement of the SQLite store, named and described; and how a search becomes SQL.
 
-Values are always bound, never written into the text; a field path is checked before it comes here, and is bound too."""
+Values are always bound, never part of the text; a field path is validated before, and is bound too."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ PRAGMAS = (
 )
 
 WAIT_FOR_NO_LOCK = "PRAGMA busy_timeout = 0"
-"""The writer works on the event loop and must not block it; where it can wait for a lock, it does so itself."""
+"""The writer runs on the event loop and must not block it; where it can wait for a lock, it does so itself."""
 
 VERSION = "SELECT version FROM documents WHERE kind = ? AND id = ?"
 
@@ -40,17 +40,17 @@ FROM json_each(?) k
 RESERVED = "SELECT upto FROM versions"
 
 RESERVE = "UPDATE versions SET upto = ?"
-"""Versions up to this number may be given out; noted before the first of them is."""
+"""Versions up to this number may be used; recorded before the first of them is."""
 
 PUT = (
     "INSERT INTO documents (kind, id, version, body) VALUES ",
     "(?, ?, ?, CAST(? AS TEXT))",
     " ON CONFLICT (kind, id) DO UPDATE SET version = excluded.version, body = excluded.body",
 )
-"""Write documents whole; the writer has compared their versions before. The middle part is said once a row."""
+"""Write whole documents; the writer has compared their versions. The middle part is repeated per row."""
 
 APPEND = ("INSERT INTO entries (stream, position, body) VALUES ", "(?, ?, ?)", "")
-"""Add entries at their positions; the writer has compared the streams' lengths before."""
+"""Add entries at their positions; the writer has compared the streams' lengths."""
 
 DELETE = """
 -- Remove many documents; the parameter is a JSON list of [kind, id].
@@ -73,15 +73,15 @@ SCAN_FIRST = "SELECT id, version, body FROM documents WHERE kind = ? AND id >= ?
 SCAN_NEXT = "SELECT id, version, body FROM documents WHERE kind = ? AND id > ? ORDER BY id LIMIT ?"
 
 _COLUMNS = {"case": "by_case", "state": "by_state", "status": "by_status"}
-_ID_AFTER_SEARCH = "+id"  # the plus keeps SQLite from walking all documents by id just to have them in order
+_ID_AFTER_SEARCH = "+id"  # the plus keeps SQLite from walking all documents by id just to sort them
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 Params = list[Any]
-"""What is bound to a statement."""
+"""Parameters of a statement."""
 
 
 def many(statement: tuple[str, str, str], rows: int) -> str:
-    """A statement for several rows at once: one step of SQLite, so the interpreter is given up and taken back once."""
+    """A statement for several rows: one step of SQLite, so the interpreter lock is released and taken only once."""
     head, row, tail = statement
     return head + ",".join([row] * rows) + tail
 
@@ -95,7 +95,7 @@ def search(
     offset: int,
     after: StoredDocument | None = None,
 ) -> tuple[str, Params]:
-    """Documents that fulfil every condition, in order; equal ones by id, so that pages never overlap, and shorter ids
+    """Documents that satisfy every condition, in order; equal ones by id, so that pages never overlap, and shorter ids
     first, so that numbers at their end are in order."""
     condition, params = _conditions(kind, where)
     way = " DESC" if descending else ""
@@ -117,7 +117,8 @@ def _id_behind(descending: bool) -> str:
 
 
 def _behind(after: StoredDocument, order_by: str, descending: bool) -> tuple[str, Params]:
-    """What comes after a document in the order of a field. Null is before everything, and equal only to itself."""
+    """The condition for documents after a given one in the order of a field. Null sorts first, and equals only
+    itself."""
     field, path = _field(order_by)
     value = field_of(msgspec.json.decode(after.body), order_by)
     beyond = "<" if descending else ">"
@@ -132,7 +133,7 @@ def _behind(after: StoredDocument, order_by: str, descending: bool) -> tuple[str
 
 
 def count(kind: str, where: Sequence[FieldCondition], by: str) -> tuple[str, Params]:
-    """How many documents fulfil every condition, for each value of a field as text."""
+    """How many documents satisfy every condition, per value of a field as text."""
     condition, params = _conditions(kind, where)
     if not by:
         return f"SELECT '', count(*) FROM documents WHERE {condition}", params
@@ -178,11 +179,11 @@ def _within(field: str, path: Params, values: Sequence[Value]) -> tuple[str, Par
 
 
 def _field(field: str) -> tuple[str, Params]:
-    """The expression for a field, and what it binds."""
+    """The expression for a field, and its parameters."""
     column = _COLUMNS.get(field)
     return (column, []) if column else ("json_extract(body, ?)", [_path(field)])
 
 
 def _path(field: str) -> str:
-    """Each name is quoted: one that begins with a digit is a name too."""
+    """Each name is quoted, because it may start with a digit."""
     return "$" + "".join(f'."{name}"' for name in field.split("."))

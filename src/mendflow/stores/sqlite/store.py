@@ -1,8 +1,8 @@
 """The store in one SQLite file: the embedded default.
 
-One thread writes, in groups (writer.py). Reads have connections of their own, and a write-ahead log never
-makes them wait: a point read is so short that it is done on the spot, anything longer goes to a reading thread.
-A lock beside the file keeps a second server out."""
+One thread writes, in groups (writer.py). Reads have their own connections, and thanks to the write-ahead log they never
+wait: a point read is so short that it runs on the event loop, anything longer goes to a reading thread. A lock beside
+the file keeps a second server out."""
 
 import asyncio
 import sqlite3
@@ -43,7 +43,7 @@ class SqliteStore:
         self._opened = await asyncio.to_thread(self._translating_errors, lambda: _open(self._path, self._lock, loop))
 
     async def close(self) -> None:
-        """Waits for what is queued; what is asked after this is refused."""
+        """Waits for queued writes; refuses later calls."""
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.writer.finish()
@@ -100,7 +100,7 @@ class SqliteStore:
         return {_text(value): number for value, number in await self._rows(*sql.count(kind, where, by))}
 
     async def refresh(self) -> None:
-        """Nothing lags here."""
+        """Searches do not lag here."""
         self._ready()
 
     async def _rows(self, statement: str, params: Sequence[Any]) -> Rows:
@@ -116,7 +116,7 @@ class SqliteStore:
         return self._opened
 
     def _translating_errors(self, work: Callable[[], T]) -> T:
-        """Do it, and turn what the disk or SQLite say into a sentence."""
+        """Run it, and turn errors of the disk or SQLite into messages."""
         try:
             return work()
         except (sqlite3.Error, OSError) as error:
@@ -124,7 +124,7 @@ class SqliteStore:
 
 
 class _Opened:
-    """What an open store holds: the writer, a connection for reads on the spot, and one for the reading thread."""
+    """The state of an open store: the writer, a connection for short reads, and one for the reading thread."""
 
     def __init__(self, main: sqlite3.Connection, path: Path, loop: asyncio.AbstractEventLoop) -> None:
         self.main = main
@@ -158,7 +158,7 @@ def _open(path: Path, lock: FileLock, loop: asyncio.AbstractEventLoop) -> _Opene
 
 
 def _reader(path: Path) -> sqlite3.Connection:
-    """Texts come back as the bytes that they are on disk: a body is wanted so, and nothing is decoded in vain."""
+    """Returns texts as bytes: bodies are needed as bytes, and decoding is saved."""
     address = f"file:{quote(str(path))}?mode=ro"
     connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.text_factory = bytes

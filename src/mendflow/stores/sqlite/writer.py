@@ -1,14 +1,14 @@
-"""The one who writes to the SQLite file, and groups commits.
+"""The writer of the SQLite file; it groups commits.
 
-Whoever writes leaves a batch and awaits its answer. All that has gathered becomes one transaction: the present
-versions of everything named are looked up, each compare-and-set is decided in order from those, and the last body of
-each document is written. One sync to disk then answers every batch at once. Deciding from versions that were just
-read, or that this writer itself wrote last, is safe because the file's lock keeps every other writer out.
+A caller queues a batch and awaits its answer. Everything queued becomes one transaction: the writer reads the current
+versions of all keys, decides each compare-and-set in order, and writes the last body of each document. One sync to disk
+then answers every batch. Deciding from versions that were just read, or that this writer itself wrote last, is safe
+because the file lock keeps every other writer out.
 
-The statements of a small group run on the event loop, a few microseconds a write; only the commit, which waits for the
-disk, goes to a thread, unless the group is tiny and the disk fast. Running the statements there would be slower: the
-interpreter's lock is given up around every step of SQLite, and a busy event loop is slow to give it back. A large group
-does go to the thread whole, and so does one that meets any trouble, because there is time for it there."""
+The statements of a small group run on the event loop, a few microseconds per write; only the commit, which waits for
+the disk, goes to a thread, unless the group is tiny and the disk fast. Running the statements in the thread would be
+slower: the interpreter lock is released around every step of SQLite, and a busy event loop is slow to give it back. A
+large group, or one with an error, runs in the thread as a whole, where it blocks nothing."""
 
 import asyncio
 import sqlite3
@@ -30,19 +30,18 @@ from mendflow.stores.write_batches import WriteBatch, WriteOutcomes, resolve, ta
 Key = tuple[str, str]
 
 ON_THE_LOOP_WRITES_MAX = 512
-"""A group up to this size holds the event loop for a few milliseconds at most."""
+"""A group up to this size blocks the event loop for a few milliseconds at most."""
 
 COMMIT_HERE_WRITES_MAX = 16
 COMMIT_HERE_MS_MAX = 1.0
-"""A small group on a disk that syncs this fast is committed on the spot: to wake a thread for it, and to be woken by it
-in turn, takes about as long as the sync, and whoever wrote so little waits for just this answer."""
+"""With a disk that syncs this fast, a small group is committed on the event loop: waking a thread and being woken by it
+takes about as long as the sync, and the caller waits for this answer only."""
 
 REMEMBERED_MAX = 20_000
-"""Of so many documents and streams the writer remembers what it wrote last, and need not look."""
+"""For so many documents and streams the writer remembers what it wrote last and need not read."""
 
 VERSIONS_RESERVED = 1_000_000
-"""So many versions are noted as given out at once: one more write in a million, and numbers that are left out harm
-nobody."""
+"""So many versions are reserved at once, which costs one more write in a million; unused numbers do no harm."""
 
 LOOK_ONE_BY_ONE_MAX = 4
 
@@ -55,7 +54,7 @@ _APPENDS = [(rows, sql.many(sql.APPEND, rows)) for rows in _ROWS]
 
 
 class SqliteWriter:
-    """Give it an open connection that waits for no lock; from then on that connection is the writer's own."""
+    """Takes over an open connection without a busy timeout."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, loop: asyncio.AbstractEventLoop) -> None:
         self._transaction = Transaction(connection)
@@ -78,7 +77,7 @@ class SqliteWriter:
         return future
 
     async def finish(self) -> None:
-        """Returns when everything that was put is on disk."""
+        """Returns when all queued writes are on disk."""
         if self._at_work:
             self._idle = self._loop.create_future()
             await self._idle
@@ -107,7 +106,7 @@ class SqliteWriter:
 
     def _resolve(self, group: list[WriteBatch], answers: list[WriteOutcomes | Exception]) -> None:
         resolve(group, answers)
-        # Those who waited run before this, and what they write in turn joins the next group.
+        # The callers run before this, and their next writes join the next group.
         self._loop.call_soon(self._next_group)
 
     # From here on: in the thread.
@@ -120,7 +119,7 @@ class SqliteWriter:
         try:
             self._loop.call_soon_threadsafe(self._resolve, group, answers)
         except RuntimeError:
-            return  # the event loop has ended: nobody is left to be told
+            return  # the event loop has ended: nobody waits for the answer
 
     def _committed(self, group: list[WriteBatch], answers: list[WriteOutcomes]) -> list[WriteOutcomes | Exception]:
         started = time.perf_counter()
@@ -141,7 +140,7 @@ class SqliteWriter:
                 return [unavailable(self._path, error)] * len(group)
             if len(group) == 1:
                 return [BadDocument(f"this cannot be stored: {error}; a document must be JSON, and ids plain text")]
-        # One batch holds something that cannot be stored. Alone, each finds its own answer.
+        # One batch has something that cannot be stored. Written alone, each gets its own answer.
         return [self._answers([batch])[0] for batch in group]
 
     def _when_unlocked(self, group: list[WriteBatch]) -> list[WriteOutcomes]:
@@ -157,7 +156,7 @@ class SqliteWriter:
 
 
 class Transaction:
-    """A group of batches as one SQLite transaction, in a handful of statements."""
+    """A group of batches as one SQLite transaction, in a few statements."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -168,7 +167,7 @@ class Transaction:
         self._prepared = GroupChanges({}, {}, 0)
 
     def prepare(self, group: list[WriteBatch]) -> list[WriteOutcomes]:
-        """Everything but the commit."""
+        """Everything except the commit."""
         self._connection.execute("BEGIN IMMEDIATE")
         changes = self._look(group)
         answers = [changes.decide(writes) for writes, _ in group]
@@ -194,14 +193,14 @@ class Transaction:
     def roll_back(self) -> None:
         self._versions.clear()
         self._lengths.clear()
-        self._reserved = 0  # whatever was reserved in this transaction is not; the next one does it again
+        self._reserved = 0  # versions that this transaction reserved are not; the next one reserves them again
         try:
             self._connection.rollback()
         except sqlite3.Error:
-            return  # SQLite has rolled back by itself, which it does when the disk fails under it
+            return  # SQLite has rolled back by itself, as it does when the disk fails
 
     def _look(self, group: list[WriteBatch]) -> "GroupChanges":
-        """What the group's documents and streams are at now."""
+        """The current versions and lengths of the group's documents and streams."""
         keys: set[Key] = set()
         streams: set[str] = set()
         for writes, _ in group:
@@ -258,8 +257,8 @@ class Transaction:
 
 
 class GroupChanges:
-    """A group decided in memory: what is there now, and what is to be written when the group is complete. `version` is
-    the last that was given out."""
+    """A group decided in memory: what is there now, and what to write when the group is complete. `version` is the last
+    one used."""
 
     def __init__(self, versions: dict[Key, int], lengths: dict[str, int], version: int) -> None:
         self.versions = versions

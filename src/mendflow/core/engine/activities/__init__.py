@@ -1,4 +1,4 @@
-"""The activity kinds, each under the name that the model and the plan give it."""
+"""The activity kinds, under the names that the model and the plan use."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Activities that are over as soon as they begin."""
+"""Activities that end as soon as they start."""
 
 from contextlib import suppress
 
@@ -26,7 +26,7 @@ class EmptyKind(ActivityKind[Instance]):
 
 
 class ExitKind(ActivityKind[Instance]):
-    """The case ends at once. Its outputs are given if they can be worked out by now."""
+    """Ends the case at once. Its outputs are set if they can be evaluated by now."""
 
     def start(self, run: Run, _instance: Instance, /) -> None:
         root = run.instances[run.case.root]
@@ -36,7 +36,7 @@ class ExitKind(ActivityKind[Instance]):
 
 
 def outputs_so_far(run: Run, root: ScopeInstance) -> dict[str, Value]:
-    """The flow's outputs if they can be worked out by now."""
+    """The flow's outputs, if they can be evaluated by now."""
     try:
         outputs: dict[str, Value] = data.value_of(run.case, root.inner, run.plan.flow.outputs)
     except FlowFault:
@@ -45,7 +45,7 @@ def outputs_so_far(run: Run, root: ScopeInstance) -> dict[str, Value]:
 
 
 class AssignKind(ActivityKind[Instance]):
-    """All copies happen, or none: each sees what the ones before it did, and a fault puts the variables back."""
+    """All copies are made, or none: each sees the results of those before it, and a fault restores the variables."""
 
     def start(self, run: Run, instance: Instance) -> None:
         assign(run, instance)
@@ -53,7 +53,7 @@ class AssignKind(ActivityKind[Instance]):
 
 
 def assign(run: Run, instance: Instance, transform: StyleSheetRunner | None = None) -> None:
-    """Make the copies of an assign. Whatever is raised on the way, the variables are as before."""
+    """Make the copies of an assign. On an exception, the variables are as before."""
     activity: Assign = run.nodes[instance.node].activity
     places = CopyTargets(run.case, instance.env)
     try:
@@ -81,8 +81,8 @@ def _copy(run: Run, instance: Instance, copy: Copy, places: CopyTargets) -> str:
 
 
 def reapply_early_writes(case: Case, env: int, name: str) -> None:
-    """Write into the variable again what was written before it had its first value. What does not fit that value
-    changes nothing."""
+    """Apply writes that arrived before the variable had its first value. A write that does not fit that value changes
+    nothing."""
     for path, value in case.early_writes.items():
         if data.steps_of(path)[0] == name:
             with suppress(FlowFault):
@@ -110,7 +110,7 @@ class ThrowKind(ActivityKind[Instance]):
 
 
 class RethrowKind(ActivityKind[Instance]):
-    """Throw what the nearest fault handler caught, as it was."""
+    """Throws the fault that the nearest fault handler caught."""
 
     def start(self, run: Run, instance: Instance) -> None:
         handler = run.instances[instance.scope]

@@ -1,4 +1,4 @@
-"""The first branch whose condition holds, or all that do."""
+"""Runs the first branch whose condition holds, or all that do."""
 
 from mendflow.core.engine import data
 from mendflow.core.engine.run import ActivityKind, Run

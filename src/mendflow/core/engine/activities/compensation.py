@@ -1,4 +1,4 @@
-"""Compensation: what completed is undone by its own handler, each once, in reverse order of completion."""
+"""Compensation: the handler of each completed scope undoes it, once, in reverse order of completion."""
 
 from mendflow.core.engine import data
 from mendflow.core.engine.plan import HANDLERS
@@ -7,8 +7,8 @@ from mendflow.core.engine.state import CompensateInstance, CompensationRecord, I
 
 
 def begin_last(run: Run, parent: CompensateInstance | ScopeInstance) -> bool:
-    """Compensate the scope that completed last among the parent's targets, if any is left. Taking the record away is
-    what makes sure that it happens once."""
+    """Compensate the last completed scope among the parent's targets, if any is left. The record is removed first, so
+    it happens only once."""
     if not parent.targets:
         return False
     record = parent.targets.pop()
@@ -22,7 +22,7 @@ def begin_last(run: Run, parent: CompensateInstance | ScopeInstance) -> bool:
 
 
 def discard(run: Run, records: list[CompensationRecord]) -> None:
-    """Forget records that can no longer be compensated."""
+    """Drop records that can no longer be compensated."""
     pending = list(records)
     records.clear()
     while pending:
@@ -32,7 +32,7 @@ def discard(run: Run, records: list[CompensationRecord]) -> None:
 
 
 class CompensateKind(ActivityKind[CompensateInstance]):
-    """Compensate all inner scopes of the scope whose handler this is in, or those of one name."""
+    """Compensates all inner scopes of the scope that this handler belongs to, or those of one name."""
 
     makes = CompensateInstance
 

@@ -1,4 +1,4 @@
-"""Event handlers: while a scope's body runs, messages and alarms each start a handler of their own beside it."""
+"""Event handlers: while a scope's body runs, each message and alarm starts a handler in parallel."""
 
 from typing import Final
 
@@ -12,14 +12,14 @@ from mendflow.core.model.flow import OnAlarm, OnMessage
 from mendflow.core.model.ids import Instant
 
 EVENT: Final = 2
-"""The place of event handlers among a scope's children."""
+"""The position of event handlers among a scope's children."""
 
 TimedInstance = ScopeInstance | TimedItem | PickInstance
 
 
 def enable(run: Run, scope: ScopeInstance) -> None:
-    """Set the alarms and listen to the channels. What had come already is taken at once. The handlers of a process wait
-    for the message that it begins with."""
+    """Set the alarms and listen to the channels; messages that are already there are taken at once. The handlers of a
+    process wait for the message that starts it."""
     if run.plan.begins and scope.node == run.plan.process and not run.case.has_created:
         return
     node = run.nodes[scope.node]
@@ -34,7 +34,7 @@ def enable(run: Run, scope: ScopeInstance) -> None:
 
 
 def case_created(run: Run) -> None:
-    """The message that the case begins with was taken."""
+    """The message that starts the case was taken."""
     if run.case.has_created:
         return
     run.case.has_created = True
@@ -83,7 +83,7 @@ def add_timer(run: Run, owner: TimedInstance, alarm_fired: Alarm) -> None:
 
 
 def take_timer(run: Run, owner: TimedInstance, serial: int) -> Alarm:
-    """A timer has fired: it is no more."""
+    """A timer has fired: remove it."""
     del run.index.serials[serial]
     return owner.timers.pop(serial)
 
@@ -97,8 +97,8 @@ def drop_alarms(run: Run, owner: TimedInstance) -> None:
 
 
 def alarm_fired(run: Run, scope: ScopeInstance, serial: int) -> None:
-    """An alarm went off. One that repeats is set again, from when it was due, so that it does not drift; turns that
-    were missed altogether are left out."""
+    """An alarm fired. A repeating one is set again from its due time, so that it does not drift; repetitions that were
+    missed completely are skipped."""
     due = take_timer(run, scope, serial)
     if due.every_ms:
         missed = max(0, run.now - due.at) // due.every_ms
@@ -128,7 +128,7 @@ def opens_inside(activity: OnMessage) -> bool:
 
 
 def take_message(run: Run, handler: ScopeInstance) -> None:
-    """The scope of a handler has begun: what it declares is there by now, and can hold the message."""
+    """The scope of a handler has started: its declared variables exist and can hold the message."""
     heard, handler.message = handler.message, None
     if heard is None:
         return

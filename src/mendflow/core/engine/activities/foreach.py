@@ -1,7 +1,7 @@
-"""For-each: once per element of a list that is known only now, or per number, in sequence or in parallel.
+"""For-each: one iteration per element of a list or per number, in sequence or in parallel.
 
-Turns are counted, never searched: an end of a turn costs the same with a hundred turns as with a hundred thousand. Each
-turn has an environment of its own, which goes when the turn ends."""
+Iterations are counted, never searched: the end of an iteration costs the same with a hundred as with a hundred
+thousand. Each has its own environment, which is dropped when it ends."""
 
 import math
 from typing import Final
@@ -27,10 +27,10 @@ from mendflow.core.model.flow import ForEach, Template
 from mendflow.core.model.values import Value, is_spilled
 
 ITERATIONS_MAX: Final = 100
-"""How many turns one step begins."""
+"""How many iterations one step starts."""
 
 COUNTED_MAX: Final = 10_000_000
-"""How many turns a loop that counts may have."""
+"""The maximum number of iterations of a counting loop."""
 
 
 class ForEachKind(ActivityKind[ForEachInstance]):
@@ -93,7 +93,7 @@ class ForEachKind(ActivityKind[ForEachInstance]):
             instance.tolerated = int(instance.total * activity.tolerate_percent / 100)
 
     def step(self, run: Run, instance: ForEachInstance) -> None:
-        """Begin as many turns as may run now, a bounded number at a time."""
+        """Start as many iterations as may run now, up to a limit per step."""
         if instance.over:
             return
         activity: ForEach = run.nodes[instance.node].activity
@@ -110,8 +110,8 @@ class ForEachKind(ActivityKind[ForEachInstance]):
             self.complete(run, instance, activity)
 
     def begin_next(self, run: Run, instance: ForEachInstance, activity: ForEach) -> None:
-        """Begin a turn when those before it have come to rest: it may be one too many. Whoever else only waits for that
-        too is not waited for."""
+        """Start an iteration once those before it are idle: it may not be needed. Iterations that only wait for the
+        same are not waited for."""
         if all(what == STEP for what, _ in run.agenda):
             self.begin_iteration(run, instance, activity)
         run.agenda.append((STEP, instance.id))
@@ -143,7 +143,7 @@ class ForEachKind(ActivityKind[ForEachInstance]):
         if instance.enough >= 0 and self.is_settled(run, instance, activity):
             return
         if instance.next < instance.total:
-            # Only a bounded loop goes on from here; an unbounded one has a step on the agenda already.
+            # Only a loop with a limit continues here; one without has a step on the agenda already.
             if not activity.parallel or activity.max_parallel:
                 self.step(run, instance)
         elif not instance.children:
@@ -159,7 +159,7 @@ class ForEachKind(ActivityKind[ForEachInstance]):
             put(instance.files.setdefault(name, []), place, data.result_of(run.case, env, file))
 
     def child_removed(self, run: Run, instance: ForEachInstance, child: Instance, place: int) -> None:
-        """Turns that run in parallel are paths of their own; in sequence, the later ones follow the removed one."""
+        """Parallel iterations are separate paths; in a sequential loop, the later ones follow the removed one."""
         if instance.over or (run.nodes[instance.node].activity.parallel and instance.total > 1):
             self.child_ended(run, instance, child, place)
         else:
@@ -167,7 +167,7 @@ class ForEachKind(ActivityKind[ForEachInstance]):
             run.end(instance, InstanceEnd.REMOVED)
 
     def is_settled(self, run: Run, instance: ForEachInstance, activity: ForEach) -> bool:
-        """Whether enough turns have ended, or enough never will."""
+        """Whether enough iterations have ended, or enough never can."""
         if instance.counted >= instance.enough:
             instance.over = True
             for child in list(instance.children):
@@ -258,7 +258,7 @@ def too_many(activity: ForEach, told: str, total: int) -> FlowFault:
 
 
 def _handled_a_fault(run: Run, turn: Instance) -> bool:
-    """Whether a turn ended well only because it handled a fault itself, which does not count in BPEL."""
+    """Whether an iteration succeeded only because it handled a fault itself, which does not count in BPEL."""
     return run.plan.flow.xml is not None and isinstance(turn, ScopeInstance) and turn.fault is not None
 
 

@@ -1,4 +1,4 @@
-"""What all items have in common: an order that is out under a serial number, and what becomes of it."""
+"""What all items have in common: an outstanding order with a serial number, and its result."""
 
 from typing import ClassVar, Final, Generic, TypeVar
 
@@ -31,7 +31,7 @@ J = TypeVar("J", bound=Item)
 
 
 class ItemKind(ActivityKind[J], Generic[J]):
-    """An activity that is the world's to do. `withdrawal` is the order that takes back an order which is out."""
+    """An activity that the outside world carries out. `withdrawal` is the order that cancels an outstanding order."""
 
     makes = Item
     withdrawal: ClassVar[Withdrawal | None] = None
@@ -43,10 +43,10 @@ class ItemKind(ActivityKind[J], Generic[J]):
         self.ask(run, instance)
 
     def prepare(self, run: Run, instance: J, /) -> None:
-        """Work out everything that the item needs, once: a restart asks again with the same data."""
+        """Evaluate everything that the item needs, once: a restart uses the same data."""
 
     def ask(self, run: Run, instance: J, /) -> None:
-        """Give the order, under a new serial."""
+        """Issue the order, under a new serial."""
         serial = run.serial()
         assert instance.order is not None
         instance.order = replace(instance.order, serial=serial)
@@ -58,12 +58,12 @@ class ItemKind(ActivityKind[J], Generic[J]):
         run.orders.append(order)
 
     def current_order(self, _node: PlanNode, instance: J, /) -> Order:
-        """The order that is out."""
+        """The outstanding order."""
         assert instance.order is not None
         return instance.order
 
     def settle(self, run: Run, instance: J, /) -> None:
-        """The order that is out has been answered."""
+        """The outstanding order has been answered."""
         del run.index.serials[instance.serial]
         instance.serial = 0
 
@@ -80,7 +80,7 @@ class ItemKind(ActivityKind[J], Generic[J]):
         run.end(instance, InstanceEnd.COMPLETED)
 
     def withdraw(self, run: Run, instance: J, /) -> None:
-        """Take back whatever is out."""
+        """Cancel whatever is outstanding."""
         serial = instance.serial
         if serial:
             self.settle(run, instance)
@@ -99,7 +99,7 @@ class ItemKind(ActivityKind[J], Generic[J]):
             run.case.levels.pop(instance.id, None)
 
     def restart(self, run: Run, instance: J, /) -> None:
-        """Begin again, with the data of its start. A restarted item runs, even if it was suspended."""
+        """Start again, with the data of its first start. A restarted item runs, even if it was suspended."""
         self.withdraw(run, instance)
         instance.suspended, instance.facts = False, []
         run.case.item_holders.pop(instance.id, None)
@@ -107,12 +107,12 @@ class ItemKind(ActivityKind[J], Generic[J]):
         self.ask(run, instance)
 
     def force(self, run: Run, instance: J, outputs: Value, /) -> None:
-        """End it well, whatever it was doing."""
+        """End it as successful, whatever it was doing."""
         self.withdraw(run, instance)
         self.succeed(run, instance, Outcome(outputs=outputs))
 
     def fail(self, run: Run, instance: J, fault: Fault, /) -> None:
-        """End it as failed, whatever it was doing, and let the flow go on."""
+        """End it as failed, whatever it was doing, and let the flow continue."""
         self.withdraw(run, instance)
         node = run.nodes[instance.node]
         leave_result(run, instance, None, {}, fault.exit_code)
@@ -123,16 +123,16 @@ class ItemKind(ActivityKind[J], Generic[J]):
         run.end(instance, InstanceEnd.FAILED)
 
     def suspend(self, run: Run, instance: J, /) -> None:
-        """Tell the world to hold still, where it can."""
+        """Tell the executor to suspend it, where possible."""
 
     def resume(self, run: Run, instance: J, /) -> None:
-        """Tell the world to go on."""
+        """Tell the executor to resume it."""
 
     def wake(self, run: Run, instance: J, /) -> None:
-        """The item itself is suspended no more."""
+        """The item itself is no longer suspended."""
 
     def pauses(self, _instance: J, /) -> list[Order]:
-        """What keeps the item still, for those who must be told again."""
+        """What suspends the item, to be repeated to the executor after a restart."""
         return []
 
     def phase(self, _instance: J, /) -> str:
@@ -140,7 +140,8 @@ class ItemKind(ActivityKind[J], Generic[J]):
 
 
 def remember(run: Run, instance: Item, outputs: Value) -> None:
-    """Keep in mind what completed, if somebody outside may want to undo it. What the flow itself can undo, it does."""
+    """Record a completed item if somebody outside may undo it. What the flow itself can undo is recorded by the
+    flow."""
     case, node = run.case, run.nodes[instance.node]
     if node.shown not in case.remember and EVERYTHING not in case.remember:
         return

@@ -1,8 +1,8 @@
-"""A job: its data is gathered, then it is submitted, then it completes or fails.
+"""A job: evaluate its data, submit it, and take its result.
 
-It is submitted only when all its data is there: given files that are not kept yet are staged first, under a serial
-number of their own. A job that the flow does not wait for is posted: the order stays owed until the world has taken it,
-and the flow goes on at once."""
+It is submitted only when all its data is there: local files that are not stored yet are staged first, under their own
+serial number. A job that the flow does not wait for is posted: the order stays owed until it is acknowledged, and the
+flow continues at once."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -40,14 +40,15 @@ PARTS: Final = ("command", "args", "kwargs", "env", "replicas", "files", "publis
 
 
 class JobTemplate(msgspec.Struct):
-    """What is the same in every item of the job: the parts that hold no expression."""
+    """What is the same for every item of the job: the parts without expressions."""
 
     fixed: dict[str, Any]
     templated: tuple[str, ...]
 
 
 def each_file(inputs: dict[str, Value]) -> Iterator[tuple[str, Value]]:
-    """The inputs one by one. A path that ends with `/` is a folder: its file stands there, or the files of its list."""
+    """The inputs one by one. A path that ends with `/` is a folder for the files of a list, each under the name
+    that `names_in_folder` gives it."""
     for path, given in inputs.items():
         if not path.endswith("/") or given is None:
             yield path, given
@@ -151,7 +152,7 @@ class JobKind(ItemKind[JobItem]):
 
     def withdraw(self, run: Run, instance: JobItem) -> None:
         if instance.staging and instance.serial:
-            # A staging that nobody waits for does no harm; its end is refused as stale.
+            # An unneeded staging does no harm; its end is refused as stale.
             run.answered(instance.serial)
             self.settle(run, instance)
         super().withdraw(run, instance)
@@ -272,24 +273,22 @@ def as_resources(value: Value, name: str) -> Resources:
 
 
 def as_places(value: Value, name: str) -> dict[str, tuple[str, ...]]:
-    """Where each input can be had: a list of places, or one."""
+    """The sources of each input: a list, or one."""
     places = {path: tuple(as_text(each) for each in _as_list_of_values(given)) for path, given in value.items()}
     for path, listed in places.items():
         if not listed or not all(listed) or any("\0" in each for each in listed):
-            raise flow_fault(
-                INVALID_EXPRESSION_VALUE, f"{name}: input {path} needs places where it can be had, not {listed}"
-            )
+            raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: input {path} needs a list of sources, not {listed}")
     return places
 
 
 def as_publications(value: Value, name: str) -> dict[str, Publication]:
-    """Where each published file goes; its logical name may be given with `lfn:` or without. With none it keeps the one
-    that it has, which is known when the job is submitted."""
+    """Where each published file goes; its logical name may have the prefix `lfn:`. Without a name it keeps its own,
+    which is known when the job is submitted."""
     found = {}
     for output, given in value.items():
         if url := as_text(given["url"]):
             if flaw := target_flaw(url):
-                raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: {output} cannot be taken to its place: {flaw}")
+                raise flow_fault(INVALID_EXPRESSION_VALUE, f"{name}: {output} cannot be written to its place: {flaw}")
             found[output] = Publication(url=url, overwrite=given["overwrite"])
             continue
         logical = as_text(given["logical"]).removeprefix(LOGICAL_PREFIX)
@@ -302,14 +301,14 @@ def as_publications(value: Value, name: str) -> dict[str, Publication]:
 
 
 def named_publication(spec: JobSpec, output: str) -> Publication:
-    """The publication of a file with its name: the one that is given, else that of the input which it is a copy of."""
+    """The publication of a file with its name: the given one, else that of the input that it is a copy of."""
     given = spec.publish[output]
     source = spec.inputs.get(spec.files.get(output, ""))
     if given.url:
         return given
     if given.logical or (source is not None and source.logical):
         return given if given.logical or source is None else replace(given, logical=source.logical)
-    raise flow_fault(INVALID_EXPRESSION_VALUE, f"{spec.item}: {output} has no logical name; say which it gets")
+    raise flow_fault(INVALID_EXPRESSION_VALUE, f"{spec.item}: {output} has no logical name; give it one")
 
 
 def _as_list_of_values(given: Value) -> list[Value]:

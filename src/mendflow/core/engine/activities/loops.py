@@ -1,4 +1,4 @@
-"""While and until: turn after turn, each with its number in the path of what runs in it."""
+"""While and until: one iteration after another, numbered in the paths of its items."""
 
 from mendflow.core.engine import data
 from mendflow.core.engine.run import ActivityKind, Run, path_of

@@ -54,7 +54,7 @@ class ReceiveKind(ItemKind[ReceiveItem]):
         message_delivery.stop_listening(run, instance)
 
     def wake(self, run: Run, instance: ReceiveItem, /) -> None:
-        """Messages that came while it was suspended wait in the case; look there now."""
+        """Take a message that arrived while it was suspended."""
         self.withdraw(run, instance)
         self.ask(run, instance)
 
@@ -63,7 +63,7 @@ class ReceiveKind(ItemKind[ReceiveItem]):
 
 
 class ReplyKind(ActivityKind[Instance]):
-    """Answers the open request. The reply is posted: owed until the world has taken it."""
+    """Answers the open request. The reply is posted: owed until it is acknowledged."""
 
     def start(self, run: Run, instance: Instance) -> None:
         activity: Reply = run.nodes[instance.node].activity
@@ -81,7 +81,7 @@ class ReplyKind(ActivityKind[Instance]):
 
 
 class PickKind(ActivityKind[PickInstance]):
-    """Whatever comes first of several messages and alarms; the rest is forgotten."""
+    """Takes the first of several messages and alarms; drops the others."""
 
     makes = PickInstance
 

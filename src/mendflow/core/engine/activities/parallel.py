@@ -1,7 +1,7 @@
-"""Branches at once, ordered by links where there are any.
+"""Parallel branches, ordered by links if there are any.
 
-With `on_fault: finish` a branch that fails is ended by itself: its links become false, the others go on, and the first
-fault is thrown when all is over."""
+With `on_fault: finish`, only the failed branch ends: its links become false, the others continue, and the first fault
+is thrown when all have ended."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from mendflow.core.engine.state import Graph, Instance, InstanceEnd
 from mendflow.core.model.faults import Fault
 
 BRANCHES_MAX: Final = 100
-"""How many branches one step begins, so that a very wide parallel leaves the agenda short."""
+"""How many branches one step starts, so that a very wide parallel keeps the agenda short."""
 
 
 class ParallelKind(ActivityKind[Graph]):

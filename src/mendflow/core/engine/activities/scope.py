@@ -1,12 +1,12 @@
-"""Scopes: variables of their own, and handlers for faults, compensation, termination and events.
+"""Scopes: their own variables, and handlers for faults, compensation, termination and events.
 
-A handler is a scope too, so that what a handler began is stopped, handled and compensated by the same rules. The flow
-itself is the outermost scope. A fault ends a scope's work first: everything that runs in it is stopped, and only when
-all of it has ended does a handler begin. Without a handler that fits, completed inner scopes are compensated, last
-first, and the fault goes on outwards. A scope that is told to end while it handles a fault is left to finish that.
+A handler is a scope too, so what it started is stopped, handled and compensated by the same rules. The flow itself is
+the outermost scope. A fault first stops everything that runs in the scope; when all of it has ended, a handler starts.
+Without a matching handler, completed inner scopes are compensated, last first, and the fault propagates outwards. A
+scope that is told to end while it handles a fault finishes that first.
 
-Isolated scopes of a case run one at a time, in the order in which they came to their start: they can then not see each
-other's half-done work on shared variables, whichever these are."""
+Isolated scopes of a case run one at a time, in order of arrival: so they never see each other's partial changes of
+shared variables."""
 
 from typing import ClassVar
 
@@ -33,14 +33,14 @@ from mendflow.core.model.values import Value
 from mendflow.core.model.xml import ScopeDeclarations
 
 BODY, HANDLER = 0, 1
-"""Places of a scope's children: its body, and the handler that runs after it."""
+"""Positions of a scope's children: its body, and the handler that runs after it."""
 
 
 class ScopeKind(ActivityKind[ScopeInstance]):
     makes = ScopeInstance
     home: ClassVar[bool] = False
-    is_remembered: ClassVar[bool] = True  # completed scopes inside it, or its own handler, can be compensated later
-    shares_results: ClassVar[bool] = True  # what it leaves is known around it when it has ended
+    is_remembered: ClassVar[bool] = True  # completed inner scopes, or its own handler, can be compensated later
+    shares_results: ClassVar[bool] = True  # its variables are visible outside when it has ended
 
     def start(self, run: Run, scope: ScopeInstance) -> None:
         if not self.enter_isolation(run, scope):
@@ -61,13 +61,13 @@ class ScopeKind(ActivityKind[ScopeInstance]):
             self.catch(run, scope, problem.fault)
 
     def keeps_requests(self, run: Run, scope: ScopeInstance) -> bool:
-        """Whether it declares the exchange that has no name. In BPEL a process does, and what handles a message."""
+        """Whether it declares the unnamed message exchange. In BPEL, a process and an event handler do."""
         if run.plan.flow.xml is None:
             return self.home
         return scope.node in (0, run.plan.process) or run.nodes[scope.node].kind == ON_MESSAGE
 
     def enter_isolation(self, run: Run, scope: ScopeInstance) -> bool:
-        """Whether the scope may run now; an isolated one may have to wait for its turn."""
+        """Whether the scope may run now; an isolated one may have to wait."""
         case = run.case
         if not self.is_isolated(run, scope) or case.isolated == scope.id:
             return True
@@ -99,8 +99,8 @@ class ScopeKind(ActivityKind[ScopeInstance]):
             variables[name] = data.value_of(run.case, scope.inner, template)
 
     def begin_process(self, run: Run, scope: ScopeInstance, declared: ScopeDeclarations) -> None:
-        """The variables of a flow with XML are those of its process: they may be known from elsewhere, or written to
-        before the start."""
+        """The variables of a flow with XML are those of its process: they may be visible outside, or written before the
+        start."""
         run.case.envs[scope.inner].variables.update(run.plan.flow.variables)
         for name in declared.types:
             basic.reapply_early_writes(run.case, scope.inner, name)
@@ -127,7 +127,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
                 self.handle(run, scope)
 
     def child_removed(self, run: Run, scope: ScopeInstance, child: Instance, place: int) -> None:
-        """Event handlers are paths beside the body; the body and a fault handler are the scope's own path."""
+        """Event handlers are separate paths; the body and a fault handler are the scope's own path."""
         scope.is_removed = scope.is_removed or place == BODY or scope.stage is ScopeStage.HANDLING
         self.child_ended(run, scope, child, place)
 
@@ -144,7 +144,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         return False
 
     def catch(self, run: Run, scope: ScopeInstance, fault: Fault) -> None:
-        """Stop everything inside; the handler begins when all of it has ended."""
+        """Stop everything inside; the handler starts when all of it has ended."""
         standard = fault.name in STANDARD and fault.name != JOIN_FAILURE
         if standard and self.exits(run, scope):
             run.finish("failed", fault=fault)
@@ -157,7 +157,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
             self.handle(run, scope)
 
     def exits(self, run: Run, scope: ScopeInstance) -> bool:
-        """Whether a standard fault ends the case. In BPEL the handlers of a scope are as the scope is."""
+        """Whether a standard fault ends the case. In BPEL, handlers behave like their scope."""
         node = run.nodes[scope.node]
         if run.plan.flow.xml is not None and node.parent >= 0 and not isinstance(node.activity, Scope):
             node = run.nodes[node.parent]
@@ -177,7 +177,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         self.begin_handler(run, scope, chosen).handler_arguments = given
 
     def choose(self, run: Run, scope: ScopeInstance) -> tuple[int, dict[str, Value]]:
-        """The node of the handler that takes the fault, or -1, and what it is given."""
+        """The node of the matching handler, or -1, and its data."""
         catches, fault, world = run.nodes[scope.node].catches, scope.fault, run.plan.flow.xml
         assert fault is not None
         handlers: list[Catch] = [run.nodes[each].activity for each in catches]
@@ -217,7 +217,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
             run.fail(scope, scope.fault)
 
     def complete(self, run: Run, scope: ScopeInstance) -> None:
-        """All went well: leave a record if there is anything to compensate."""
+        """The scope succeeded: leave a record if there is anything to compensate."""
         self.share_results(run, scope)
         self.keep_variables(run, scope)
         node = run.nodes[scope.node]
@@ -225,7 +225,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         if self.is_remembered and (undoable or scope.records):
             outer = run.instances[scope.scope]
             assert isinstance(outer, ScopeInstance)
-            if scope.is_removed:  # it did not complete, but what did inside it can be undone
+            if scope.is_removed:  # it did not complete, but what completed inside can be undone
                 outer.records.extend(scope.records)
             else:
                 run.case.completions += 1
@@ -240,7 +240,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
             run.case.envs[scope.env].results.update(run.case.envs[scope.inner].results)
 
     def keep_variables(self, run: Run, scope: ScopeInstance) -> None:
-        """The variables of a process stay known when it is over."""
+        """The variables of a process stay visible after its end."""
         if scope.node == run.plan.process and run.plan.flow.xml is not None:
             run.case.variables = data.flow_variables(run.case)
 
@@ -295,7 +295,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         events.begin(run, scope, place, message)
 
     def listening_failed(self, run: Run, scope: ScopeInstance, fault: Fault) -> None:
-        """In BPEL what an event handler cannot take is for the handlers of its own scope."""
+        """In BPEL, an event handler's failed message goes to the handlers of its own scope."""
         if run.plan.flow.xml is None:
             run.fail(scope, fault)
         elif scope.stage is ScopeStage.BODY:
@@ -303,14 +303,14 @@ class ScopeKind(ActivityKind[ScopeInstance]):
 
 
 class FlowKind(ScopeKind):
-    """The flow itself: its inputs are its variables, its outputs are worked out at its end."""
+    """The flow itself: its inputs are its variables, its outputs are evaluated at its end."""
 
     home = True
 
     def initialise(self, run: Run, scope: ScopeInstance) -> None:
         case, flow = run.case, run.plan.flow
         env = case.envs[scope.inner]
-        if flow.xml is None:  # else they are those of the process
+        if flow.xml is None:  # otherwise those of the process
             env.variables.update(flow.variables)
             env.variables.update(case.variables)
         env.variables["inputs"] = case.inputs
@@ -325,7 +325,7 @@ class FlowKind(ScopeKind):
             unanswered = sorted(case.envs[scope.inner].requests or ())
             if unanswered:
                 raise flow_fault(MISSING_REPLY, f"the flow ended without a reply on {', '.join(unanswered)}")
-            if run.plan.flow.xml is not None and run.plan.flow.outputs:  # they are of what the process leaves
+            if run.plan.flow.xml is not None and run.plan.flow.outputs:  # these belong to what the process leaves
                 case.envs[scope.inner].variables.update(case.variables)
             outputs: dict[str, Value] = data.value_of(case, scope.inner, run.plan.flow.outputs)
         except FlowFault as problem:
@@ -339,7 +339,7 @@ class FlowKind(ScopeKind):
 
 
 class HandlerKind(ScopeKind):
-    """A fault or termination handler. `given` holds what it was called with."""
+    """A fault or termination handler. `given` is the data that it was called with."""
 
     remembered = False
 
@@ -352,7 +352,7 @@ class HandlerKind(ScopeKind):
 
 
 class CompensationKind(HandlerKind):
-    """A compensation handler works on its scope's data as it was when the scope completed."""
+    """A compensation handler runs on its scope's data as of the scope's completion."""
 
     shares_results = False
 
@@ -377,7 +377,7 @@ class EventKind(HandlerKind):
 
 
 class DefaultKind(HandlerKind):
-    """The handler of a scope that has none: compensate all completed inner scopes, last first."""
+    """The default handler: compensate all completed inner scopes, last first."""
 
     shares_results = False
 
@@ -389,7 +389,7 @@ class DefaultKind(HandlerKind):
             run.end(scope, InstanceEnd.COMPLETED)
 
     def child_removed(self, run: Run, scope: ScopeInstance, child: Instance, place: int) -> None:
-        """What else there is to compensate is another path."""
+        """The remaining compensations are another path."""
         self.child_ended(run, scope, child, place)
 
     def child_ended(self, run: Run, scope: ScopeInstance, child: Instance, place: int) -> None:

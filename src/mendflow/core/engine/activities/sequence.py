@@ -1,4 +1,4 @@
-"""One after the other."""
+"""One activity after the other."""
 
 from mendflow.core.engine.run import ActivityKind, Run
 from mendflow.core.engine.state import Instance, InstanceEnd, Structure
@@ -21,5 +21,5 @@ class SequenceKind(ActivityKind[Structure]):
 
     def child_removed(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
         for part in run.nodes[instance.node].children[instance.next :]:
-            run.skip_unstarted(part, instance, "what comes before it on its path was removed")
+            run.skip_unstarted(part, instance, "the activity before it on its path was removed")
         run.end(instance, InstanceEnd.REMOVED)

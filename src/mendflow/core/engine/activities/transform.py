@@ -1,7 +1,7 @@
-"""An assign whose copies go through style sheets. The engine runs none: it asks the world for each, one at a time.
+"""An assign whose copies use style sheets. The engine runs none: it issues an order for each, one at a time.
 
-Until a result is known the copies are tried and undone; what was made stays with the item, so each try comes further,
-and the last one does all of it at once."""
+Until a result is known, the copies are tried and undone; results stay with the item, so each try gets further, and the
+last one makes all copies."""
 
 from hashlib import sha256
 
@@ -19,7 +19,7 @@ Params = tuple[tuple[str, Value], ...]
 
 
 class MissingTransform(Exception):
-    """The copies need a result that was not asked for yet."""
+    """The copies need a result that has not been requested yet."""
 
     def __init__(self, key: str, sheet: str, source: str, params: Params) -> None:
         super().__init__(key)

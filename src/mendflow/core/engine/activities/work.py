@@ -1,4 +1,4 @@
-"""Items besides jobs: a person's task, a staging of files, a called flow, a partner's operation, a wait."""
+"""Items other than jobs: a user task, a staging of files, a called flow, a partner's operation, a wait."""
 
 from msgspec.structs import replace
 
@@ -36,7 +36,7 @@ from mendflow.core.soap.references import address_of, is_callable
 
 
 class TaskKind(ItemKind[TimedItem]):
-    """Offered to a role. Past its deadline it is taken back and throws `deadline`."""
+    """Offered to a role. After its deadline it is withdrawn and throws `deadline`."""
 
     makes = TimedItem
     withdrawal = WithdrawTask
@@ -75,7 +75,7 @@ class TaskKind(ItemKind[TimedItem]):
 
 
 class StageKind(ItemKind[Item]):
-    """Stores files on the server. Those that are kept already need no staging."""
+    """Stores files on the server. Files that are stored already need no staging."""
 
     def prepare(self, run: Run, instance: Item) -> None:
         activity: Stage = run.nodes[instance.node].activity
@@ -130,9 +130,9 @@ class CallKind(ItemKind[Item]):
 
 
 class InvokeKind(ItemKind[Item]):
-    """Calls a partner. With a variable it waits for the answer; without one the call is posted and the flow goes on. In
-    XML it waits for every call: until the answer came, or until a partner that gives none has taken it. One that is
-    given up while it waits takes along what was begun for it here: a job that nobody waits for any more is ended."""
+    """Calls a partner. With a variable it waits for the answer; without one the call is posted and the flow continues.
+    In XML it waits for every call: for the answer, or until a one-way partner has taken it. If it is given up while it
+    waits, what it started is ended too: a job that nobody waits for is cancelled."""
 
     withdrawal = CancelCalledCase
 
@@ -157,7 +157,7 @@ class InvokeKind(ItemKind[Item]):
         _, link = link_at(case, env, sends.partner_link)
         reference = partner_at(case, env, sends.partner_link)
         if not is_callable(address := address_of(reference)):
-            text = f"the address {address!r:.200}, where nobody can be called" if address else "no address"
+            text = f"the address {address!r:.200}, which cannot be called" if address else "no address"
             raise flow_fault(UNSUPPORTED_REFERENCE, f"the reference of {sends.partner_link} says {text}")
         message_delivery.correlate_with(run, env, sends.correlations, operation.input, value)
         return CallPartner(
@@ -206,7 +206,7 @@ class InvokeKind(ItemKind[Item]):
 
 
 class MendKind(ItemKind[Item]):
-    """A primitive of an exlet, which is done to the case that it mends. What came of it is `jobs.NAME.outputs`."""
+    """A primitive of an exlet, applied to the case that it mends. Its result is `jobs.NAME.outputs`."""
 
     def prepare(self, run: Run, instance: Item) -> None:
         activity: PrimitiveStep = run.nodes[instance.node].activity

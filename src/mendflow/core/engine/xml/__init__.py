@@ -1,1 +1,1 @@
-"""XML data of a case, as WS-BPEL 2.0 has it: what is declared where, copies between places, messages, faults."""
+"""XML data of a case, as in WS-BPEL 2.0: declarations, copies, messages, faults."""

@@ -1,6 +1,6 @@
-"""The copies of an assign, and the values that variables of a scope begin with.
+"""The copies of an assign, and the initial values of a scope's variables.
 
-All copies happen, or none. Each sees what the ones before it did."""
+All copies are made, or none. Each sees the results of those before it."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -15,11 +15,11 @@ from mendflow.core.soap.references import own_reference
 from mendflow.core.xml.schema import violations
 
 WORK_A_COPY: Final = 150
-"""What a copy costs, however small it is."""
+"""The fixed cost of a copy."""
 
 
 WORK_A_VALIDATION: Final = 100_000
-"""What holding a variable against its schema may cost: nobody counts what is done there, and it can be much."""
+"""The cost of validating a variable against its schema: it is not measured, and can be high."""
 
 
 def copy_all(places: CopyTargets, sources: CopySources, copies: Iterable[XmlCopy]) -> None:
@@ -31,7 +31,7 @@ def copy_all(places: CopyTargets, sources: CopySources, copies: Iterable[XmlCopy
 
 
 def demand_valid(case: Case, env: int, names: Iterable[str]) -> None:
-    """Throw `invalidVariables` if one of them is not as its schema wants it."""
+    """Throw `invalidVariables` if one of them does not match its schema."""
     problems: list[str] = []
     for name in names:
         holder, type = variable_at(case, env, name)
@@ -45,7 +45,7 @@ def demand_valid(case: Case, env: int, names: Iterable[str]) -> None:
 
 
 def declare(case: Case, env: Env, declared: ScopeDeclarations) -> None:
-    """Begin a scope: where its partners are, as far as that is known, and what its variables hold at first."""
+    """Start a scope: set its partner references, as far as known, and the initial values of its variables."""
     for name, link in declared.partner_links.items():
         known = link.initialize is not False
         env.variables[f"@{name}"] = {

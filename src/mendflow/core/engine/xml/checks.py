@@ -1,7 +1,7 @@
-"""Whether what an activity says of XML can be meant: names that are declared around it, literals that can be read.
+"""Validates an activity's XML: names that must be declared around it, literals that must parse.
 
-Whoever wrote BPEL has been told before, with the line; this is for flows that come in another way, so that what runs
-finds everything that it asks for. XPath is not judged here: what is wrong with it is found when it is evaluated."""
+Authors of BPEL have seen these errors before, with the line; this is for flows from other sources, so that the engine
+finds everything it needs. XPath is not checked here: its errors are faults at evaluation."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ from mendflow.core.xml.reader import read_shared
 
 
 class XmlScope(msgspec.Struct, frozen=True):
-    """What is declared around an activity, from the inside outwards."""
+    """The declarations around an activity, from the inside outwards."""
 
     world: XmlDefinitions
     types: Sequence[dict[str, XmlType]]
@@ -43,7 +43,7 @@ class XmlScope(msgspec.Struct, frozen=True):
 
 
 def speaks_xml(activity: Any) -> bool:
-    """Whether it makes sense only in a flow that knows its WSDL files."""
+    """Whether it requires a flow with WSDL files."""
     match activity:
         case Assign(xml=copies, validate=validates):
             return bool(copies) or validates
@@ -59,7 +59,7 @@ def speaks_xml(activity: Any) -> bool:
 
 
 def undeclared_names(activity: Any, scope: XmlScope) -> Iterator[str]:
-    """What an activity or a handler names that is not there."""
+    """Undeclared names in an activity or a handler."""
     match activity:
         case Assign(xml=copies):
             yield from _copy_problems(copies, scope)
@@ -83,7 +83,7 @@ def undeclared_names(activity: Any, scope: XmlScope) -> Iterator[str]:
 
 
 def misplaced_values(flow: Flow, declared: ScopeDeclarations) -> Iterator[str]:
-    """Values that a flow knows from elsewhere and that its process has no place for."""
+    """Initial values that the process has no variable for."""
     assert flow.xml is not None, "only flows with XML have a process"
     for name, value in flow.variables.items():
         if name in declared.types:
@@ -101,7 +101,7 @@ def misplaced_values(flow: Flow, declared: ScopeDeclarations) -> Iterator[str]:
 
 
 def messages_of(activity: Any) -> Iterator[tuple[XmlMessage, bool]]:
-    """The messages that an activity takes or makes, and whether the operation is one that the flow offers."""
+    """The messages that an activity takes or makes, and whether the flow offers the operation."""
     match activity:
         case Receive(xml=how) | Reply(xml=how) | OnMessage(xml=how) if how is not None:
             yield how, True

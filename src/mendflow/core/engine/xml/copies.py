@@ -1,9 +1,8 @@
-"""How a copy replaces what stands at its target, after the rules of WS-BPEL 2.0 (8.4.2).
+"""How a copy replaces its target, by the rules of WS-BPEL 2.0 (8.4.2).
 
-There are three kinds of things: elements, attributes, texts; a plain value is a text. An element that goes to an
-element replaces it, and takes on the target's name unless it keeps its own. In every other pairing what is copied is
-the text, and it replaces the content of the target. Sources are copied, never moved; trees that others read are not
-touched."""
+There are elements, attributes and texts; a plain value is a text. An element copied to an element replaces it, and
+takes the target's name unless it keeps its own. In every other combination the text is copied, and replaces the content
+of the target. Sources are copied, never moved; shared trees are not changed."""
 
 from typing import Final
 

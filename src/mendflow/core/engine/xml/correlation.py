@@ -1,8 +1,8 @@
-"""Correlation sets: what the messages of one conversation have in common, by which they find their way.
+"""Correlation sets: the properties that the messages of one conversation share, used for routing.
 
-A set belongs to the scope that declares it. It is initiated once, by a message that gives its properties their values;
-from then on it never changes, and every message that is sent or taken under it has the same values. Nothing changes
-when one of several sets is violated."""
+A set belongs to the scope that declares it. A message initiates it once, by giving its properties their values; after
+that it never changes, and every message sent or taken under it must have the same values. If one of several sets is
+violated, nothing changes."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -20,11 +20,11 @@ MARK: Final = "#"
 
 
 class Fit(IntEnum):
-    """How well a message is one that somebody listens for."""
+    """How well a message matches a listener."""
 
     NOT = 0
     AGAINST = 1  # it would be taken, and violate a set
-    PLAIN = 2  # nothing says that it is another's
+    PLAIN = 2  # nothing excludes it
     CORRELATED = 3
 
 
@@ -77,7 +77,7 @@ def correlation_values(
 
 
 def demand_initiated(case: Case, env: int, correlations: Iterable[Correlation]) -> None:
-    """Whoever only follows a set cannot do so before somebody has initiated it."""
+    """A set can be followed only after it has been initiated."""
     for each in correlations:
         if each.initiate == "no" and holder_of(case, env, each.set)[0].variables.get(MARK + each.set) is None:
             raise flow_fault(CORRELATION_VIOLATION, f"the correlation set {each.set} has not been initiated yet")
@@ -86,7 +86,7 @@ def demand_initiated(case: Case, env: int, correlations: Iterable[Correlation]) 
 def correlate(
     case: Case, env: int, correlations: Iterable[Correlation], message_type: str, message: Value
 ) -> tuple[str, ...]:
-    """Hold a message that is sent or taken against its sets, and initiate those that it begins; their names. Throws
+    """Check a message against its sets, and initiate those that it starts; returns their names. Throws
     correlationViolation."""
     begun: list[tuple[Env, str, list[Value]]] = []
     for each in correlations:

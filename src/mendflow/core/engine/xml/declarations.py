@@ -1,7 +1,7 @@
-"""What is declared around a place in a running flow: variables with their types, partner links, operations.
+"""The declarations visible at a place in a running flow: variables with their types, partner links, operations.
 
-An environment knows the part of the plan whose it is, and the plan knows what stands declared there. So one walk
-outwards finds the nearest declaration of a name, together with the environment that holds its value, if it has one."""
+An environment knows its node of the plan, and the plan has the declarations of each node. So one walk outwards finds
+the nearest declaration of a name, and the environment with its value, if it has one."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ from mendflow.core.soap.references import service_reference
 
 
 def world_of(case: Case) -> XmlDefinitions:
-    """All that the flow knows from its WSDL and XSD files."""
+    """Everything that the flow knows from its WSDL and XSD files."""
     world = case.plan.flow.xml
     assert world is not None, "only flows with XML get here"
     return world
@@ -80,8 +80,8 @@ def link_at(case: Case, env: int, name: str) -> tuple[Env, PartnerLink]:
 
 
 def deployed_address(case: Case, port_type: str) -> Value:
-    """Where the first port of that type is, as far as the flow's WSDL files say. A partner link that is not to know
-    this from the beginning may still be asked for it: it is known when it is first needed."""
+    """The address of the first port of that type in the flow's WSDL files. A partner link that is not initialized may
+    still use it when it is first needed."""
     ports = (port for port in world_of(case).ports if port_type and port.port_type == port_type and port.address)
     found = next(ports, None)
     return service_reference(found.address) if found is not None else None
@@ -92,7 +92,7 @@ def partner_at(case: Case, env: int, name: str) -> Value:
     holder, link = link_at(case, env, name)
     reference = (holder.variables.get(f"@{name}") or {}).get("partner") or deployed_address(case, link.partner)
     if reference is None:
-        raise flow_fault(UNINITIALIZED_PARTNER_ROLE, f"nobody has said where the partner of {name} is")
+        raise flow_fault(UNINITIALIZED_PARTNER_ROLE, f"the address of the partner of {name} is not known")
     return reference
 
 

@@ -1,7 +1,7 @@
-"""Requests that are open, in flows with XML: each in an exchange, held by the scope that declares it.
+"""Open requests in flows with XML: each in a message exchange, held by the scope that declares it.
 
-An exchange without a name is declared by the process, by each event handler and by each turn of a parallel for-each. A
-request is open in its exchange for one partner link and one operation, until a reply answers it there."""
+The process, each event handler and each iteration of a parallel for-each declare an unnamed exchange. A request is open
+in its exchange for one partner link and one operation, until a reply answers it."""
 
 from typing import Protocol
 

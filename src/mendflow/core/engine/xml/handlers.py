@@ -1,7 +1,7 @@
-"""Which fault handler takes a fault, after WS-BPEL 2.0 (12.5): the one that says most about it.
+"""Selects the fault handler for a fault, by WS-BPEL 2.0 (12.5): the most specific one.
 
-A handler can ask for a name, for a kind of data, for both, or take all. A message of one element can be taken as that
-element. A fault without data goes to who asks for none."""
+A handler can specify a name, a kind of data, both, or neither. A message of one element also matches as that element. A
+fault without data goes to a handler that specifies none."""
 
 from collections.abc import Iterator, Sequence
 

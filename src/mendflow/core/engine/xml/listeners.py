@@ -1,8 +1,8 @@
-"""Who hears which message, in flows with XML.
+"""Which listener gets a message, in flows with XML.
 
-Listeners of a channel are told apart by the partner link and the correlation sets that they listen with, each of which
-belongs to one environment; what values the sets have by then is looked at when a message comes. The scope of an event
-handler begins with the message: sets and links that it declares itself belong to nobody yet, and fit every message."""
+Listeners of a channel differ by partner link and correlation sets, each of which belongs to one environment; the values
+of the sets are compared when a message arrives. The scope of an event handler starts with the message: sets and links
+that it declares itself have no values yet, and match every message."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -43,7 +43,7 @@ def operation_for(case: Case, env: int, activity: MessageActivity) -> Operation:
 
 
 def key_of(case: Case, env: int, activity: MessageActivity) -> str:
-    """The same for listeners between which no message could choose."""
+    """Equal for listeners that no message could distinguish."""
     how, own = message_of(activity), declared_by(activity)
     link = 0 if how.partner_link in own.partner_links else link_at(case, env, how.partner_link)[0].id
     homes = (
@@ -83,8 +83,7 @@ def listened_type(case: Case, channel: str) -> str | None:
 
 
 def conversations(case: Case, channel: str) -> list[tuple[tuple[str, ...], Value] | None]:
-    """What a message on the channel must have, for each who listens there: the values of these properties; None: it
-    need not have anything."""
+    """The property values that a message on the channel must have, for each listener; None: no condition."""
     return [
         correlation_values(case, env, outer_sets(activity))
         for activity, env in (
@@ -106,7 +105,7 @@ def matching_listeners(
 def match_kind(
     case: Case, channel: str, message: Value, known: dict[str, Value] | None = None
 ) -> Literal["no", "plain", "correlated"]:
-    """Whether somebody in the case would take the message now: because it is of the same conversation, or because
-    nothing says that it is not. `known` may be one dict for all cases of a flow that are asked about one message."""
+    """Whether a listener of the case would take the message now: because it belongs to the same conversation, or
+    because nothing excludes it. `known` may be one dict for all cases of a flow and one message."""
     best = max((each for _, each in matching_listeners(case, channel, message, known)), default=Fit.NOT)
     return "no" if best is Fit.NOT else "correlated" if best is Fit.CORRELATED else "plain"

@@ -1,7 +1,7 @@
-"""Messages out of variables and into them: whole, or part by part.
+"""Messages from and to variables: whole, or part by part.
 
-Part by part is what the specification calls it: a copy for each, so that a part that is an element of a number fills a
-variable that is a number, and the other way round."""
+Part by part uses a copy for each, as in the specification: so an element with a number fills a variable that is a
+number, and vice versa."""
 
 from mendflow.core.engine.faults import UNINITIALIZED_VARIABLE, flow_fault
 from mendflow.core.engine.state import Case
@@ -52,7 +52,7 @@ def build_message(case: Case, env: int, how: XmlMessage, message: str) -> dict[s
 def _build_part(case: Case, env: int, how: XmlMessage, part: MessagePart) -> Value:
     variable = next((each.variable for each in how.parts if each.part == part.name), "")
     if not variable:
-        raise flow_fault(UNINITIALIZED_VARIABLE, f"nothing is said of the part {part.name} of the message")
+        raise flow_fault(UNINITIALIZED_VARIABLE, f"the part {part.name} of the message has no source")
     given = copied_value(variable_value(case, env, variable))
     return copy_to_variable(world_of(case), None, type_of_part(part), part.name, given, keep_name=False)
 

@@ -1,4 +1,4 @@
-"""Properties: values that messages and variables have by a common name, wherever in them these stand.
+"""Properties: named values of messages and variables, wherever they are in them.
 
 An alias says where: in a part, or in the whole; there the element itself, or what a query selects in it."""
 

@@ -1,5 +1,5 @@
-"""Whether a value from outside is of the shape that variables with XML have: messages by their parts, elements as
-text that can be read, plain values where the type is simple. What the schema says of them is not looked at here."""
+"""Checks the shape of XML values from outside: messages by their parts, elements as well-formed text, plain values for
+simple types. Schemas are not checked here."""
 
 from mendflow.core.engine.faults import INVALID_VARIABLES, flow_fault
 from mendflow.core.model.values import Value
@@ -10,7 +10,7 @@ from mendflow.core.xml.reader import read_shared
 
 
 def flaw(world: XmlDefinitions, type: XmlType, value: Value) -> str:
-    """Nothing, or why no variable of this type can hold the value."""
+    """Empty, or why no variable of this type can hold the value."""
     if type.message:
         return _flaw_of_message(world, type.message, value)
     if not type.element and builtin_of(world, type) is not None:

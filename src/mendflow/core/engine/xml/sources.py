@@ -1,4 +1,4 @@
-"""What a copy takes: a variable or something in it, a property, a partner link, an expression, a literal."""
+"""The source of a copy: a variable or a part of it, a property, a partner link, an expression, a literal."""
 
 from mendflow.core.engine.faults import (
     SELECTION_FAILURE,
@@ -30,7 +30,7 @@ class CopySources:
         self.asking.transform = transform
 
     def read(self, source: XmlSource, *, ignore_missing: bool = False) -> CopiedValue | MessageValue | None:
-        """What is to be copied; None if there is nothing, and that is no matter."""
+        """The value to copy; None if there is nothing, and that is permitted."""
         if source.expression is not None:
             return self._query(source.expression, None, ignore_missing=ignore_missing)
         if source.literal is not None:
@@ -41,7 +41,7 @@ class CopySources:
             return self._variable(source, ignore_missing=ignore_missing)
         if ignore_missing:
             return None
-        raise flow_fault(SELECTION_FAILURE, "nothing is said of what is to be copied")
+        raise flow_fault(SELECTION_FAILURE, "the copy has no source")
 
     def _variable(self, source: XmlSource, *, ignore_missing: bool) -> CopiedValue | MessageValue | None:
         name = source.variable

@@ -1,8 +1,7 @@
-"""Where a copy goes to: a whole variable, a part of one, a node in one that a query or an expression selects, a partner
-link.
+"""The target of a copy: a whole variable, a part of one, a node that a query or an expression selects, a partner link.
 
-Whole variables and parts come into being when they are copied to; of what stands inside them, exactly one node must be
-there already. Trees are read, changed and written back as new values: the old ones are others' still."""
+Whole variables and parts are created by the copy; a selected node must exist exactly once. Trees are parsed, changed
+and written back as new values, because the old values may be shared."""
 
 import re
 from collections.abc import Iterable
@@ -67,7 +66,7 @@ class CopyTargets:
 
     def put(self, place: XmlTarget, given: CopiedValue | MessageValue, *, keep_name: bool) -> None:
         if place == XmlTarget():
-            raise flow_fault(SELECTION_FAILURE, "nothing is said of where it is to be copied to")
+            raise flow_fault(SELECTION_FAILURE, "the copy has no target")
         bare = BARE.fullmatch(place.expression.text) if place.expression is not None else None
         if bare is not None:
             place = XmlTarget(variable=bare.group(1), part=bare.group(2) or "")

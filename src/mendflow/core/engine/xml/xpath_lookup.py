@@ -1,4 +1,4 @@
-"""What XPath asks of a case: variables, links, properties, and the results of style sheets."""
+"""What XPath expressions may read from a case: variables, links, properties, and results of style sheets."""
 
 from collections.abc import Mapping
 from math import inf

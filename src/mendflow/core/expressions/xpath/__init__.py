@@ -1,7 +1,7 @@
-"""XPath 1.0, with what BPEL adds to it, on trees of our own.
+"""XPath 1.0, with BPEL's additions, on our own trees.
 
-An expression is parsed once and kept. What it asks of a flow it asks a `XPathEnvironment`; that it gives nothing is an
-`XPathError`, which knows the standard fault that it is in BPEL."""
+An expression is parsed once and cached. It reads the flow through an `XPathEnvironment`; an error is an `XPathError`,
+which has the standard fault of BPEL."""
 
 from collections.abc import Callable
 from functools import lru_cache

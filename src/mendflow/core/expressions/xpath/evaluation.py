@@ -1,8 +1,7 @@
-"""One evaluation of an XPath expression: what it may ask of the flow, how much work it has left, and which of two nodes
-stands first.
+"""One evaluation of an XPath expression: its environment, its work budget, and document order.
 
-Work is counted in nodes and texts that were looked at and never in time, so an expression that wants too much fails at
-the same place everywhere, and again when its case is replayed."""
+Work is counted in visited nodes and texts, never in time, so an expression that needs too much fails at the same place
+everywhere, and again when its case is replayed."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol

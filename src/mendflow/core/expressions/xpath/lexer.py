@@ -1,5 +1,5 @@
-"""The words of an XPath expression. `*` and the names `and`, `or`, `div`, `mod` mean an operator or not by what stands
-before them, as the specification rules; so one pass from left to right is enough."""
+"""The tokens of an XPath expression. Whether `*`, `and`, `or`, `div` and `mod` are operators depends on the token
+before them, as the specification says; so one pass from left to right is enough."""
 
 import re
 from typing import Final, Literal, cast

@@ -1,5 +1,5 @@
-"""From the words of an expression to its terms, by the strength of its operators. Names get their namespaces here, and
-functions their work, so that a prefix or a function that nobody knows is an error before anything is looked at."""
+"""Parses tokens to terms by operator precedence. Prefixes and functions are resolved here, so that an unknown one is an
+error before anything is evaluated."""
 
 from collections.abc import Mapping
 from typing import Final, NoReturn

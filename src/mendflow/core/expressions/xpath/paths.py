@@ -1,7 +1,8 @@
 """Location paths: steps along axes, with tests and predicates.
 
-A node-set is kept in document order. A step from one node gives its nodes in order by itself, and so do children of
-nodes of which none holds another; only what could come out of order is sorted, since that costs the whole document."""
+A node-set is kept in document order. A step from one node gives its nodes in order, and so do children of nodes of
+which none contains another; only results that could be out of order are sorted, because that costs a pass over the
+document."""
 
 from collections.abc import Iterable
 from typing import Final

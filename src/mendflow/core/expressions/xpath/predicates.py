@@ -1,8 +1,7 @@
-"""Predicates, each decided with as little looking as it allows.
+"""Predicates, each decided with as few visited nodes as possible.
 
-Most ask for one node by its number, or compare something of each node with what is the same for all. The first kind is
-decided without a look at any node, and what is the same for all is found once in an evaluation. Which kind one is, is
-told from its terms when it is parsed, so the work that it takes is the same each time."""
+Most select one node by number, or compare something of each node with a constant. The first kind visits no node, and
+constants are evaluated once. The kind is determined when the predicate is parsed, so the work is the same each time."""
 
 import math
 from collections.abc import Iterable

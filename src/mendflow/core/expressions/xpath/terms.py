@@ -1,5 +1,5 @@
-"""The parts of an expression, each of which gives its value at a focus. A chain of operators of one strength is one
-part, so that a long one is no deeper than a short one."""
+"""The terms of an expression, each of which gives its value at a focus. A chain of operators of one precedence is one
+term, so that a long one is no deeper than a short one."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator

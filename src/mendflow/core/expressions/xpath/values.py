@@ -1,7 +1,7 @@
-"""The four types of XPath 1.0, each as the others, and how they compare.
+"""The four types of XPath 1.0, their conversions and comparisons.
 
-Comparing two node-sets asks whether any pair holds. That is answered from the sets of their values, or their extremes,
-so it costs what the sets hold and not their product."""
+Comparing two node-sets asks whether any pair matches. That is answered from the sets of their values, or their
+extremes, so it costs the sum of their sizes and not the product."""
 
 import math
 import re

@@ -1,5 +1,5 @@
-"""The flow adapter: a process in BPEL with interceptors at its invokes, still in standard BPEL, so that any engine runs
-it. What it calls is then called by the proxy, which mends what goes wrong."""
+"""The flow adapter: adds interceptors to the invokes of a BPEL process. The result is standard BPEL, which any engine
+runs; its calls go through the proxy, which repairs failures."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,15 +31,14 @@ PROXY_FILE: Final = "mendflow-proxy.wsdl"
 
 
 class AdaptedProcess(msgspec.Struct, frozen=True, kw_only=True):
-    """The files to write, the process first; and what was done."""
+    """The files to write, the process first; and a report."""
 
     files: dict[Path, bytes]
     woven: WeavingReport
 
 
 def adapt(path: str | Path, out: str | Path, proxy: str = IN_PROCESS, only: Sequence[str] = ()) -> AdaptedProcess:
-    """The process at `path` as it will stand at `out`. Raises BadFlow if it is broken, or for what in it cannot be
-    intercepted."""
+    """The process at `path` as it will be at `out`. Raises BadFlow if it is invalid, or cannot be intercepted."""
     path, out = Path(path), Path(out)
     data = flow_bytes(path, str(path))
     world = read_bpel(data, path).xml
@@ -70,14 +69,16 @@ def _proxy_wsdl(address: str, aliases: Aliases) -> bytes:
 
 
 def _sheets(out: Path, sheets: dict[str, str]) -> dict[Path, bytes]:
-    """Style sheets are called by what expressions say, so each keeps its address, and stands where that leads."""
+    """Expressions name style sheets by address, so each keeps its address and its relative place."""
     found = {}
     for address, text in sheets.items():
         place = out.parent / address
         if not place.resolve().is_relative_to(out.parent.resolve()):
-            raise _bad_target(out, f"the style sheet {address} would stand outside its folder; write it where it stood")
+            raise _bad_target(
+                out, f"the style sheet {address} would be outside its folder; write the process where it was"
+            )
         if place.exists() and place.read_bytes() != text.encode():
-            raise _bad_target(out, f"another style sheet {address} stands there already; choose another folder")
+            raise _bad_target(out, f"another style sheet {address} is there already; choose another folder")
         found[place] = text.encode()
     return found
 

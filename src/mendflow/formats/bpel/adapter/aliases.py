@@ -1,7 +1,7 @@
-"""Correlation through the proxy: a property that stands in a message stands in the call that carries the message, too.
+"""Correlation through the proxy: adds property aliases for the messages of the proxy.
 
-An invoke that is intercepted keeps its correlations. What they look at is then a message of the proxy, so each property
-gets an alias there: the way to the part, and from there the way that the alias of the partner's own message goes."""
+An intercepted invoke keeps its correlations. They now apply to a message of the proxy, so each property gets an alias
+there: the path to the part, and from there the path of the alias of the partner's own message."""
 
 import re
 from collections.abc import Iterator

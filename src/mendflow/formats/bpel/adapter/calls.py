@@ -1,4 +1,4 @@
-"""A call that is to be intercepted: what an invoke says, with what is declared around it and in the WSDL files."""
+"""A call to intercept: an invoke with the declarations around it and in the WSDL files."""
 
 import msgspec
 

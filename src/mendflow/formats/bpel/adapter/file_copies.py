@@ -1,5 +1,5 @@
-"""Files that go along. A process that is written into another folder finds beside it, in a folder of its own, copies of
-all that it imports, and every location in them leads to a copy."""
+"""Copies the files that a process imports. A process that is written to another folder gets copies of all its imports
+in a folder beside it, and every location in them refers to a copy."""
 
 import posixpath
 from collections.abc import Iterator

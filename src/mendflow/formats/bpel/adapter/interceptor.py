@@ -1,11 +1,10 @@
-"""The interceptor: what stands in the place of an invoke, in nothing but standard BPEL.
+"""The interceptor that replaces an invoke, in standard BPEL.
 
-It is a scope of its own. In it a message to the proxy is put together from what the invoke would have sent and from
-the endpoint that it would have called; the proxy is invoked; and its answer is taken apart into the variables that the
-invoke would have filled. A fault that the partner declares comes back as a fault of the proxy, and is thrown again
-under its own name with its own data. Faults that nobody declared pass the proxy as they are, so that an engine calls
-them what it would have called them. The variables and the partner link are the scope's own: nothing else of the process
-can see them, and isolated scopes that call different partners do not wait for each other."""
+It is a scope. It builds a message to the proxy from the invoke's input and endpoint; invokes the proxy; and copies the
+answer to the variables that the invoke would have filled. A fault that the partner declares comes back as a fault of
+the proxy, and is thrown again under its own name with its data. Undeclared faults pass the proxy unchanged, so that an
+engine names them as before. The variables and the partner link are local to the scope: nothing else sees them, and
+isolated scopes that call different partners do not wait for each other."""
 
 from typing import Final
 

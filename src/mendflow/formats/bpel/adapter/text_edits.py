@@ -1,8 +1,7 @@
-"""Changes in the text of a document, by the places of its elements: whatever is not changed stays as it was written, to
-the last blank.
+"""Edits the text of a document at the positions of its elements; everything else stays byte for byte.
 
-A parser says which elements there are, but not where each begins and ends in the text. So the text is gone through once
-more, and since both see the same elements in the same order, each gets its place."""
+The parser gives the elements, but not their positions in the text. So the text is scanned once more, and since both see
+the same elements in the same order, each gets its position."""
 
 import re
 from typing import Final

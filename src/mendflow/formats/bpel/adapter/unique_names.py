@@ -1,4 +1,4 @@
-"""Names and prefixes that a document does not have yet, so that what is woven into it takes nobody's place."""
+"""Names and prefixes that a document does not use yet."""
 
 from lxml import etree
 

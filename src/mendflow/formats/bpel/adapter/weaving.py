@@ -1,9 +1,8 @@
-"""The flow adapter: puts an interceptor in the place of each invoke of a process, and leaves all else as it stands.
+"""Replaces each invoke of a process by an interceptor, and leaves everything else unchanged.
 
-It works on the text of the document, not on the flow that is read from it, so that comments, prefixes, what others have
-added, and the very blanks stay. What an invoke has around it goes to the scope that takes its place: its links and its
-join condition, and, since an invoke with handlers of its own means a scope with those handlers around a plain invoke,
-the handlers with the name that compensations know it by."""
+It edits the text of the document, not the flow, so that comments, prefixes, extensions and white space stay. The scope
+that replaces an invoke takes over its links and its join condition, and, since an invoke with handlers means a scope
+with those handlers around a plain invoke, its handlers and the name that compensations use."""
 
 from collections.abc import Collection, Sequence
 from itertools import islice

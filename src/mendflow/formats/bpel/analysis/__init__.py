@@ -1,8 +1,7 @@
 """Static analysis of BPEL processes, by the rules of the specification's appendix B.
 
-Each rule is a function of its own with its number. A process that breaks one is not deployed. What no rule is written
-for holds by the way a process is read, or is a fault when it happens, as the specification has it;
-docs/reference/bpel.md lists which."""
+Each rule is a function with its number. A process that violates one is not deployed. Rules that are missing here hold
+by construction, or are faults at run time, as in the specification; docs/reference/bpel.md lists which."""
 
 from typing import Final
 

@@ -51,13 +51,14 @@ def names_of_variables_have_no_dot(view: ProcessView) -> Iterator[Violation]:
         for at in view.all(element):
             if at.get(attribute) is not None and not VARIABLE_NAME.fullmatch(word(at, attribute)):
                 yield Violation(
-                    at, f"{abbreviate(word(at, attribute))} is no name for a variable: letters, digits, `_`, `-`"
+                    at,
+                    f"{abbreviate(word(at, attribute))} is not a valid name for a variable: letters, digits, `_`, `-`",
                 )
     for at in view.all("onEvent"):
         implied = [(at, "variable"), *((each, "toVariable") for each in part_copies(at, "fromParts", "fromPart"))]
         for place, attribute in implied:
             if place.get(attribute) is not None and not VARIABLE_NAME.fullmatch(word(place, attribute)):
-                yield Violation(place, f"{abbreviate(word(place, attribute))} is no name for a variable")
+                yield Violation(place, f"{abbreviate(word(place, attribute))} is not a valid name for a variable")
 
 
 @rule(25)

@@ -1,4 +1,4 @@
-"""Rules about what a process imports, and what WSDL documents say for it."""
+"""Rules about imports and WSDL documents."""
 
 from collections.abc import Iterator
 from typing import Final

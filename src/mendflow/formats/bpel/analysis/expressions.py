@@ -1,5 +1,5 @@
-"""Rules about expressions and queries. Only what has a tree, or words at least, is looked at: an expression that cannot
-be parsed throws `subLanguageExecutionFault` when it is evaluated."""
+"""Rules about expressions and queries. Only expressions that can be parsed, or at least tokenized, are checked: others
+throw `subLanguageExecutionFault` when they are evaluated."""
 
 from collections.abc import Iterator
 from typing import Final

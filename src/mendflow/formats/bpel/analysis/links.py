@@ -1,4 +1,4 @@
-"""Rules about links: that they are declared, lead from one activity to one other, and close no circle."""
+"""Rules about links: they are declared, connect two activities, and form no cycle."""
 
 from collections import Counter
 from collections.abc import Iterator

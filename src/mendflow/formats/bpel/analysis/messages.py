@@ -1,4 +1,4 @@
-"""Rules about activities that speak to partners: which operation they mean, and what their variables hold."""
+"""Rules about activities that exchange messages with partners: their operations and variables."""
 
 from collections.abc import Iterator
 from typing import Final

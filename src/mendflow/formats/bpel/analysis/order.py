@@ -1,8 +1,8 @@
-"""What comes before what in a process, by sequences and links.
+"""The order of activities in a process, by sequences and links.
 
-Each activity has two moments, its start and its end. A structure starts before what is in it and ends after it, one in
-a sequence ends before the next starts, and the source of a link ends before its target starts. A circle among these
-moments can never come to pass."""
+Each activity has a start and an end. A structure starts before its parts and ends after them, an activity in a sequence
+ends before the next starts, and the source of a link ends before its target starts. A cycle of these can never
+complete."""
 
 from collections.abc import Iterator
 from itertools import pairwise

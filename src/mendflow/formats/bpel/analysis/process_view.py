@@ -1,7 +1,7 @@
-"""A process as rules look at it: which elements there are, and what a name means at a place.
+"""A process as rules see it: its elements, and what a name means at a place.
 
 Names are looked up outwards. A scope declares variables, partner links, correlation sets and exchanges; a `catch`, the
-scope of a `forEach` and that of an `onEvent` declare variables by naming them. What an `onEvent` names itself is looked
+scope of a `forEach` and that of an `onEvent` declare variables by naming them. Names in an `onEvent` itself are looked
 up in its scope first."""
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A rule of the specification's static analysis: its number, its sentence, and a function that finds what breaks it."""
+"""A rule of the static analysis: its number, its sentence, and a function that finds violations."""
 
 from collections.abc import Callable, Iterator
 

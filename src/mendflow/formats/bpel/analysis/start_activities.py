@@ -1,4 +1,4 @@
-"""Rules about how a case of a process begins."""
+"""Rules about how a case of a process starts."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,7 @@
-"""Expressions of a process in XPath: where they stand, and which functions of BPEL they call with what.
+"""The XPath expressions of a process: where they are, and which functions of BPEL they call.
 
-Calls are found among the words of an expression, not in its tree: what calls a function wrongly often has no tree, and
-that is what rules are about."""
+Calls are found among the tokens of an expression, not in its tree: a wrong call often cannot be parsed, and that is
+what rules check."""
 
 import re
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""From flows to processes in WS-BPEL 2.0, with the WSDL and schema files that they need.
+"""Writes flows as WS-BPEL 2.0 processes, with the WSDL and schema files that they need.
 
-What is written says the same flow when it is read, or it is not given: whatever BPEL cannot say is refused by name."""
+Reading the result gives the same flow; whatever BPEL cannot express is refused by name."""
 
 from collections.abc import Iterator
 from itertools import count

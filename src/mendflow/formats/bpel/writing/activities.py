@@ -1,7 +1,7 @@
-"""Activities as BPEL writes them, a function for each kind.
+"""Writes activities, one function for each kind.
 
-What every activity may have is inherited in BPEL where it is not said, and said of each in the model. So it is written
-only where it is another one than around it."""
+In BPEL, common attributes are inherited; in the model each activity has them. So they are written only where they
+differ from those around."""
 
 from collections.abc import Callable
 from typing import Any, Final

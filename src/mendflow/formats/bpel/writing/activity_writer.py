@@ -1,4 +1,4 @@
-"""What writes activities, and what is inherited on the way down."""
+"""The writer of activities, and the attributes that are inherited."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

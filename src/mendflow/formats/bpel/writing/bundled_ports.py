@@ -1,7 +1,7 @@
-"""Which namespaces of our own ports a process knows just as they are shipped. Those need no file beside it.
+"""Which of our own ports a process uses exactly as they are shipped. Those need no file beside it.
 
-A process may have a copy of such a WSDL that says more or something else: the address of another server, aliases of the
-process's properties. All that it says there is compared, so that nothing of it can be lost."""
+A process may have a changed copy of such a WSDL: the address of another server, property aliases. Everything in it is
+compared, so that nothing is lost."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""What of a flow BPEL cannot say, each thing by its name."""
+"""What BPEL cannot express of a flow."""
 
 import posixpath
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Where copies come from and go to, how messages are made and taken, and what a scope declares: as BPEL writes them."""
+"""Writes copies, messages and declarations as BPEL."""
 
 from mendflow.core.model.expr import CEL, Expr
 from mendflow.core.model.xml import (

@@ -1,7 +1,7 @@
-"""A job's description in JSDL, and what is put into it when it runs.
+"""A job's JSDL description, and the values that are inserted when it runs.
 
-A text of the job that has expressions in it is written as a mark. Where the mark stands in the description, a copy puts
-the text as CEL makes it then."""
+A text of the job with expressions is written as a placeholder. A copy inserts the value, as evaluated by CEL, at the
+placeholder."""
 
 from typing import Final
 

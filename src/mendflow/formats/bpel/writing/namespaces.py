@@ -1,7 +1,7 @@
-"""Prefixes of a document that is written: one for each namespace, and those that its expressions speak of.
+"""Prefixes of a written document: one for each namespace, and those that its expressions use.
 
-An expression names its prefixes itself. One that means the same wherever it is spoken of is declared once, at the root;
-the others are declared where they are used."""
+An expression has its own prefixes. One with the same meaning everywhere is declared once, at the root; the others are
+declared where they are used."""
 
 from collections.abc import Iterable
 

@@ -1,9 +1,8 @@
-"""A flow in our own words as a process: the same flow in the words that BPEL has.
+"""Converts a native flow to a BPEL process.
 
-A process begins with a message, so there is one with the flow's inputs, and an answer when all is done. A job is an
-invoke of the queue with its description in JSDL. Conditions stay in CEL. A parallel whose branches all end before its
-fault is thrown is a flow of scopes that note that they failed, and a throw behind it. What this leaves as it is has no
-words in BPEL, and is told of by those who write."""
+A process starts with a message, so there is one with the flow's inputs, and a reply at the end. A job is an invoke of
+the queue with its JSDL description. Conditions stay in CEL. A parallel with `finish` becomes a flow of scopes that
+record their failure, and a throw after it. Activities without an equivalent are left, and the writer refuses them."""
 
 from typing import Any, Final
 

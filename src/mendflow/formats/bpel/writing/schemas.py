@@ -1,4 +1,4 @@
-"""The schemas of a process as files. They stand in one folder, and every location in them leads to a file there."""
+"""The schemas of a process as files in one folder; every location in them refers to a file there."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""Scopes and their handlers as BPEL writes them."""
+"""Writes scopes and their handlers."""
 
 import msgspec
 

@@ -1,5 +1,5 @@
-"""Elements on their way into a text: with names and prefixes as they will be written, since texts inside them speak of
-those prefixes."""
+"""Elements that are being written, with their final names and prefixes, because texts inside them use those
+prefixes."""
 
 from typing import Final, Union
 

@@ -1,4 +1,4 @@
-"""Everything of a kind in a part of a flow, however deep it stands."""
+"""Finds everything of a kind in a part of a flow, at any depth."""
 
 from collections.abc import Iterator
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""The WSDL files of a process, written from what the flow knows of them: one for each namespace."""
+"""Writes the WSDL files of a process, one for each namespace."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar

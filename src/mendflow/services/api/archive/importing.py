@@ -226,7 +226,9 @@ class Importer:
         )
         [result] = await self._store.write([Put(IMPORTED_KIND, plan.root, _encode(mark), plan.mark)])
         if isinstance(result, WriteConflict):
-            raise Conflict(f"{plan.found.title} is just being imported by somebody else; look again when he is done")
+            raise Conflict(
+                f"{plan.found.title} is being imported by another client; try again when that import has ended"
+            )
         plan.mark = result.version
 
 

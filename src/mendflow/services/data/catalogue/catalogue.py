@@ -101,10 +101,10 @@ class Catalogue:
         if not SHA256.fullmatch(given.sha256) or given.bytes < 0:
             raise InvalidRequest(NO_CONTENT, field="sha256")
         if not 0 < len(given.replicas) <= REPLICAS_MAX:
-            raise InvalidRequest(f"say where the file lies: it has {len(given.replicas)} replicas", field="replicas")
+            raise InvalidRequest(f"say where the file is: it has {len(given.replicas)} replicas", field="replicas")
         texts = [given.data_set, *given.meta.keys(), *given.meta.values()]
         if len(texts) > 200 or any(len(text) > 1000 or not text.isprintable() for text in texts):
-            raise InvalidRequest("what is said of a file are at most 100 short texts", field="meta")
+            raise InvalidRequest("the metadata of a file is at most 100 short texts", field="meta")
         for replica in given.replicas:
             replica_place(await self.elements.get(replica.element), given.name, replica)
 
@@ -232,13 +232,13 @@ class Catalogue:
             file = known.get(name)
             if file is None or not file.replicas:
                 why = self._awaited_text(file) if file is not None else "the catalogue does not know it"
-                wrong[name] = f"{name:.200} can be had nowhere: {why}"
+                wrong[name] = f"{name:.200} cannot be read anywhere: {why}"
                 continue
             places, flaws = await self._places(file, request)
             if places:
                 files[name] = places
             else:
-                wrong[name] = f"{name:.200} can be had nowhere: {'; '.join(flaws)}"
+                wrong[name] = f"{name:.200} cannot be read anywhere: {'; '.join(flaws)}"
         return LocateAnswer(files=files, wrong=wrong)
 
     async def _places(self, file: LogicalFile, request: LocateRequest) -> tuple[list[ReplicaLocation], list[str]]:
@@ -247,7 +247,7 @@ class Catalogue:
         for replica in file.replicas:
             element = await self.elements.find(replica.element)
             if element is None:
-                flaws.append(f"the storage element {replica.element} is not known any more")
+                flaws.append(f"the storage element {replica.element} no longer exists")
                 continue
             try:
                 url = replica_place(element, file.name, replica, request.site)

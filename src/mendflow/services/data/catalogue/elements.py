@@ -75,7 +75,7 @@ class StorageElementRegistry:
         for _ in range(TRIES):
             found = await self._store.get(STORAGE_KIND, element.name)
             if found is not None and _decode(found.body) != element and not replace:
-                raise Conflict(f"storage element {element.name} is there already, and other; say that it is to change")
+                raise Conflict(f"storage element {element.name} exists with other settings; say that it is to change")
             if await self._ledger.put_now(STORAGE_KIND, element.name, element, found.version if found else 0):
                 self._known[element.name] = element
                 return element
@@ -96,8 +96,8 @@ def _demand_no_overlap(element: StorageElement, others: Iterable[StorageElement]
         if elements_overlap(element, other):
             raise Conflict(
                 f"storage element {element.name} at {element.url} overlaps with {other.name} at {other.url}, and both"
-                " may be written to: files of different names could come to lie at one place. Give it a folder of its"
-                " own, or make one of them read-only"
+                " are writable: files of different names could get the same place. Give it its own"
+                " folder, or make one of them read-only"
             )
 
 

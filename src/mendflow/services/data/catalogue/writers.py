@@ -28,7 +28,9 @@ class WritingJobs:
         if known.state is not JobState.RUNNING:
             raise Conflict(f"job {job} is {known.state}: only a running job publishes")
         if known.pilot != pilot or known.history[-1].token not in ("", who):
-            raise Forbidden(f"job {job} is not with pilot {pilot:.100}; only whoever runs it publishes its files")
+            raise Forbidden(
+                f"job {job} does not run on pilot {pilot:.100}; only the pilot that runs it publishes its files"
+            )
         return known.spec
 
     async def free(self, kept: LogicalFile | None, ref: FileRef, *, unless: str = "") -> LogicalFile | None:

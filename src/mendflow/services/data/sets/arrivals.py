@@ -81,7 +81,7 @@ class Arrivals:
         if file.logical:
             return await self._catalogue.resolve(file.logical)
         if await self._file_store.size(file.sha256) != file.bytes:
-            raise NotFound(f"no file {file.name} with the digest {file.sha256} is kept here; upload it first")
+            raise NotFound(f"no file {file.name} with the digest {file.sha256} is stored here; upload it first")
         return file
 
     async def sweep(self, name: str, *, whole: bool = False) -> None:

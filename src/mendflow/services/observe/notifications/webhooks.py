@@ -95,7 +95,7 @@ class WebhookStore:
 
     async def add(self, wish: WebhookSpec, *, who: str) -> WebhookView:
         if not wish.on:
-            raise InvalidRequest("a webhook is told of something; say of what with `on`", field="on")
+            raise InvalidRequest("a webhook needs at least one kind of event; name it with `on`", field="on")
         if len(wish.secret) > SECRET_CHARS_MAX:
             raise InvalidRequest(f"a secret has at most {SECRET_CHARS_MAX} characters", field="secret")
         if len(self._webhooks) >= HOOKS_MAX:

@@ -66,7 +66,9 @@ class ForeignEngines:
     async def register(self, name: str, *, who: str = "") -> EngineView:
         """An engine that registers again is the same engine."""
         if not _NAME.fullmatch(name):
-            raise InvalidRequest(f"{name!r:.80} is no name for an engine: use letters, digits, _ and -", field="name")
+            raise InvalidRequest(
+                f"{name!r:.80} is not a valid name for an engine: use letters, digits, _ and -", field="name"
+            )
         if name in self._engines:
             return self._engine(name, who).view()
         if not await self._homes.claim(name, ENGINE_KIND):
@@ -100,7 +102,9 @@ class ForeignEngines:
         if who and engine.document.owner and engine.document.owner != who:
             raise Forbidden(f"engine {name} belongs to {engine.document.owner}; register another name")
         if not self._homes.mine(CaseId(name)):
-            raise Unreachable(f"engine {name} speaks to another server of this store; ask that one, or again later")
+            raise Unreachable(
+                f"engine {name} is connected to another server of this store; ask that one, or retry later"
+            )
         return engine
 
 

@@ -362,7 +362,7 @@ class PilotMonitor:
         if self._batch_systems is None or self._able_servers(document):
             return ""
         host = document.site.batch.host
-        return f"nothing is submitted: no server is on {host}, and only one there may speak to its batch system"
+        return f"nothing is submitted: no server runs on {host}, and only one there may use its batch system"
 
     def _able_servers(self, document: SiteDocument) -> list[str]:
         """The servers that can call its batch system."""
