@@ -106,7 +106,7 @@ def test_what_a_rule_on_trial_would_have_done_is_told_wherever_one_looks(shell: 
     assert "on trial, rule 1 of night version 1 would do again" in told
     assert "no rule matched" in told
     shell.environment["COLUMNS"] = "200"
-    assert "rule 1 on trial would run again; abort: it ended" in shell.ok("history", "last")
+    assert "rule 1 on trial would run again; abort: no such sample" in shell.ok("history", "last")
     [group] = shell.json("failures")
     assert "nobody: 3; on trial: 3" in shell.ok("failures")
     shown = shell.ok("failures", "show", group["id"])
@@ -317,7 +317,7 @@ def test_a_rule_is_applied_to_every_case_of_the_group_that_waits(shell: Shell) -
     told = shell.ok(
         "rules", "add", "--from", group["id"], "--if", 'trigger == "flood"', "--exlet", "touch.yaml", "--apply"
     )
-    assert "applied now to 2 waiting failures" in told
+    assert "applied now to 2 failures" in told
     shell.until(lambda: {each["status"] for each in shell.json("cases", "--flow", "show")} == {"running"})
     assert shell.json("failures")[0]["waiting"] == 0
 

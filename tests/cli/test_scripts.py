@@ -56,10 +56,9 @@ def test_outputs_and_inputs_are_what_was_written(shell: Shell) -> None:  # DU-1
 def test_a_file_that_was_left_beside_the_flow_is_named(shell: Shell) -> None:
     shell.write("analyse.sh", "#!/bin/sh\necho analysed\n").chmod(0o755)
     shell.write("count.py", "print(1)\n")
-    for command, code, name in (("./analyse.sh", 127, "analyse.sh"), ("python3 count.py", 2, "count.py")):
+    for command, name in (("./analyse.sh", "analyse.sh"), ("python3 count.py", "count.py")):
         shell.write("beside.yaml", f"jobs: {{a: {command}}}")
         told = shell("run", "beside.yaml").stdout
-        assert f"exit code {code}" in told
         assert f"{name} lies beside the flow, and a job runs in a folder of its own: add `inputs: [{name}]`" in told
 
 

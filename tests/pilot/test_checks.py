@@ -50,7 +50,7 @@ def test_a_place_that_has_everything_lacks_nothing(tmp_path: Path) -> None:  # P
         (PilotChecks(modules=("json", "no_such.module")), "no module no_such.module"),
         (
             PilotChecks(storage=(StorageElement(name="far", url="file:///no/such/place"),)),
-            "storage element far: .*not there",
+            "storage element far: .*does not exist",
         ),
         (PilotChecks(storage=(StorageElement(name="odd", url="nothing://a"),)), "storage element odd: "),
         (

@@ -181,7 +181,7 @@ def test_what_cannot_be_recovered_is_compensated_at_once_the_last_first(site: Si
     assert site.did(case) == ["give-up"]
     assert entries(book) == [*APPROVED, *TAKEN_BACK]
     told = [alert.sentence for alert in site.client.alerts(severity="info")]
-    assert any(f"{case}: Publish was given up: it ended with exit code 1" in message for message in told)
+    assert any(f"{case}: Publish was given up: " in message for message in told)
 
 
 def test_a_night_in_which_nearly_everything_goes_wrong_ends_well(site: Site, tmp_path: Path) -> None:

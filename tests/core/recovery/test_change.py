@@ -67,7 +67,7 @@ def test_another_replica_goes_first() -> None:
     ("what", "says"),
     [
         ({"resources": {"memory_bytes": -1}}, "memory_bytes is -1"),
-        ({"resources": {"memory_bytes": "2 GB"}}, "it must be a number"),
+        ({"resources": {"memory_bytes": "2 parsecs"}}, "it must be a number"),
         ({"resources": {"memory_bytes": True}}, "it must be a number"),
         ({"resources": {"memory_bytes": float("nan")}}, "it must be a number"),
         ({"resources": {"cpus": 1e30}}, "from 0 to 2"),

@@ -70,7 +70,7 @@ exlets:
         ("abort:\n  '':\n    - if: true", "a task has a name"),
         ("abort:\n  - if: ${{ a }} ${{ b }}", "put all of it into one"),
         ("abort:\n  - if: l.all(x, l.all(y, l.all(z, true)))", "lists inside lists"),
-        ("abort: !python/name:os.system", "the tag"),
+        ("abort: !python/name:os.system", "must be in quotes"),
         ("at: 2026-01-01T00:00:00\nabort:\n  - if: true", "a moment"),
     ],
 )

@@ -196,7 +196,7 @@ def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Reason:
     free = [
         pilot for pilot in able if pilot.slots_free > 0 and all(demand.is_met(demand.free(pilot)) for demand in demands)
     ]
-    before = f"{ahead} {'job stands' if ahead == 1 else 'jobs stand'} before it in the queue"
+    before = f"{ahead} {'job is' if ahead == 1 else 'jobs are'} before it in the queue"
     kept = [pilot for pilot in able if pilot.reserved_for == job.id]
     facts = [f"{pilot.name} is kept free for it" for pilot in kept]
     if free:

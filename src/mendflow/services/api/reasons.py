@@ -11,18 +11,17 @@ from mendflow.core.engine.state import Structure
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
-from mendflow.core.model.jobs import Attempt, Job, JobState
+from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import CaseView, ItemView, PilotView, Reason, UserTaskView
 from mendflow.core.results.declared import why_run
-from mendflow.core.scheduling import explain, explain_data
+from mendflow.core.scheduling import explain
 from mendflow.core.scheduling.amounts import clock, duration, size
-from mendflow.core.scheduling.jobs import effective_needs
+from mendflow.services.api.job_reasons import why_job_is_so
 from mendflow.services.cases import suspensions
 from mendflow.services.cases.forced_items import by_force
-from mendflow.services.cases.live_case import state_of
 from mendflow.services.messaging.waits import waits_for
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.pilot_records import PilotRecord
@@ -99,99 +98,11 @@ async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) ->
 async def why_job(domain: CaseQueries, server: Server, id: str) -> Reason:
     """Of one that completed also why it ran, and was not taken from the cache."""
     job = await domain.newest_submission(id)
-    told = of_job(server, job)
+    told = why_job_is_so(server, job)
     if job.state is not JobState.COMPLETED or job.cache_reason:
         return told
     ran = why_run(job.spec, (await domain.case(job.case)).cache)
     return msgspec.structs.replace(told, facts=[ran, *told.facts]) if ran else told
-
-
-def of_job(server: Server, job: Job) -> Reason:
-    if job.state is JobState.RUNNING:
-        return _why_running(server, job)
-    if job.state is JobState.FAILED:
-        return _why_cancelled(job) if state_of(job) == "cancelled" else explain.why_failed(job)
-    if job.state is JobState.AVAILABLE:
-        meta, now = server.runtime.meta, server.clock.now()
-        sites = server.runtime.sites.monitor.about(effective_needs(job))
-        told = explain.why_waiting(
-            job,
-            [_facts(server, pilot) for pilot in meta.pilots.values() if pilot.seen_at],
-            meta.queue.jobs_ahead(job.id),
-            now,
-            coming=sites.helps or sites.cannot,
-        )
-        kept, data = meta.queue.kept_back(job.id, now), []
-        if job.spec.inputs:
-            data = explain_data.facts(job.spec, meta.queue.caches, meta.queue.overtaken_count(job.id))
-        sentence = f"{job.spec.item}: {explain_data.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
-        about = [*sites.helps, *sites.cannot][: explain.FACTS_MAX]
-        facts = [*told.facts, *data, *about, *_attempts(job)]
-        return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
-    how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
-    facts = [fact for fact in (job.cache_reason, *_attempts(job)) if fact]
-    return Reason(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)
-
-
-def _why_cancelled(job: Job) -> Reason:
-    fault = job.outcome.fault if job.outcome is not None else None
-    said = fault.message.removeprefix("cancelled").removeprefix(": ") if fault is not None else ""
-    began = "" if job.history else " before it began"
-    sentence = f"{job.spec.item} was cancelled{began}" + (f": {said}" if said else ".")
-    return Reason(subject=job.id, state="cancelled", sentence=sentence, facts=_attempts(job))
-
-
-def _facts(server: Server, pilot: PilotRecord) -> explain.PilotFacts:
-    meta, now = server.runtime.meta, server.clock.now()
-    free = pilot.offer((meta.jobs[id].spec.resources for id in pilot.held), rounds=1, now=now)
-    return explain.PilotFacts(
-        id=pilot.id,
-        host=pilot.host,
-        site=pilot.site,
-        capacity=pilot.capacity,
-        cpus_free=free.cpus,
-        memory_free_bytes=free.memory_bytes,
-        disk_free_bytes=free.disk_bytes,
-        gpus_free=free.gpus,
-        ttl_ms=free.ttl_ms,
-        reserved_for=meta.queue.reserved_for(pilot.id) or "",
-        slots_free=pilot.slots_open(),
-    )
-
-
-def _why_running(server: Server, job: Job) -> Reason:
-    pilot = server.runtime.meta.pilots.get(job.pilot) if job.pilot else None
-    held = pilot.held.get(job.id) if pilot else None
-    where = f"pilot {job.pilot} on {pilot.host}" if pilot and pilot.host else f"pilot {job.pilot}"
-    facts = []
-    if pilot is not None:
-        view = server.runtime.meta.pilot_view(pilot)
-        heard = f"was heard {view.seen_ms_ago / 1000:.1f} s ago" if pilot.seen_at else "was not heard since our start"
-        facts.append(f"the pilot {heard}; its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent")
-    if job.requeued is not None:
-        facts.append(f"it was {job.requeued.sentence()} ({clock(job.requeued.at)}), and waits for its attempt to end")
-    if job.history[-1].because:
-        facts.append(f"the pilot got it because {job.history[-1].because}")
-    waits = held is not None and not held.runs
-    doing = "is suspended on" if job.suspended else "waits for a slot of" if waits else "runs on"
-    sentence = f"{job.spec.item} {doing} {where}, attempt {job.tries}."
-    state = "suspended" if job.suspended else "waiting" if waits else "running"
-    return Reason(subject=job.id, state=state, sentence=sentence, facts=facts + _attempts(job))
-
-
-def _attempts(job: Job) -> list[str]:
-    return [
-        f"attempt {attempt.shown} on {attempt.pilot}: {_end_of(attempt)}"
-        + (f" (got it because {attempt.because})" if attempt.because else "")
-        for attempt in job.history
-        if attempt.end
-    ]
-
-
-def _end_of(attempt: Attempt) -> str:
-    if attempt.requeue is not None:
-        return f"{attempt.requeue.sentence()} ({clock(attempt.requeue.at)})"
-    return f"{attempt.end}, {attempt.fault.message}" if attempt.fault else attempt.end
 
 
 async def why_not_begun(domain: CaseQueries, case: str, name: str) -> Reason:

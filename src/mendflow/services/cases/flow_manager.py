@@ -5,7 +5,6 @@ carried out, all in one step without waiting: so a case never sees two commands 
 that leaves the process waits for the ledger. After a crash each live case is loaded again and asked for its open
 orders; every order can be repeated."""
 
-import asyncio
 import logging
 from collections.abc import Sequence
 
@@ -25,7 +24,6 @@ from mendflow.core.engine import (
 )
 from mendflow.core.engine.messages import (
     CaseMoved,
-    CaseReopened,
     Command,
     Event,
     FinishItem,
@@ -51,6 +49,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases import unstarted
 from mendflow.services.cases.facts import CaseEnded, ItemFinished, LoadedJobs, OrderExecutor, UndoLibrary
 from mendflow.services.cases.interception_points import InterceptionPoints
+from mendflow.services.cases.journals import catch_up
 from mendflow.services.cases.live_case import (
     ITEM_KIND,
     RUNS_KIND,
@@ -64,7 +63,6 @@ from mendflow.services.cases.live_case import (
     name_of,
     state_of,
 )
-from mendflow.services.cases.reopened_journals import before_reopening
 from mendflow.stores.contract import Append, Store, WriteDone
 
 log = logging.getLogger("mendflow.cases")
@@ -75,10 +73,6 @@ SNAPSHOT_EVERY_WORK = 300_000
 repeated."""
 
 JOBS_AT_ONCE = 1_000
-
-BREATH_EVERY_WORK = 200_000
-"""How much of it is replayed before other tasks get a turn."""
-
 
 _encode = msgspec.json.Encoder().encode
 _decode_event = msgspec.json.Decoder(Event).decode
@@ -184,7 +178,7 @@ class FlowManager:
         live = LiveCase(case, document)
         live.snapshot_due = position + SNAPSHOT_EVERY_EVENTS
         live.position = position
-        await self._catch_up(live)
+        await catch_up(self._store, self._clock, live)
         if live.case.flow is None:
             # The document was written, but not the first event.
             if document.id != root_of(document.id):
@@ -198,26 +192,6 @@ class FlowManager:
 
     async def _has_settled(self, root: CaseId) -> bool:
         return await unstarted.settle(self._store, self._clock, self._homes.server, root)
-
-    async def _catch_up(self, live: LiveCase) -> bool:
-        """Apply the journal entries that memory does not have yet; true if another server has taken the case
-        meanwhile."""
-        moved, work = False, 0
-        while entries := await self._store.read(journal_of(live.id), live.position):
-            for entry in entries:
-                event = _decode_event(entry)
-                if isinstance(event.fact, CaseReopened):
-                    live.case = await before_reopening(self._store, live.id, live.case.position, event.fact)
-                evolve(live.case, event)
-                moved |= isinstance(event.fact, CaseMoved)
-                work += live.case.meter.work
-                live.work += live.case.meter.work
-                if work >= BREATH_EVERY_WORK:
-                    work = 0
-                    await asyncio.sleep(0)
-            live.position += len(entries)
-            self._clock.catch_up(event.at)
-        return moved
 
     async def _fence(self, live: LiveCase) -> None:
         """Fence: write the next journal entry, so that the former server, or a delayed write of our own, is refused.
@@ -234,7 +208,7 @@ class FlowManager:
             [result] = await self._store.write([Append(journal_of(live.id), [_encode(event)], live.position)])
             if isinstance(result, WriteDone):
                 break
-            if await self._catch_up(live):
+            if await catch_up(self._store, self._clock, live):
                 # The former server may have restarted under the same home, and must not be fenced out by one that was
                 # paused.
                 raise StoreUnavailable(taken)

@@ -175,7 +175,7 @@ class ResultCache:
         for name, ref in stored_files(outcome):
             if ref.logical:
                 if not await self._catalogue.has(ref):
-                    return f"its file {name} is in the catalogue no longer"
+                    return f"its file {name} is no longer in the catalogue"
             elif await self._file_store.size(ref.sha256) is None:
                 return f"its file {name} is no longer kept"
         return ""
