@@ -292,17 +292,17 @@ def test_an_unexpected_exception_is_raised_and_mended_on_the_spot(shell: Shell) 
     shell.write("show.yaml", SHOW)
     shell.write("touch.yaml", TOUCH)
     case = shell.json("start", "show.yaml")["id"]
-    assert "No rule has a trigger" in shell.ok("raise", "last")
-    told = shell.ok("raise", "last", "flood", "--data", '{"metres": 2}')
+    assert "No rule has a trigger" in shell.ok("rules", "raise", "last")
+    told = shell.ok("rules", "raise", "last", "flood", "--data", '{"metres": 2}')
     assert f"{case} is suspended" in told
     assert shell.json("cases")[0]["status"] == "suspended"
     assert "waits for a person" in shell.ok("why", "last")
     mended = shell.ok("mend", "last", "--exlet", "touch.yaml", "--if", 'trigger == "flood"', "-m", "a boat")
     assert re.match(rf"{case}: touch by rule \d+ of show as case {case}\.x1\n", mended)
     shell.until(lambda: next(each for each in shell.json("cases") if each["id"] == case)["status"] == "running")
-    assert "flood" in shell.ok("raise", "last")
-    assert "touch by rule" in shell.ok("raise", "last", "flood")
-    assert shell("raise", "last", "flood", "--item", "none").returncode == 5
+    assert "flood" in shell.ok("rules", "raise", "last")
+    assert "touch by rule" in shell.ok("rules", "raise", "last", "flood")
+    assert shell("rules", "raise", "last", "flood", "--item", "none").returncode == 5
 
 
 def test_a_rule_is_applied_to_every_case_of_the_group_that_waits(shell: Shell) -> None:  # EX-9
@@ -311,7 +311,7 @@ def test_a_rule_is_applied_to_every_case_of_the_group_that_waits(shell: Shell) -
     shell.write("touch.yaml", TOUCH)
     for _ in range(2):
         shell.ok("start", "show.yaml")
-        shell.ok("raise", "last", "flood")
+        shell.ok("rules", "raise", "last", "flood")
     [group] = shell.json("failures")
     assert group["waiting"] == 2
     told = shell.ok(

@@ -130,9 +130,8 @@ def _styled(what: str) -> Text:
     return Text(what, style={"decided": "yellow", "repaired": "yellow"}.get(what, STYLES.get(what, "")))
 
 
-@app.command("raise")
 @with_context
-def raise_(
+def raise_trigger(
     context: CommandContext,
     case: CaseArgument,
     trigger: Annotated[

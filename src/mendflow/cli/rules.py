@@ -9,6 +9,7 @@ from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.failures import GroupArgument, is_group
 from mendflow.cli.groups import take
 from mendflow.cli.printing import print_answer, print_json, print_table, say
+from mendflow.cli.repairs import raise_trigger
 from mendflow.cli.rule_applying import say_applied, tell_who_runs
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_options import (
@@ -285,3 +286,6 @@ def _about(view: RuleSetView) -> str:
 
 
 take(rules_app, [(rule_transfer.app, ("import", "export", "check"))])
+
+
+rules_app.command("raise")(raise_trigger)

@@ -195,7 +195,7 @@ def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
     if failed:
         say("failed:")
     for item in failed[:FAILURES_SHOWN]:
-        message = one_line(item.fault.message, 200) if item.fault else "failed"
+        message = one_line(item.fault.message, 400) if item.fault else "failed"
         say(Text.assemble((f"  {one_line(str(item.item), 60)}", "red"), f": {message}"))
         log = plain_text((item.fault.log_tail if item.fault else "") or item.log_tail).strip("\n")
         print_output(log.splitlines()[-LOG_LINES_SHOWN:])
