@@ -202,7 +202,18 @@ def test_each_shell_has_a_completion_script(shell: str) -> None:
 
 
 def test_every_reading_command_can_speak_json() -> None:
-    silent = {"flows schema", "serve", "pilot", "admin completion", "report", "worklist", "sim", "data", "admin"}
+    silent = {
+        "flows schema",
+        "serve",
+        "pilot",
+        "admin completion",
+        "report",
+        "worklist",
+        "sim",
+        "data",
+        "admin",
+        "shell",
+    }
     for name, command in all_commands().items():
         has = any("--json" in param.opts for param in command.params)
         assert has or name in silent, name

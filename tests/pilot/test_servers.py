@@ -14,8 +14,10 @@ from mendflow.core.model.sync import Assignment, AttemptRef, Capacity, SyncAnswe
 from mendflow.pilot.agent.agent import Agent
 from mendflow.pilot.agent.attempts import Attempts
 from mendflow.pilot.agent.http import ExchangeClient, ServerAway
+from mendflow.pilot.agent.live_logs import LiveLogs
 from mendflow.pilot.agent.server_link import ServerLink
 from mendflow.pilot.agent.servers import ServerAddresses
+from mendflow.pilot.files.work_folder import WorkFolder
 from mendflow.pilot.slot.lease import LeaseClock, margin_ms
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_limits import pids_in
@@ -34,6 +36,7 @@ class Idle:
         self.lease = LeaseClock(folder / "lease")
         self.changed = asyncio.Event()
         self.has_new_state = self.has_live_news = False
+        self.live_logs = LiveLogs(WorkFolder(folder), self.attempts, self.changed.set)
         self.obeyed: list[SyncAnswer] = []
 
     def jobs_wanted(self, exchange_ms: float) -> int:
