@@ -82,7 +82,7 @@ class ResultIndex:
     def record(self, job: Job, flow: str) -> None:
         """A job has ended: its result can be found from now on, in place of an older one."""
         if is_result(job):
-            self._ledger.touch(RESULT_KIND, job.key, document_of(job, flow), last=True, told=True)
+            self._ledger.touch(RESULT_KIND, job.key, document_of(job, flow), last=True, from_outside=True)
 
     async def restore(self, jobs: Sequence[Job], flow: str) -> None:
         """After a crash: record results of these jobs that are not in the index."""
@@ -112,7 +112,7 @@ class ResultIndex:
         if now - max(document.used_at, document.at) >= USE_NOTED_EVERY_MS:
             self._ledger.known(RESULT_KIND, found.key, found.version)
             noted = msgspec.structs.replace(document, used_at=now)
-            self._ledger.touch(RESULT_KIND, found.key, noted, last=True, told=True)
+            self._ledger.touch(RESULT_KIND, found.key, noted, last=True, from_outside=True)
 
     async def forget(self, key: str) -> None:
         """The result of this key is not to be used again, whoever made it."""
