@@ -9,6 +9,7 @@ from mendflow.core.model.data import Publication
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits, Resources, Submission
 from mendflow.core.model.values import FileRef
+from mendflow.core.results.earlier import summary
 from mendflow.core.results.key import base_of, differences, number_in, numbered, result_key
 
 
@@ -107,3 +108,12 @@ def test_the_second_job_made_from_the_same_has_a_key_of_its_own() -> None:  # DU
     again = numbered(key, 12)
     assert again != key
     assert (base_of(again), number_in(again), number_in(key)) == (key, 12, 1)
+
+
+def test_many_changes_are_summed_up_in_a_line() -> None:  # DU-2
+    many = {f"parts/{number}": kept("a") for number in range(20)}
+    before, after = replace(SPEC, inputs=many), replace(SPEC, inputs=dict.fromkeys(many, kept("b")), command="x")
+    assert summary(before, after) == (
+        "its command changed; 20 inputs changed, the first: its input parts/0 has other content"
+    )
+    assert summary(before, before) == ""

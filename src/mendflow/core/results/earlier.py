@@ -50,5 +50,9 @@ def nearest(jobs: Iterable[Job], spec: JobSpec) -> Job | None:
 def summary(before: JobSpec, after: JobSpec) -> str:
     """What has changed from one job to the other, in a line; empty if nothing has."""
     found = differences(before, after)
+    inputs = [each for each in found if each.startswith("its input")]
+    if len(inputs) > 1:
+        found = [each for each in found if each not in inputs]
+        found.append(f"{len(inputs)} inputs changed, the first: {inputs[0]}")
     more = len(found) - _DIFFERENCES_SHOWN
     return "; ".join(found[:_DIFFERENCES_SHOWN]) + (f"; and {more} more" if more > 0 else "")
