@@ -1,7 +1,5 @@
 """Which results are used again without being asked for: those of jobs that declare what they make and are made from."""
 
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
@@ -26,6 +24,7 @@ def test_a_job_that_declares_enough_is_used_again(spec: JobSpec) -> None:  # DU-
     ("spec", "told"),
     [
         (replace(SPEC, files={}), "no `files`"),
+        (replace(SPEC, submission=Submission.FORGET), "nobody waits"),
         (replace(SPEC, inputs={}), "no inputs"),
         (replace(SPEC, replicas={"c": ("http://one/c",)}), "input c is fetched"),
         (replace(SPEC, inputs={"a": replace(KEPT, sha256="")}), "not known"),
@@ -65,9 +64,8 @@ def test_places_outside_of_the_jobs_folder_are_recognised(command: str, found: l
     assert list(outside(JobSpec(item=ItemId("i"), command=command))) == found
 
 
-@pytest.mark.parametrize("change", [{"cache": False}, {"submission": Submission.FORGET}], ids=str)
-def test_what_forbids_it_and_what_nobody_waits_for_is_never_used_again(change: dict[str, Any]) -> None:  # DU-2
-    assert why_never(replace(SPEC, **change))
+def test_what_forbids_it_is_never_used_again() -> None:  # DU-2
+    assert why_never(replace(SPEC, cache=False))
 
 
 def test_a_result_consists_of_its_files_and_of_those_in_its_outputs() -> None:  # DU-2

@@ -24,17 +24,15 @@ _OUTSIDE = re.compile(
 
 def why_never(spec: JobSpec) -> str:
     """Why no result may ever stand for this job's; empty if one may, when somebody asks for it."""
-    if spec.cache is False:
-        return "it says `cache: false`"
-    if spec.submission is Submission.FORGET:
-        return "nobody waits for its result"
-    return ""
+    return "it says `cache: false`" if spec.cache is False else ""
 
 
 def why_undeclared(spec: JobSpec) -> str:
     """Why its result is not used again unless somebody asks for it; empty if it is."""
     if spec.cache:
         return ""
+    if spec.submission is Submission.FORGET:
+        return "nobody waits for its result, so what it does is done elsewhere"
     if spec.command is not None and not spec.files:
         return "it declares no `files`, so what it does is done elsewhere"
     if not (spec.inputs or spec.args or spec.kwargs):
