@@ -28,7 +28,8 @@ from mendflow.event_loop import run
 from mendflow.formats.patterns import default_patterns
 from mendflow.formats.rules import read_rules
 from mendflow.lazy import LazyModule
-from mendflow.server.access import PILOT, AccessControl, AccessToken, is_loopback, new_token, token_hash
+from mendflow.operations.roles import PILOT
+from mendflow.server.access import AccessControl, AccessToken, is_loopback, new_token, token_hash
 from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.peers import HttpPeers
 from mendflow.server.pilot_api import PilotApi

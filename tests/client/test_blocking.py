@@ -11,6 +11,7 @@ from mendflow.client import Client, SyncClient
 from mendflow.core.model.errors import NotFound
 from mendflow.server.runner import HttpServer
 from tests.server.conversation import SEVERAL, do_jobs, loop_flow
+from tools import sync_client
 
 
 def _public(kind: type) -> dict[str, inspect.Signature]:
@@ -24,6 +25,11 @@ def test_it_has_the_methods_of_the_other_with_the_same_parameters() -> None:
     assert {name: list(one.parameters.values()) for name, one in plain.items()} == {
         name: list(one.parameters.values()) for name, one in wanted.items()
     }
+
+
+def test_it_is_what_the_tool_makes_of_the_other() -> None:
+    made = sync_client.TARGET.read_text()
+    assert made == sync_client.text(), "run python tools/sync_client.py"
 
 
 async def test_a_script_runs_a_flow(served: HttpServer, client: Client, tmp_path: Path) -> None:

@@ -74,6 +74,8 @@ async def test_every_operation_says_what_a_client_needs(description: Json) -> No
             assert named == set(re.findall(r"\{(\w+)\}", path))
             assert operation["summary"]
             assert {"4XX", "5XX"} <= set(operation["responses"])
+            for content in operation.get("requestBody", {"content": {}})["content"].values():
+                assert content["schema"]
 
 
 async def test_real_answers_fit_the_description(

@@ -16,7 +16,8 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import AttemptReport, Capacity, SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
-from mendflow.server.access import ADMIN, AccessControl, AccessToken, token_hash
+from mendflow.operations.roles import ADMIN
+from mendflow.server.access import AccessControl, AccessToken, token_hash
 from mendflow.server.app import create_app
 from mendflow.server.peers import HttpPeers
 from mendflow.server.runner import HttpServer, serve

@@ -7,7 +7,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from mendflow.server.access import OPEN_PATHS, AccessControl, is_allowed, read_tokens, token_hash
+from mendflow.operations.roles import ANYBODY
+from mendflow.operations.table import OPERATIONS
+from mendflow.server import access
+from mendflow.server.access import AccessControl, is_allowed, read_tokens, token_hash
 from mendflow.server.app import create_app
 from mendflow.server.runner import HttpServer, serve
 from tests.server.conftest import DomainUnderTest
@@ -56,6 +59,8 @@ WHO: dict[str, set[str]] = {
     "engines": READ | {"engine"},
     **dict.fromkeys(("register_engine", "engine_event", "engine_orders", "engine_done"), SERVED),
 }
+BEFORE_THE_ROUTES = {"sync", "locate", "place"}
+"""What pilots ask is answered without the framework."""
 FILLED = {"sha256": "0" * 64, "serial": "1", "number": "1"}
 
 
@@ -85,6 +90,7 @@ async def all_routes(served: HttpServer, http: aiohttp.ClientSession) -> list[tu
 
 async def test_the_table_has_every_route_and_no_other(guarded: HttpServer, http: aiohttp.ClientSession) -> None:
     assert {operation for operation, _, _ in await all_routes(guarded, http)} == set(WHO)
+    assert {operation.id for operation in OPERATIONS.values()} == set(WHO)
 
 
 async def test_every_route_wants_a_token_but_those_that_tell_nothing(
@@ -92,7 +98,7 @@ async def test_every_route_wants_a_token_but_those_that_tell_nothing(
 ) -> None:
     for operation, method, path in await all_routes(guarded, http):
         async with http.request(method, f"{guarded.url}{path}") as response:
-            assert (response.status == 401) is (path not in OPEN_PATHS), operation
+            assert (response.status == 401) is (WHO[operation] != ALL), operation
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -105,6 +111,17 @@ async def test_who_may_not_cannot(guarded: HttpServer, http: aiohttp.ClientSessi
             for way in (path, f"{path}/", path.replace("/api/v1/", "/api//v1///"), path.upper(), f"{path}?role=admin"):
                 async with http.request(method, f"{guarded.url}{way}", headers=headers, json={}) as response:
                     assert response.status in ((403,) if way == path else (403, 404, 405)), f"{role} {method} {way}"
+
+
+async def test_the_route_itself_turns_away_whom_the_gate_has_let_pass_by_mistake(
+    guarded: HttpServer, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "allowed_roles", lambda method, path: ANYBODY)
+    for operation, method, path in await all_routes(guarded, http):
+        if "reader" not in WHO[operation] and operation not in BEFORE_THE_ROUTES:
+            headers = {"Authorization": "Bearer t-reader"}
+            async with http.request(method, f"{guarded.url}{path}", headers=headers, json={}) as response:
+                assert response.status == 403, operation
 
 
 async def test_a_role_that_may_is_not_turned_away_by_the_route(

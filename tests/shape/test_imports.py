@@ -23,12 +23,16 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "pilot": frozenset(
         {"mendflow.pilot", "mendflow.core", "mendflow.event_loop", "mendflow.transfer", "msgspec", "aiohttp"}
     ),
-    "client": frozenset({"mendflow.client", "mendflow.core", "mendflow.lazy", "msgspec", "aiohttp"}),
+    "operations": frozenset({"mendflow.operations", "mendflow.core", "msgspec"}),
+    "client": frozenset(
+        {"mendflow.client", "mendflow.core", "mendflow.lazy", "mendflow.operations", "msgspec", "aiohttp"}
+    ),
     "server": frozenset(
         {
             "mendflow.server",
             "mendflow.services",
             "mendflow.core",
+            "mendflow.operations",
             "mendflow.formats.xes",
             "mendflow.lazy",
             "mendflow.version",
@@ -48,6 +52,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.core",
             "mendflow.formats",
             "mendflow.lazy",
+            "mendflow.operations",
             "mendflow.pilot.environment",
             "mendflow.pilot.launch",
             "mendflow.pilot.main",

@@ -1,45 +1,30 @@
 """The client of a server in this very process: the calls of `Client`, answered by the domain itself, without HTTP.
 
-Most calls have the name and the parameters of the domain's own and are passed on as they are, with who asks. What goes
-in and out is turned into JSON and back, as it is on the way to another process, so a command sees the same values
-whichever client it has."""
+An operation is asked of the domain's function of the same name, with who asks. What goes in and out is turned into JSON
+and back, and is held to the same bounds, as on the way to another process: so a command sees the same values whichever
+client it has."""
 
 import asyncio
 import getpass
 import inspect
 import re
 import time
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from mendflow.client.client import ENDED, Client, check_job_id, sum_counts
-from mendflow.client.files import content_of, digest_of, write_archive, write_file
-from mendflow.core.data.paths import logical_name
+from mendflow.client.client import ENDED, Client
+from mendflow.client.files import content_of, write_archive, write_file
 from mendflow.core.model.errors import InvalidRequest, NotFound, TemporarilyUnavailable
-from mendflow.core.model.repair import ExceptionEvent
-from mendflow.core.model.repair_views import (
-    CompensationView,
-    DecisionQuery,
-    DecisionView,
-    EngineOrder,
-    EventAnswer,
-)
+from mendflow.core.model.parameters import LongLimit
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
-from mendflow.core.model.values import FileRef, Value
-from mendflow.core.model.views import (
-    CaseQuery,
-    ChangeEvent,
-    ChangeKind,
-    CountsView,
-    ImportReport,
-    JobQuery,
-    JobView,
-)
+from mendflow.core.model.values import FileRef
+from mendflow.core.model.views import ChangeEvent, ChangeKind, ImportReport
 from mendflow.lazy import LazyModule
+from mendflow.operations.arguments import check_value
+from mendflow.operations.operation import ApiOperation
 from mendflow.services.api.domain import Domain
 
 if TYPE_CHECKING:
@@ -49,12 +34,7 @@ else:
 
 NOT_NOW_WAIT_S = 0.3
 NOT_NOW_S_MAX = 60.0
-QUERIES = (CaseQuery, JobQuery)
-LIST_MAX, LONG_LIST_MAX = 10_000, 100_000
-_LONG_LISTS = frozenset({"items", "find_items", "try_rule"})
 _USER_NAME = re.compile(r"[\w.@+-]{1,64}")
-_LOGICAL = frozenset({"datum", "remove_data", "places", "add_replica", "remove_replica"})
-"""Calls whose `name` is that of a logical file."""
 
 
 class LocalClient(Client):
@@ -65,46 +45,15 @@ class LocalClient(Client):
         self._domain = domain
         self._who = _user()
 
-    # queries that may be left out, and lists that come in parts
-
-    async def jobs(self, query: JobQuery | None = None) -> list[JobView]:
-        wanted = query or JobQuery()
-        _check_page(wanted.limit, wanted.offset)
-        return [_copied(job, JobView) for job in await self._domain.jobs(wanted)]
-
-    async def decisions(self, query: DecisionQuery | None = None) -> list[DecisionView]:
-        wanted = query or DecisionQuery()
-        _check_page(wanted.limit, wanted.offset)
-        return [_copied(decision, DecisionView) for decision in await self._domain.decisions(wanted)]
-
-    async def count_cases(self, query: CaseQuery | None = None, *, by: str = "") -> CountsView:
-        wanted = query or CaseQuery()
-
-        async def part(after: str) -> CountsView:
-            return await self._domain.count_cases(msgspec.structs.replace(wanted, after=after), by=by)
-
-        return await sum_counts(part, wanted.after)
-
-    async def count_jobs(self, query: JobQuery | None = None, *, by: str = "") -> CountsView:
-        wanted = query or JobQuery()
-
-        async def part(after: str) -> CountsView:
-            return await self._domain.count_jobs(msgspec.structs.replace(wanted, after=after), by=by)
-
-        return await sum_counts(part, wanted.after)
-
-    # calls that the domain has in another form
-
-    async def register_compensation(self, task: str, flow: str = "") -> list[CompensationView]:
-        return await self._domain.register_compensation(CompensationView(task=task, flow=flow), who=self._who)
-
-    async def engine_done(self, engine: str, order: str, answer: Value = True) -> list[EngineOrder]:
-        await self._domain.engine_done(engine, order, answer, who=self._who)
-        return await self.engine_orders(engine)
-
-    async def engine_event(self, engine: str, event: ExceptionEvent) -> EventAnswer:
-        named = event if event.id else msgspec.structs.replace(event, id=uuid.uuid4().hex)
-        return await self._domain.engine_event(engine, named, who=self._who)
+    async def _ask(self, operation: ApiOperation, arguments: dict[str, Any]) -> Any:
+        function = getattr(self._domain, operation.name)
+        given = operation.checked(arguments)
+        if "who" in inspect.signature(function).parameters:
+            given["who"] = self._who
+        answer = await _answered(function, given)
+        if operation.rows is not None:
+            return operation.result(rows=_copied(answer.rows, operation.rows), next=answer.next)
+        return _copied(answer, operation.result)
 
     async def sync(self, request: SyncRequest) -> SyncAnswer:
         return await self._domain.sync(request, who=self._who)
@@ -130,12 +79,8 @@ class LocalClient(Client):
             return False
         return True
 
-    async def upload(self, path: str | Path, name: str = "") -> FileRef:
-        source = Path(path)
-        digest, size = await asyncio.to_thread(digest_of, source)
-        if await self.has(digest):
-            return FileRef(sha256=digest, bytes=size, name=name or source.name)
-        return await self._domain.keep(name or source.name, content_of(source), sha256=digest)
+    async def _put(self, ref: FileRef, source: Path) -> FileRef:
+        return await self._domain.keep(ref.name, content_of(source), sha256=ref.sha256)
 
     async def download(self, ref: FileRef | str, path: str | Path) -> Path:
         sha256 = ref if isinstance(ref, str) else ref.sha256
@@ -170,28 +115,8 @@ class LocalClient(Client):
         if case:
             view = await self._domain.case(case)
             return xes.log(str(view.id), [(view, await self._domain.history(view.id))])
-        _check_page(limit, 0, limit_max=LONG_LIST_MAX)
-        cases = await self._domain.cases(flow=flow, limit=limit)
+        cases = await self._domain.cases(flow=flow, limit=check_value("limit", limit, LongLimit))
         return xes.log(flow, [(view, await self._domain.history(view.id)) for view in cases])
-
-
-def _direct(name: str, call: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-    """The call of that name, asked of the domain."""
-    signature = inspect.signature(call)
-
-    async def ask(self: LocalClient, *given: Any, **named: Any) -> Any:
-        values = signature.bind(self, *given, **named)
-        values.apply_defaults()
-        arguments = {key: _sent(name, key, value) for key, value in values.arguments.items() if key != "self"}
-        for asked in (arguments, *(msgspec.structs.asdict(each) for each in values.args if isinstance(each, QUERIES))):
-            limit_max = LONG_LIST_MAX if name in _LONG_LISTS else LIST_MAX
-            _check_page(asked.get("limit", 1), asked.get("offset", 0), limit_max=limit_max)
-        operation = getattr(self._domain, name)
-        if "who" in inspect.signature(operation).parameters:
-            arguments["who"] = self._who
-        return _copied(await _answered(operation, arguments), signature.return_annotation)
-
-    return ask
 
 
 async def _answered(operation: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
@@ -206,31 +131,8 @@ async def _answered(operation: Callable[..., Awaitable[Any]], arguments: dict[st
         await asyncio.sleep(NOT_NOW_WAIT_S)
 
 
-def _sent(name: str, key: str, value: Any) -> Any:
-    """An argument as the domain gets it."""
-    if name in _LOGICAL and key == "name":
-        return logical_name(value)
-    if key in ("job", "task"):
-        check_job_id(value)
-    if key == "inputs" and value is None:
-        return {}
-    if isinstance(value, msgspec.Struct):
-        return _copied(value, type(value))
-    if isinstance(value, (dict, list)) and name != "add_to_set":
-        return _copied(value, Any)
-    return value
-
-
 def _copied(value: Any, kind: Any) -> Any:
     return value if kind is str else msgspec.json.decode(msgspec.json.encode(value), type=kind)
-
-
-def _check_page(limit: int, offset: int, *, limit_max: int = LIST_MAX) -> None:
-    """The bounds that the API has for lists."""
-    if not 1 <= limit <= limit_max:
-        raise InvalidRequest(f"limit: Expected `int` {'>= 1' if limit < 1 else f'<= {limit_max}'}", field="limit")
-    if offset < 0:
-        raise InvalidRequest("offset: Expected `int` >= 0", field="offset")
 
 
 def _user() -> str:
@@ -239,13 +141,3 @@ def _user() -> str:
     except (KeyError, OSError):
         return "local"
     return name if _USER_NAME.fullmatch(name) else "local"
-
-
-def _answer_directly() -> None:
-    """Give the local client every call that the domain has under the same name, and that is not written above."""
-    for name, call in inspect.getmembers(Client, inspect.iscoroutinefunction):
-        if not name.startswith("_") and name not in vars(LocalClient) and hasattr(Domain, name):
-            setattr(LocalClient, name, _direct(name, call))
-
-
-_answer_directly()

@@ -11,12 +11,15 @@ from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
+from mendflow.core.model.values import Value
 from mendflow.core.model.views import ResultView
 from mendflow.pages.formatting import count_text, short_time_text, size_text
 
 app = typer.Typer()
 cache = typer.Typer(invoke_without_command=True)
 app.add_typer(cache, name="cache")
+
+PARTS_SHOWN = 20
 
 OfCase = Annotated[
     str, typer.Option("--case", metavar="CASE", help="Only results that this case made.", show_default=False)
@@ -89,7 +92,22 @@ def show(
     say("used: by itself" if result.declared else f"used: with --cached; {result.reason}")
     say("made from:")
     for name, value in result.made_from.items():
-        say(f"  {name}: {value if isinstance(value, str) else msgspec.json.encode(value).decode()}")
+        if isinstance(value, dict):
+            say(f"  {name}:")
+            _say_parts(value)
+        else:
+            say(f"  {name}: {_text(value)}")
+
+
+def _say_parts(parts: dict[str, Value]) -> None:
+    for name, value in list(parts.items())[:PARTS_SHOWN]:
+        say(f"    {name}: {_text(value)}")
+    if len(parts) > PARTS_SHOWN:
+        say(f"    and {len(parts) - PARTS_SHOWN:,} more: give --json")
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 @cache.command("drop")

@@ -4,7 +4,8 @@
         case = await client.start("align", {"sample": "A7"})
         case = await client.wait(case.id)
 
-Every method raises the `RequestError` that the server raised, and `Unreachable` when there is none to answer."""
+Every method raises the `RequestError` that the server raised, and `Unreachable` when there is none to answer. The calls
+of the table of operations are inherited; here stand those that are made of several, and those that stream."""
 
 import asyncio
 import time
@@ -12,54 +13,43 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 from urllib.parse import quote
 
 import msgspec
 
-from mendflow.client.alerts import AlertCalls
-from mendflow.client.data import DataCalls
-from mendflow.client.data_sets import DataSetCalls
 from mendflow.client.events import follow
 from mendflow.client.files import content_of, digest_of, fetch, fetch_archive
-from mendflow.client.repairs import RepairCalls
-from mendflow.client.sites import SiteCalls
 from mendflow.client.soap import SoapCalls
 from mendflow.client.transport import STREAM_READ_S, Transport
+from mendflow.core.model.alerts import Notification
 from mendflow.core.model.errors import NotFound, StoreUnavailable, Unreachable
-from mendflow.core.model.flow import Flow
-from mendflow.core.model.repair_views import Explanation
-from mendflow.core.model.stats import StatsView
+from mendflow.core.model.repair import ExceptionEvent
+from mendflow.core.model.repair_views import EventAnswer
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
-from mendflow.core.model.values import FileRef, Value
+from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import (
-    CachePolicy,
-    CasePage,
     CaseQuery,
     CaseView,
     ChangeEvent,
     ChangeKind,
     CountsView,
-    FlowView,
-    Health,
     ImportReport,
-    ItemPage,
     ItemView,
-    JobPage,
     JobQuery,
     JobView,
-    PilotView,
-    ServerView,
-    UserTaskView,
 )
+from mendflow.operations.operation import ApiOperation
+from mendflow.operations.table import DomainCalls
 
+FOLLOW_EVERY_S = 1.0
 ENDED = ("completed", "failed", "cancelled")
 
 _encode_packed = msgspec.msgpack.Encoder()
 _decode_packed = msgspec.msgpack.Decoder(SyncAnswer)
 
 
-class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCalls):
+class Client(DomainCalls, SoapCalls):
     """A client of one server, or of several on one store: then `url` has all of them, with commas in between. Use it as
     an async context manager, or call `close` in the end."""
 
@@ -82,109 +72,56 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
     async def close(self) -> None:
         await self._transport.close()
 
-    # flows
+    async def _ask(self, operation: ApiOperation, arguments: dict[str, Any]) -> Any:
+        """Where a repeated request is known by a key, one is made up: so nothing is done twice over a broken line."""
+        for key in operation.made_up:
+            arguments[key] = arguments[key] or uuid.uuid4().hex
+        path, query, body = operation.request(arguments)
+        if operation.rows is not None:
+            rows, place = await self._transport.page(path, operation.rows, query=query)
+            return operation.result(rows=rows, next=place)
+        return await self._transport.ask(
+            operation.method,
+            path,
+            operation.result,
+            query=query,
+            body=body,
+            repeatable=operation.repeatable,
+            held_s=arguments.get(operation.waits, 0) / 1000,
+        )
 
-    async def deploy(self, flow: Flow) -> FlowView:
-        """Deploying the same flow twice is one version, so this is repeated when the line breaks."""
-        return await self._transport.ask("POST", "/flows", FlowView, body=flow, repeatable=True)
-
-    async def flows(self) -> list[FlowView]:
-        return await self._transport.ask("GET", "/flows", list[FlowView])
-
-    async def flow(self, name: str) -> FlowView:
-        return await self._transport.ask("GET", f"/flows/{quote(name, safe='')}", FlowView)
-
-    # cases; `case` may be the word "last"
-
-    async def start(
-        self,
-        name: str,
-        inputs: dict[str, Value] | None = None,
-        *,
-        cache: CachePolicy = "",
-        cache_from: str = "",
-        key: str = "",
-        notify: str = "",
-    ) -> CaseView:
-        """Without a `key` one is made up, so that a repeated call after a broken line starts one case only. `cache`
-        says which results of other cases are used: "declared" or "all"; of none unless given."""
-        body = {
-            "flow": name,
-            "inputs": inputs or {},
-            "cache": cache,
-            "cache_from": cache_from,
-            "key": key or uuid.uuid4().hex,
-            "notify": notify,
-        }
-        return await self._transport.ask("POST", "/cases", CaseView, body=body, repeatable=True)
+    # lists, and numbers that come in parts
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
-        query: dict[str, str | int] = {"flow": flow, "status": status, "limit": limit, "offset": offset}
-        return await self._transport.ask("GET", "/cases", list[CaseView], query=query)
-
-    async def find_cases(self, query: CaseQuery) -> CasePage:
-        """What fulfils the query's condition; the page's `next` is the `after` of the next query."""
-        rows, place = await self._transport.page("/cases", list[CaseView], query=msgspec.structs.asdict(query))
-        return CasePage(rows=rows, next=place)
-
-    async def count_cases(self, query: CaseQuery | None = None, *, by: str = "") -> CountsView:
-        """How many there are, by the value of a name. All of them are looked at, in as many steps as it takes."""
-        return await self._count("/cases/count", query or CaseQuery(), by)
-
-    async def case(self, case: str) -> CaseView:
-        return await self._transport.ask("GET", _case(case), CaseView)
-
-    async def flow_of(self, case: str) -> Flow:
-        return await self._transport.ask("GET", f"{_case(case)}/flow", Flow)
+        return (await self.find_cases(CaseQuery(flow=flow, status=status, limit=limit, offset=offset))).rows
 
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
         """In the order in which they last began; `after` is the `place` of the last item of the page before."""
-        query: dict[str, str | int] = {"state": state, "name": name, "limit": limit, "offset": offset, "after": after}
-        return await self._transport.ask("GET", f"{_case(case)}/items", list[ItemView], query=query)
+        found = await self.find_items(case, state=state, name=name, limit=limit, offset=offset, after=after)
+        return found.rows
 
-    async def find_items(
-        self,
-        case: str,
-        *,
-        state: str = "",
-        name: str = "",
-        where: str = "",
-        limit: int = 1000,
-        offset: int = 0,
-        after: str = "",
-    ) -> ItemPage:
-        query: dict[str, str | int] = {"state": state, "name": name, "where": where}
-        query |= {"limit": limit, "offset": offset, "after": after}
-        rows, place = await self._transport.page(f"{_case(case)}/items", list[ItemView], query=query)
-        return ItemPage(rows=rows, next=place)
+    async def jobs(self, query: JobQuery = JobQuery()) -> list[JobView]:
+        return (await self.find_jobs(query)).rows
 
-    async def item(self, case: str, item: str) -> ItemView:
-        return await self._transport.ask("GET", f"{_case(case)}/items/{quote(item, safe='')}", ItemView)
+    async def count_cases(self, query: CaseQuery = CaseQuery(), *, by: str = "") -> CountsView:
+        """How many there are, by the value of a name. All of them are looked at, in as many steps as it takes."""
+        count = super().count_cases
+        return await sum_counts(lambda after: count(msgspec.structs.replace(query, after=after), by=by), query.after)
 
-    async def why(self, subject: str) -> Explanation:
-        return await self._transport.ask("GET", "/why", Explanation, query={"subject": subject})
+    async def count_jobs(self, query: JobQuery = JobQuery(), *, by: str = "") -> CountsView:
+        """How many there are, by the value of a name. All of them are looked at, in as many steps as it takes."""
+        count = super().count_jobs
+        return await sum_counts(lambda after: count(msgspec.structs.replace(query, after=after), by=by), query.after)
 
-    async def suspend(self, case: str, item: str = "") -> CaseView:
-        return await self._transport.ask("POST", f"{_case(case)}/suspend", CaseView, body={"item": item})
-
-    async def resume(self, case: str, item: str = "") -> CaseView:
-        return await self._transport.ask("POST", f"{_case(case)}/resume", CaseView, body={"item": item})
-
-    async def cancel(self, case: str, item: str = "", *, reason: str = "") -> CaseView:
-        return await self._transport.ask(
-            "POST", f"{_case(case)}/cancel", CaseView, body={"item": item, "reason": reason}
+    async def engine_event(self, engine: str, event: ExceptionEvent) -> EventAnswer:
+        """The same id is the same event; an event without one gets one here."""
+        return await super().engine_event(
+            engine, event if event.id else msgspec.structs.replace(event, id=uuid.uuid4().hex)
         )
 
-    async def rerun(self, case: str, *, from_failed: bool = False, cache: CachePolicy = "declared") -> CaseView:
-        body = {"from_failed": from_failed, "cache": cache}
-        return await self._transport.ask("POST", f"{_case(case)}/rerun", CaseView, body=body)
-
-    async def send(self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = "") -> CaseView:
-        """Without an `id` one is made up, so that a repeated call after a broken line is one message only."""
-        body = {"channel": channel, "value": value, "correlation": correlation, "id": id or uuid.uuid4().hex}
-        return await self._transport.ask("POST", f"{_case(case)}/messages", CaseView, body=body, repeatable=True)
+    # what happens
 
     def events(
         self, case: str = "", after: int = 0, *, kind: ChangeKind | Literal[""] = "", patience_s: float = 60.0
@@ -214,53 +151,15 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
                     raise
                 await asyncio.sleep(0.2)
 
-    # jobs and pilots
-
-    async def jobs(self, query: JobQuery | None = None) -> list[JobView]:
-        return await self._transport.ask(
-            "GET", "/jobs", list[JobView], query=msgspec.structs.asdict(query or JobQuery())
-        )
-
-    async def find_jobs(self, query: JobQuery) -> JobPage:
-        """What fulfils the query's condition; the page's `next` is the `after` of the next query."""
-        rows, place = await self._transport.page("/jobs", list[JobView], query=msgspec.structs.asdict(query))
-        return JobPage(rows=rows, next=place)
-
-    async def count_jobs(self, query: JobQuery | None = None, *, by: str = "") -> CountsView:
-        """How many there are, by the value of a name. All of them are looked at, in as many steps as it takes."""
-        return await self._count("/jobs/count", query or JobQuery(), by)
-
-    async def _count(self, path: str, query: JobQuery | CaseQuery, by: str) -> CountsView:
-        given = {
-            name: value
-            for name, value in msgspec.structs.asdict(query).items()
-            if name not in ("limit", "offset", "order")
-        }
-
-        async def part(after: str) -> CountsView:
-            return await self._transport.ask("GET", path, CountsView, query={**given, "by": by, "after": after})
-
-        return await sum_counts(part, query.after)
-
-    async def job(self, job: str) -> JobView:
-        return await self._transport.ask("GET", f"/jobs/{_job_path(job)}", JobView)
-
-    async def requeue(self, job: str, *, reason: str = "") -> JobView:
-        """Take it from its pilot; it is given again when the attempt is certain to have ended."""
-        return await self._transport.ask("POST", f"/jobs/{_job_path(job)}/requeue", JobView, body={"reason": reason})
-
-    async def log(self, job: str) -> str:
-        return await self._transport.ask("GET", f"/jobs/{_job_path(job)}/log", str)
-
-    async def pilots(self) -> list[PilotView]:
-        return await self._transport.ask("GET", "/pilots", list[PilotView])
-
-    async def servers(self) -> list[ServerView]:
-        return await self._transport.ask("GET", "/servers", list[ServerView])
-
-    async def stats(self, *, running: int = 0) -> list[StatsView]:
-        """The living servers in numbers; with so many running jobs of each, those that run longest."""
-        return await self._transport.ask("GET", "/stats", list[StatsView], query={"running": running})
+    async def follow_notifications(self, after: int) -> AsyncIterator[Notification]:
+        """Those after a serial, and then as they come."""
+        while True:
+            found = await self.notifications(after=after)
+            for told in found:
+                after = told.serial
+                yield told
+            if not found:
+                await asyncio.sleep(FOLLOW_EVERY_S)
 
     async def sync(self, request: SyncRequest) -> SyncAnswer:
         """A pilot's exchange, asked once: the pilot's next exchange says all that this one said."""
@@ -271,31 +170,12 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         ) as response:
             return _decode_packed.decode(await response.read())
 
-    # a person's work
-
-    async def worklist(
-        self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
-    ) -> list[UserTaskView]:
-        query: dict[str, str | int] = {"role": role, "state": state, "case": case, "limit": limit}
-        return await self._transport.ask("GET", "/worklist", list[UserTaskView], query=query)
-
-    async def user_task(self, task: str) -> UserTaskView:
-        return await self._transport.ask("GET", f"/worklist/{_job_path(task)}", UserTaskView)
-
-    async def claim(self, task: str) -> UserTaskView:
-        return await self._transport.ask("POST", f"/worklist/{_job_path(task)}/claim", UserTaskView)
-
-    async def release(self, task: str) -> UserTaskView:
-        return await self._transport.ask("POST", f"/worklist/{_job_path(task)}/release", UserTaskView)
-
-    async def complete(self, task: str, outputs: Value = None, *, comment: str = "") -> UserTaskView:
-        body = {"outputs": outputs, "comment": comment}
-        return await self._transport.ask("POST", f"/worklist/{_job_path(task)}/complete", UserTaskView, body=body)
-
-    async def reject(self, task: str, *, comment: str = "") -> UserTaskView:
-        return await self._transport.ask(
-            "POST", f"/worklist/{_job_path(task)}/reject", UserTaskView, body={"comment": comment}
-        )
+    async def xes(self, case: str = "", *, flow: str = "", limit: int = 1000) -> str:
+        """The history of a case, or of the newest cases of a flow, as an XES log."""
+        path = f"{_case(case)}/history" if case else f"/flows/{quote(flow, safe='')}/history"
+        query: dict[str, str | int] = {"format": "xes"} if case else {"limit": limit}
+        async with self._transport.open("GET", path, query=query, read_s=STREAM_READ_S) as response:
+            return (await response.read()).decode()
 
     # stored files
 
@@ -363,11 +243,6 @@ class Client(RepairCalls, AlertCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         ) as response:
             return msgspec.json.decode(await response.read(), type=ImportReport)
 
-    # the server
-
-    async def health(self) -> Health:
-        return await self._transport.ask("GET", "/health", Health)
-
 
 async def sum_counts(part: Callable[[str], Awaitable[CountsView]], after: str) -> CountsView:
     """The sum of the parts, of which each says where the next one begins."""
@@ -383,16 +258,3 @@ async def sum_counts(part: Callable[[str], Awaitable[CountsView]], after: str) -
 
 def _case(case: str) -> str:
     return f"/cases/{quote(case, safe='')}"
-
-
-def _job_path(id: str) -> str:
-    case, serial = check_job_id(id)
-    return f"{quote(case, safe='')}/{serial}"
-
-
-def check_job_id(id: str) -> tuple[str, str]:
-    """The case and the serial: only the last slash parts the two. A job that was submitted again has `~2` after it."""
-    case, _, serial = id.rpartition("/")
-    if not case or not serial.replace("~", "", 1).isdecimal():
-        raise NotFound(f"{id!r} names no job or user task; such an id is CASE/NUMBER, for example align-7f3k/12", id=id)
-    return case, serial

@@ -33,6 +33,7 @@ from mendflow.core.model.errors import (
     Unreachable,
 )
 from mendflow.lazy import LazyModule
+from mendflow.operations.table import API
 
 if TYPE_CHECKING:
     import aiohttp
@@ -43,7 +44,6 @@ log = logging.getLogger("mendflow.client")
 
 T = TypeVar("T")
 
-API = "/api/v1"
 NEXT_HEADER = "Mendflow-Next"
 REPEAT_WAITS_S = (0.1, 0.3, 0.8, 1.5)
 NOT_NOW_WAIT_S = 0.3
@@ -223,12 +223,12 @@ class Transport:
         *,
         query: Mapping[str, str | int] | None = None,
         body: object = None,
-        repeatable: bool | None = None,
+        repeatable: bool,
+        held_s: float = 0.0,
     ) -> T:
-        """Ask and decode the answer. Reads are repeated while the server is away; `repeatable` says so of others."""
-        answer, _ = await self._request(
-            method, path, query, body, method == "GET" if repeatable is None else repeatable
-        )
+        """Ask and decode the answer. What is repeatable is asked again while the server is away. The server may hold
+        the answer back for `held_s`."""
+        answer, _ = await self._request(method, path, query, body, repeatable, held_s)
         return _decoded(answer, type)
 
     async def page(self, path: str, type: type[T], *, query: Mapping[str, str | int]) -> tuple[T, str]:
@@ -237,16 +237,24 @@ class Transport:
         return _decoded(answer, type), unquote(headers.get(NEXT_HEADER, ""))
 
     async def _request(
-        self, method: str, path: str, query: Mapping[str, str | int] | None, body: object, repeatable: bool
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None,
+        body: object,
+        repeatable: bool,
+        held_s: float = 0.0,
     ) -> tuple[bytes, Mapping[str, str]]:
         sent = None if body is None else msgspec.json.encode(body)
         headers = None if sent is None else {"Content-Type": "application/json"}
         waits = iter(REPEAT_WAITS_S if repeatable else ())
-        give_up_at = time.monotonic() + self._timeout_s
+        give_up_at, timeout = time.monotonic() + self._timeout_s, self.timeout_for(held_s)
         while True:
             url = self.url
             try:
-                async with self.open(method, path, query=query, body=sent, headers=headers) as response:
+                async with self.open(
+                    method, path, query=query, body=sent, headers=headers, timeout=timeout
+                ) as response:
                     return await response.read(), response.headers
             except TemporarilyUnavailable:
                 if time.monotonic() >= give_up_at:

@@ -17,22 +17,14 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, Unauthorized
+from mendflow.operations.roles import ADMIN, ENGINE, READERS, USERS, AllowedRoles
+from mendflow.operations.table import API, find_operation
 
-ADMIN, USER, PILOT, READER, ENGINE = "admin", "user", "pilot", "reader", "engine"
-METRICS = "metrics"
-"""Collectors of metrics may read these paths, and nothing else."""
-
-API = "/api/v1"
 PEERS = f"{API}/peers/"
 """Paths between servers on one store: nobody else may use them, not even an administrator."""
 
 SOAP_PORTS = "/soap/"
 """SOAP paths, by which engines of other systems use the queue."""
-
-OPEN_PATHS = frozenset({f"{API}/health", f"{API}/openapi.json", f"{API}/docs"})
-"""Paths that anyone may read: they show nothing of flows, jobs or data."""
-
-METRICS_PATHS = frozenset({f"{API}/metrics", f"{API}/stats"})
 
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _ROLE = re.compile(r"[a-z][a-z0-9_-]{0,63}")
@@ -146,25 +138,19 @@ class AccessControl:
         self._principals = {token.sha256: Principal(token.name, token.roles) for token in self.tokens}
 
     def admit(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Principal:
-        sent, routed = _access_headers(headers), _normalized_path(path)
-        if path.startswith(PEERS) or routed.startswith(PEERS):
+        sent = _access_headers(headers)
+        if path.startswith(PEERS) or _normalized_path(path).startswith(PEERS):
             return self._admit_peer(sent.get(b"authorization", b""))
-        path = routed
         if not self._principals:
             return _admit_local(method, sent)
-        caller = self._principal_of(sent.get(b"authorization", b""))
+        caller, allowed = self._principal_of(sent.get(b"authorization", b"")), allowed_roles(method, path)
         if caller is None:
-            if path in OPEN_PATHS and method in _READ_METHODS:
+            if allowed.anybody:
                 return _ANONYMOUS
             if b"authorization" in sent:
                 raise Unauthorized("this server does not know that token: ask whoever runs it for one of yours")
             raise Unauthorized("this server wants a token: send it as `Authorization: Bearer TOKEN`")
-        if not is_allowed(caller.roles, method, path):
-            able = _comma_list(frozenset(role for role in _ROLES if is_allowed(frozenset({role}), method, path)))
-            has = _comma_list(caller.roles)
-            raise Forbidden(
-                f"the token {caller.name!r} may not do this: it has the roles {has}, and this is for {able}"
-            )
+        check_roles(caller, allowed)
         return caller
 
     def _principal_of(self, authorization: bytes) -> Principal | None:
@@ -202,46 +188,33 @@ def _access_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes
 
 def is_allowed(roles: frozenset[str], method: str, path: str) -> bool:
     """Whether somebody with these roles may send this request."""
-    path = _normalized_path(path)
-    below = path.removeprefix(API)
-    if ADMIN in roles or path in OPEN_PATHS:
-        return True
-    if below in ("/pilots/sync", "/pilots/locate", "/pilots/place"):
-        return PILOT in roles
-    if PILOT in roles and below.startswith("/files/"):
-        return True
-    if ENGINE in roles and (below == "/engines" or below.startswith(("/engines/", SOAP_PORTS))):
-        return True
-    if METRICS in roles and path in METRICS_PATHS and method in _READ_METHODS:
-        return True
-    if _ADMIN_PATHS.fullmatch(below):
-        return False
-    people = roles - {PILOT, ENGINE, METRICS}
-    if method in _READ_METHODS:
-        return bool(people)
-    if below == "/archives" or _ADMIN_WRITES.fullmatch(below):
-        return False
-    if method == "DELETE" and _ADMIN_DELETES.fullmatch(below):
-        return False
-    if below.startswith("/worklist/"):
-        return bool(people - {READER})
-    return USER in roles and not below.startswith("/engines")
+    return allowed_roles(method, path).allow(roles)
+
+
+def allowed_roles(method: str, path: str) -> AllowedRoles:
+    """Who may send this request. Where there is nothing to ask for, whoever may read, or change, hears that."""
+    reads = method in _READ_METHODS
+    operation = find_operation(method, path) or (find_operation("GET", path) if reads else None)
+    if operation is not None:
+        return operation.allowed
+    people = READERS if reads else USERS
+    return people | ENGINE if _normalized_path(path).removeprefix(API).startswith(SOAP_PORTS) else people
+
+
+def check_roles(caller: Principal, allowed: AllowedRoles) -> None:
+    if not allowed.allow(caller.roles):
+        has = ", ".join(sorted(caller.roles))
+        raise Forbidden(
+            f"the token {caller.name!r} may not do this: it has the roles {has}, and this is for {allowed.named()}"
+        )
 
 
 def _normalized_path(path: str) -> str:
-    """The path as the router reads it: `//engines/` is the same route as `/engines`, so both must need the same
-    roles."""
+    """The path as the router reads it: `//peers/` is the same route as `/peers`."""
     return _SLASHES.sub("/", path).rstrip("/") or "/" if "//" in path or path.endswith("/") else path
 
 
 _SLASHES = re.compile("/{2,}")
-_ADMIN_PATHS = re.compile(r"/webhooks(/.*)?|/acknowledged/.*|/jobs/.*/requeue")
-"""The address of a webhook may be a secret; the other paths change what others see, or stop what is running."""
-_ADMIN_WRITES = re.compile(r"/sites/.*|/data/storage(/.*)?|/data/watches/.*")
-"""Everybody may read these. Changing them is for administrators: their settings are commands on other machines, the
-places of all files, and the folders that the server reads."""
-_ADMIN_DELETES = re.compile(r"/(data|replicas)/.*")
-"""Everybody may add to these; removing is for administrators, because others rely on what is there."""
 FORWARDED_HEADER = b"x-mendflow-passed-on"
 """The header by which a server tells another that it forwards a request; its value is the servers' own token."""
 _ACCESS_HEADERS = frozenset(
@@ -249,7 +222,6 @@ _ACCESS_HEADERS = frozenset(
 )
 _ANONYMOUS = Principal("", frozenset())
 _PEER = Principal("", frozenset())
-_ROLES = frozenset({ADMIN, USER, PILOT, READER, ENGINE, METRICS})
 _LOOPBACK_ROLES = frozenset({ADMIN})
 
 
@@ -277,7 +249,3 @@ def _hostname(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
-
-
-def _comma_list(roles: frozenset[str]) -> str:
-    return ", ".join(sorted(roles))

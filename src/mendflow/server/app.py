@@ -13,8 +13,9 @@ from litestar.enums import ScopeType
 from litestar.types import HTTPScope, LifeSpanReceive, LifeSpanScope, LifeSpanSend, Receive, Scope, Send
 
 from mendflow.core.model.errors import RequestError, Unreachable
+from mendflow.operations.table import API
 from mendflow.server import error_bodies, error_responses
-from mendflow.server.access import API, PEERS, AccessControl
+from mendflow.server.access import PEERS, AccessControl
 from mendflow.server.case_forwarding import CaseForwarder, CaseHomeLookup
 from mendflow.server.fan_out import FanOut
 from mendflow.server.open_requests import OpenRequests
@@ -25,52 +26,13 @@ from mendflow.server.pilot_api import SYNC_PATH
 from mendflow.server.pilot_exchange import STOPPING, PilotExchangeHandler, ReleaseExchanges
 from mendflow.server.pilot_lookups import LOOKUP_PATHS, PilotLookups
 from mendflow.server.request_body import BodyDrain
-from mendflow.server.routes import (
-    about,
-    alerts,
-    archives,
-    cases,
-    data,
-    data_sets,
-    engines,
-    events,
-    files,
-    flows,
-    history,
-    jobs,
-    metrics,
-    notifications,
-    parameters,
-    repairs,
-    rules,
-    sites,
-    tasks,
-)
+from mendflow.server.routes import files, parameters
+from mendflow.server.routes.handlers import handlers
 from mendflow.server.soap import handler as soap
 from mendflow.services.api.domain import Domain
 from mendflow.services.messaging.contracts import SoapGateway
 
 JSON_BYTES_MAX = 16 << 20
-ROUTES: list[Router] = [
-    about.ROUTES,
-    metrics.ROUTES,
-    flows.ROUTES,
-    cases.ROUTES,
-    events.ROUTES,
-    jobs.ROUTES,
-    alerts.ROUTES,
-    notifications.ROUTES,
-    tasks.ROUTES,
-    files.ROUTES,
-    data.ROUTES,
-    rules.ROUTES,
-    repairs.ROUTES,
-    history.ROUTES,
-    archives.ROUTES,
-    engines.ROUTES,
-    sites.ROUTES,
-    data_sets.ROUTES,
-]
 METRICS_PATH = f"{API}/metrics"
 USUAL_METRICS_PATH = "/metrics"
 """The path that collectors of metrics use by default."""
@@ -181,11 +143,11 @@ def create_app(
     forwards requests to it. `gateway` answers SOAP requests; `url` is the address that SOAP callers are given."""
     open_requests = OpenRequests()
     provided = parameters.dependencies(domain, open_requests)
-    described = cache(lambda: describe(ROUTES, provided))
+    described = cache(lambda: describe(handlers(), provided))
     provided["description"] = Provide(described, sync_to_thread=False)
     provided["file_bytes_max"] = Provide(lambda: file_bytes_max, sync_to_thread=False)
     app = Api(
-        route_handlers=[Router(API, route_handlers=ROUTES)],
+        route_handlers=[Router(API, route_handlers=handlers())],
         dependencies=provided,
         exception_handlers=error_responses.HANDLERS,
         request_max_body_size=JSON_BYTES_MAX,

@@ -18,7 +18,7 @@ from litestar.types import HTTPResponseStartEvent, HTTPScope, Receive, Send
 from mendflow.core.model.errors import RequestError, TemporarilyUnavailable, Unreachable, WrongServer
 from mendflow.core.soap import qualified_name
 from mendflow.core.soap.envelope import read_envelope
-from mendflow.server.access import API
+from mendflow.operations.table import API
 from mendflow.server.error_bodies import ClientDisconnected
 from mendflow.server.open_requests import OpenRequests
 from mendflow.server.peer_requests import PeerRequests, end_to_end_headers, unreachable

@@ -15,7 +15,7 @@ from litestar.types import HTTPScope, Message, Receive, Scope, Send
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.repair_views import ApplyResult, DrainResult, LevelView
 from mendflow.core.model.views import CaseView
-from mendflow.server.access import API
+from mendflow.operations.table import API
 from mendflow.server.case_forwarding import EVENT_STREAM, CaseHomeLookup
 from mendflow.server.peer_requests import PeerRequests
 from mendflow.server.request_body import read_body

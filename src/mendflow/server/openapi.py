@@ -7,6 +7,7 @@ from typing import Any, get_args
 import msgspec
 from litestar import Litestar, Router
 from litestar.di import Provide
+from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.routes import HTTPRoute
 
@@ -14,7 +15,8 @@ from mendflow.core.model.data import LocateAnswer, LocateRequest, PlaceAnswer, P
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import ChangeEvent
-from mendflow.server.access import API
+from mendflow.operations.operation import ApiOperation
+from mendflow.operations.table import API, OPERATIONS
 from mendflow.version import VERSION
 
 Json = dict[str, Any]
@@ -30,8 +32,12 @@ class ErrorView(msgspec.Struct, frozen=True):
     fields: dict[str, Any]
 
 
-_TYPES = [ErrorView, ChangeEvent, HistoryEntry]
-_TYPES += [SyncRequest, SyncAnswer, LocateRequest, LocateAnswer, PlaceRequest, PlaceAnswer]
+_PACKED = {
+    "sync": (SyncRequest, SyncAnswer),
+    "locate": (LocateRequest, LocateAnswer),
+    "place": (PlaceRequest, PlaceAnswer),
+}
+_TYPES = [ErrorView, ChangeEvent, HistoryEntry, *(type for both in _PACKED.values() for type in both)]
 """What is read and written without a route that says so."""
 
 # Two types are called Job: the activity of a flow, and the document that a pilot works on.
@@ -44,7 +50,7 @@ _RENAMED = {
 _BINARY = {"type": "string", "format": "binary"}
 
 
-def describe(routes: Sequence[Router], dependencies: Mapping[str, Provide]) -> Json:
+def describe(routes: Sequence[HTTPRouteHandler], dependencies: Mapping[str, Provide]) -> Json:
     """Builds an application around the routes only to describe them; the one that serves has none of the framework's
     own pages."""
     config = OpenAPIConfig(
@@ -59,9 +65,8 @@ def describe(routes: Sequence[Router], dependencies: Mapping[str, Provide]) -> J
     for path in paths.values():
         for operation in path.values():
             _tidy(operation)
-    paths[f"{API}/pilots/sync"] = {"post": _sync()}
-    paths[f"{API}/pilots/locate"] = {"post": _packed("locate", "Where files can be read", LocateRequest, LocateAnswer)}
-    paths[f"{API}/pilots/place"] = {"post": _packed("place", "Where outputs go", PlaceRequest, PlaceAnswer)}
+    for name, (asked, told) in _PACKED.items():
+        paths[f"{API}{OPERATIONS[name].path}"] = {"post": _packed(OPERATIONS[name], asked, told)}
     _, schemas = msgspec.json.schema_components([*_TYPES, *_route_types(app)], ref_template=_REF + "{name}")
     named = {_RENAMED.get(name, name): _rewritten(schema) for name, schema in schemas.items()}
     bearer = {"type": "http", "scheme": "bearer", "description": "Wanted where the server has tokens."}
@@ -141,23 +146,15 @@ def _content(description: str, media_type: str, schema: Json) -> Json:
     return {"description": description, "content": {media_type: {"schema": schema}}}
 
 
-def _sync() -> Json:
-    operation = _packed("sync", "A pilot's exchange", SyncRequest, SyncAnswer)
-    return {
-        **operation,
-        "description": "Both bodies are MessagePack. The answer is held until there is something to say.",
-    }
-
-
-def _packed(name: str, summary: str, asked: type, answered: type) -> Json:
+def _packed(operation: ApiOperation, asked: type, answered: type) -> Json:
     """The MessagePack requests of pilots, which the routes do not include."""
     request, answer = {"$ref": _REF + asked.__name__}, {"$ref": _REF + answered.__name__}
     media_type = "application/vnd.msgpack"
     return {
-        "tags": ["pilots"],
-        "summary": summary,
-        "description": "Both bodies are MessagePack.",
-        "operationId": name,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "description": operation.description,
+        "operationId": operation.id,
         "requestBody": {"content": {media_type: {"schema": request}}, "required": True},
         "responses": {
             "200": _content(answered.__doc__ or "", media_type, answer),

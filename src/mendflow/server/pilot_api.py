@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from mendflow.core.model.errors import RequestError
-from mendflow.server.access import API, AccessControl
+from mendflow.operations.table import API
+from mendflow.server.access import AccessControl
 from mendflow.server.error_bodies import send_error
 from mendflow.server.pilot_exchange import PilotExchangeHandler, ReleaseExchanges
 from mendflow.server.pilot_lookups import LOOKUP_PATHS, PilotLookups

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from mendflow.core.model.data import LocateRequest, PlaceRequest
-from mendflow.server.access import API
+from mendflow.operations.table import API
 from mendflow.server.msgpack import decode_body, send_packed
 from mendflow.server.request_body import read_body
 from mendflow.services.api.domain import Domain

@@ -2,13 +2,14 @@
 
 Like all views they are made from state and documents, and nothing is decided from them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
+from mendflow.core.model.parameters import Limit, Offset, OneOf
 from mendflow.core.model.repair import Conclusion, DecisionState, ExceptionType
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
@@ -69,10 +70,10 @@ class DecisionQuery(View, frozen=True):
     case: str = ""
     item: str = ""
     group: str = ""
-    state: str = ""
+    state: Annotated[str, OneOf(DecisionState)] = ""
     rules: str = ""
-    limit: int = 100
-    offset: int = 0
+    limit: Limit = 100
+    offset: Offset = 0
 
 
 class HandlingCount(View, frozen=True):

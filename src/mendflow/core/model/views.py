@@ -2,14 +2,15 @@
 
 Views are made from state and documents; nothing is decided from them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import Job
+from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.parameters import AfterPage, Condition, Count, Limit, Offset, OneOf, Order
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import Value
 
@@ -253,27 +254,30 @@ class Health(View, frozen=True):
 
 
 class JobQuery(View, frozen=True):
+    """`where` is a condition in CEL; docs/reference/search.md has the names. Without an order the newest come first.
+    `after` is the `next` of the page before."""
+
     case: str = ""
-    state: str = ""
+    state: Annotated[str, OneOf(JobState)] = ""
     name: str = ""
     owner: str = ""
     pilot: str = ""
-    attempts_min: int = 0
-    limit: int = 100
-    offset: int = 0
-    where: str = ""  # a condition in CEL; docs/reference/search.md has the names
-    order: str = ""  # a name, or with - before it, from the greatest on; empty: the newest first
-    after: str = ""  # the `next` of the page before
+    attempts_min: Count = 0
+    limit: Limit = 100
+    offset: Offset = 0
+    where: Condition = ""
+    order: Order = ""
+    after: AfterPage = ""
 
 
 class CaseQuery(View, frozen=True):
     flow: str = ""
-    status: str = ""
-    limit: int = 100
-    offset: int = 0
-    where: str = ""
-    order: str = ""
-    after: str = ""
+    status: Annotated[str, OneOf(CaseStatus)] = ""
+    limit: Limit = 100
+    offset: Offset = 0
+    where: Condition = ""
+    order: Order = ""
+    after: AfterPage = ""
 
 
 class CountsView(View, frozen=True):

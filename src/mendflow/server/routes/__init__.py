@@ -1,1 +1,2 @@
-"""The routes of the HTTP API. Each handler calls one operation of the domain and returns its answer."""
+"""The routes of the HTTP API: made from the table of operations. Handlers stand here by hand only for what streams, or
+does more than call the domain."""

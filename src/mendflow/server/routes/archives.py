@@ -1,8 +1,9 @@
 """Archives: export cases to a file, and import them from one. Both stream; neither holds the archive in memory."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
-from litestar import Request, Router, get, post
+from litestar import Request
 from litestar.params import QueryParameter
 from litestar.response import Stream
 
@@ -16,7 +17,6 @@ ARCHIVE_TYPE = "application/gzip"
 Flag = Annotated[bool, QueryParameter()]
 
 
-@get("/archives", summary="An archive of cases")
 async def export(
     domain: TheDomain,
     caller: TheCaller,
@@ -26,9 +26,6 @@ async def export(
     files: Flag = True,
     leave_out_unreachable: Flag = False,
 ) -> Stream:
-    """Exports the named cases, those that match the condition, or everything, from whichever servers they live on. If
-    one of these servers cannot be asked, there is no archive, or one that lists the missing cases. An archive that was
-    cut off has no last line, and every reader refuses it."""
     if not (case or everything or where):
         raise InvalidRequest("say which cases: by `case`, by `where`, or `everything`", field="case")
     content = await domain.export(
@@ -43,7 +40,6 @@ async def export(
     return Stream(content, media_type=ARCHIVE_TYPE, headers=headers)
 
 
-@post("/archives", status_code=200, summary="Take the cases of an archive", request_max_body_size=None)
 async def import_archive(
     request: Request[Any, Any, Any],
     domain: TheDomain,
@@ -53,10 +49,8 @@ async def import_archive(
     skip_existing: Flag = False,
     resume: Flag = False,
 ) -> ImportReport:
-    """The body is the archive. It is refused as a whole if anything in it is wrong, or if a case exists here with other
-    content. Only for administrators."""
     body = body_chunks(request.receive, file_bytes_max)
     return await domain.import_archive(body, as_new=as_new, skip_existing=skip_existing, resume=resume, who=caller.name)
 
 
-ROUTES = Router("/", route_handlers=[export, import_archive], tags=["archives"])
+HANDLERS: dict[str, Callable[..., Any]] = {"export": export, "import_archive": import_archive}

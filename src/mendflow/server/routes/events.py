@@ -1,8 +1,8 @@
 """Event streams: of one case, from any serial on, or of all cases from now."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
-from litestar import Router, get
 from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
@@ -20,7 +20,6 @@ ENDED = ("completed", "failed", "cancelled")
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-@get("/cases/{case:str}/events", summary="What happens in a case")
 async def case_events(
     domain: TheDomain,
     open_requests: TheOpenRequests,
@@ -29,8 +28,6 @@ async def case_events(
     after: After = 0,
     kind: Kind = None,
 ) -> Stream:
-    """Server-sent events; `id` is the serial, `data` a ChangeEvent. The event `end` follows the last one of the
-    case."""
     view = await domain.case(case)
 
     async def over() -> bool:
@@ -40,7 +37,6 @@ async def case_events(
     return Stream(feed.stream(open_requests), media_type="text/event-stream", headers=_HEADERS)
 
 
-@get("/events", summary="What happens in all cases, from now on")
 async def all_events(domain: TheDomain, open_requests: TheOpenRequests, kind: Kind = None) -> Stream:
     feed = EventFrames(domain.events(kind=kind or ""), _never)
     return Stream(feed.stream(open_requests), media_type="text/event-stream", headers=_HEADERS)
@@ -60,4 +56,4 @@ def _serial(header: str, after: int) -> int:
     return int(header)
 
 
-ROUTES = Router("/", route_handlers=[case_events, all_events], tags=["events"])
+HANDLERS: dict[str, Callable[..., Any]] = {"case_events": case_events, "all_events": all_events}

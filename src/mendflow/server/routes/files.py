@@ -1,10 +1,10 @@
 """Stored files, known by their SHA-256. Their content streams through; it is never held whole in memory."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 
-from litestar import Request, Response, Router, get, head, put
+from litestar import Request, Response
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, SkipValidation
 from litestar.response import Stream
@@ -29,7 +29,6 @@ def _announced(request: Request[Any, Any, Any]) -> int:
     return int(length) if length.isdecimal() and len(length) < 20 else 0
 
 
-@put("/files/{sha256:str}", summary="Store a file on the server", request_max_body_size=None)
 async def keep(
     request: Request[Any, Any, Any], domain: TheDomain, file_bytes_max: BytesMax, sha256: Digest, name: Text = ""
 ) -> FileRef:
@@ -54,9 +53,7 @@ def _headers(sha256: str, size: int) -> dict[str, str]:
 _FROM = re.compile(r"bytes=(\d{1,18})-")
 
 
-@get("/files/{sha256:str}", summary="A file's content")
 async def kept(request: Request[Any, Any, Any], domain: TheDomain, sha256: Digest) -> Stream:
-    """With `Range: bytes=N-` the content from there on, for resumed downloads; any other range is ignored."""
     size = await domain.kept_size(sha256)
     content: AsyncIterator[bytes] = domain.kept(sha256)
     asked = _FROM.fullmatch(request.headers.get("range", ""))
@@ -74,10 +71,9 @@ async def _from(content: AsyncIterator[bytes], begin: int) -> AsyncIterator[byte
         begin = max(0, begin - len(piece))
 
 
-@head("/files/{sha256:str}", summary="Whether a file is kept, and its size")
 async def kept_size(domain: TheDomain, sha256: Digest) -> Response[None]:
     size = await domain.kept_size(sha256)
     return Response(None, headers=_headers(sha256, size))
 
 
-ROUTES = Router("/", route_handlers=[keep, kept, kept_size], tags=["files"])
+HANDLERS: dict[str, Callable[..., Any]] = {"keep": keep, "kept": kept, "kept_size": kept_size}

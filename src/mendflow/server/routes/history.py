@@ -1,9 +1,9 @@
 """The history of one case, as data or as XES for process mining; and the histories of all cases of a flow."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Literal
 
-from litestar import Response, Router, get
+from litestar import Response
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Stream
 
@@ -21,11 +21,9 @@ HistoryFormat = Literal["json", "xes"]
 CasesLimit = Annotated[int, QueryParameter(ge=1, le=CASES_MAX, description="At most so many cases, newest first.")]
 
 
-@get("/cases/{case:str}/history", summary="All that happened in a case")
 async def history(
     domain: TheDomain, case: CaseName, format: FromQuery[HistoryFormat] = "json"
 ) -> list[HistoryEntry] | Response[Any]:
-    """The engine's events and the service's decisions, in order of time. `format=xes` gives an XES log."""
     view = await domain.case(case)
     entries = await domain.history(view.id)
     if format == "json":
@@ -33,7 +31,6 @@ async def history(
     return Response(xes.log(str(view.id), [(view, entries)]), media_type=XML)
 
 
-@get("/flows/{name:str}/history", summary="The histories of a flow's cases, as XES")
 async def flow_history(domain: TheDomain, name: FromPath[str], limit: CasesLimit = 1000) -> Stream:
     first = await domain.cases(flow=name, limit=min(limit, PAGE_CASES))
     return Stream(_log(domain, name, first, limit), media_type=XML)
@@ -51,4 +48,4 @@ async def _log(domain: Domain, flow: str, page: list[CaseView], limit: int) -> A
     yield xes.TAIL
 
 
-ROUTES = Router("/", route_handlers=[history, flow_history], tags=["repairs"])
+HANDLERS: dict[str, Callable[..., Any]] = {"history": history, "flow_history": flow_history}

@@ -1,4 +1,4 @@
-"""Dependencies that handlers ask for by name, and the parameters that many routes share."""
+"""Dependencies that handlers ask for by name, and what several handlers share."""
 
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
@@ -16,16 +16,8 @@ TheCaller = NamedDependency[SkipValidation[Principal]]
 TheOpenRequests = NamedDependency[SkipValidation[OpenRequests]]
 
 CaseName = Annotated[str, PathParameter(description="A case's id, or the word `last`.")]
-Limit = Annotated[int, QueryParameter(ge=1, le=10_000, description="At most so many.")]
-Offset = Annotated[int, QueryParameter(ge=0, le=2**53, description="Pass over so many first.")]
-Serial = Annotated[int, PathParameter(ge=0, le=2**53, description="The number after the slash of the id.")]
-
 Text = FromQuery[str]
-
 Condition = Annotated[str, QueryParameter(description="A condition in CEL, such as `attempts > 2`.")]
-Order = Annotated[str, QueryParameter(description="A name; with `-` before it, from the greatest on.")]
-After = Annotated[str, QueryParameter(description="The header `Mendflow-Next` of the page before.")]
-CountedBy = Annotated[str, QueryParameter(description="Count by the value of this name.")]
 
 NEXT = "Mendflow-Next"
 """A header of a list's answer: where to continue. It is absent if there is no more."""

@@ -42,8 +42,9 @@ from mendflow.core.soap.messages import PartValues, answer_body, fault_detail, f
 from mendflow.core.soap.references import with_public_references
 from mendflow.core.soap.wsdl import ServedPort, at_address, schema_of, wsdl_of
 from mendflow.core.xml.encodings import MARKS, SUPPORTED
+from mendflow.operations.table import API
 from mendflow.server import error_bodies
-from mendflow.server.access import API, Principal, is_allowed
+from mendflow.server.access import Principal, is_allowed
 from mendflow.server.case_forwarding import relay_until_disconnect
 from mendflow.server.error_bodies import ClientDisconnected, WrongMethod
 from mendflow.server.open_requests import OpenRequests

@@ -126,7 +126,9 @@ class Domain(
             return await self._order(case, RemoveItem(item=ItemId(item), reason=reason or f"removed by {who}"))
         return await self._order(case, Cancel(reason=reason or f"removed by {who}"))
 
-    async def send(self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = "") -> CaseView:
+    async def send(
+        self, case: str, channel: str, value: Value = None, *, correlation: Value = None, id: str = ""
+    ) -> CaseView:
         message = Deliver(id=id or self._chance(8), channel=channel, value=value, correlation=correlation)
         return await self._order(case, message)
 

@@ -157,7 +157,7 @@ class RepairOperations(DomainReader):
 
     # Decisions
 
-    async def decisions(self, query: DecisionQuery) -> list[DecisionView]:
+    async def decisions(self, query: DecisionQuery = DecisionQuery()) -> list[DecisionView]:
         fields = {"item": query.item, "state": query.state, "conclusion.rules": query.rules}
         where = [FieldCondition(field, value) for field, value in fields.items() if value]
         if query.case:
@@ -297,9 +297,11 @@ class RepairOperations(DomainReader):
         """The orders for the engine; the answer is held back until there is one, or the time is over."""
         return await self._server.runtime.engines.orders(engine, who=who, wait_ms=wait_ms)
 
-    async def engine_done(self, engine: str, order: str, answer: Value, *, who: str) -> None:
+    async def engine_done(self, engine: str, order: str, answer: Value = True, *, who: str) -> list[EngineOrder]:
+        """Said twice it counts once. Returns the orders that are still open."""
         self._server.runtime.engines.done(engine, order, answer, who=who)
         await self._settled()
+        return await self.engine_orders(engine, who=who)
 
     # Compensations
 
@@ -309,16 +311,16 @@ class RepairOperations(DomainReader):
             for each in self._server.runtime.recovery.library.all()
         ]
 
-    async def register_compensation(self, wish: CompensationView, *, who: str) -> list[CompensationView]:
+    async def register_compensation(self, task: str, flow: str = "", *, who: str) -> list[CompensationView]:
         """Set the flow that compensates a task in cases that start from now on; an empty flow removes it. Returns the
         library."""
         library = self._server.runtime.recovery.library
-        if not wish.task:
+        if not task:
             raise InvalidRequest("say which task it undoes", field="task")
-        if wish.flow:
-            await library.register(wish.task, wish.flow, who=who)
+        if flow:
+            await library.register(task, flow, who=who)
         else:
-            await library.forget(wish.task)
+            await library.forget(task)
         await self._settled()
         return await self.compensations()
 

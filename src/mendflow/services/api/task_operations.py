@@ -23,7 +23,7 @@ class TaskOperations(DomainReader):
     async def release(self, task: str, *, who: str) -> UserTaskView:
         return await self._answered(await self._server.runtime.tasks.release(await self._task_id(task), who))
 
-    async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> UserTaskView:
+    async def complete(self, task: str, outputs: Value = None, *, who: str, comment: str = "") -> UserTaskView:
         id = await self._task_id(task)
         return await self._answered(await self._server.runtime.tasks.end(id, "completed", outputs, who, comment))
 

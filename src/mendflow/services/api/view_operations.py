@@ -46,7 +46,7 @@ class ViewOperations(DomainReader):
         await self._settled()
         return CasePage(rows=rows, next=found.next, looked_at=found.looked_at)
 
-    async def count_cases(self, query: CaseQuery, *, by: str = "") -> CountsView:
+    async def count_cases(self, query: CaseQuery = CaseQuery(), *, by: str = "") -> CountsView:
         store = await self._searchable(query)
         counts = await case_search.count(store, self._server.runtime.manager.live, query, by, self._server.clock.now())
         await self._settled()
@@ -127,7 +127,7 @@ class ViewOperations(DomainReader):
         await self._settled()
         return page
 
-    async def count_jobs(self, query: JobQuery, *, by: str = "") -> CountsView:
+    async def count_jobs(self, query: JobQuery = JobQuery(), *, by: str = "") -> CountsView:
         query, store = await self._of_case(query), await self._searchable(query)
         counts = await job_search.count(store, self._server.runtime.meta, query, by, self._server.clock.now())
         await self._settled()

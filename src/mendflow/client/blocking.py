@@ -1,0 +1,90 @@
+"""What the client for scripts stands on: an event loop in a thread of its own that does the work.
+
+A method has the parameters, the result and the docstring of the one that it is made of, so the two clients cannot
+differ."""
+
+import asyncio
+import functools
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from types import TracebackType
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+
+from mendflow.client.client import Client
+from mendflow.core.model.alerts import Notification
+from mendflow.core.model.views import ChangeEvent, ChangeKind
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def blocking(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["BlockingClient", P], T]:
+    """A method of the client, for a program that waits."""
+
+    @functools.wraps(method)
+    def wait(self: "BlockingClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._run(method(self._client, *args, **kwargs))
+
+    return wait
+
+
+class BlockingClient:
+    """A client of one server. Use it as a context manager, or call `close` in the end."""
+
+    def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:
+        self._client = Client(url, token, user=user, timeout_s=timeout_s)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="mendflow-client", daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return self._client.url
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._loop.is_closed():
+            return
+        self._run(self._client.close())
+        self._run(self._loop.shutdown_asyncgens())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+    def _each(self, stream: AsyncIterator[T]) -> Iterator[T]:
+        async def following() -> list[T]:
+            try:
+                return [await anext(stream)]
+            except StopAsyncIteration:
+                return []
+
+        while found := self._run(following()):
+            yield found[0]
+
+    def events(
+        self, case: str = "", after: int = 0, *, kind: ChangeKind | Literal[""] = "", patience_s: float = 60.0
+    ) -> Iterator[ChangeEvent]:
+        return self._each(self._client.events(case, after, kind=kind, patience_s=patience_s))
+
+    def follow_notifications(self, after: int) -> Iterator[Notification]:
+        return self._each(self._client.follow_notifications(after))
+
+    def endpoint(self, flow: str) -> str:
+        return self._client.endpoint(flow)

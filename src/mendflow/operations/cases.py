@@ -1,0 +1,116 @@
+"""Cases and their items: start, read, and steer. A `case` may be the word "last"."""
+
+from typing import Annotated
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.parameters import AfterPage, Condition, LongLimit, Offset, OneOf
+from mendflow.core.model.repair_views import HistoryEntry, TriggerView
+from mendflow.core.model.values import Value
+from mendflow.core.model.views import (
+    CachePolicy,
+    CasePage,
+    CaseQuery,
+    CaseView,
+    CountsView,
+    ItemPage,
+    ItemState,
+    ItemView,
+)
+from mendflow.operations.arguments import Named, RepeatKey, Spread
+from mendflow.operations.names import CaseName, CountedBy
+from mendflow.operations.operation import Calls, operation
+from mendflow.operations.roles import READERS, USERS
+
+
+class CaseCalls(Calls, tag="cases"):
+    @operation("POST", "/cases", USERS, status=201, repeatable=True)
+    async def start(
+        self,
+        name: Annotated[str, Named("flow")],
+        inputs: dict[str, Value] = {},
+        *,
+        cache: CachePolicy = "",
+        cache_from: str = "",
+        key: RepeatKey = "",
+        notify: str = "",
+    ) -> CaseView:
+        """Start a case. `cache` says which results of other cases are used for jobs made from the same: none unless
+        given, those of jobs that declare enough, or all. `cache_from` names
+        a case whose results are used for unchanged jobs; the same `key` again is the same case. `notify` is a URL that
+        gets a POST when the case ends."""
+
+    @operation("GET", "/cases", READERS, id="cases")
+    async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:
+        """Cases, the newest first. `order` gives them another order. With a condition the page may be short, and
+        `Mendflow-Next` says from where to continue."""
+
+    @operation("GET", "/cases/count", READERS)
+    async def count_cases(
+        self,
+        query: Annotated[CaseQuery, Spread(without=("limit", "offset", "order"))] = CaseQuery(),
+        *,
+        by: CountedBy = "",
+    ) -> CountsView:
+        """How many cases match. The number of all cases, under the empty name, or the numbers by the values of a
+        field. If the answer has `next`, ask again from there and add the numbers."""
+
+    @operation("GET", "/cases/{case}", READERS)
+    async def case(self, case: CaseName) -> CaseView:
+        """One case."""
+
+    @operation("GET", "/cases/{case}/flow", READERS)
+    async def flow_of(self, case: CaseName) -> Flow:
+        """The flow that a case was started with."""
+
+    @operation("GET", "/cases/{case}/items", READERS, id="items")
+    async def find_items(
+        self,
+        case: CaseName,
+        *,
+        state: Annotated[str, OneOf(ItemState)] = "",
+        name: str = "",
+        where: Condition = "",
+        limit: LongLimit = 1000,
+        offset: Offset = 0,
+        after: AfterPage = "",
+    ) -> ItemPage:
+        """A case's items. They come in the order in which they last began. `after` is the `place` of the last item of
+        the page before, or the header `Mendflow-Next`."""
+
+    @operation("GET", "/cases/{case}/items/{item:path}", READERS)
+    async def item(self, case: CaseName, item: str) -> ItemView:
+        """One item. An item's id may have brackets, commas and slashes, as in `align[3]`; percent-encode them."""
+
+    @operation("POST", "/cases/{case}/suspend", USERS)
+    async def suspend(self, case: CaseName, item: str = "") -> CaseView:
+        """Let a case, or one item, make no progress."""
+
+    @operation("POST", "/cases/{case}/resume", USERS)
+    async def resume(self, case: CaseName, item: str = "") -> CaseView:
+        """Let what was suspended go on."""
+
+    @operation("POST", "/cases/{case}/cancel", USERS)
+    async def cancel(self, case: CaseName, item: str = "", *, reason: str = "") -> CaseView:
+        """End a case, or one item, without handlers."""
+
+    @operation("POST", "/cases/{case}/rerun", USERS, status=201)
+    async def rerun(self, case: CaseName, *, from_failed: bool = False, cache: CachePolicy = "declared") -> CaseView:
+        """A new case of the same flow and inputs; results of unchanged jobs come from the cache. With the `cache`
+        "none" everything is run again."""
+
+    @operation("POST", "/cases/{case}/messages", USERS, repeatable=True)
+    async def send(
+        self, case: CaseName, channel: str, value: Value = None, *, correlation: Value = None, id: RepeatKey = ""
+    ) -> CaseView:
+        """Send a message to a case. It goes to a channel of the case. The same `id` again is the same message."""
+
+
+class HistoryCalls(Calls, tag="repairs"):
+    @operation("GET", "/cases/{case}/history", READERS)
+    async def history(self, case: CaseName) -> list[HistoryEntry]:
+        """All that happened in a case. The engine's events and the service's decisions, in order of time. `format=xes`
+        gives an XES log."""
+
+    @operation("GET", "/cases/{case}/triggers", READERS)
+    async def triggers(self, case: CaseName, item: str = "") -> list[TriggerView]:
+        """What can be said to have happened."""

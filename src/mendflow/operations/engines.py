@@ -1,0 +1,42 @@
+"""The exception service for engines of other systems (interfaces A, B and X over HTTP).
+
+An engine registers, posts events about its cases and items, and asks for orders: the calls of interface B. Each order
+is repeated until the engine reports that it is done. An engine's name belongs to whoever registered it."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from mendflow.core.model.repair import ExceptionEvent
+from mendflow.core.model.repair_views import EngineOrder, EngineView, EventAnswer
+from mendflow.core.model.values import Value
+from mendflow.operations.arguments import Body, Query
+from mendflow.operations.operation import Calls, operation
+from mendflow.operations.roles import ENGINE, ENGINES, READERS
+
+WaitMs = Annotated[int, Meta(ge=0, le=60_000, description="Hold the answer back for so long.")]
+
+
+class EngineCalls(Calls, tag="engines"):
+    @operation("GET", "/engines", READERS | ENGINE)
+    async def engines(self) -> list[EngineView]:
+        """Engines that are served."""
+
+    @operation("POST", "/engines", ENGINES, status=201, repeatable=True)
+    async def register_engine(self, name: str) -> EngineView:
+        """Register an engine. An engine that registers again is the same engine."""
+
+    @operation("POST", "/engines/{engine}/events", ENGINES, repeatable=True)
+    async def engine_event(self, engine: str, event: Body[ExceptionEvent]) -> EventAnswer:
+        """Tell of a point in the life of a case or an item. If `held` is true in the answer, hold what was about to
+        happen until the order `release` with the event's id. An event that is sent again under the same id is decided
+        once."""
+
+    @operation("POST", "/engines/{engine}/orders", ENGINES, waits="wait_ms")
+    async def engine_orders(self, engine: str, *, wait_ms: Query[WaitMs] = 0) -> list[EngineOrder]:
+        """What the engine is to do. The answer is held back until there is an order, or the time is over."""
+
+    @operation("POST", "/engines/{engine}/done", ENGINES, repeatable=True)
+    async def engine_done(self, engine: str, order: str, answer: Value = True) -> list[EngineOrder]:
+        """Say that an order is done. `answer` is its result: false if the case or item no longer exists; facts, or
+        names, where asked for. What is answered are the orders that are still open."""

@@ -1,0 +1,73 @@
+"""Jobs, the pilots that run them, and the servers. A job's id, `CASE/SERIAL`, is also its path."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from mendflow.core.model.repair_views import Explanation
+from mendflow.core.model.stats import StatsView
+from mendflow.core.model.views import CountsView, Health, JobPage, JobQuery, JobView, PilotView, ServerView
+from mendflow.operations.arguments import Spread
+from mendflow.operations.names import CountedBy, JobName
+from mendflow.operations.operation import Calls, operation
+from mendflow.operations.roles import ADMINISTRATORS, ANYBODY, METRICS, READERS
+
+Subject = Annotated[str, Meta(min_length=1, description="CASE, CASE/SERIAL, CASE:ITEM or a pilot.")]
+Running = Annotated[int, Meta(ge=0, le=1_000, description="Name so many running jobs of each, the longest first.")]
+
+
+class JobCalls(Calls, tag="jobs"):
+    @operation("GET", "/jobs", READERS, id="jobs")
+    async def find_jobs(self, query: Annotated[JobQuery, Spread()]) -> JobPage:
+        """Jobs that match. The newest first, unless another order is given. With a condition the page may be short, and
+        `Mendflow-Next` says from where to continue."""
+
+    @operation("GET", "/jobs/count", READERS)
+    async def count_jobs(
+        self,
+        query: Annotated[JobQuery, Spread(without=("limit", "offset", "order"))] = JobQuery(),
+        *,
+        by: CountedBy = "",
+    ) -> CountsView:
+        """How many jobs match. The number of all jobs, under the empty name, or the numbers by the values of a field.
+        If the answer has `next`, ask again from there and add the numbers."""
+
+    @operation("GET", "/jobs/{case}/{serial}", READERS)
+    async def job(self, job: JobName) -> JobView:
+        """One job."""
+
+    @operation("GET", "/jobs/{case}/{serial}/log", READERS)
+    async def log(self, job: JobName) -> str:
+        """The end of a job's output."""
+
+    @operation("POST", "/jobs/{case}/{serial}/requeue", ADMINISTRATORS)
+    async def requeue(self, job: JobName, *, reason: str = "") -> JobView:
+        """Take a job from its pilot, and let another try it. The job is given to a pilot again when its attempt is
+        certain to have ended, which may take as long as a lease. Reports of the attempt are refused from now on. The
+        `reason` is for those who look later."""
+
+
+class PilotCalls(Calls, tag="pilots"):
+    @operation("GET", "/pilots", READERS)
+    async def pilots(self) -> list[PilotView]:
+        """Pilots that are known."""
+
+
+class ServerCalls(Calls, tag="server"):
+    @operation("GET", "/servers", READERS)
+    async def servers(self) -> list[ServerView]:
+        """Servers on the store. They are shown as this server sees them. `silent`: it has not renewed its document for
+        a while; if that lasts, the others take over its cases."""
+
+    @operation("GET", "/stats", READERS | METRICS)
+    async def stats(self, *, running: Running = 0) -> list[StatsView]:
+        """The living servers in numbers. The server that answers comes first. A server that does not answer in time is
+        left out."""
+
+    @operation("GET", "/why", READERS)
+    async def why(self, subject: Subject) -> Explanation:
+        """Why something is as it is."""
+
+    @operation("GET", "/health", ANYBODY)
+    async def health(self) -> Health:
+        """Whether the server can work. Status 503 while the store is unreachable; the body says more."""

@@ -1,0 +1,196 @@
+"""The table: every operation by its name, and the one that a request asks for.
+
+An operation that goes over HTTP as JSON is declared as a call, in the module of its subject. The few below stream, or
+speak something else than JSON: each has a handler and a client's call that are written by hand."""
+
+from functools import cache
+
+from mendflow.operations.alerts import AlertCalls, NotificationCalls
+from mendflow.operations.cases import CaseCalls, HistoryCalls
+from mendflow.operations.data import DataCalls
+from mendflow.operations.data_sets import DataSetCalls
+from mendflow.operations.engines import EngineCalls
+from mendflow.operations.flows import FlowCalls
+from mendflow.operations.jobs import JobCalls, PilotCalls, ServerCalls
+from mendflow.operations.operation import ApiOperation, declared_by
+from mendflow.operations.repairs import RepairCalls
+from mendflow.operations.results import ResultCalls
+from mendflow.operations.roles import ADMINISTRATORS, ANYBODY, METRICS, PILOT, PILOTS, READERS, USERS
+from mendflow.operations.rules import RuleCalls
+from mendflow.operations.sites import SiteCalls
+from mendflow.operations.worklist import WorklistCalls
+
+API = "/api/v1"
+"""Every path of an operation stands below this one."""
+
+
+class DomainCalls(
+    ServerCalls,
+    FlowCalls,
+    CaseCalls,
+    JobCalls,
+    ResultCalls,
+    PilotCalls,
+    AlertCalls,
+    NotificationCalls,
+    WorklistCalls,
+    DataCalls,
+    RuleCalls,
+    RepairCalls,
+    HistoryCalls,
+    EngineCalls,
+    SiteCalls,
+    DataSetCalls,
+):
+    """Every operation that is declared as a call."""
+
+
+SPECIAL = (
+    ApiOperation(
+        "case_events",
+        "GET",
+        "/cases/{case}/events",
+        READERS,
+        tag="events",
+        doc="""What happens in a case. Server-sent events; `id` is the serial, `data` a ChangeEvent. The event `end`
+        follows the last one of the case.""",
+    ),
+    ApiOperation("all_events", "GET", "/events", READERS, tag="events", doc="What happens in all cases, from now on."),
+    ApiOperation(
+        "keep",
+        "PUT",
+        "/files/{sha256}",
+        USERS | PILOT,
+        tag="files",
+        doc="Store a file on the server. The body is the content. It is refused if it does not have that SHA-256.",
+    ),
+    ApiOperation(
+        "kept",
+        "GET",
+        "/files/{sha256}",
+        READERS | PILOT,
+        tag="files",
+        doc="""A file's content. With `Range: bytes=N-` the content from there on, for resumed downloads; any other
+        range is ignored.""",
+    ),
+    ApiOperation(
+        "kept_size",
+        "HEAD",
+        "/files/{sha256}",
+        READERS | PILOT,
+        tag="files",
+        doc="Whether a file is kept, and its size.",
+    ),
+    ApiOperation(
+        "export",
+        "GET",
+        "/archives",
+        READERS,
+        tag="archives",
+        doc="""An archive of cases. Exports the named cases, those that match the condition, or everything, from
+        whichever servers they live on. If one of these servers cannot be asked, there is no archive, or one that lists
+        the missing cases. An archive that was cut off has no last line, and every reader refuses it.""",
+    ),
+    ApiOperation(
+        "import_archive",
+        "POST",
+        "/archives",
+        ADMINISTRATORS,
+        tag="archives",
+        doc="""Take the cases of an archive. The body is the archive. It is refused as a whole if anything in it is
+        wrong, or if a case exists here with other content.""",
+    ),
+    ApiOperation(
+        "flow_history",
+        "GET",
+        "/flows/{name}/history",
+        READERS,
+        tag="repairs",
+        doc="The histories of a flow's cases, as XES.",
+    ),
+    ApiOperation(
+        "metrics",
+        "GET",
+        "/metrics",
+        READERS | METRICS,
+        tag="server",
+        doc="""The server that is asked, for Prometheus. As Prometheus text, or as OpenMetrics where the request accepts
+        that. Also served under `/metrics`.""",
+    ),
+    ApiOperation("openapi", "GET", "/openapi.json", ANYBODY, tag="server", doc="This API, described."),
+    ApiOperation("docs", "GET", "/docs", ANYBODY, tag="server", doc="This API, described for people."),
+    ApiOperation(
+        "sync",
+        "POST",
+        "/pilots/sync",
+        PILOTS,
+        tag="pilots",
+        doc="A pilot's exchange. Both bodies are MessagePack. The answer is held until there is something to say.",
+    ),
+    ApiOperation(
+        "locate",
+        "POST",
+        "/pilots/locate",
+        PILOTS,
+        tag="pilots",
+        doc="Where files can be read. Both bodies are MessagePack.",
+    ),
+    ApiOperation(
+        "place", "POST", "/pilots/place", PILOTS, tag="pilots", doc="Where outputs go. Both bodies are MessagePack."
+    ),
+)
+
+CALLS = tuple(each for kind in DomainCalls.__mro__ for each in declared_by(kind))
+OPERATIONS: dict[str, ApiOperation] = {each.name: each for each in (*CALLS, *SPECIAL)}
+
+
+class _Node:
+    """One part of the paths: what may come after it, and what is asked for where a path ends here."""
+
+    def __init__(self) -> None:
+        self.words: dict[str, _Node] = {}
+        self.any: _Node | None = None
+        self.takes_rest = False
+        self.operations: dict[str, ApiOperation] = {}
+
+
+def find_operation(method: str, path: str) -> ApiOperation | None:
+    """What a request to this path asks for, if it asks for anything. A path is read as the router reads it: empty parts
+    do not count, a whole path without names comes first, and a word that is written comes before one that is a name."""
+    words = [word for word in path.split("/") if word]
+    whole, root = _index()
+    if (plain := whole.get("/".join(words))) is not None:
+        return plain.get(method)
+    node = root
+    for word in words:
+        if word in node.words:
+            node = node.words[word]
+        elif node.any is not None:
+            node = node.any
+            if node.takes_rest:
+                break
+        else:
+            return None
+    return node.operations.get(method)
+
+
+@cache
+def _index() -> tuple[dict[str, dict[str, ApiOperation]], _Node]:
+    """The paths without names, and those with names as a tree."""
+    whole: dict[str, dict[str, ApiOperation]] = {}
+    root = _Node()
+    for operation in OPERATIONS.values():
+        path = f"{API}{operation.path}".strip("/")
+        if not operation.placeholders:
+            whole.setdefault(path, {})[operation.method] = operation
+            continue
+        node = root
+        for word in path.split("/"):
+            if word.startswith("{"):
+                node.any = node.any or _Node()
+                node = node.any
+                node.takes_rest = node.takes_rest or word.endswith(":path}")
+            else:
+                node = node.words.setdefault(word, _Node())
+        node.operations[operation.method] = operation
+    return whole, root

@@ -1,0 +1,103 @@
+"""The routes, made from the table of operations. A handler calls the domain's function of the operation's name; those
+that stream, or do more than that, are written by hand.
+
+Each route checks once more that the caller may ask for its own operation: whatever a path was taken for before it got
+here, nobody gets by."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from functools import cache
+from typing import Any
+
+from litestar import MediaType, delete, get, head, post, put
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+
+from mendflow.operations.operation import ApiOperation
+from mendflow.operations.table import CALLS, OPERATIONS
+from mendflow.server.access import Principal, check_roles
+from mendflow.server.open_requests import OpenRequests
+from mendflow.server.routes import about, archives, events, files, history, metrics
+from mendflow.server.routes.parameters import CALLER, page
+from mendflow.server.routes.request_form import arguments_of, route_path, signature_of
+from mendflow.services.api.domain import Domain
+
+Handler = Callable[..., Any]
+BY_HAND: dict[str, Handler] = {
+    **about.HANDLERS,
+    **archives.HANDLERS,
+    **events.HANDLERS,
+    **files.HANDLERS,
+    **history.HANDLERS,
+    **metrics.HANDLERS,
+}
+UNBOUNDED = frozenset({"keep", "import_archive"})
+"""Their bodies stream, and have bounds of their own."""
+_MEDIA_TYPES = {"docs": MediaType.HTML, "metrics": MediaType.TEXT, "log": MediaType.TEXT}
+_METHODS: dict[str, Any] = {"GET": get, "HEAD": head, "PUT": put, "POST": post, "DELETE": delete}
+
+
+@cache
+def handlers() -> list[HTTPRouteHandler]:
+    """Made when HTTP is served for the first time: commands that speak no HTTP do not wait for it."""
+    functions = {each.name: handler_of(each) for each in CALLS if each.name not in BY_HAND} | BY_HAND
+    return [_route(OPERATIONS[name], function) for name, function in functions.items()]
+
+
+def _route(operation: ApiOperation, function: Handler) -> HTTPRouteHandler:
+    function.__name__, function.__doc__ = operation.id, operation.description or None
+    more: dict[str, Any] = {"request_max_body_size": None} if operation.name in UNBOUNDED else {}
+    more |= {"media_type": _MEDIA_TYPES[operation.name]} if operation.name in _MEDIA_TYPES else {}
+    route: HTTPRouteHandler = _METHODS[operation.method](
+        route_path(operation),
+        status_code=operation.status,
+        summary=operation.summary,
+        tags=[operation.tag],
+        guards=[_guard(operation)],
+        **more,
+    )(function)
+    return route
+
+
+def _guard(operation: ApiOperation) -> Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], None]:
+    def check(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+        check_roles(connection.scope["state"][CALLER], operation.allowed)
+
+    return check
+
+
+def handler_of(operation: ApiOperation) -> Handler:
+    """A handler that calls the domain."""
+    wants_who = "who" in inspect.signature(getattr(Domain, operation.name)).parameters
+    signature = signature_of(operation)
+
+    async def handle(domain: Domain, caller: Principal, **given: Any) -> Any:
+        arguments = arguments_of(operation, given)
+        if operation.allowed.own_task:
+            caller.require_task_role((await domain.user_task(arguments["task"])).role)
+        if wants_who:
+            arguments["who"] = caller.name
+        asking = getattr(domain, operation.name)(**arguments)
+        if operation.waits:
+            return await _held(asking, given["open_requests"])
+        answer = await asking
+        return answer if operation.rows is None else page(answer.rows, answer.next)
+
+    handle.__dict__["__signature__"] = signature
+    handle.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
+    handle.__annotations__["return"] = signature.return_annotation
+    return handle
+
+
+async def _held(asked: Coroutine[Any, Any, list[Any]], open_requests: OpenRequests) -> list[Any]:
+    """An answer that the domain holds back; an empty one when the server stops."""
+    asking = asyncio.ensure_future(asked)
+    with open_requests.hold(asking.cancel):
+        try:
+            return await asking
+        except asyncio.CancelledError:
+            if open_requests.stopping:
+                return []
+            asking.cancel()
+            raise

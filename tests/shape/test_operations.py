@@ -1,0 +1,60 @@
+"""An operation is one entry of the table and one function of the domain; whatever else there is of it follows."""
+
+import inspect
+import re
+
+import pytest
+
+from mendflow.cli.local_client import LocalClient
+from mendflow.client import Client, SyncClient
+from mendflow.operations.operation import ApiOperation
+from mendflow.operations.table import CALLS, OPERATIONS, SPECIAL
+from mendflow.server.routes.handlers import BY_HAND, handlers
+from mendflow.services.api.domain import Domain
+from tests.shape.source import python_files
+
+PILOTS_ALONE = {"sync", "locate", "place"}
+"""Answered without the framework, because pilots ask thousands of times a minute."""
+
+
+@pytest.mark.parametrize("operation", CALLS, ids=lambda each: each.name)
+def test_the_domain_has_a_function_with_the_same_parameters(operation: ApiOperation) -> None:
+    answered = inspect.signature(getattr(Domain, operation.name)).parameters
+    asked = operation.signature.parameters
+    extra = {"who", "everywhere"}  # who asks; and whether other servers are asked, which nobody outside decides
+    assert [name for name in answered if name not in extra] == list(asked)
+    for name, parameter in asked.items():
+        assert answered[name].kind == parameter.kind, name
+        if parameter.default is inspect.Parameter.empty:
+            assert answered[name].default is inspect.Parameter.empty, f"{name} is required"
+
+
+@pytest.mark.parametrize("operation", CALLS, ids=lambda each: each.name)
+@pytest.mark.parametrize("client", [Client, SyncClient, LocalClient])
+def test_every_client_has_every_call(client: type, operation: ApiOperation) -> None:
+    mine, declared = inspect.signature(getattr(client, operation.name)), operation.signature
+    assert [each.name for each in mine.parameters.values()] == [each.name for each in declared.parameters.values()]
+
+
+def test_every_operation_has_a_route_and_nobody_defines_another() -> None:
+    names = [each.handler_name for each in handlers()]
+    assert sorted(names) == sorted(each.id for each in OPERATIONS.values() if each.name not in PILOTS_ALONE)
+    assert BY_HAND.keys() <= OPERATIONS.keys()
+    assert {each.name for each in SPECIAL} - PILOTS_ALONE <= BY_HAND.keys()
+    made = re.compile(r"^from litestar import .*\b(get|post|put|patch|delete|head|route|asgi|Controller)\b", re.M)
+    found = [path.name for path in python_files("src") if made.search(path.read_text())]
+    assert found == ["handlers.py"]
+
+
+def test_no_two_operations_share_a_method_and_a_path() -> None:
+    asked = [(each.method, re.sub(r"{.*?}", "{}", each.path)) for each in OPERATIONS.values()]
+    assert len(asked) == len(set(asked))
+    assert len(OPERATIONS) == len(CALLS) + len(SPECIAL), "each has a name of its own"
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda each: each.name)
+def test_an_operation_says_what_it_does(operation: ApiOperation) -> None:
+    assert operation.summary
+    assert operation.summary[0].isupper()
+    assert len(operation.summary) < 100
+    assert operation.tag
