@@ -109,7 +109,7 @@ class ResultIndex:
 
     def note_use(self, found: IndexedResult, now: Instant) -> None:
         document = found.document
-        if now - max(document.used_at, document.at) >= USE_NOTED_EVERY_MS:
+        if now - document.used_at >= USE_NOTED_EVERY_MS:
             self._ledger.known(RESULT_KIND, found.key, found.version)
             noted = msgspec.structs.replace(document, used_at=now)
             self._ledger.touch(RESULT_KIND, found.key, noted, last=True, from_outside=True)
