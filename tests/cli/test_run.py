@@ -254,7 +254,7 @@ def test_a_second_run_on_the_same_folder_is_refused_and_others_look_at_the_first
     (case,) = shell.json("cases")
     why = shell.json("why", "last:hold")
     assert why["state"] == "running"
-    assert shell.json("pilots")[0]["state"] == "active"
+    assert shell.json("admin", "pilots")[0]["state"] == "active"
     watching = shell.start("watch", "last")
     shell.write("go", "")
     assert running.wait(60) == 0

@@ -40,7 +40,7 @@ def test_flows_are_deployed_started_and_watched_on_a_server(shell: Shell) -> Non
     started = shell.json("start", "hello")
     assert "completed in" in shell.ok("watch", started["id"], "--quiet")
     assert shell.ok("logs", f"{started['id']}:say") == "hello\n"
-    (pilot,) = shell.json("pilots")
+    (pilot,) = shell.json("admin", "pilots")
     assert pilot["capacity"]["slots"] == 2
     again = shell.json("rerun", "last")
     assert again["rerun_of"] == started["id"]
@@ -77,13 +77,13 @@ def test_a_message_is_said_to_be_sent_where_it_was_sent(shell: Shell) -> None:
 
 def test_why_names_what_no_pilot_has(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell, "--jobs", "1")
-    shell.until(lambda: shell.json("pilots"))
+    shell.until(lambda: shell.json("admin", "pilots"))
     shell.write("hungry.yaml", HUNGRY)
     shell.ok("start", "hungry.yaml")
     shell.until(lambda: shell("items", "last", "--json").stdout.strip() not in ("", "[]"))
     told = shell.ok("why", "last:eat")
     assert "memory" in told
-    assert shell.json("pilots")[0]["id"] in told
+    assert shell.json("admin", "pilots")[0]["id"] in told
     assert shell("logs", "last:eat").returncode in (0, 5)
 
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from mendflow.core.engine.messages import RestartItem
+from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
@@ -406,3 +407,28 @@ async def test_a_rerun_uses_all_results_of_its_case_and_the_declared_ones_of_oth
     await lab.domain.rerun(again.id, who="me", cache="none")
     await lab.work()
     assert lab.ran == ["post", "a", "b"]
+
+
+async def test_results_are_listed_shown_and_dropped(lab: Lab) -> None:  # DU-2
+    samples = await lab.samples(["one", "two"])
+    first = await lab.run(mapped(), {"samples": samples})
+    other = await lab.run(flow_of(job("a", env={"TOKEN": "secret"}), "g"), {"samples": samples})
+    listed = await lab.domain.results()
+    assert (listed[0].case, listed[0].name) == (other, "a")
+    assert sorted(each.name for each in listed) == ["a", "align", "align", "merge"]
+    assert {each.name for each in await lab.domain.results(case=first, name="align")} == {"align"}
+    shown = await lab.domain.result(f"{other}/1")
+    assert (shown.case, shown.files, shown.declared, shown.reason) == (other, 1, True, "")
+    assert shown.made_from["command"] == "a in.txt > out.txt"
+    assert shown.made_from["env"] == ["TOKEN"], "values may be secrets"
+    with pytest.raises(InvalidRequest, match="say which"):
+        await lab.domain.drop_results()
+    assert await lab.domain.drop_results(flow="f", unused_ms=60_000) == 0
+    assert await lab.domain.drop_results(flow="f", name="merge") == 1
+    await lab.run(mapped(), {"samples": samples})
+    assert lab.ran == ["merge"]
+    assert await lab.domain.drop_results(every=True) == 4
+    with pytest.raises(NotFound, match="no result"):
+        await lab.domain.result(f"{other}/1")
+    await lab.run(mapped(), {"samples": samples})
+    assert len(lab.ran) == 3

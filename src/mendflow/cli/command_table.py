@@ -44,11 +44,11 @@ COMMANDS: dict[str, CommandEntry] = {
     "rules": _entry("rules", "List the rules; add, try, export, import or restore them.", _MEND),
     "mend": _entry("repairs", "Run an exlet on a case now, and optionally make it a rule.", _MEND),
     "data": _entry("main", "Logical files, storage elements, data sets and watched folders.", _DATA),
+    "cache": _entry("results", "List the results that can be used again; show or drop some.", _DATA),
     "serve": _entry("serve", "Run a server.", _SERVE),
     "pilot": _entry("pilot", "Run a pilot that takes jobs from a server.", _SERVE),
-    "pilots": _entry("lists", "List the pilots.", _SERVE),
     "alerts": _entry("alerts", "List alerts by severity; acknowledge one.", _SERVE),
-    "admin": _entry("main", "Servers, sites, notifications, archives of cases, tokens.", _SERVE),
+    "admin": _entry("main", "Servers, pilots, sites, notifications, archives of cases, tokens.", _SERVE),
 }
 
 GROUPS: Final[dict[str, dict[str, CommandEntry]]] = {
@@ -60,6 +60,7 @@ GROUPS: Final[dict[str, dict[str, CommandEntry]]] = {
     },
     "admin": {
         "servers": _entry("lists", "List the servers on the store.", ""),
+        "pilots": _entry("lists", "List the pilots.", ""),
         "top": _entry("top", "Show all servers live: queue, running jobs, rates, latencies, repairs and alerts.", ""),
         "sites": _entry("sites", "List the sites that pilots are submitted to; add, pause or remove one.", ""),
         "notifications": _entry("webhooks", "List the notifications: ends of cases, and alerts.", ""),
@@ -93,9 +94,10 @@ ELSEWHERE: Final[dict[str, str]] = {
     "list": "to list the cases: mendflow cases",
     "log": "to show what a job printed: mendflow logs JOB",
     "ls": "to list the cases: mendflow cases",
-    "nodes": "to list the pilots: mendflow pilots",
+    "nodes": "to list the pilots: mendflow admin pilots",
     "notices": "to list what an administrator should know: mendflow alerts",
     "pause": "to suspend a case: mendflow suspend CASE",
+    "pilots": "to list the pilots: mendflow admin pilots",
     "ps": "to list the jobs: mendflow jobs --state running",
     "raise": "to raise an exception that rules take up: mendflow rules raise CASE TRIGGER",
     "queue": "to list the jobs that wait: mendflow jobs --state waiting",
@@ -121,6 +123,6 @@ ELSEWHERE: Final[dict[str, str]] = {
     "top": "to watch all servers: mendflow admin top",
     "trigger": "to start a case: mendflow start FLOW; to raise an exception: mendflow rules raise CASE TRIGGER",
     "validate": "to report the problems of a flow file: mendflow check FLOW",
-    "workers": "to list the pilots: mendflow pilots",
+    "workers": "to list the pilots: mendflow admin pilots",
 }
 """Words of other tools, and commands of ours that are in a group: what to type instead."""

@@ -14,6 +14,7 @@ from mendflow.operations.flows import FlowCalls
 from mendflow.operations.jobs import JobCalls, PilotCalls, ServerCalls
 from mendflow.operations.operation import ApiOperation, declared_by
 from mendflow.operations.repairs import RepairCalls
+from mendflow.operations.results import ResultCalls
 from mendflow.operations.roles import ADMINISTRATORS, ANYBODY, METRICS, PILOT, PILOTS, READERS, USERS
 from mendflow.operations.rules import RuleCalls
 from mendflow.operations.sites import SiteCalls
@@ -28,6 +29,7 @@ class DomainCalls(
     FlowCalls,
     CaseCalls,
     JobCalls,
+    ResultCalls,
     PilotCalls,
     AlertCalls,
     NotificationCalls,

@@ -148,6 +148,25 @@ class ItemView(View, frozen=True):
     place: str = ""
 
 
+class ResultView(View, frozen=True):
+    """A result that can be used again. `declared`: without being asked for; else `reason` says why not. `made_from` has
+    the parts of what it was made from, where one result is asked for. `used_at` is to the minute."""
+
+    key: str
+    job: JobId
+    case: CaseId
+    item: ItemId
+    name: str
+    flow: str
+    made_at: Instant
+    used_at: Instant = 0
+    files: int = 0
+    bytes: int = 0
+    declared: bool = False
+    reason: str = ""
+    made_from: dict[str, Value] = {}
+
+
 class UserTaskView(View, frozen=True):
     """A person's work. `id` is `CASE/SERIAL`."""
 

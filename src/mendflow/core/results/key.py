@@ -71,6 +71,21 @@ def result_key(spec: JobSpec) -> str:
     return hashlib.sha256(_encode(content)).hexdigest()[:DIGEST_CHARS]
 
 
+def made_from(spec: JobSpec) -> dict[str, Value]:
+    """The parts of the key, for people. Of the environment only the names: values may be secrets."""
+    parts: dict[str, Value] = {name: value for name in _WHOLE if (value := getattr(spec, name))}
+    if spec.env:
+        parts["env"] = sorted(spec.env)
+    if spec.function is not None:
+        parts["function"] = f"{spec.function.module}:{spec.function.name}"
+        parts["code"] = spec.function.code.sha256 if spec.function.code else ""
+    if spec.args or spec.kwargs:
+        parts["arguments"] = [*spec.args, *([spec.kwargs] if spec.kwargs else [])]
+    if spec.inputs:
+        parts["inputs"] = {path: ref.sha256 for path, ref in sorted(spec.inputs.items())}
+    return parts
+
+
 def numbered(key: str, number: int) -> str:
     """The key of the second, third... job of one case that is made from the same. Each of them runs: whoever writes a
     loop over equal elements wants as many results, and they may differ, as random numbers do."""

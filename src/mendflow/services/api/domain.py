@@ -24,6 +24,7 @@ from mendflow.services.api.archive_operations import ArchiveOperations
 from mendflow.services.api.data_operations import DataOperations
 from mendflow.services.api.metrics.all_servers import PeerStats, collect_all_stats
 from mendflow.services.api.repair_operations import RepairOperations
+from mendflow.services.api.result_operations import ResultOperations
 from mendflow.services.api.site_operations import SiteOperations
 from mendflow.services.api.task_operations import TaskOperations
 from mendflow.services.cases.live_case import CaseDocument
@@ -35,7 +36,15 @@ from mendflow.services.runtime.server import Server
 REPAIRS_SHOWN = 50
 
 
-class Domain(RepairOperations, AlertOperations, TaskOperations, ArchiveOperations, SiteOperations, DataOperations):
+class Domain(
+    RepairOperations,
+    AlertOperations,
+    TaskOperations,
+    ArchiveOperations,
+    SiteOperations,
+    DataOperations,
+    ResultOperations,
+):
     """`chance` makes new names: so many random bytes, in hexadecimal. `elsewhere` asks other servers for their metrics,
     if there may be some."""
 

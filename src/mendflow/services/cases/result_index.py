@@ -5,13 +5,14 @@ written in the batch in which the job's end is written. It is only a hint: whoev
 the outcome only if that job completed and all its files are still there. So a crash can at worst hide a result, and
 loading a case brings back what it hid."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.views import ResultView
 from mendflow.core.results.declared import stored_files, why_undeclared
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.ledger import RESULT_KIND, Ledger
@@ -37,6 +38,21 @@ class ResultDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     files: int = 0
     bytes: int = 0
     declared: bool = False
+
+    def view(self, key: str) -> ResultView:
+        return ResultView(
+            key=key,
+            job=self.job,
+            case=self.case,
+            item=self.item,
+            name=self.name,
+            flow=self.flow,
+            made_at=self.at,
+            used_at=self.used_at,
+            files=self.files,
+            bytes=self.bytes,
+            declared=self.declared,
+        )
 
 
 class IndexedResult(msgspec.Struct, frozen=True):
@@ -108,17 +124,27 @@ class ResultIndex:
         """Unless it was replaced meanwhile."""
         await self._store.write([Delete(RESULT_KIND, found.id, found.version)])
 
-    async def search(
-        self, where: Sequence[FieldCondition], limit: int, after: StoredDocument | None = None
-    ) -> list[StoredDocument]:
+    async def newest(self, where: Sequence[FieldCondition], limit: int) -> list[ResultView]:
         """The newest first."""
-        return await self._store.search(RESULT_KIND, where, order_by="at", descending=True, limit=limit, after=after)
+        found = await self._search(where, limit)
+        return [_decode(each.body).view(each.id) for each in found]
 
-    async def pages(self, where: Sequence[FieldCondition]) -> AsyncIterator[list[StoredDocument]]:
-        after: StoredDocument | None = None
-        while page := await self.search(where, _PAGE, after):
-            yield page
+    async def drop(self, where: Sequence[FieldCondition], unused_since: Instant) -> int:
+        """Forget the results that match and were neither made nor used since then; how many."""
+        dropped, after = 0, None
+        while page := await self._search(where, _PAGE, after):
             after = page[-1]
+            for found in page:
+                document = _decode(found.body)
+                if max(document.at, document.used_at) < unused_since:
+                    await self.remove(found)
+                    dropped += 1
+        return dropped
+
+    async def _search(
+        self, where: Sequence[FieldCondition], limit: int, after: StoredDocument | None = None
+    ) -> Sequence[StoredDocument]:
+        return await self._store.search(RESULT_KIND, where, order_by="at", descending=True, limit=limit, after=after)
 
 
 def document_of(job: Job, flow: str) -> ResultDocument:
