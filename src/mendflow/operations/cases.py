@@ -34,19 +34,9 @@ class CaseCalls(Calls, tag="cases"):
         key: RepeatKey = "",
         notify: str = "",
     ) -> CaseView:
-<<<<<<< HEAD
         """Start a case. `cache` says which results of other cases are used for jobs made from the same: none unless
         given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged
         jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends."""
-||||||| merged common ancestors
-        """Start a case. `cache_from` names a case whose results are used for unchanged jobs; the same `key` again is
-        the same case. `notify` is a URL that gets a POST when the case ends."""
-=======
-        """Start a case. `cache` says which results of other cases are used for jobs made from the same: none unless
-        given, those of jobs that declare enough, or all. `cache_from` names
-        a case whose results are used for unchanged jobs; the same `key` again is the same case. `notify` is a URL that
-        gets a POST when the case ends."""
->>>>>>> caching2
 
     @operation("GET", "/cases", READERS, id="cases")
     async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:
@@ -103,18 +93,9 @@ class CaseCalls(Calls, tag="cases"):
         """End a case, or one item, without handlers."""
 
     @operation("POST", "/cases/{case}/rerun", USERS, status=201)
-<<<<<<< HEAD
     async def rerun(self, case: CaseName, *, from_failed: bool = False, cache: CachePolicy = "declared") -> CaseView:
         """A new case of the same flow and inputs; results of unchanged jobs come from the cache. With "none" as `cache`
         everything is run again."""
-||||||| merged common ancestors
-    async def rerun(self, case: CaseName, *, from_failed: bool = False) -> CaseView:
-        """A new case of the same flow and inputs; results of unchanged jobs come from the cache."""
-=======
-    async def rerun(self, case: CaseName, *, from_failed: bool = False, cache: CachePolicy = "declared") -> CaseView:
-        """A new case of the same flow and inputs; results of unchanged jobs come from the cache. With the `cache`
-        "none" everything is run again."""
->>>>>>> caching2
 
     @operation("POST", "/cases/{case}/messages", USERS, repeatable=True)
     async def send(

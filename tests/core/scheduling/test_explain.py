@@ -180,7 +180,7 @@ def test_a_wait_after_a_loss_says_that_no_retry_is_spent() -> None:
 
 def test_while_no_slot_is_free_nothing_is_promised_at_once() -> None:
     why = why_waiting(job(), [pilot("p-1", slots_free=0)], 0, NOW)
-    assert why.sentence == ("align[3]: the one pilot that can take it is busy; 0 jobs stand before it in the queue")
+    assert why.sentence == ("align[3]: the one pilot that can take it is busy; 0 jobs are before it in the queue")
     assert why.facts == ["p-1 on node1: all its 4 slots are taken"]
     assert "at once" in said(job(), pilot("p-1", slots_free=0), pilot("p-2", slots_free=1))
 
