@@ -17,7 +17,7 @@ jobs:
   load:
     needs: prepare
     run: |
-      test -n "$SPARE" || { echo "Error: cannot open /data/run${{ inputs.number }}.db: it is locked" >&2; exit 3; }
+      test -n "${SPARE:-}" || { echo "Error: cannot open /data/run${{ inputs.number }}.db: it is locked" >&2; exit 3; }
   beside: echo beside >> ${{ inputs.folder }}/beside
   report: {needs: load, run: "echo reported >> ${{ inputs.folder }}/reported"}
 """
@@ -114,7 +114,7 @@ def test_a_case_that_was_called_goes_on_with_its_caller(shell: Shell) -> None:
 def test_a_group_can_be_tried_again_without_a_rule(shell: Shell) -> None:
     write_flow(shell)
     (shell.folder / "load.yaml").write_text(
-        (shell.folder / "load.yaml").read_text().replace('test -n "$SPARE"', f"test -e {shell.folder}/there")
+        (shell.folder / "load.yaml").read_text().replace('test -n "${SPARE:-}"', f"test -e {shell.folder}/there")
     )
     assert shell("run", "load.yaml", "-q", "-i", f"folder={shell.folder}").returncode == 1
     (shell.folder / "there").touch()
