@@ -62,7 +62,7 @@ async def test_the_flow_does_not_wait_for_a_forgotten_job(domain: Domain, pilot:
     await pilot.sync(first=FAILED)
     assert await status(domain, case) == "completed"
     notices = await domain.notices()
-    assert "which nobody waits for, failed: it ended with exit code 3" in notices[0].message
+    assert any("which nobody waits for, failed: it ended with exit code 3" in each.message for each in notices)
 
 
 async def test_a_forgotten_job_is_still_known_after_its_case_is_over_and_the_server_restarted(
@@ -75,5 +75,5 @@ async def test_a_forgotten_job_is_still_known_after_its_case_is_over_and_the_ser
     await pilot.sync(then=Outcome())
     await restart(server)
     await pilot.sync(first=FAILED)
-    assert "nobody waits for" in (await domain.notices())[0].message
+    assert any("nobody waits for" in each.message for each in await domain.notices())
     assert await status(domain, case) == "completed"

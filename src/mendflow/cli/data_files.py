@@ -186,7 +186,7 @@ def _print_view(context: CommandContext, file: LogicalFile) -> None:
     for replica in file.replicas:
         say(f"  on {replica.element}" + (f" at {replica.path}" if replica.path else ""))
     for job, replica in file.writing.items():
-        say(f" job {job} writes it to {replica.element}")
+        say(f"  job {job} writes it to {replica.element}")
     if file.data_set:
         say(f"  in the data set {file.data_set}")
     if file.made_by:

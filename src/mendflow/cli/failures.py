@@ -134,7 +134,7 @@ def _show(view: FailureView) -> None:
     say(f"  flows: {', '.join(group.flows)}" + (f"; tasks: {', '.join(group.tasks)}" if group.tasks else ""))
     for handling in group.handled:
         if not handling.rules and "tried again" in handling.results:
-            say(f" {count_text(handling.count, 'time')} the queue retried by itself")
+            say(f"  {count_text(handling.count, 'time')} the queue retried by itself")
             continue
         if handling.passive:
             would = f"rule {handling.rule} of {handling.rules}, on trial, would have done {handling.exlet}"
@@ -143,7 +143,7 @@ def _show(view: FailureView) -> None:
         by = f"rule {handling.rule} of {handling.rules}" if handling.rules else "a person"
         say(f"  {count_text(handling.count, 'time')} {by} chose {handling_text(handling)}")
     if group.unhandled:
-        say(f" {count_text(group.unhandled, 'time')} no rule matched")
+        say(f"  {count_text(group.unhandled, 'time')} no rule matched")
     say("newest:")
     print_table(("at", "decision", "item", "state", "fault"), [_sample(s) for s in view.samples[:SAMPLES_SHOWN]])
     _show_values(view)

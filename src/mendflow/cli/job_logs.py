@@ -4,7 +4,8 @@ import asyncio
 import os
 import shlex
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Annotated
 
 import msgspec
@@ -58,17 +59,29 @@ def logs(
             print_json({"job": reading.job, "log": text})
             return
         last, ends = None, True
-        async for part in reading.parts():
-            last = part
-            if part.text:
-                sys.stdout.write(part.text if raw else plain_text(part.text))
-                ends = part.text.endswith("\n")
-            sys.stdout.flush()
+        async with aclosing(reading.parts()) as parts:
+            async for part in parts:
+                last = part
+                if part.text:
+                    ends = part.text.endswith("\n")
+                    if not _printed(part.text if raw else plain_text(part.text)):
+                        return
         if not ends:
-            sys.stdout.write("\n")
+            _printed("\n")
         _tell_more(last)
 
     run_async(read())
+
+
+def _printed(text: str) -> bool:
+    """Print it; False if nobody reads on, as behind `| head`. What is left to write then goes nowhere."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True
 
 
 @app.command("shell")
@@ -134,7 +147,7 @@ class LogReading:
         self._at, self._number = 0, attempt
         self.job = ""
 
-    async def parts(self) -> AsyncIterator[LogView]:
+    async def parts(self) -> AsyncGenerator[LogView, None]:
         for last_try in (False, True):
             try:
                 async with connect(self._target) as client:
@@ -146,7 +159,7 @@ class LogReading:
                 if self._target.server or last_try:
                     raise
 
-    async def _read(self, client: Client) -> AsyncIterator[LogView]:
+    async def _read(self, client: Client) -> AsyncGenerator[LogView, None]:
         while True:
             part = await client.log(self.job, attempt=self._number, offset=self._at)
             left_out = part.offset - self._at

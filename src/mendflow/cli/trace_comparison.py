@@ -80,7 +80,7 @@ def print_comparison(made: TraceComparison) -> None:
     say(f"  real       {duration_text(round(made.real_s * 1000))}")
     say(f"  simulated  {duration_text(round(made.simulated_s * 1000))} ({made.deviation:+.1%})")
     cost = duration_text(round(made.cost_s * 1000))
-    say(f" a job costs {cost} beside its own time, measured by a probe")
+    say(f"  a job costs {cost} beside its own time, measured by a probe")
     if made.of_costs:
         mean = duration_text(round(made.mean_s * 1000))
         say(f"Of its own time a job takes {mean} on the average, hardly more than it costs; give a larger --scale.")

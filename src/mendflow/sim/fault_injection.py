@@ -62,9 +62,9 @@ class FaultInjector:
             ("pilot stopped", self._stop_pilot, 3),
             ("machine of a pilot lost", self._lose_machine, 3),
             ("machine of a pilot lost for good", self._lose_for_good, 1),
-            ("network cut between pilot and server", self._cut_pilot, 4),
+            ("cut between pilot and server", self._cut_pilot, 4),
             ("cut between servers", self._cut_servers, 3),
-            ("network cut between server and store", self._cut_store, 3),
+            ("cut between server and store", self._cut_store, 3),
             ("bad lines", self._bad_lines, 4),
             ("store slow", self._slow_store, 2),
             ("store failing", self._failing_store, 5),
@@ -72,6 +72,8 @@ class FaultInjector:
         ]
         if WRITING in only:
             self._kinds.append((WRITING, self._stop_writing_server, 1))
+        if unknown := {*only} - {name for name, *_ in self._kinds}:
+            raise ValueError(f"there are no faults of the kind {', '.join(sorted(unknown))}")
 
     def _draw_kinds(self) -> list[tuple[str, Callable[[], Awaitable[None]], float]]:
         """Each run has its own mix: some kinds do not occur, others occur more often. A uniform mixture would hide
