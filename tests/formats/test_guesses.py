@@ -22,6 +22,10 @@ from tests.formats.test_flows_run import World, well
         ("matrix: {x: [1]}", "a loop is `for-each: {sample: [a, b]}`; two names are all combinations"),
         ("strategy: {x: [1]}", "a loop is `for-each: {sample: [a, b]}`"),
         ("zip: true", "`for-each: {x: [...], y: [...], zip: true}`"),
+        ("input: a.txt", "what a job takes stands under `inputs:`"),
+        ("output: a.txt", "the files that a job leaves stand under `files:`"),
+        ("finally: y", "`on-failure: COMMAND` at the job"),
+        ("retry-on: 75", "`retries: {times: 4, wait: 1 s, on: [75]}`"),
         ("runs-on: big", "where a job runs is said by `site:` or `hosts:`"),
     ],
 )
@@ -49,6 +53,7 @@ def test_a_step_of_another_tool_is_answered_with_ours(complaints: Complaints, st
     [
         ("on: {schedule: '0 2 * * *'}", "`mendflow data watch` starts a case for files that arrive"),
         ("schedule: '0 2 * * *'", "cron one by `mendflow start`"),
+        ("flow: night", "a flow's name is `name:`"),
         ("params: {x: 1}", "what a flow is given stands under `inputs:`"),
         ("retries: 3", "what holds for every job stands under `defaults:`"),
         ("matrix: {x: [1]}", "a loop is `for-each: {sample: [a, b]}`"),
@@ -115,3 +120,16 @@ def test_a_path_that_leads_out_of_the_folder_is_a_fault(read: Reader) -> None:
     world = World(read(flow), well)
     assert world.end is not None and world.end.fault is not None
     assert "which is no path inside the job's folder" in world.end.fault.message
+
+
+def test_an_expression_in_braces_is_told_to_be_quoted(complaints: Complaints) -> None:
+    [said] = complaints("jobs:\n  a: {for-each: [1], inputs: {in.txt: ${{ item }}}, run: x}\n")
+    assert 'inside braces an expression must be in quotes, such as {in.txt: "${{ item }}"}' in said
+
+
+@pytest.mark.parametrize("given", ["${{ jobs.a.files.t }}", "${{ jobs.a.files.t }}/"])
+def test_files_of_another_job_need_a_place(complaints: Complaints, given: str) -> None:
+    [said] = complaints(
+        f'jobs:\n  a: {{for-each: [1], run: x, files: {{t: t.txt}}}}\n  b:\n    inputs: "{given}"\n    run: x\n'
+    )
+    assert 'did you mean `{parts/: "${{ jobs.a.files.t }}"}`?' in said

@@ -10,8 +10,15 @@ STEP_HINTS: Final[dict[str, str]] = {
     "outputs": "lines `key=value` that a job writes to the file $MENDFLOW_OUTPUT are its outputs, and `files:` names "
     "the files that it leaves",
     **dict.fromkeys(
-        ("approval", "approve", "human", "manual", "input"),
+        ("approval", "approve", "human", "manual"),
         "a person's work is a user task: `user-task: Publish?` with `role:`, and `deadline:` if you like",
+    ),
+    "input": "what a job takes stands under `inputs:`, such as `inputs: {in.txt: data/a.txt}`",
+    "output": "the files that a job leaves stand under `files:`, such as `files: {table: out.tsv}`",
+    **dict.fromkeys(
+        ("finally", "cleanup", "clean-up", "ensure", "onerror", "on-error", "on_error"),
+        "what is done when a job has failed is `on-failure: COMMAND` at the job; what is done in any case is a job "
+        "that `needs` it, with `if: always()`",
     ),
     **dict.fromkeys(("args", "arguments", "params", "parameters", "kwargs"), "arguments stand under `with:`"),
     **dict.fromkeys(("threads", "cores", "ncpus", "cpu"), "how many CPUs a job needs is `cpus: 4`"),
@@ -34,7 +41,17 @@ STEP_HINTS: Final[dict[str, str]] = {
         ("on", "trigger", "triggers"), "which failures are tried again is said as `retries: {times: 4, on: [75]}`"
     ),
     **dict.fromkeys(
-        ("retry", "attempts", "max-retries", "max_retries", "maxRetries", "backoff"),
+        (
+            "retry",
+            "attempts",
+            "max-retries",
+            "max_retries",
+            "maxRetries",
+            "backoff",
+            "retry-on",
+            "retry_on",
+            "exit-codes",
+        ),
         "how often a failed job is tried again is `retries: 4`, or `retries: {times: 4, wait: 1 s, on: [75]}`",
     ),
     **dict.fromkeys(
@@ -62,6 +79,7 @@ FLOW_HINTS: Final[dict[str, str]] = {
         "what holds for every job stands under `defaults:`, such as `defaults: {memory: 2 GB, retries: 2}`",
     ),
     "matrix": STEP_HINTS["matrix"],
+    **dict.fromkeys(("flow", "title", "id"), "a flow's name is `name:`"),
 }
 """For keys of the flow itself."""
 

@@ -106,7 +106,11 @@ def split_id(id: str) -> tuple[str, str]:
     """The case and the serial: only the last slash parts the two. A job that was submitted again has `~2` after it."""
     case, _, serial = id.rpartition("/")
     if not case or not serial.replace("~", "", 1).isdecimal():
-        raise NotFound(f"{id!r} names no job or user task; such an id is CASE/NUMBER, for example align-7f3k/12", id=id)
+        raise NotFound(
+            f"{id!r} names no job or user task; such an id is CASE/NUMBER, for example align-7f3k/12, or CASE:ITEM, for"
+            " example last:align",
+            id=id,
+        )
     return case, serial
 
 

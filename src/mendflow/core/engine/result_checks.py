@@ -113,6 +113,10 @@ def input_flaw(path: str, source: Any, activities: Mapping[str, ActivityNode]) -
         message = f"`{whole}` is a list of files, one for each iteration, and `{path}` is one file"
     else:
         return None
+    if "${{" in path:
+        return ResultFlaw(
+            f"`{whole}` is a list of files", instead=f'`{{parts/: "${{{{ {whole} }}}}"}}`, a folder of them'
+        )
     return ResultFlaw(message, instead=f"`{path}/`, a folder of them")
 
 

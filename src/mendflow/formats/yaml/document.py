@@ -140,8 +140,17 @@ def yaml_error_text(text: str, error: yaml.MarkedYAMLError) -> str:
         return "a second `:` in one line; put a text that contains `: ` in quotes"
     if "scanning a tag" in str(error.context):
         return 'a text that starts with `!` must be in quotes, such as "!has(jobs.build)"'
+    if mark is not None and "flow mapping" in str(error.context) and _bare_expression(text, mark.index):
+        return 'inside braces an expression must be in quotes, such as {in.txt: "${{ item }}"}'
     context = f" {error.context}" if error.context else ""
     return f"this is not YAML: {error.problem or 'it cannot be read'}{context}"
+
+
+def _bare_expression(text: str, place: int) -> bool:
+    """Whether an expression that is not in quotes stands at this place, or before it in its line."""
+    before = text[text.rfind("\n", 0, place) + 1 : place + 2]
+    at = before.rfind("${{")
+    return at >= 0 and before[:at].count('"') % 2 == 0 and before[:at].count("'") % 2 == 0
 
 
 def scalar_value(event: yaml.ScalarEvent) -> Value:

@@ -1,5 +1,6 @@
 """Jobs: shell commands and Python functions, with their resources, inputs and outputs."""
 
+import re
 import symtable
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -32,6 +33,8 @@ CAUSES: Final = (
 """What a job's own failures are known by: categories, and the names of the usual faults."""
 
 PUBLISHED_AS: Final = TextShape("a logical name, or a map with `as:`")
+
+_FILES_OF_A_JOB: Final = re.compile(r"\$\{\{[^}]*\bjobs\b[^}]*\.files\b")
 
 
 def shell_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
@@ -216,6 +219,10 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
         if isinstance(node, MapNode) and isinstance(key, ScalarNode):
             reader.template(key)
         if path is None or source is None or not require_inner_path(reader, key, path):
+            continue
+        if not isinstance(node, MapNode) and _FILES_OF_A_JOB.search(str(source)):
+            instead = f'`{{parts/: "{str(source).rstrip("/")}"}}`'
+            reader.problem(place, "another job's files need a place in this job's folder", instead)
             continue
         reader.inputs_of_jobs.append((path, source, key.place))
         if not is_given_list(source, reader.folder):

@@ -41,7 +41,7 @@ class ForEachKind(ActivityKind[ForEachInstance]):
         if activity.axes:
             self.take_axes(run, instance, activity)
         elif activity.items is not None:
-            instance.elements = elements_of(run, instance, activity.items, f"{activity.name}: `items`")
+            instance.elements = elements_of(run, instance, activity.items, f"{activity.name}: `for-each`")
             instance.total = len(instance.elements)
         else:
             self.count(run, instance, activity)
@@ -222,7 +222,8 @@ def elements_of(run: Run, instance: ForEachInstance, given: Template, what: str)
     if is_spilled(elements):
         raise flow_fault(INVALID_EXPRESSION_VALUE, too_large(what, elements).message)
     if not isinstance(elements, list):
-        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{what} gives {kind_of(elements)}; it must give a list")
+        files = "; files by a pattern are an input of `type: files`" if isinstance(elements, str) else ""
+        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{what} gives {kind_of(elements)}; it must give a list{files}")
     return elements
 
 
