@@ -7,6 +7,7 @@ from typing import Final
 from mendflow.cli.printing import say
 from mendflow.client import Client
 from mendflow.core.model.errors import NotFound
+from mendflow.core.model.repair_views import DecisionQuery
 from mendflow.core.model.views import CaseView
 from mendflow.pages.formatting import one_line
 
@@ -42,11 +43,27 @@ class WaitExplainer:
             return
         self._looks_at = now + (LOOK_SELDOM_S if self._told else LOOK_EVERY_S)
         is_long = now - self._still_since >= self._long_s and not any(count.running for count in case.counts)
+        if is_long:
+            await self._tell_repairs(case)
         names: set[str] = set()
         for item in await self._client.items(case.id, state="waiting", limit=ITEMS_LOOKED_AT):
             if item.kind == "job" and item.name not in names | self._told:
                 names.add(item.name)
                 await self._explain(f"{case.id}:{item.item}", item.name, is_long=is_long)
+
+    async def _tell_repairs(self, case: CaseView) -> None:
+        """A repair may wait for long before it tries again: tell what it waits for."""
+        running = DecisionQuery(case=case.id, state="running", limit=ITEMS_LOOKED_AT)
+        for decision in await self._client.decisions(running):
+            fault = decision.fault
+            if fault is None or len(self._told) >= REASONS_TOLD_MAX or f"{decision.item} {fault.message}" in self._told:
+                continue
+            self._told.add(f"{decision.item} {fault.message}")
+            say(
+                f"waits: {decision.item} failed ({one_line(fault.message, 200)}) and is tried again later;"
+                f" see mendflow why {case.id}:{decision.item}, or end the case with mendflow cancel {case.id}",
+                err=True,
+            )
 
     async def _explain(self, subject: str, name: str, *, is_long: bool) -> None:
         try:

@@ -1,0 +1,58 @@
+"""Whoever looks on is told why a case does not go on."""
+
+from typing import Any, cast
+
+import pytest
+
+from mendflow.cli.waiting import LONG_S, WaitExplainer
+from mendflow.client import Client
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.repair import ExceptionType
+from mendflow.core.model.repair_views import DecisionQuery, DecisionView
+from mendflow.core.model.views import CaseView, ItemView, NameCount
+
+CASE = CaseView(
+    id=CaseId("lines-1"),
+    flow="lines",
+    status="running",
+    started_at=0,
+    counts=[NameCount(name="count", kind="job", waiting=1)],
+)
+
+
+class OneRepair:
+    """A client of a server on which one repair waits."""
+
+    async def decisions(self, query: DecisionQuery) -> list[DecisionView]:
+        assert (query.case, query.state) == ("lines-1", "running")
+        fault = Fault(name="missingInput", category=Category.DATA, message="reads/cc.txt cannot be read")
+        return [
+            DecisionView(
+                id="lines-1/2:1:1/abort",
+                case=CaseId("lines-1"),
+                flow="lines",
+                type=ExceptionType.ABORT,
+                at=0,
+                state="running",
+                item=ItemId("count[2]"),
+                fault=fault,
+            )
+        ]
+
+    async def items(self, *_given: Any, **_named: Any) -> list[ItemView]:
+        return []
+
+
+async def test_a_repair_that_waits_is_told_of_once_when_the_wait_gets_long(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    explainer = WaitExplainer(cast(Client, OneRepair()), quiet=False, clock=lambda: now[0])
+    for now[0] in (0.0, 2.0, LONG_S - 1):
+        await explainer.look(CASE)
+    assert capsys.readouterr().err == ""
+    for now[0] in (LONG_S + 2, LONG_S + 10, LONG_S + 20):
+        await explainer.look(CASE)
+    told = capsys.readouterr().err
+    assert told.count("waits:") == 1
+    assert "count[2] failed (reads/cc.txt cannot be read) and is tried again later" in " ".join(told.split())
+    assert "mendflow why lines-1:count[2]" in " ".join(told.split())
