@@ -15,6 +15,7 @@ from mendflow.core.model.views import CaseView, ItemView, NameCount
 CASE = CaseView(
     id=CaseId("lines-1"),
     flow="lines",
+    digest="",
     status="running",
     started_at=0,
     counts=[NameCount(name="count", kind="job", waiting=1)],
