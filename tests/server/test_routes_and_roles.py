@@ -55,6 +55,8 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("put_data_set", "add_to_set", "close_set", "retry_batch"), CHANGE),
     **dict.fromkeys(("put_watch", "remove_watch"), ADMINISTER),
     **dict.fromkeys(("stats", "metrics"), READ | {"metrics"}),
+    **dict.fromkeys(("results", "result"), READ),
+    "drop_results": ADMINISTER,
     "servers": READ,
     "engines": READ | {"engine"},
     **dict.fromkeys(("register_engine", "engine_event", "engine_orders", "engine_done"), SERVED),
