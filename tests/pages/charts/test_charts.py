@@ -193,3 +193,10 @@ def test_many_long_names_get_a_legend_of_several_rows() -> None:
 def test_a_chart_that_makes_no_sense_is_our_own_mistake(values: tuple[float, ...]) -> None:
     with pytest.raises(AssertionError):
         BarChart(title="t", groups=("a", "b"), series=(BarSeries(name="s", values=values),))
+
+
+@pytest.mark.parametrize("unit", ["number", "seconds", "time", "share", "bytes"])
+@pytest.mark.parametrize("highest", [0.0, 5e-324, 1e-131, 1e-9, 1e-6])
+def test_an_axis_of_values_that_are_almost_nothing_has_two_ends(highest: float, unit: Unit) -> None:
+    found = axis(highest, unit)
+    assert found.ticks[0] < found.ticks[-1] and 0 <= found.share(highest) <= 1

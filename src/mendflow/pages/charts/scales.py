@@ -12,6 +12,9 @@ from mendflow.pages.ticks import time_step_ms, time_tick_text
 
 TICKS_MAX = 6
 TIME_TICKS_MAX = 8
+SMALLEST = 1e-6
+"""Values below this look like nothing: marks are rounded to nine digits, and would all be 0."""
+
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -33,7 +36,7 @@ class Axis(msgspec.Struct, frozen=True):
 
 def axis(highest: float, unit: Unit) -> Axis:
     """From 0 to the first mark that is not below the highest value."""
-    highest = highest if highest > 0 else 1.0
+    highest = highest if highest >= SMALLEST else 1.0
     step = _step(highest, unit)
     count = max(math.ceil(highest / step - 1e-9), 1)
     return Axis(tuple(round(step * index, 9) for index in range(count + 1)), unit, step)
