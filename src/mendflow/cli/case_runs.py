@@ -15,7 +15,7 @@ import msgspec
 from mendflow.cli.case_ending import collect_ending, wait_for_leftovers
 from mendflow.cli.connection import connect
 from mendflow.cli.exit_codes import ExitCode
-from mendflow.cli.group_rerun import revive_group, say_revived
+from mendflow.cli.group_rerun import restart_group, say_restarted
 from mendflow.cli.interrupt import InterruptChoice, Interrupts, ask_choice, interrupts
 from mendflow.cli.local_cluster import LocalCluster, start_local_cluster
 from mendflow.cli.options import ServerTarget
@@ -82,10 +82,10 @@ async def rerun_group_here(group: str, options: RunOptions) -> ExitCode:
         async with start_local_cluster(
             options.folder, caught.event, slots=options.slots, keep=options.keep, hold=options.hold
         ) as cluster:
-            revived = await revive_group(cluster.client, group)
+            restarted = await restart_group(cluster.client, group)
             if not options.json:
-                say_revived(revived)
-            for id in revived.running:
+                say_restarted(restarted)
+            for id in restarted.running:
                 case = await cluster.client.case(id)
                 ended, wish = await _follow_to_end(cluster, case, options, caught)
                 if ended is None:

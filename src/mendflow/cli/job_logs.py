@@ -64,16 +64,16 @@ def logs(
                 last = part
                 if part.text:
                     ends = part.text.endswith("\n")
-                    if not _printed(part.text if raw else plain_text(part.text)):
+                    if not _try_print(part.text if raw else plain_text(part.text)):
                         return
         if not ends:
-            _printed("\n")
+            _try_print("\n")
         _tell_more(last)
 
     run_async(read())
 
 
-def _printed(text: str) -> bool:
+def _try_print(text: str) -> bool:
     """Print it; False if nobody reads on, as behind `| head`. What is left to write then goes nowhere."""
     try:
         sys.stdout.write(text)

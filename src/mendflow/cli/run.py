@@ -15,7 +15,7 @@ from mendflow.cli.deployment import deploy
 from mendflow.cli.dry_run import print_plan
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import load_one
-from mendflow.cli.group_rerun import revive_group, say_revived
+from mendflow.cli.group_rerun import restart_group, say_restarted
 from mendflow.cli.inputs import read_inputs, upload_inputs
 from mendflow.cli.options import (
     SERVER_VARIABLE,
@@ -282,11 +282,11 @@ def _rerun_group(target: ServerTarget, group: str, options: RunOptions) -> ExitC
 
 async def _rerun_group_there(target: ServerTarget, group: str, *, json: bool) -> ExitCode:
     async with connect(target) as client:
-        revived = await revive_group(client, group)
+        restarted = await restart_group(client, group)
     if json:
-        print_json(revived)
+        print_json(restarted)
     else:
-        say_revived(revived)
+        say_restarted(restarted)
     return ExitCode.OK
 
 

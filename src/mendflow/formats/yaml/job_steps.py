@@ -1,6 +1,5 @@
 """Jobs: shell commands and Python functions, with their resources, inputs and outputs."""
 
-import re
 import symtable
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -10,7 +9,8 @@ from typing import Any, Final, Literal
 from mendflow.core.data.path_patterns import is_pattern, means_many
 from mendflow.core.data.paths import name_flaw
 from mendflow.core.data.protocols import target_flaw
-from mendflow.core.expressions import ExpressionError, template_parts
+from mendflow.core.expressions import ExpressionError, expressions_of, template_parts
+from mendflow.core.expressions.scanner import scan
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES, Category
 from mendflow.core.model.flow import Activity, Empty, JobActivity, PublicationTemplate, ResourceTemplates
@@ -33,8 +33,6 @@ CAUSES: Final = (
 """What a job's own failures are known by: categories, and the names of the usual faults."""
 
 PUBLISHED_AS: Final = TextShape("a logical name, or a map with `as:`")
-
-_FILES_OF_A_JOB: Final = re.compile(r"\$\{\{[^}]*\bjobs\b[^}]*\.files\b")
 
 
 def shell_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
@@ -220,7 +218,7 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
             reader.template(key)
         if path is None or source is None or not require_inner_path(reader, key, path):
             continue
-        if not isinstance(node, MapNode) and _FILES_OF_A_JOB.search(str(source)):
+        if not isinstance(node, MapNode) and _asks_for_files_of_a_job(source):
             instead = f'`{{parts/: "{str(source).rstrip("/")}"}}`'
             reader.problem(place, "another job's files need a place in this job's folder", instead)
             continue
@@ -238,6 +236,14 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
             except NoSuchFiles as missing:
                 reader.problem(place, str(missing), nearest_file(reader.folder / source.rstrip("/")))
     return found
+
+
+def _asks_for_files_of_a_job(template: str) -> bool:
+    try:
+        found = [each for piece in expressions_of(template) for each in scan(piece.text).references]
+    except ExpressionError:
+        return False  # which is told of elsewhere
+    return any(each.name.startswith("jobs.") and each.members[:1] == ("files",) for each in found)
 
 
 def _entries(given: Any, node: YamlNode | None) -> Iterator[tuple[YamlNode, YamlNode, str | None, Any]]:
