@@ -1,7 +1,7 @@
 """The server's event stream as an async iterator that a broken line does not end.
 
 Each event carries its serial; after a break the stream is asked for what came after the last one seen, so a case's
-happenings arrive once each and in order. Only the server's own `end` event ends the iteration."""
+events arrive once each and in order. Only the server's own `end` event ends the iteration."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 SILENCE_S_MAX = 45.0
 """The server says something at least every fifteen seconds, so a longer silence is a dead line."""
 
-_happening = msgspec.json.Decoder(ChangeEvent)
+_decoder = msgspec.json.Decoder(ChangeEvent)
 
 
 async def follow(transport: Transport, path: str, after: int, patience_s: float) -> AsyncIterator[ChangeEvent]:
-    """Happenings after the serial `after`, across broken lines."""
+    """Events after the serial `after`, across broken lines."""
     last, give_up_at = after, time.monotonic() + patience_s
     while True:
         try:
@@ -36,9 +36,9 @@ async def follow(transport: Transport, path: str, after: int, patience_s: float)
                     give_up_at = time.monotonic() + patience_s
                     if kind == "end":
                         return
-                    happening = _happening.decode(data)
-                    last = happening.serial
-                    yield happening
+                    event = _decoder.decode(data)
+                    last = event.serial
+                    yield event
         except (Unreachable, StoreUnavailable):
             if time.monotonic() >= give_up_at:
                 raise

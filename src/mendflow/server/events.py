@@ -28,11 +28,11 @@ slow it down."""
 _encoder = msgspec.json.Encoder()
 
 
-def event_frame(happening: ChangeEvent) -> bytes:
+def event_frame(event: ChangeEvent) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (
-        happening.serial,
-        happening.kind.encode(),
-        _encoder.encode(happening),
+        event.serial,
+        event.kind.encode(),
+        _encoder.encode(event),
     )
 
 
@@ -56,8 +56,8 @@ class EventFrames:
 
     async def _pump(self) -> None:
         try:
-            async for happening in self._source:
-                self._frames.append(event_frame(happening))
+            async for event in self._source:
+                self._frames.append(event_frame(event))
                 self._has_frames.set()
                 if len(self._frames) >= FRAMES_MAX:
                     self._has_room.clear()

@@ -316,7 +316,7 @@ def on_alarm(build: StepBuilder, node: YamlNode, name: str, every: bool) -> OnAl
     if fields is None:
         return OnAlarm(body=Empty(name=name))
     if "every" in fields and not every:
-        build.reader.problem(node, "`every` is for the alarms of a scope; a pick waits for one happening")
+        build.reader.problem(node, "`every` is for the alarms of a scope; a pick waits for one event")
     if not any(key in fields for key in ("after", "at", "every")):
         build.reader.problem(node, "an alarm needs `after` (a duration), `at` (a moment) or `every` (a duration)")
     with build.reader.area():

@@ -156,8 +156,8 @@ class Domain(
         if case:
             document = await self._document(await self._id(case))
             source = listen(told, document, (await self._items(document.id)).rows(""), after, kind)
-        async for happening in source:
-            yield happening
+        async for event in source:
+            yield event
 
     # Reasons
 

@@ -19,11 +19,11 @@ async def listen(
     """Events of one case from the given serial on; `rows` are its items. Ends with the case."""
     id, over = document.id, not document.live
     if after and not stream.covers_since(id, after) and kind in ("", "item"):
-        async for happening in _items_since(rows, after):
-            yield happening
+        async for event in _items_since(rows, after):
+            yield event
     ended = stream.has_ended(id)
-    async for happening in stream.listen(id, after, kind=kind, over=over):
-        yield happening
+    async for event in stream.listen(id, after, kind=kind, over=over):
+        yield event
     if over and not ended and kind in ("", "case"):
         yield _end_event(document, after)
 
