@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from mendflow import event_loop
 from mendflow.batch import commands
 from mendflow.batch.commands import environment_for, output_of, run_command
 from mendflow.batch.contract import Launch
@@ -50,6 +51,16 @@ def _lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_a_command_that_ends_without_reading_what_it_is_given_is_no_error(tmp_path: Path) -> None:  # PJ-8
+    """On the event loop of servers, which tells a writer that the reader is gone in its own way."""
+
+    async def ended() -> list[int | None]:
+        where = site(tmp_path, deaf="exec true")
+        return [(await run_command(where, ["deaf"], given=b"x" * 200_000)).code for _ in range(30)]
+
+    assert event_loop.run(ended()) == [0] * 30
 
 
 async def test_a_command_that_does_not_stop_talking_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

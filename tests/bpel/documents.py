@@ -58,6 +58,11 @@ DESK: Final = f"""<definitions name="Desk" targetNamespace="urn:desk" {_HEAD}>
   <vprop:propertyAlias propertyName="d:id" messageType="d:newsMessage" part="in"/>
   <vprop:propertyAlias propertyName="d:id" messageType="d:wordMessage" part="in"/>
   <vprop:propertyAlias propertyName="d:id" element="d:order"><vprop:query>@id</vprop:query></vprop:propertyAlias>
+  <vprop:propertyAlias propertyName="d:id" messageType="d:pairMessage" part="left"><vprop:query>.</vprop:query>
+  </vprop:propertyAlias>
+  <vprop:property name="name" type="xsd:string"/>
+  <vprop:propertyAlias propertyName="d:name" messageType="d:pairMessage" part="right">
+    <vprop:query>text()</vprop:query></vprop:propertyAlias>
 </definitions>
 """
 

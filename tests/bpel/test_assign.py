@@ -148,6 +148,19 @@ def test_parts_of_simple_types_are_plain_values(spelled: Spelled) -> None:
     assert spelled(process(traced(*steps))) == "4x"
 
 
+def test_properties_of_parts_of_simple_types_are_selected_by_queries(spelled: Spelled) -> None:  # FM-2
+    steps = [
+        assign(copy("3", '<to variable="pair" part="left"/>'), copy("'x'", "$pair.right")),
+        note_value("bpel:getVariableProperty('pair', 'd:id') + 1"),
+        note_value("bpel:getVariableProperty('pair', 'd:name')"),
+        assign(copy("7", '<to variable="pair" property="d:id"/>')),
+        assign(copy("'y'", '<to variable="pair" property="d:name"/>')),
+        note_value("$pair.left"),
+        note_value("$pair.right"),
+    ]
+    assert spelled(process(traced(*steps))) == "4x7y"
+
+
 def test_an_assign_that_fails_changes_nothing(spelled: Spelled) -> None:
     caught = (
         "<scope><faultHandlers><catchAll><empty/></catchAll></faultHandlers>"

@@ -156,10 +156,13 @@ class _BoundedOutput:
 
 
 async def _give(target: asyncio.StreamWriter, given: bytes) -> None:
-    with suppress(ConnectionError):  # a command that does not read its input may be right
+    """A command that does not read its input may be right. When it has ended already, the event loop says so by a
+    RuntimeError."""
+    with suppress(ConnectionError, RuntimeError):
         target.write(given)
         await target.drain()
-    target.close()
+    with suppress(RuntimeError):
+        target.close()
 
 
 async def _end(process: asyncio.subprocess.Process, out: _BoundedOutput, err: _BoundedOutput) -> None:

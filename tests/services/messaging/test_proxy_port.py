@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
+from mendflow.core.soap import SERVICE_REF
 from mendflow.core.soap.envelope import element_of, read_envelope, write_envelope, write_fault
 from mendflow.core.xml.reader import read
 from mendflow.core.xml.tree import Element
@@ -121,6 +122,15 @@ async def test_a_call_is_a_case_that_shows_its_activity_and_its_message(
 async def test_an_endpoint_reference_counts_for_more_than_the_address_beside_it(server: Server, shop: Shop) -> None:
     shop.answers = [GOT]
     await ask(server, call(address="http://other.example/"))
+    assert shop.heard[0][0] == "http://other.example/"
+
+
+async def test_a_reference_that_holds_bare_text_counts_for_more_than_the_address_beside_it(
+    server: Server, shop: Shop
+) -> None:  # FM-10
+    shop.answers = [GOT]
+    reference = f'<sref:service-ref xmlns:sref="{SERVICE_REF}">http://other.example/</sref:service-ref>'
+    await ask(server, call().replace('<r xmlns="urn:r"><Address></Address></r>', reference))
     assert shop.heard[0][0] == "http://other.example/"
 
 

@@ -2,7 +2,10 @@
 
 An alias says where: in a part, or in the whole; there the element itself, or what a query selects in it."""
 
+from typing import Final
+
 from mendflow.core.engine.faults import SELECTION_FAILURE, UNINITIALIZED_VARIABLE, FlowFault, flow_fault
+from mendflow.core.engine.xml.copies import root_of
 from mendflow.core.expressions import xpath
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.values import Value
@@ -10,6 +13,8 @@ from mendflow.core.model.xml import PropertyAlias, XmlDefinitions, XmlType, elem
 from mendflow.core.xml.declarations import builtin_of
 from mendflow.core.xml.reader import read_shared
 from mendflow.core.xml.simple_values import plain_value, text_of
+
+VALUE: Final = "value"
 
 
 def alias_of(world: XmlDefinitions, name: str, of: XmlType) -> PropertyAlias:
@@ -38,11 +43,11 @@ def property_of(world: XmlDefinitions, name: str, of: XmlType, value: Value) -> 
 
 
 def _selected(query: Expr, value: Value, name: str) -> Value:
+    """A value of a simple type is looked into as an element that has it as its text, so `.` and `text()` select it."""
     text = element_text(value)
-    if text is None:
-        raise flow_fault(SELECTION_FAILURE, f"the property {name} is selected by a query in what has no elements")
+    context = root_of(value, XmlType(), VALUE) if text is None else read_shared(text)
     try:
-        found = xpath.evaluate(query, xpath.XPathEnvironment(_no_variables), read_shared(text))
+        found = xpath.evaluate(query, xpath.XPathEnvironment(_no_variables), context)
     except xpath.XPathError as error:
         raise flow_fault(error.fault, f"the property {name}: {error}") from None
     if isinstance(found, list) and len(found) != 1:

@@ -156,14 +156,11 @@ class CopyTargets:
 
     def _put_node(self, variable: str, part: str, node: Node, given: CopiedValue, *, keep_name: bool) -> None:
         """Copy to a node in the tree of a variable or a part, and keep that tree."""
-        if isinstance(node, Element) and not isinstance(node.parent, Element):
+        holder, type = self._type(variable, part)
+        simple = not type.element and builtin_of(world_of(self.case), type) is not None
+        if simple or (isinstance(node, Element) and not isinstance(node.parent, Element)):
             self._put_variable(XmlTarget(variable=variable, part=part), given, keep_name=keep_name)
             return
-        holder, type = self._type(variable, part)
-        if not type.element and builtin_of(world_of(self.case), type) is not None:
-            raise flow_fault(
-                SELECTION_FAILURE, f"{part or variable} is of a simple type; there is nothing in it to select"
-            )
         self._keep(holder, variable, part, element_value(written(put(node, given, keep_name=keep_name))))
 
     def _displayed(self, holder: Env, name: str, part: str) -> Value | Element:

@@ -11,6 +11,7 @@ from mendflow.core.model.errors import BadFlow, RequestError, StoreUnavailable, 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_value
+from mendflow.core.soap import SERVICE_REF
 from mendflow.core.xml.parser import BadXml
 from mendflow.core.xml.reader import read_shared
 from mendflow.core.xml.tree import Element, Text
@@ -90,12 +91,16 @@ def text_in(element: Element, local: str) -> str:
 
 
 def address_in(element: Element) -> str:
-    """The address that an element holds: that of an endpoint reference anywhere in it, or its own text."""
-    for node in element.descendants():
-        if isinstance(node, Element):
-            found = node.string() if node.local == ADDRESS else node.get(LOCATION) or ""
-            if found.strip():
-                return found.strip()
+    """The address that an element holds: that of an endpoint reference anywhere in it, the text of a `service-ref`, or
+    its own text. A reference comes before the text: it is what the process assigned."""
+    inner = [node for node in element.descendants() if isinstance(node, Element)]
+    for node in inner:
+        found = node.string() if node.local == ADDRESS else node.get(LOCATION) or ""
+        if found.strip():
+            return found.strip()
+    for node in inner:
+        if (node.ns, node.local) == (SERVICE_REF, "service-ref") and node.string().strip():
+            return node.string().strip()
     return "".join(each.value for each in element.children if type(each) is Text).strip()
 
 
