@@ -112,6 +112,7 @@ def test_many_elements_end_the_reading_long_before_the_end() -> None:
         ("<a b='1' b='2'/>", 1, "the same attribute twice"),
         ("<a b=1/>", 1, "quotation marks"),
         ("<a>\n<x:b/></a>", 2, "a prefix is used"),
+        ("<a>\n<b xmlns:x='http://a b'/></a>", 2, "a namespace that is no URI"),
         ("<a>\x01</a>", 1, "a character that XML cannot hold"),
         (b"<a>\n\xff</a>", 2, "save the file as UTF-8"),
         (b'<?xml version="1.0" encoding="utf-7"?><a/>', 1, "it says that it is in utf-7"),
