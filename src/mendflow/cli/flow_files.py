@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import Flow
-from mendflow.formats import JOB, PROCESS, PYTHON, TRACE, YAML, load
+from mendflow.formats import JOB, PROCESS, PYTHON, TRACE, XML, YAML, load
 from mendflow.formats.check import flows_of
 from mendflow.lazy import LazyModule
 
@@ -44,4 +44,4 @@ def main_first(flows: list[Flow]) -> list[Flow]:
 
 def is_flow_file(text: str) -> bool:
     """Whether a word names a file: a deployed flow's name has no ending and no folder."""
-    return Path(text).suffix in (*YAML, PYTHON, PROCESS, JOB, TRACE) or ".py:" in text or "/" in text
+    return Path(text).suffix in (*YAML, PYTHON, PROCESS, JOB, XML, TRACE) or ".py:" in text or "/" in text

@@ -9,25 +9,26 @@ from mendflow.formats.files import select_flow
 from mendflow.lazy import LazyModule
 
 if TYPE_CHECKING:
-    from mendflow.formats import bpel, jsdl, wfformat
+    from mendflow.formats import bpel, jsdl, wfformat, xml_files
     from mendflow.formats import yaml as flow_files
     from mendflow.formats.python import loader as python_files
 else:
     bpel = LazyModule("mendflow.formats.bpel")
     jsdl = LazyModule("mendflow.formats.jsdl")
     wfformat = LazyModule("mendflow.formats.wfformat")
+    xml_files = LazyModule("mendflow.formats.xml_files")
     flow_files = LazyModule("mendflow.formats.yaml")
     python_files = LazyModule("mendflow.formats.python.loader")
 
-__all__ = ["JOB", "PROCESS", "PYTHON", "TRACE", "YAML", "load"]
+__all__ = ["JOB", "PROCESS", "PYTHON", "TRACE", "XML", "YAML", "load"]
 
 YAML = (".yaml", ".yml")
-PYTHON, TRACE, JOB, PROCESS = ".py", ".json", ".jsdl", ".bpel"
+PYTHON, TRACE, JOB, PROCESS, XML = ".py", ".json", ".jsdl", ".bpel", ".xml"
 
 
 def load(path: str | Path, flow_name: str = "") -> Flow:
     """The flow of a file: `flow.yaml`, `flow.py` if it has one flow, `flow.py:name`, a process, `process.bpel`, a job,
-    `job.jsdl`, or a trace, `trace.json`. Raises BadFlow."""
+    `job.jsdl`, or a trace, `trace.json`; what is in an `.xml` file is known by its root element. Raises BadFlow."""
     text = str(path)
     if ".py:" in text and not flow_name:
         text, _, flow_name = text.rpartition(":")
@@ -42,5 +43,7 @@ def load(path: str | Path, flow_name: str = "") -> Flow:
         return select_flow({(flow := jsdl.load_jsdl(file)).name: flow}, flow_name, text)
     if file.suffix == PROCESS:
         return select_flow({(flow := bpel.load_bpel(file)).name: flow}, flow_name, text)
-    message = "a flow file ends in .yaml, .yml, .py, .bpel, .jsdl for a job, or .json for a trace"
+    if file.suffix == XML:
+        return select_flow({(flow := xml_files.load_xml(file)).name: flow}, flow_name, text)
+    message = "a flow file ends in .yaml, .yml, .py, .bpel, .jsdl or .xml for a job, or .json for a trace"
     raise BadFlow(problems=[Problem(file=text, message=message)])
