@@ -11,11 +11,8 @@ from litestar.types import Method
 from litestar.utils import normalize_path
 
 from mendflow.operations.table import API, OPERATIONS, find_operation
-from mendflow.server.access import AccessControl
-from mendflow.server.app import create_app
-from mendflow.services.api.domain import Domain
+from mendflow.server.app import routes
 
-APP = create_app(cast(Domain, None), access=AccessControl())
 METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH")
 WORDS = sorted({word for each in OPERATIONS.values() for word in each.path.split("/") if word and "{" not in word})
 """Every word that a path has, which may also be the name of something."""
@@ -48,7 +45,7 @@ def paths(draw: st.DrawFn) -> str:
 def routed(method: str, path: str) -> str:
     """The operation that the router chooses, as the server calls it; empty if none."""
     try:
-        _, handler, *_ = APP.asgi_router.handle_routing(path=normalize_path(path), method=cast(Method, method))
+        _, handler, *_ = routes().asgi_router.handle_routing(path=normalize_path(path), method=cast(Method, method))
     except HTTPException:
         return ""
     return handler.handler_name

@@ -1,8 +1,10 @@
 """A server inside another program's event loop: it opens a port, says which, and goes without a trace."""
 
 import asyncio
+import hashlib
 import signal
 import socket
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import aiohttp
@@ -26,6 +28,22 @@ async def test_port_zero_gives_a_real_port_and_two_servers_live_side_by_side(dom
         assert (await first.health()).status == (await second.health()).status == "ok"
     await one.stop()
     await two.stop()
+
+
+async def test_servers_of_one_process_answer_for_their_own_domains_and_within_their_own_bounds(tmp_path: Path) -> None:
+    content = b"some bytes"
+    sha256 = hashlib.sha256(content).hexdigest()
+    async with AsyncExitStack() as stack:
+        urls = []
+        for name, file_bytes_max in (("small", 5), ("large", 50)):
+            domain = await stack.enter_async_context(opened(tmp_path / name))
+            served = await serve(create_app(domain, access=AccessControl(), file_bytes_max=file_bytes_max))
+            stack.push_async_callback(served.stop)
+            urls.append(f"{served.url}/api/v1/files/{sha256}")
+        http = await stack.enter_async_context(aiohttp.ClientSession())
+        told = [(await http.put(url, data=content)).status for url in urls]
+        assert told == [413, 200]
+        assert [(await http.head(url)).status for url in urls] == [404, 200]
 
 
 async def test_a_stopped_server_has_closed_its_port_and_left_no_task(domain: DomainUnderTest) -> None:

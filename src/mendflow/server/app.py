@@ -1,16 +1,16 @@
 """The HTTP application of one domain.
 
 Access control comes first: it identifies the caller or refuses the request. Then the exchange of pilots goes straight
-to its handler, and everything else to the routes."""
+to its handler, and everything else to the routes. These are made once in a process, whatever number of domains it
+serves: each request carries what they work on."""
 
 import asyncio
 from functools import cache, partial
-from typing import cast
+from typing import Any, cast
 
 from litestar import Litestar, Router
 from litestar.di import Provide
-from litestar.enums import ScopeType
-from litestar.types import HTTPScope, LifeSpanReceive, LifeSpanScope, LifeSpanSend, Receive, Scope, Send
+from litestar.types import HTTPScope, Receive, Scope, Send
 
 from mendflow.core.model.errors import RequestError, Unreachable
 from mendflow.operations.table import API
@@ -38,26 +38,47 @@ USUAL_METRICS_PATH = "/metrics"
 """The path that collectors of metrics use by default."""
 
 
-class Api(Litestar):
-    """The application with access control in front."""
+@cache
+def routes() -> Litestar:
+    return Litestar(
+        route_handlers=[Router(API, route_handlers=handlers())],
+        dependencies=_dependencies(),
+        exception_handlers=error_responses.HANDLERS,
+        request_max_body_size=JSON_BYTES_MAX,
+        openapi_config=None,
+        logging_config=None,
+        debug=False,
+    )
+
+
+@cache
+def _description() -> dict[str, Any]:
+    return describe(handlers(), _dependencies())
+
+
+def _dependencies() -> dict[str, Provide]:
+    return {**parameters.DEPENDENCIES, "description": Provide(_description, sync_to_thread=False)}
+
+
+class Api:
+    """The routes, for one domain, with access control in front."""
 
     access: AccessControl
     exchange: PilotExchangeHandler
     lookups: PilotLookups
-    open_requests: OpenRequests
     peers: PeerEndpoint
     case_forwarder: CaseForwarder | None = None
     fan_out: FanOut | None = None
     soap_handler: soap.SoapHandler | None = None
     stopping = False
 
-    async def __call__(
-        self, scope: Scope | LifeSpanScope, receive: Receive | LifeSpanReceive, send: Send | LifeSpanSend
-    ) -> None:
-        if scope["type"] == ScopeType.HTTP:
-            await self._admit_and_answer(cast(HTTPScope, scope), cast(Receive, receive), cast(Send, send))
-        else:
-            await super().__call__(scope, receive, send)
+    def __init__(self, served: parameters.Served) -> None:
+        self._served = served
+        self._routes = routes()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # uvicorn is told to speak HTTP only
+        await self._admit_and_answer(cast(HTTPScope, scope), receive, send)
 
     async def _admit_and_answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         if scope["path"] == USUAL_METRICS_PATH:
@@ -73,7 +94,7 @@ class Api(Litestar):
         if scope["path"] in LOOKUP_PATHS and scope["method"] == "POST":
             await self.lookups(scope, receive, send, caller.name)
             return
-        scope["state"] = {parameters.CALLER: caller}
+        scope["state"] = {parameters.CALLER: caller, parameters.SERVED: self._served}
         drain = BodyDrain(receive, send)
         try:
             await self._answer(scope, drain.receive, drain.send)
@@ -97,7 +118,7 @@ class Api(Litestar):
         if left is not None and self.soap_handler is not None and scope["path"].startswith(soap.SOAP):
             await self.soap_handler(scope, left, send, scope["state"][parameters.CALLER])
         elif left is not None:
-            await super().__call__(scope, left, send)
+            await self._routes(scope, left, send)
 
     async def _forward_or_keep(self, scope: HTTPScope, receive: Receive, send: Send) -> Receive | None:
         """Forward the request to another server, or return the receive function for the handler that answers it
@@ -107,7 +128,7 @@ class Api(Litestar):
         try:
             again = self.access.is_forwarded(scope["headers"])
             fan_out = self.fan_out if not again else None
-            if fan_out is not None and await fan_out(scope, receive, send, super().__call__):
+            if fan_out is not None and await fan_out(scope, receive, send, self._routes):
                 return None
             return await self.case_forwarder(scope, receive, send, again=again)
         except error_bodies.ClientDisconnected:
@@ -122,7 +143,7 @@ class Api(Litestar):
         """End what would stay open: event streams at once, held exchanges after a grace period. Requests that are
         cancelled from now on are answered with the reason."""
         self.stopping = True
-        self.open_requests.end_all()
+        self._served.open_requests.end_all()
         await self.exchange.stop(grace_s)
 
 
@@ -142,25 +163,8 @@ def create_app(
     other servers on the same store, if there may be some; `homes` finds the server of a case, and `peer_requests`
     forwards requests to it. `gateway` answers SOAP requests; `url` is the address that SOAP callers are given."""
     open_requests = OpenRequests()
-    provided = parameters.dependencies(domain, open_requests)
-    described = cache(lambda: describe(handlers(), provided))
-    provided["description"] = Provide(described, sync_to_thread=False)
-    provided["file_bytes_max"] = Provide(lambda: file_bytes_max, sync_to_thread=False)
-    app = Api(
-        route_handlers=[Router(API, route_handlers=handlers())],
-        dependencies=provided,
-        exception_handlers=error_responses.HANDLERS,
-        request_max_body_size=JSON_BYTES_MAX,
-        openapi_config=None,
-        logging_config=None,
-        debug=False,
-    )
-    app.access, app.exchange, app.open_requests, app.peers = (
-        access,
-        PilotExchangeHandler(domain, let_go),
-        open_requests,
-        PeerEndpoint(peer),
-    )
+    app = Api(parameters.Served(domain, open_requests, file_bytes_max))
+    app.access, app.exchange, app.peers = access, PilotExchangeHandler(domain, let_go), PeerEndpoint(peer)
     app.lookups = PilotLookups(domain)
     app.soap_handler = soap.SoapHandler(gateway, open_requests, url) if gateway is not None else None
     if homes is not None and peer_requests is not None:

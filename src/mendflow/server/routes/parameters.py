@@ -1,6 +1,6 @@
 """Dependencies that handlers ask for by name, and what several handlers share."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from litestar import Request, Response
@@ -33,6 +33,17 @@ def page(rows: list[T], next: str) -> Response[list[T]]:
 CALLER = "mendflow_caller"
 """Where access control stores the caller in the request's scope."""
 
+SERVED = "mendflow_served"
+"""Where the application stores what it serves in the request's scope."""
+
+
+class Served(NamedTuple):
+    """What the routes work on: it is not the same for each server of a process."""
+
+    domain: Domain
+    open_requests: OpenRequests
+    file_bytes_max: int
+
 
 def _caller(request: Request[Any, Any, Any]) -> Principal:
     caller = request.scope["state"][CALLER]
@@ -40,9 +51,27 @@ def _caller(request: Request[Any, Any, Any]) -> Principal:
     return caller
 
 
-def dependencies(domain: Domain, open_requests: OpenRequests) -> dict[str, Provide]:
-    return {
-        "domain": Provide(lambda: domain, sync_to_thread=False),
-        "open_requests": Provide(lambda: open_requests, sync_to_thread=False),
-        "caller": Provide(_caller, sync_to_thread=False),
-    }
+def _served(request: Request[Any, Any, Any]) -> Served:
+    served = request.scope["state"][SERVED]
+    assert isinstance(served, Served)
+    return served
+
+
+def _domain(request: Request[Any, Any, Any]) -> Domain:
+    return _served(request).domain
+
+
+def _open_requests(request: Request[Any, Any, Any]) -> OpenRequests:
+    return _served(request).open_requests
+
+
+def _file_bytes_max(request: Request[Any, Any, Any]) -> int:
+    return _served(request).file_bytes_max
+
+
+DEPENDENCIES = {
+    "domain": Provide(_domain, sync_to_thread=False),
+    "open_requests": Provide(_open_requests, sync_to_thread=False),
+    "file_bytes_max": Provide(_file_bytes_max, sync_to_thread=False),
+    "caller": Provide(_caller, sync_to_thread=False),
+}
