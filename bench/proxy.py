@@ -29,13 +29,13 @@ from mendflow.core.model.ids import CaseId, FlowName, PilotId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.sync import Assignment, AttemptReport, Capacity, SyncRequest
 from mendflow.event_loop import run
-from mendflow.formats.patterns import default_patterns
+from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
-from mendflow.wiring import ServerOptions, default_rules, relax_garbage_collection, running_server
+from mendflow.wiring import ServerOptions, relax_garbage_collection, running_server
 
 SECONDS = 140
 SERVER_STARTS = 4

@@ -10,7 +10,6 @@ import os
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +21,9 @@ from mendflow.client import server_file
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.errors import InvalidRequest, StoreUnavailable
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.rules import RuleSet
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.event_loop import run
-from mendflow.formats.patterns import default_patterns
-from mendflow.formats.rules import read_rules
+from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.lazy import LazyModule
 from mendflow.operations.roles import PILOT
 from mendflow.server.access import AccessControl, AccessToken, is_loopback, new_token, token_hash
@@ -80,7 +77,6 @@ __all__ = [
     "RunningServer",
     "ServerAnnouncement",
     "ServerOptions",
-    "default_rules",
     "find_server",
     "has_password",
     "run",
@@ -145,12 +141,6 @@ class RunningServer:
 def read_job(description: str, folder: Path | None) -> Flow:
     """The flow of a job description that a port received."""
     return jsdl.flow_of(xml.parse(description, "the job description"), "the job description", folder)
-
-
-def default_rules() -> RuleSet:
-    """The rules that ship with the product."""
-    source = files("mendflow").joinpath("defaults", "rules.yaml")
-    return read_rules(source.read_text(encoding="utf-8"), "defaults/rules.yaml", check_conditions=False)
 
 
 @asynccontextmanager

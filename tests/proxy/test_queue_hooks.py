@@ -5,7 +5,7 @@ import asyncio
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, Outcome, Resources
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern
-from mendflow.formats.patterns import default_patterns
+from mendflow.formats.shipped import default_patterns
 from mendflow.services.recovery.proxy.patterns import PatternStore
 from tests.proxy.world import EXIT, JOB, Judge, World, bad, hold, new, turns
 

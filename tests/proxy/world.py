@@ -12,7 +12,7 @@ from mendflow.core.model.sync import Assignment, AttemptReport, AttemptStatus, C
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.core.scheduling.jobs import RetryPolicy
-from mendflow.formats.patterns import default_patterns
+from mendflow.formats.shipped import default_patterns
 from mendflow.services.base.contracts import Change, Failure, MetaScheduler, NewJob, Repairs
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.homes import HomeRegistry

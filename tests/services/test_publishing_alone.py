@@ -15,12 +15,12 @@ from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import CaseView
+from mendflow.formats.shipped import default_rules
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
-from mendflow.wiring import default_rules
 from tests.services.conftest import HandPilot
 
 MADE = FileRef(sha256="a" * 64, bytes=3, name="out.txt")

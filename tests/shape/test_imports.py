@@ -76,8 +76,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         {
             "mendflow.sim",
             "mendflow.core",
-            "mendflow.formats.patterns",
-            "mendflow.formats.rules",
+            "mendflow.formats.shipped",
             "mendflow.formats.wfformat",
             "mendflow.pages",
             "mendflow.services",

@@ -112,6 +112,7 @@ async def run_locally(options: RunOptions, begin: Begin, start_message: StartMes
                 return print_held(ended, json=options.json)
             if ended is not None:
                 ended = await wait_for_leftovers(cluster.client, ended, caught.event, quiet=options.quiet)
+                cluster.begin_leaving()  # while the result is printed
                 if start_message is not None and not options.json:
                     print_reply(await start_message.end())
                 return await _print_result(cluster.client, ended, options)

@@ -12,9 +12,10 @@ from mendflow.cli.printing import print_json, say
 from mendflow.cli.summary import relative
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import Flow
+from mendflow.formats import JOB
 from mendflow.formats.bpel import BPEL_ENDING
 from mendflow.formats.bpel.writing import write_bpel
-from mendflow.formats.jsdl import JSDL_ENDING, write_jsdl
+from mendflow.formats.jsdl import write_jsdl
 
 app = typer.Typer()
 
@@ -28,8 +29,8 @@ def convert(
     json: Json = False,
 ) -> None:
     """Write a flow as a BPEL process, or a flow of one job in JSDL."""
-    if out.suffix not in (BPEL_ENDING, JSDL_ENDING):
-        raise InvalidRequest(f"--out {out}: the file must end in {BPEL_ENDING} or {JSDL_ENDING}")
+    if out.suffix not in (BPEL_ENDING, JOB):
+        raise InvalidRequest(f"--out {out}: the file must end in {BPEL_ENDING} or {JOB}")
     if out.resolve() == Path(flow).resolve():
         raise InvalidRequest(f"--out {out} is the flow itself; name another file")
     check_file("--out", out)
@@ -45,7 +46,7 @@ def convert(
 
 def _files(flow: Flow, out: Path) -> dict[Path, str]:
     """The main file comes first."""
-    if out.suffix == JSDL_ENDING:
+    if out.suffix == JOB:
         return {out: write_jsdl(flow)}
     process, *beside = write_bpel(flow, f"{out.stem}.files").items()
     return {out: process[1]} | {out.parent / name: text for name, text in beside}

@@ -44,8 +44,8 @@ class LocalCluster:
 
     def __init__(self, client: Client, alarm: asyncio.Event) -> None:
         self.client = client
-        self.leave: Callable[[], Awaitable[None]] = _do_nothing
-        self.has_left = False
+        self.stop_pilot: Callable[[], Awaitable[None]] = _do_nothing
+        self._leaving: asyncio.Task[None] | None = None
         self._alarm = alarm
         self._trouble = ""
 
@@ -53,6 +53,17 @@ class LocalCluster:
         """Raise if no pilot is left to run jobs."""
         if self._trouble:
             raise EnvironmentUnfit(self._trouble)
+
+    def begin_leaving(self) -> None:
+        """Stop the pilot; running jobs may end within its grace period. What the server knows can still be asked."""
+        if self._leaving is None:
+            self._leaving = asyncio.ensure_future(self.stop_pilot())
+
+    async def leave(self) -> None:
+        """Stop the pilot, and wait until it has ended."""
+        self.begin_leaving()
+        assert self._leaving is not None
+        await self._leaving
 
     def trouble(self, sentence: str) -> None:
         self._trouble = sentence
@@ -73,15 +84,12 @@ async def start_local_cluster(
         supervisor = PilotSupervisor(server, folder, slots=slots, keep=keep, on_failure=cluster.trouble)
         supervision = asyncio.create_task(supervisor.supervise())
 
-        async def leave() -> None:
-            """Stop the pilot; running jobs may end within its grace period."""
+        async def stop_pilot() -> None:
             supervision.cancel()
-            if not cluster.has_left:
-                cluster.has_left = True
-                await supervisor.stop()
+            await supervisor.stop()
 
-        cluster.leave = leave
-        stack.push_async_callback(leave)
+        cluster.stop_pilot = stop_pilot
+        stack.push_async_callback(cluster.leave)
         yield cluster
 
 

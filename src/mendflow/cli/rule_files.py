@@ -13,13 +13,15 @@ from mendflow.core.model.errors import BadFlow, BadRules, InvalidRequest, NotFou
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.rules import demand_named
-from mendflow.formats.rules import load_rules, write_rules
-from mendflow.formats.yaml.exlets import load_exlet, read_exlet
 from mendflow.lazy import LazyModule
 
 if TYPE_CHECKING:
+    from mendflow.formats import rules as rule_formats
     from mendflow.formats.rules import xrs_reader, xrs_writer
+    from mendflow.formats.yaml import exlets
 else:
+    rule_formats = LazyModule("mendflow.formats.rules")
+    exlets = LazyModule("mendflow.formats.yaml.exlets")
     xrs_reader = LazyModule("mendflow.formats.rules.xrs_reader")
     xrs_writer = LazyModule("mendflow.formats.rules.xrs_writer")
 
@@ -33,7 +35,7 @@ def load(path: Path, name: str = "") -> tuple[RuleSet, list[Problem]]:
     """The rules of a file, and problems with parts of another format that have no counterpart here. The ending gives
     the format; `name` overrides the flow's name."""
     check_ending(path)
-    rules, left = xrs_reader.load_xrs(path) if path.suffix == XRS else (load_rules(path), list[Problem]())
+    rules, left = xrs_reader.load_xrs(path) if path.suffix == XRS else (rule_formats.load_rules(path), list[Problem]())
     named = msgspec.structs.replace(rules, name=name) if name else rules
     demand_named(named.name)
     return named, left
@@ -42,7 +44,11 @@ def load(path: Path, name: str = "") -> tuple[RuleSet, list[Problem]]:
 def dump(rules: RuleSet, path: Path) -> tuple[str, list[Problem]]:
     """The text of a rules file, and what another format cannot express."""
     check_ending(path)
-    return xrs_writer.write_xrs(rules) if path.suffix == XRS else (write_rules(rules, path.parent), list[Problem]())
+    return (
+        xrs_writer.write_xrs(rules)
+        if path.suffix == XRS
+        else (rule_formats.write_rules(rules, path.parent), list[Problem]())
+    )
 
 
 class RulesToApply(msgspec.Struct, frozen=True):
@@ -93,7 +99,7 @@ def exlet_of(text: str) -> tuple[str, Flow | None]:
     if _WRITTEN_OUT.search(text):
         word = _WORD.search(text)
         name = f"{word.group() if word else 'exlet'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
-        return name, read_exlet(text, Path(f"{name}.yaml"))
+        return name, exlets.read_exlet(text, Path(f"{name}.yaml"))
     if not is_flow_file(text):
         return text, None
     flow = _of_file(text)
@@ -104,7 +110,7 @@ def _of_file(text: str) -> Flow:
     if not text.endswith((".yaml", ".yml")):
         return load_one(text)
     try:
-        return load_exlet(text)
+        return exlets.load_exlet(text)
     except BadFlow as no_exlet:
         try:
             return load_one(text)

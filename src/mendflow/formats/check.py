@@ -2,12 +2,18 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Flow
 from mendflow.formats import load
-from mendflow.formats.python.loader import load_python
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from mendflow.formats.python import loader as python_files
+else:
+    python_files = LazyModule("mendflow.formats.python.loader")
 
 
 def check(paths: Iterable[str | Path]) -> list[Problem]:
@@ -28,7 +34,7 @@ def problems_of(path: str) -> list[Problem]:
 def flows_of(path: str) -> list[Flow]:
     """All flows of a Python file, unless one is named; else the file's one flow."""
     if path.endswith(".py"):
-        flows = list(load_python(Path(path)).values())
+        flows = list(python_files.load_python(Path(path)).values())
         if flows:
             return flows
     return [load(path)]

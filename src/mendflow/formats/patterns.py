@@ -1,20 +1,13 @@
-"""The repository of patterns as YAML: those that ship with the product, and a reader for more.
+"""Reads patterns for the repository from YAML.
 
 Every pattern is checked when it is read, so that an invalid one is refused with its name, not discovered when a job has
 failed."""
-
-from importlib.resources import files
 
 import msgspec
 import yaml
 
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.recovery.patterns import Patterns, check_pattern
-
-
-def default_patterns() -> Patterns:
-    """The patterns that ship with the product."""
-    return read_patterns(files("mendflow").joinpath("defaults", "patterns.yaml").read_text(encoding="utf-8"))
 
 
 def read_patterns(text: str) -> Patterns:

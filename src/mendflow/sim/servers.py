@@ -10,6 +10,7 @@ import msgspec
 from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import FileRef
+from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.pilot.agent.server_link import SYNC_PATH
 from mendflow.server.access import PEERS
 from mendflow.server.peers import HttpPeers, PeerEndpoint
@@ -20,7 +21,6 @@ from mendflow.services.base.cluster import PeerUnavailable, ServerDocument
 from mendflow.services.runtime.server import NO_PATTERNS, Runtime, Server, ServerSettings
 from mendflow.sim.machines import Machine, VirtualProcess, WallClock
 from mendflow.sim.network import Answer, Network, NoAnswer
-from mendflow.sim.shipped_rules import shipped_patterns, shipped_rules
 from mendflow.sim.virtual_store import StoreConnection, VirtualStore
 
 T = TypeVar("T")
@@ -103,8 +103,8 @@ class VirtualServer:
             settings=self._rules,
             version="virtual",
             server=None if self._alone else self._document(),
-            shipped=shipped_rules() if self._rules.recovery else None,
-            patterns=shipped_patterns() if self._rules.recovery else NO_PATTERNS,
+            shipped=default_rules() if self._rules.recovery else None,
+            patterns=default_patterns() if self._rules.recovery else NO_PATTERNS,
             peers=VirtualPeers(self._network, process),
             meter=self.machine.boot_ms,
         )

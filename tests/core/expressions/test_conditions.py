@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from mendflow.core.expressions import ExpressionError
 from mendflow.core.expressions.cel import CompiledExpression
+from mendflow.core.expressions.cel import flaw as library_flaw
 from mendflow.core.expressions.cel_evaluator import NeedsLibrary, evaluator_of
 from mendflow.core.expressions.cel_parser import parse, paths_in
-from mendflow.core.expressions.conditions import Condition, KnownValues, condition_flaw, shorten_value
+from mendflow.core.expressions.conditions import Condition, KnownValues, condition_flaw, only_compares, shorten_value
 from mendflow.core.model.values import Value
 
 ERROR = object()
@@ -245,6 +246,31 @@ def test_a_condition_that_cannot_work_or_costs_too_much_is_refused(text: str, sa
     flaw = condition_flaw(text)
     assert flaw is not None
     assert said in flaw.message
+
+
+COMPARISONS = st.builds(
+    "{} {} {}".format,
+    st.sampled_from([*PATHS, "c.in", "c.if", "c.list", "c['x y']", "_x.y1"]),
+    st.sampled_from(["==", "!=", "<", "<=", ">", ">="]),
+    st.one_of(st.sampled_from(CONSTANTS), st.text(max_size=4).map(lambda text: f"'{text}'")),
+)
+
+
+@given(st.lists(COMPARISONS, min_size=1, max_size=4).map(" && ".join))
+def test_what_is_let_pass_without_the_library_is_what_the_library_lets_pass(text: str) -> None:
+    tree = parse(text)
+    if tree is not None and only_compares(tree, text):
+        assert library_flaw(text) is None
+
+
+def test_a_comparison_is_checked_without_the_library() -> None:
+    for text in ("mends == ''", "status == 'failed' && attempts > 2", "a.b != null"):
+        tree = parse(text)
+        assert tree is not None
+        assert only_compares(tree, text)
+    for text in ("a < null", "a.in == 1", "a == b", "a == 'x\r'", "size(a) == 1"):
+        tree = parse(text)
+        assert tree is None or not only_compares(tree, text)
 
 
 @pytest.mark.parametrize(

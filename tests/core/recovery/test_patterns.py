@@ -7,7 +7,8 @@ from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.repair import Primitive
 from mendflow.core.recovery.conversation import ConversationMessage
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern, exlet_of, match_pattern
-from mendflow.formats.patterns import default_patterns, read_patterns
+from mendflow.formats.patterns import read_patterns
+from mendflow.formats.shipped import default_patterns
 
 HOUSE = default_patterns()
 

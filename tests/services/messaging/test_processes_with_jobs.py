@@ -13,6 +13,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.xml import element_text, element_value
 from mendflow.formats import load
+from mendflow.formats.shipped import default_rules
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.contracts import MetaScheduler, NewJob, SubmissionFailed
@@ -22,7 +23,7 @@ from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Store
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
-from mendflow.wiring import default_rules, read_job
+from mendflow.wiring import read_job
 from tests.services.conftest import HandPilot
 from tests.services.messaging.test_message_router import Dying
 

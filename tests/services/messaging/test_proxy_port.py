@@ -11,6 +11,7 @@ from mendflow.core.soap import SERVICE_REF
 from mendflow.core.soap.envelope import element_of, read_envelope, write_envelope, write_fault
 from mendflow.core.xml.reader import read
 from mendflow.core.xml.tree import Element
+from mendflow.formats.shipped import default_rules
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.messaging.contracts import CallFailed, PartnerResponse
@@ -19,7 +20,6 @@ from mendflow.services.messaging.ports.proxy_messages import PROXY
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
-from mendflow.wiring import default_rules
 
 CALL = """<call xmlns="urn:mendflow:proxy:1" {more}>
 <activity>AskShop</activity><address>http://shop.example/x<r xmlns="urn:r"><Address>{address}</Address></r></address>

@@ -9,10 +9,10 @@ import pytest
 from mendflow.core.model.faults import Category
 from mendflow.core.model.flow import JobActivity, Stage
 from mendflow.core.model.jobs import Outcome
+from mendflow.formats.shipped import default_rules
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.memory import MemoryStore
 from mendflow.stores.sqlite.store import SqliteStore
-from mendflow.wiring import default_rules
 from tests.services.recovery.kit import World, flow
 
 

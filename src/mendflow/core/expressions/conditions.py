@@ -30,7 +30,7 @@ from mendflow.core.expressions.cel_parser import (
     paths_in,
 )
 from mendflow.core.expressions.contract import ExpressionError, Lookup
-from mendflow.core.expressions.scanner import MACROS, tokenize
+from mendflow.core.expressions.scanner import MACROS, RESERVED, tokenize
 from mendflow.core.model.values import Value, is_spilled
 
 CONDITION_CHARS_MAX: Final = 4000
@@ -223,6 +223,9 @@ def condition_flaw(text: str) -> ExpressionError | None:
     """Why a condition is refused: its text is invalid, it may cost too much, or it is not a boolean."""
     if len(text) > CONDITION_CHARS_MAX:
         return ExpressionError(f"the condition is {len(text)} characters long; at most {CONDITION_CHARS_MAX} are taken")
+    tree = parse(text)
+    if tree is not None and only_compares(tree, text):
+        return None
     if (found := flaw(text)) is not None:
         return found
     if loops_in(text) > LOOPS_MAX:
@@ -230,10 +233,24 @@ def condition_flaw(text: str) -> ExpressionError | None:
             f"it goes over lists inside lists more than {LOOPS_MAX} deep, which may take too long; "
             "let a registered source give the answer"
         )
-    tree = parse(text)
     if isinstance(tree, Constant) and not isinstance(tree.value, bool):
         return ExpressionError(f"it always gives {kind_of(tree.value)}; a condition must give true or false")
     return None
+
+
+def only_compares(tree: Tree, text: str) -> bool:
+    """Whether a condition only compares paths with constants that go with any path, as most searches do. The library
+    refuses none of these, so it need not be loaded for the check. Whatever is unusual in the text is left to it."""
+    return text.isprintable() and all(map(_is_plain_comparison, conjuncts(tree)))
+
+
+def _is_plain_comparison(tree: Tree) -> bool:
+    match tree:
+        case Operator("==" | "!=", (MemberPath(members=members), Constant())):
+            return RESERVED.isdisjoint(members)
+        case Operator("<" | "<=" | ">" | ">=", (MemberPath(members=members), Constant(int() | float() | str()))):
+            return RESERVED.isdisjoint(members)
+    return False
 
 
 def loops_in(text: str) -> int:

@@ -23,8 +23,7 @@ def condition(reader: YamlReader, node: YamlNode) -> str:
             reader.problem(node, "one expression is expected here; put all of it into one ${{ ... }}")
             return "false"
         place, text = reader.further(place, text.find(sole)), sole
-    if reader.check_conditions:
-        check_condition(reader, text, place)
+    check_condition(reader, text, place)
     return text
 
 

@@ -51,14 +51,12 @@ def load_yaml(path: str | Path) -> RuleSet:
     return read_rules(text, path)
 
 
-def read_rules(text: str, path: str | Path = "rules.yaml", *, check_conditions: bool = True) -> RuleSet:
-    """The rules in a text that stands, or would stand, at this path. Checking conditions loads the library that
-    evaluates them; for the rules that ship, a test does that."""
+def read_rules(text: str, path: str | Path = "rules.yaml") -> RuleSet:
+    """The rules in a text that stands, or would stand, at this path."""
     path = Path(path)
     try:
         root, problems = parse(text, str(path))
         reader = YamlReader(str(path), text, path.parent.resolve())
-        reader.check_conditions = check_conditions
         reader.problems.extend(problems)
         rule_set = RuleFileParser(reader).read(root, path.name.partition(".")[0])
     except BadFlow as error:

@@ -24,7 +24,7 @@ from mendflow.core.model.flow import (
     UserTask,
     Wait,
 )
-from mendflow.formats.jsdl import JSDL_ENDING
+from mendflow.formats import JOB
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml.builder import StepBuilder, StepHeader
 from mendflow.formats.yaml.document import MapNode, ScalarNode, YamlNode
@@ -33,7 +33,7 @@ from mendflow.formats.yaml.job_steps import publishing_of, require_source, stage
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.shapes import VARIABLE_PATH, NameShape, TextShape
 
-FLOW_FILES = (".yaml", ".yml", ".py", JSDL_ENDING)
+FLOW_FILES = (".yaml", ".yml", ".py", JOB)
 VARIABLE = NameShape("the name of a variable", variable=True)
 ELEMENT = TextShape("the name of a storage element")
 

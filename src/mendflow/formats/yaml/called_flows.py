@@ -1,17 +1,24 @@
 """Flow files that call each other: in the first one's folder or below, each read once, never in a cycle."""
 
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.flow import Flow
+from mendflow.formats import JOB
 from mendflow.formats.files import flow_text, select_flow
-from mendflow.formats.jsdl import JSDL_ENDING, load_jsdl
-from mendflow.formats.python.loader import load_python
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml.document import YamlNode
 from mendflow.formats.yaml.flow_file import read
 from mendflow.formats.yaml.reader import YamlReader
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from mendflow.formats import jsdl
+    from mendflow.formats.python import loader as python_files
+else:
+    jsdl = LazyModule("mendflow.formats.jsdl")
+    python_files = LazyModule("mendflow.formats.python.loader")
 
 CALLED_MAX: Final = 200
 
@@ -61,9 +68,9 @@ class FlowFileLoader:
             file_name = str(Path(reader.file).parent / path.partition(".py:")[0]) + (".py" if name else "")
             try:
                 if target.suffix == ".py":
-                    self._known[key] = select_flow(load_python(target, name), name, file_name)
-                elif target.suffix == JSDL_ENDING:
-                    self._known[key] = load_jsdl(target, file_name)
+                    self._known[key] = select_flow(python_files.load_python(target, name), name, file_name)
+                elif target.suffix == JOB:
+                    self._known[key] = jsdl.load_jsdl(target, file_name)
                 else:
                     self._known[key] = self.load(target, file_name)
             except BadFlow as error:

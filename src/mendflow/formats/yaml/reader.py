@@ -45,7 +45,6 @@ class YamlReader:
         self.inputs: dict[str, str] = {}
         self.areas: tuple[int, ...] = (0,)
         self.on_failure: Literal["finish", "stop"] = "finish"
-        self.check_conditions = True
         self.channels: set[str] = set()
         self.inputs_of_jobs: list[tuple[str, str, SourceSpan]] = []
         self.replies: list[tuple[str, SourceSpan]] = []

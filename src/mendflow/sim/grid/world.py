@@ -20,6 +20,7 @@ from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import JobState
 from mendflow.core.model.sync import SyncRequest
 from mendflow.core.model.values import Value
+from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.pages.formatting import count_text, duration_text
 from mendflow.services.api.domain import Domain
 from mendflow.services.cases.facts import CaseEnded
@@ -39,7 +40,6 @@ from mendflow.sim.grid.results import CaseResult, GridResult
 from mendflow.sim.grid.scene import GridScene, check_scene
 from mendflow.sim.loop import VirtualLoop
 from mendflow.sim.machines import BEGINNING
-from mendflow.sim.shipped_rules import shipped_patterns, shipped_rules
 from mendflow.stores.memory import MemoryStore
 
 _LOG = logging.getLogger("mendflow")
@@ -120,8 +120,8 @@ class _GridWorld:
                 data_wait_ms=DATA_WAIT_MS if scene.wait_for_data else 0,
             ),
             version="grid",
-            shipped=shipped_rules() if scene.recovery else None,
-            patterns=shipped_patterns() if scene.recovery else NO_PATTERNS,
+            shipped=default_rules() if scene.recovery else None,
+            patterns=default_patterns() if scene.recovery else NO_PATTERNS,
             batch_systems=self._batch,
             way_to_queue=lambda queue: self._direct or queue,
             chance=lambda size: names.randbytes(size).hex(),
