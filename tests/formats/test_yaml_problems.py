@@ -75,7 +75,7 @@ jobs:
         ("jobs:\n  a: {run: x, needs: a}\n", "2:22: `a` cannot wait for itself"),
         ("jobs:\n  a: x\n  b: {run: x, needs: a, after: a}\n", "3:32: `a` stands under `needs` already"),
         ("jobs:\n  a: {run: x, cpus: many}\n", "2:21: a number from 0 on, or ${{ an expression }}, is expected here"),
-        ("jobs:\n  a: {run: x, memory: 2}\n", "2 lacks its unit (did you mean `2 MB`?)"),
+        ("jobs:\n  a: {run: x, memory: 2}\n", "2 lacks its unit (did you mean `2 GB`?)"),
         ("jobs:\n  a: {run: x, time: 5 fortnights}\n", "2:21: a duration"),
         ("jobs:\n  a: {run: x, retries: 1.5}\n", "2:24: a whole number from 0 on is expected here"),
         ("jobs:\n  a: {run: x, submit: notfy}\n", "(did you mean `notify`?)"),

@@ -9,6 +9,7 @@ from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import DURATION_MS_MAX
 from mendflow.core.model.shells import NAMED, SCRIPT_FILE, shell_flaw
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
+from mendflow.formats.measures import is_no_bound, likely_measure, with_unit
 from mendflow.formats.names import NAME, NAME_CHARS_MAX, VARIABLE
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, plain_data
@@ -193,7 +194,9 @@ class MeasureShape:
 
     def schema(self) -> Schema:
         example = "90 s" if self.kind == "duration" else "2 GB"
-        pattern = r"^\s*[0-9]" + (f"|{TEMPLATE_PATTERN}" if self.expression else "")
+        pattern = (r"^\s*(P|[0-9])" if self.kind == "duration" else r"^\s*[0-9]") + (
+            f"|{TEMPLATE_PATTERN}" if self.expression else ""
+        )
         return {"type": "string", "pattern": pattern, "examples": [example]}
 
     def read(self, reader: YamlReader, node: YamlNode) -> Any:
@@ -210,9 +213,13 @@ class MeasureShape:
                 return None
             if number is not None:
                 return number
+            told = "; leave the key out if there is no bound" if is_no_bound(value) else ""
+            message = f"{self.expected} is expected here, not {describe(node)}{told}"
+            reader.problem(node, message, likely_measure(value, self.kind))
+            return None
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            unit = "s" if self.kind == "duration" else "MB"
-            reader.problem(node, f"{self.expected} is expected here; {value} lacks its unit", f"`{value} {unit}`")
+            message = f"{self.expected} is expected here; {value:g} lacks its unit"
+            reader.problem(node, message, with_unit(value, self.kind))
             return None
         return refuse(self, reader, node)
 
