@@ -79,7 +79,7 @@ jobs:
         ("jobs:\n  a: {run: x, time: 5 fortnights}\n", "2:21: a duration"),
         ("jobs:\n  a: {run: x, retries: 1.5}\n", "2:24: a whole number from 0 on is expected here"),
         ("jobs:\n  a: {run: x, submit: notfy}\n", "(did you mean `notify`?)"),
-        ("jobs:\n  a: {run: x, env: [a]}\n", "2:20: a map of texts is expected here, not a list"),
+        ("jobs:\n  a: {run: x, env: [a]}\n", "2:20: a map of texts is expected here, such as {NAME: value}"),
         ("jobs:\n  a: {run: x, limits: {files: 3}}\n", "2:24: `limits` has no key `files`"),
         ("jobs:\n  a: {run: x, inputs: {a.csv: nope.csv}}\n", "2:31: there is no file `nope.csv`"),
         ("jobs:\n  a: {run: x, inputs: {../a: 'http://x'}}\n", "`../a` must be a path inside the job's folder"),
