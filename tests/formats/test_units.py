@@ -4,6 +4,7 @@ import pytest
 
 from mendflow.core.model.units import duration_ms, size_bytes
 from mendflow.formats.spelling import nearest_word
+from tests.formats.conftest import Complaints
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,16 @@ from mendflow.formats.spelling import nearest_word
         ("250 ms", 250),
         ("1 Week", 604_800_000),
         ("0 s", 0),
+        ("2 hrs", 7_200_000),
+        ("1.h", 3_600_000),
+        ("1.5.h", 5_400_000),
+        ("01:00:00", 3_600_000),
+        ("100:00:30", 360_030_000),
+        ("1-12:00:00", 129_600_000),
+        ("2-12:30", 217_800_000),
+        ("PT1H30M", 5_400_000),
+        ("P1D", 86_400_000),
+        ("P1DT2H3M4S", 93_784_000),
     ],
 )
 def test_a_duration_has_a_unit(text: str, wanted: int) -> None:
@@ -25,7 +36,27 @@ def test_a_duration_has_a_unit(text: str, wanted: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "5", "5 fortnights", "-3 s", "1h 30", "s", "9" * 40 + " s", "1e9 s", "1h!"]
+    "text",
+    [
+        "",
+        "soon",
+        "5",
+        "5 fortnights",
+        "-3 s",
+        "1h 30",
+        "s",
+        "9" * 40 + " s",
+        "1e9 s",
+        "1h!",
+        "1:30",
+        "1:60:00",
+        "1-0",
+        "P",
+        "PT",
+        "P1",
+        "P1M",
+        "1..h",
+    ],
 )
 def test_what_is_no_duration_is_none(text: str) -> None:
     assert duration_ms(text) is None
@@ -33,13 +64,24 @@ def test_what_is_no_duration_is_none(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
-    [("2 GB", 2_000_000_000), ("512 MiB", 512 * 1024**2), ("1.5 kB", 1500), ("10 B", 10), ("1tib", 1024**4)],
+    [
+        ("2 GB", 2_000_000_000),
+        ("512 MiB", 512 * 1024**2),
+        ("1.5 kB", 1500),
+        ("10 B", 10),
+        ("1tib", 1024**4),
+        ("2G", 2 * 10**9),
+        ("512m", 512 * 10**6),
+        ("2 K", 2000),
+        ("2Gi", 2 * 1024**3),
+        ("2.GB", 2 * 10**9),
+    ],
 )
 def test_a_size_has_a_unit(text: str, wanted: int) -> None:
     assert size_bytes(text) == wanted
 
 
-@pytest.mark.parametrize("text", ["", "2", "2 G", "2 GB 3 MB", "much", "999999999999999 PB"])
+@pytest.mark.parametrize("text", ["", "2", "2 GB 3 MB", "2,5 GB", "2 i", "much", "999999999999999 PB"])
 def test_what_is_no_size_is_none(text: str) -> None:
     assert size_bytes(text) is None
 
@@ -48,3 +90,26 @@ def test_the_nearest_word_is_found_whatever_its_case() -> None:
     assert nearest_word("memry", ["memory", "cpus"]) == "`memory`"
     assert nearest_word("MEMORY", ["memory", "cpus"]) == "`memory`"
     assert nearest_word("xyz", ["memory", "cpus"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("time: 1:30", "(did you mean `1 h 30 min`, or `1 min 30 s`?)"),
+        ("time: 1-12", "(did you mean `1 d 12 h`?)"),
+        ("time: 1h30", "(did you mean `1h30m`?)"),
+        ("time: 90", "90 lacks its unit (did you mean `90 s`?)"),
+        ("time: 1 month", "(did you mean `30 days`?)"),
+        ("time: unlimited", "leave the key out if there is no bound"),
+        ("memory: 2,5 GB", "(did you mean `2.5 GB`?)"),
+        ("memory: 4G per cpu", "(did you mean `4G`?)"),
+        ("memory: 2", "2 lacks its unit (did you mean `2 GB`?)"),
+        ("memory: 2048", "2048 lacks its unit (did you mean `2048 MB`?)"),
+        ("memory: 2000000000", "lacks its unit (did you mean `2 GB`?)"),
+    ],
+)
+def test_what_has_no_unit_or_two_meanings_is_answered_with_what_to_write(
+    complaints: Complaints, key: str, meant: str
+) -> None:
+    [said] = complaints(f"jobs:\n  a:\n    run: x\n    {key}\n")
+    assert meant in said

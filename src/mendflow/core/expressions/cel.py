@@ -16,6 +16,7 @@ from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mendflow.core.expressions.contract import ExpressionError, Lookup
+from mendflow.core.expressions.guesses import choice_hint, function_hint, operator_hint
 from mendflow.core.expressions.scanner import ENDS, REWRITE, Reference, plain_reference, scan
 from mendflow.core.expressions.text_values import SEAL, as_json, find_spilled, seal, shell_quote, too_large
 from mendflow.core.expressions.work_budget import WORK, bounded_replace
@@ -44,11 +45,6 @@ NO_OVERLOAD: Final = re.compile(r"No matching overloads found : (.*)")
 COMPLETED_END, FAILED_END, SKIPPED_END, CANCELLED_END = "completed", "failed", "skipped", "cancelled"
 """How a job ended, as lookups say it."""
 
-FUNCTIONS_ELSEWHERE: Final = {
-    "failure": "; whether a job failed is failed(jobs.NAME)",
-    "success": "; whether a job ended well is has(jobs.NAME)",
-    "cancelled": "; whether a job ended well is has(jobs.NAME), and whether it failed is failed(jobs.NAME)",
-}
 COMPARISONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
 NUMERIC: Final = frozenset({"int", "uint", "double"})
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -354,19 +350,22 @@ def syntax_error(original_offset: Callable[[int], int], text: str, message: str)
     line, column, sentence = int(found.group(1)), int(found.group(2)), found.group(3)
     lines = text.splitlines(keepends=True)[: line - 1] if line < 1_000_000 else []
     offset = original_offset(min(len(text), sum(map(len, lines)) + max(0, column - 1)))
-    return ExpressionError(shorten(sentence.removesuffix(" [INVALID_ARGUMENT]")), offset)
+    is_grammar = not lines and sentence.startswith("Syntax error")
+    hint = operator_hint(text, min(len(text), max(0, column - 1))) if is_grammar else ""
+    return ExpressionError(shorten(sentence.removesuffix(" [INVALID_ARGUMENT]")) + hint, offset)
 
 
 def shorten(sentence: str) -> str:
     if found := NO_FUNCTION.search(sentence):
-        return f"there is no function or name `{found.group(1)}`{FUNCTIONS_ELSEWHERE.get(found.group(1), '')}"
+        return f"there is no function or name `{found.group(1)}`{function_hint(found.group(1))}"
     if found := WRONG_KINDS.search(sentence):
         kinds = (
             found.group(2)
             .replace("google.protobuf.Duration", "duration")
             .replace("google.protobuf.Timestamp", "timestamp")
         )
-        return f"`{found.group(1).strip('_')}` cannot be done with these kinds of values: {kinds}"
+        sign = found.group(1)
+        return f"`{sign.strip('_')}` cannot be done with these kinds of values: {kinds}{choice_hint(sign)}"
     if "expecting {" in sentence:
         what = sentence.split("'")[1] if "'" in sentence else ""
         return "the expression ends too early" if what == "<EOF>" else f"`{what}` is not expected here"

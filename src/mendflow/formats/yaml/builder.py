@@ -9,9 +9,9 @@ import msgspec
 
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, Catch, Empty, Flow, Rethrow, Scope, Sequence
-from mendflow.formats.hints import STEP_HINTS, told_with_hint
+from mendflow.formats.hints import KIND_HINTS, STEP_HINTS, hint_for, told_with_hint
 from mendflow.formats.loops import UNDOABLE_SUFFIX, WATCHED_SUFFIX
-from mendflow.formats.spelling import suggestion_for
+from mendflow.formats.spelling import nearest_word, our_word_for, same_word, suggestion_for
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.document import ListNode, MapEntry, MapNode, ScalarNode, SourceSpan, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, Key, Table
@@ -21,6 +21,18 @@ from mendflow.formats.yaml.shapes import NameShape, PresenceShape
 
 LOOPS_WITH_BODY: Final = ("while", "until")
 NAME: Final = NameShape()
+BESIDE_HINTS: Final = {
+    **dict.fromkeys(("while", "until"), "a loop with a condition has what it repeats under `do:`"),
+    "parallel": "how many iterations run at a time is said inside the loop: `for-each: {x: [...], max-parallel: 4}`",
+    "compensate": "how a completed job is undone is `compensation: COMMAND`",
+    "wait": "a wait is a step of its own; before a retry it is `retries: {times: 3, wait: 5 s}`",
+    "wait-until": "a wait is a step of its own",
+    "call": "another flow is a job of its own",
+    "user-task": "a person's work is a job of its own, which this one `needs`",
+    "set": "variables that a command sees are `env: {NAME: value}`",
+}
+"""For keys that make a step of their own, where they stand beside a command."""
+
 WORDS_OF_FAILURE: Final = ("finish", "stop", "continue", "ignore", "retry")
 
 
@@ -80,7 +92,8 @@ class StepBuilder:
 
     def parts(self, node: YamlNode, header: StepHeader) -> tuple[Activity, ...]:
         if not isinstance(node, ListNode):
-            self.reader.problem(node, f"a list of steps is expected here, not {describe(node)}")
+            likely = f"`[{node.value}]`" if isinstance(node, ScalarNode) and node.value is not None else ""
+            self.reader.problem(node, f"a list of steps is expected here, not {describe(node)}", likely)
             return ()
         if not node.parts:
             self.reader.problem(node, "a list of steps needs at least one step")
@@ -203,21 +216,34 @@ class StepBuilder:
         if len(found) == 1:
             return found[0]
         if not found:
-            usual = "`run`, `python`, `user-task`, `call`, `steps`, `choose`, ..."
-            message = f"nothing says what this step does; give it one of {usual}"
-            if hint := next((STEP_HINTS[name] for name in node.entries if name in STEP_HINTS), ""):
-                self.reader.problem(node, f"{message}; {hint}")
-            else:
-                likely = next((guess for name in node.entries if (guess := suggestion_for(name, self.kinds))), "")
-                self.reader.problem(node, message, likely)
+            self.refuse_kindless(node)
         else:
             both = " and ".join(f"`{name}`" for name in found)
-            self.reader.problem(node.entries[found[1]].key, f"a step does one thing; this has {both}")
+            hint = next((BESIDE_HINTS[name] for name in found if name in BESIDE_HINTS and "run" in found), "")
+            message = f"a step does one thing; this has {both}" + (f"; {hint}" if hint else "")
+            self.reader.problem(node.entries[found[1]].key, message)
         return None
+
+    def refuse_kindless(self, node: MapNode) -> None:
+        """Nothing says what the step does. If a word of another tool does, the other keys are judged too."""
+        usual = "`run`, `python`, `user-task`, `call`, `steps`, `choose`, ..."
+        message = f"nothing says what this step does; give it one of {usual}"
+        meant = {name: ours for name in node.entries if (ours := our_word_for(name)) in self.kinds}
+        if meant:
+            name, ours = next(iter(meant.items()))
+            self.reader.problem(node.entries[name].key, message, f"`{ours}`")
+            for other, entry in node.entries.items():
+                if other not in meant and (hint := hint_for(other, STEP_HINTS)):
+                    self.reader.problem(entry.key, f"a `{ours}` step has no key `{other}`; {hint}")
+            return
+        tables = (KIND_HINTS, STEP_HINTS)
+        hint = next((hint for table in tables for name in node.entries if (hint := hint_for(name, table))), "")
+        likely = "" if hint else next((word for name in node.entries if (word := nearest_word(name, self.kinds))), "")
+        self.reader.problem(node, f"{message}; {hint}" if hint else message, likely)
 
     def refuse_stranger(self, key: ScalarNode, name: str, kind: str, table: Table) -> None:
         message = f"a `{kind}` step has no key `{name}`"
-        if name in STEP_HINTS:
+        if hint_for(name, STEP_HINTS) and not same_word(name, table):
             self.reader.problem(key, told_with_hint(message, name, STEP_HINTS))
         else:
             self.reader.problem(key, message, suggestion_for(name, table))
@@ -234,6 +260,7 @@ class StepBuilder:
                 message = "a job of a `jobs:` map has its name before the colon; take `name` out"
             elif homes := [other for other, (_, own) in self.kinds.items() if name in own]:
                 message = f"`{name}` goes with {' or '.join(f'`{home}`' for home in homes[:4])}, not with `{kind}`"
+                message = told_with_hint(message, name, STEP_HINTS) if kind == "run" else message
             else:
                 self.refuse_stranger(entry.key, name, kind, fields.table)
                 continue

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from mendflow.formats.hints import Hints, hint_for
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml.document import MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.reader import YamlReader
@@ -65,17 +66,19 @@ class Fields:
         value = shape.read(self.reader, entry.value)
         return default if value is None else value
 
-    def refuse_unknown(self, what: str) -> None:
+    def refuse_unknown(self, what: str, hints: Hints | None = None) -> None:
         for name, entry in self.node.entries.items():
             if name not in self.table:
-                self.reader.problem(entry.key, f"{what} has no key `{name}`", suggestion_for(name, self.table))
+                hint = hint_for(name, hints or {})
+                message = f"{what} has no key `{name}`" + (f"; {hint}" if hint else "")
+                self.reader.problem(entry.key, message, "" if hint else suggestion_for(name, self.table))
 
 
-def fields_of(reader: YamlReader, node: YamlNode, table: Table, what: str) -> Fields | None:
-    """The entries of a map that must have these keys and no others."""
+def fields_of(reader: YamlReader, node: YamlNode, table: Table, what: str, hints: Hints | None = None) -> Fields | None:
+    """The entries of a map that must have these keys and no others; `hints` are for words of other tools."""
     if not isinstance(node, MapNode):
         reader.problem(node, f"{what} is a map of keys, not {describe(node)}")
         return None
     fields = Fields(reader, node, table)
-    fields.refuse_unknown(what)
+    fields.refuse_unknown(what, hints)
     return fields

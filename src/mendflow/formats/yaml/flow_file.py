@@ -9,7 +9,14 @@ from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import FILES, Activity, Assign, Copy, Empty, Flow, Input, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import Value
-from mendflow.formats.hints import FLOW_HINTS, told_with_hint
+from mendflow.formats.hints import (
+    FLOW_HINTS,
+    INPUT_HINTS,
+    STEP_HINTS,
+    TYPES_ELSEWHERE,
+    hint_for,
+    told_with_hint,
+)
 from mendflow.formats.names import NAME
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import basic_steps, flow_keys, structured_steps
@@ -17,8 +24,9 @@ from mendflow.formats.yaml.builder import FlowFinder, StepBuilder, StepFactory, 
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, parse, plain_data
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.job_graph import parallel_jobs
-from mendflow.formats.yaml.job_steps import limits_of, python_job, retries_of, shell_job
+from mendflow.formats.yaml.job_steps import limits_of, python_job, shell_job
 from mendflow.formats.yaml.reader import YamlReader
+from mendflow.formats.yaml.retries import retries_of
 
 MAKERS: Final[dict[str, StepFactory]] = {
     "run": shell_job,
@@ -119,7 +127,7 @@ def build_flow(reader: YamlReader, root: YamlNode, callables: FlowFinder) -> Flo
 
 def refuse_flow_key(reader: YamlReader, key: ScalarNode, name: str) -> None:
     message = f"a flow has no key `{name}`"
-    if name in FLOW_HINTS:
+    if hint_for(name, FLOW_HINTS):
         reader.problem(key, told_with_hint(message, name, FLOW_HINTS))
     else:
         reader.problem(key, message, suggestion_for(name, flow_keys.FLOW))
@@ -152,7 +160,7 @@ def with_variables(variables: dict[str, Value], body: Activity, name: str) -> Ac
 
 
 def defaults_of(reader: YamlReader, node: YamlNode | None) -> dict[str, Any]:
-    fields = fields_of(reader, node, flow_keys.DEFAULTS, "`defaults`") if node is not None else None
+    fields = fields_of(reader, node, flow_keys.DEFAULTS, "`defaults`", STEP_HINTS) if node is not None else None
     if fields is None:
         return {}
     found = {name: fields.get(name) for name in fields.node.entries if name in flow_keys.DEFAULTS}
@@ -167,7 +175,7 @@ def inputs_of(reader: YamlReader, node: YamlNode | None) -> dict[str, Input]:
     if node is None:
         return {}
     if not isinstance(node, MapNode):
-        reader.problem(node, f"`inputs` is a map of inputs by name, not {describe(node)}")
+        reader.problem(node, f"`inputs` is a map of inputs by name, not {describe(node)}", likely_inputs(node))
         return {}
     found = {}
     for name, entry in node.entries.items():
@@ -177,6 +185,13 @@ def inputs_of(reader: YamlReader, node: YamlNode | None) -> dict[str, Input]:
     return found
 
 
+def likely_inputs(node: YamlNode) -> str:
+    """The map that was probably meant by names alone: each is required."""
+    names = node.parts if isinstance(node, ListNode) else [node]
+    words = [part.value for part in names if isinstance(part, ScalarNode) and NAME.fullmatch(str(part.value))]
+    return f"`inputs: {{{', '.join(f'{word}: ' for word in words).rstrip()}}}`" if words else ""
+
+
 def input_of(reader: YamlReader, node: YamlNode) -> Input:
     """An input in full, or just its default, or nothing, which makes it required."""
     if isinstance(node, ScalarNode) and node.value is None:
@@ -184,8 +199,9 @@ def input_of(reader: YamlReader, node: YamlNode) -> Input:
     if not isinstance(node, MapNode):
         if is_template(plain_data(node)):
             reader.problem(node, "no expression can stand here: a default is data as it is")
+        refuse_bare_type(reader, node)
         return Input(default=plain_data(node), type=type_of(plain_data(node)))
-    fields = fields_of(reader, node, flow_keys.INPUT, "an input")
+    fields = fields_of(reader, node, flow_keys.INPUT, "an input", INPUT_HINTS)
     assert fields is not None
     wanted = fields.get("type", "")
     default_node = fields.node_of("default")
@@ -196,6 +212,15 @@ def input_of(reader: YamlReader, node: YamlNode) -> Input:
     if default_node is not None and is_template(default):
         reader.problem(default_node, "no expression can stand here: a default is data as it is")
     return Input(type=wanted, description=fields.get("description", ""), required=default_node is None, default=default)
+
+
+def refuse_bare_type(reader: YamlReader, node: YamlNode) -> None:
+    """A type in place of a default would be the text of its name, and nobody would see it."""
+    word = node.value if isinstance(node, ScalarNode) else None
+    meant = word if word in TYPES else hint_for(word, TYPES_ELSEWHERE) if isinstance(word, str) else ""
+    if meant and reader.text[node.place.start : node.place.start + 1] not in ("'", '"'):
+        message = f"`{word}` is a type, and what stands here is the default; in quotes it is that text"
+        reader.problem(node, message, f"`{{type: {meant}}}`")
 
 
 def fits_type(value: Value, wanted: str) -> bool:

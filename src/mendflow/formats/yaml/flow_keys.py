@@ -3,6 +3,8 @@
 from typing import Final
 
 from mendflow.core.model.platforms import MACHINES, SYSTEMS
+from mendflow.formats.hints import FOR_ALL_FAILURES, LISTS_OF_LOOPS, TYPES_ELSEWHERE
+from mendflow.formats.yaml.env_shapes import EnvironmentShape
 from mendflow.formats.yaml.fields import Key, Table
 from mendflow.formats.yaml.shapes import (
     ChoiceShape,
@@ -10,7 +12,6 @@ from mendflow.formats.yaml.shapes import (
     DataShape,
     DeferredShape,
     Either,
-    EnvNameShape,
     FlagShape,
     InstantShape,
     ListOf,
@@ -28,14 +29,14 @@ BODY: Final = DeferredShape("a command, a list of steps, or a map with a step or
 STEPS: Final = DeferredShape("a list of steps", "steps")
 JOBS: Final = DeferredShape("a map of jobs by name", "jobs")
 ON_FAILURE: Final = Key(
-    ChoiceShape("finish", "stop"),
+    ChoiceShape("finish", "stop", hint=FOR_ALL_FAILURES),
     "When a job fails: `finish` lets jobs that do not need it run to their end, `stop` ends all at once.",
 )
 ON_UNHANDLED: Final = Key(
     ChoiceShape("fail", "hold"),
     "When something fails that no rule takes up: `fail` ends the case, `hold` keeps it open for a person.",
 )
-ENVIRONMENT: Final = MapOf(TextShape("a text"), EnvNameShape(), "a map of texts")
+ENVIRONMENT: Final = EnvironmentShape()
 WORDS_OF_DATA: Final = MapOf(TextShape("a text", template=False), expected="a map of texts")
 VARIABLE: Final = NameShape("the name of a variable", variable=True)
 
@@ -222,7 +223,9 @@ FOR_EACH: Final[Table] = {
     "from": Key(NumberShape(whole=True, expression="expr"), "The first number, instead of a list."),
     "to": Key(NumberShape(whole=True, expression="expr"), "The last number."),
     "as": Key(VARIABLE, "What the element is called; `item` unless given."),
-    "in": Key(ChoiceShape("parallel", "sequence"), "Whether iterations run at once or one after another."),
+    "in": Key(
+        ChoiceShape("parallel", "sequence", hint=LISTS_OF_LOOPS), "Whether iterations run at once or one after another."
+    ),
     "max-parallel": Key(NumberShape(whole=True, least=1), "How many iterations may run at a time."),
     "min-success": Key(
         NumberShape(whole=True, expression="expr"), "When this many iterations have succeeded, end the others."
@@ -252,13 +255,19 @@ DO: Final = Key(BODY, "What to do.")
 
 KINDS: Final[dict[str, tuple[Key, Table]]] = {
     "run": (
-        Key(TextShape("a shell command"), "A shell command, or a script of several lines; it fails where it fails."),
+        Key(
+            TextShape("a shell command", hint="several commands are lines of one text, under `run: |`"),
+            "A shell command, or a script of several lines; it fails where it fails.",
+        ),
         {**SHELL, **JOB_FILES, **JOB},
     ),
     "python": (
         Key(
             TextShape(
-                "a function, as `file.py:function` or `module:function`,", template=False, pattern=r"^\S+:[A-Za-z_]\w*$"
+                "a function, as `file.py:function` or `module:function`,",
+                template=False,
+                pattern=r"^\S+:[A-Za-z_]\w*$",
+                hint="a script is run by `run: python3 file.py` with `inputs: file.py`, a few lines by `shell: python`",
             ),
             "A Python function, as `file.py:function` or `module:function`.",
         ),
@@ -379,7 +388,10 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
 """Each kind of step, by the key that makes it one, with the keys that go with it."""
 
 INPUT: Final[Table] = {
-    "type": Key(ChoiceShape("string", "number", "boolean", "list", "map", "file", "files"), "What the input must be."),
+    "type": Key(
+        ChoiceShape("string", "number", "boolean", "list", "map", "file", "files", elsewhere=TYPES_ELSEWHERE),
+        "What the input must be.",
+    ),
     "description": Key(TextShape(template=False, prose=True), "What it is for."),
     "default": Key(DataShape(), "Its value unless one is given. Without a default the input is required."),
 }

@@ -36,7 +36,9 @@ def parallel_jobs(
     build: StepBuilder, node: YamlNode, header: StepHeader, on_fault: Literal["stop", "finish"]
 ) -> Activity:
     if not isinstance(node, MapNode):
-        build.reader.problem(node, f"a map of jobs by name is expected here, not {describe(node)}")
+        hint = "; a job's name stands before it, as `align: {run: ...}`, and a list is `steps:`"
+        told = hint if isinstance(node, ListNode) else ""
+        build.reader.problem(node, f"a map of jobs by name is expected here, not {describe(node)}{told}")
         return Parallel(branches=(), **header.node())
     if not node.entries:
         build.reader.problem(node, "`jobs` needs at least one job")

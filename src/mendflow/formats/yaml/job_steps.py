@@ -2,7 +2,6 @@
 
 import symtable
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal
 
@@ -12,25 +11,18 @@ from mendflow.core.data.protocols import target_flaw
 from mendflow.core.expressions import ExpressionError, expressions_of, template_parts
 from mendflow.core.expressions.scanner import scan
 from mendflow.core.model.data import LOGICAL_PREFIX
-from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES, Category
 from mendflow.core.model.flow import Activity, Empty, JobActivity, PublicationTemplate, ResourceTemplates
-from mendflow.core.model.jobs import FunctionRef, Limits, RetryRule, Submission
+from mendflow.core.model.jobs import FunctionRef, Limits, Submission
 from mendflow.formats.given_files import NoSuchFiles, given_inputs, is_given_list
-from mendflow.formats.names import NAME
+from mendflow.formats.hints import LIMIT_HINTS
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import StepBuilder, StepHeader
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.reader import YamlReader
-from mendflow.formats.yaml.shapes import NumberShape, TextShape
-
-TIMES: Final = NumberShape(whole=True)
-CAUSES: Final = (
-    *(each.value for each in Category if each not in {*INFRASTRUCTURE_CATEGORIES, Category.CANCELLED, Category.FLOW}),
-    *("exitCode", "signal", "memoryLimit", "memoryKilled", "timeLimit", "missingInput", "missingOutput"),
-)
-"""What a job's own failures are known by: categories, and the names of the usual faults."""
+from mendflow.formats.yaml.retries import stated_retries
+from mendflow.formats.yaml.shapes import TextShape
 
 PUBLISHED_AS: Final = TextShape("a logical name, or a map with `as:`")
 
@@ -139,61 +131,12 @@ def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
     }
 
 
-def retries_of(reader: YamlReader, node: YamlNode) -> dict[str, Any]:
-    """How often the job is tried again: a number, a rule, or several. Nothing said and 0 are not the same."""
-    if isinstance(node, (MapNode, ListNode)):
-        parts = node.parts if isinstance(node, ListNode) else [node]
-        rules = [rule for part in parts if (rule := retry_rule(reader, part)) is not None]
-        if any(not rule.on for rule in rules[:-1]):
-            reader.problem(node, "a rule without `on` takes all failures; it must be the last of the list")
-        return {"retry": tuple(rules)}
-    times = TIMES.read(reader, node)
-    return {"retry": (RetryRule(times=0),)} if times == 0 else {"retries": times or 0}
-
-
-def stated_retries(build: StepBuilder, fields: Fields) -> dict[str, Any]:
-    node = fields.node_of("retries")
-    found = retries_of(build.reader, node) if node is not None else build.defaults.get("retries", {})
-    wait = fields.get("retry-wait") if "retry-wait" in fields else build.defaults.get("retry-wait")
-    if "retry-wait" in fields and found.get("retry"):
-        told = "`retry-wait` goes with a number of `retries`; in a map of `retries` it is `wait:`"
-        build.reader.problem(fields.node.entries["retry-wait"].key, told)
-    return {**found, "retry_wait_ms": wait or 0}
-
-
-def retry_rule(reader: YamlReader, node: YamlNode) -> RetryRule | None:
-    fields = fields_of(reader, node, flow_keys.RETRY, "a rule of `retries`")
-    if fields is None:
-        return None
-    causes = [cause for cause in fields.get("on", []) if cause is not None]
-    listed = fields.node_of("on")
-    for part in (listed.parts if isinstance(listed, ListNode) else [listed]) if listed is not None else []:
-        require_cause(reader, part)
-    return RetryRule(
-        times=fields.get("times", 0),
-        wait_ms=fields.get("wait", 0),
-        factor=fields.get("factor", 2.0),
-        on=tuple(causes),
-    )
-
-
-def require_cause(reader: YamlReader, node: YamlNode) -> None:
-    value = node.value if isinstance(node, ScalarNode) else None
-    if isinstance(value, (bool, float)) or (isinstance(value, int) and not 1 <= value <= 255):
-        reader.problem(node, f"an exit code from 1 to 255, or a cause, is expected here, not {describe(node)}")
-    elif isinstance(value, str) and value not in CAUSES and "${{" not in value:
-        close = get_close_matches(value, CAUSES, 1, 0.75)
-        if close or not NAME.fullmatch(value):
-            likely = f"`{close[0]}`" if close else ""
-            reader.problem(node, f"`{value}` is no cause of failures: give an exit code, {', '.join(CAUSES)}", likely)
-
-
 def stage_in(word: str) -> Literal["parallel", "sequence"]:
     return "sequence" if word == "sequence" else "parallel"
 
 
 def limits_of(reader: YamlReader, node: YamlNode) -> Limits:
-    fields = fields_of(reader, node, flow_keys.LIMITS, "`limits`")
+    fields = fields_of(reader, node, flow_keys.LIMITS, "`limits`", LIMIT_HINTS)
     if fields is None:
         return Limits()
     return Limits(

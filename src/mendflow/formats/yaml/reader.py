@@ -19,6 +19,7 @@ from mendflow.core.expressions.scanner import ENDS, Reference, scan
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity
+from mendflow.formats.hints import VARIABLE_HINTS, WORDS_OF_PYTHON, hint_for
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml.document import ScalarNode, SourceSpan, YamlNode
 
@@ -236,8 +237,12 @@ class YamlReader:
             self.problem(use.place, f"there is no variable `{name}`", f"`jobs.{name}`")
         elif name in self.inputs:
             self.problem(use.place, f"there is no variable `{name}`", f"`inputs.{name}`")
+        elif name in WORDS_OF_PYTHON:
+            self.problem(use.place, f"there is no variable `{name}`", f"`{WORDS_OF_PYTHON[name]}`")
         else:
-            self.problem(use.place, f"there is no variable `{name}` here", nearest_word(name, seen))
+            hint, likely = hint_for(name, VARIABLE_HINTS), nearest_word(name, seen)
+            message = f"there is no variable `{name}` here"
+            self.problem(use.place, f"{message}; {hint}" if hint and not likely else message, likely)
 
 
 def shorten(text: str) -> str:

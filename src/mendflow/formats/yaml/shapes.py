@@ -9,6 +9,8 @@ from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import DURATION_MS_MAX
 from mendflow.core.model.shells import NAMED, SCRIPT_FILE, shell_flaw
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
+from mendflow.formats.hints import Hints, hint_for
+from mendflow.formats.measures import is_no_bound, likely_measure, with_unit
 from mendflow.formats.names import NAME, NAME_CHARS_MAX, VARIABLE
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe, plain_data
@@ -28,8 +30,8 @@ class ValueShape(Protocol):
     def read(self, reader: YamlReader, node: YamlNode) -> Any: ...
 
 
-def refuse(shape: ValueShape, reader: YamlReader, node: YamlNode) -> Any:
-    reader.problem(node, f"{shape.expected} is expected here, not {describe(node)}")
+def refuse(shape: ValueShape, reader: YamlReader, node: YamlNode, suggestion: str = "") -> Any:
+    reader.problem(node, f"{shape.expected} is expected here, not {describe(node)}", suggestion)
     return None
 
 
@@ -54,7 +56,9 @@ class TextShape:
         pattern: str = "",
         filled: bool = False,
         prose: bool = False,
+        hint: str = "",
     ) -> None:
+        self.hint = hint
         self.prose = prose
         self.expected = expected
         self.filled = filled
@@ -68,10 +72,10 @@ class TextShape:
 
     def read(self, reader: YamlReader, node: YamlNode) -> Any:
         if not isinstance(node, ScalarNode) or node.value is None:
-            return refuse(self, reader, node)
+            return self.refuse(reader, node)
         text = node.value if isinstance(node.value, str) else node.written
         if (self.pattern and not re.search(self.pattern, text)) or (self.filled and not text.strip()):
-            return refuse(self, reader, node)
+            return self.refuse(reader, node)
         if "\0" in text:
             reader.problem(node, "this text holds a NUL character, which no command can take; take it out")
             return None
@@ -81,6 +85,10 @@ class TextShape:
             reader.problem(node, f"no expression can stand here: {self.expected.rstrip(',')} is expected as it is")
             return None
         return text
+
+    def refuse(self, reader: YamlReader, node: YamlNode) -> None:
+        hint = f"; {self.hint}" if self.hint else ""
+        reader.problem(node, f"{self.expected} is expected here, not {describe(node)}{hint}")
 
 
 class ShellShape:
@@ -101,10 +109,12 @@ class ShellShape:
 
 
 class ChoiceShape:
-    """One of a few words."""
+    """One of a few words. `elsewhere` has our words for those of other tools, `hint` says what else was meant."""
 
-    def __init__(self, *words: str) -> None:
+    def __init__(self, *words: str, elsewhere: Hints | None = None, hint: str = "") -> None:
         self.words = words
+        self.elsewhere = elsewhere or {}
+        self.hint = hint
         self.expected = "one of " + ", ".join(words)
 
     def schema(self) -> Schema:
@@ -114,8 +124,10 @@ class ChoiceShape:
         value = node.value if isinstance(node, ScalarNode) else None
         if value in self.words:
             return str(value)
-        suggestion = nearest_word(value, self.words) if isinstance(value, str) else ""
-        reader.problem(node, f"{self.expected} is expected here, not {describe(node)}", suggestion)
+        ours = hint_for(value, self.elsewhere) if isinstance(value, str) else ""
+        suggestion = f"`{ours}`" if ours else nearest_word(value, self.words) if isinstance(value, str) else ""
+        message = f"{self.expected} is expected here, not {describe(node)}"
+        reader.problem(node, f"{message}; {self.hint}" if self.hint and not suggestion else message, suggestion)
         return None
 
 
@@ -193,7 +205,9 @@ class MeasureShape:
 
     def schema(self) -> Schema:
         example = "90 s" if self.kind == "duration" else "2 GB"
-        pattern = r"^\s*[0-9]" + (f"|{TEMPLATE_PATTERN}" if self.expression else "")
+        pattern = (r"^\s*(P|[0-9])" if self.kind == "duration" else r"^\s*[0-9]") + (
+            f"|{TEMPLATE_PATTERN}" if self.expression else ""
+        )
         return {"type": "string", "pattern": pattern, "examples": [example]}
 
     def read(self, reader: YamlReader, node: YamlNode) -> Any:
@@ -210,9 +224,13 @@ class MeasureShape:
                 return None
             if number is not None:
                 return number
+            told = "; leave the key out if there is no bound" if is_no_bound(value) else ""
+            message = f"{self.expected} is expected here, not {describe(node)}{told}"
+            reader.problem(node, message, likely_measure(value, self.kind))
+            return None
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            unit = "s" if self.kind == "duration" else "MB"
-            reader.problem(node, f"{self.expected} is expected here; {value} lacks its unit", f"`{value} {unit}`")
+            message = f"{self.expected} is expected here; {value:g} lacks its unit"
+            reader.problem(node, message, with_unit(value, self.kind))
             return None
         return refuse(self, reader, node)
 
@@ -338,7 +356,11 @@ class NameShape:
     def read(self, reader: YamlReader, node: YamlNode) -> Any:
         value = node.value if isinstance(node, ScalarNode) else None
         if not isinstance(value, str) or not (VARIABLE if self.variable else NAME).fullmatch(value):
-            return refuse(self, reader, node)
+            likely = (
+                re.sub(r"\W+", "_", str(value)) if self.variable else re.sub(r"[^\w-]+", "-", str(value)).strip("-")
+            )
+            pattern = VARIABLE if self.variable else NAME
+            return refuse(self, reader, node, f"`{likely}`" if pattern.fullmatch(likely) else "")
         if len(value) > NAME_CHARS_MAX:
             reader.problem(node, f"a name may have {NAME_CHARS_MAX} characters; this has {len(value)}")
             return None
@@ -346,22 +368,6 @@ class NameShape:
             reader.problem(node, f"`{value}` means something in expressions already; take another name")
             return None
         return value
-
-
-class EnvNameShape(NameShape):
-    """The name of an environment variable."""
-
-    pattern: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-
-    def __init__(self) -> None:
-        super().__init__("the name of an environment variable")
-
-    def schema(self) -> Schema:
-        return {"type": "string", "pattern": f"^{self.pattern.pattern}$"}
-
-    def read(self, reader: YamlReader, node: YamlNode) -> Any:
-        value = node.value if isinstance(node, ScalarNode) else None
-        return value if self.pattern.fullmatch(str(value)) else refuse(self, reader, node)
 
 
 class MapOf:

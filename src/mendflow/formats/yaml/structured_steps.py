@@ -3,6 +3,7 @@
 from difflib import get_close_matches
 from typing import Any, Final, Literal
 
+from mendflow.core.data.path_patterns import is_pattern
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
@@ -20,18 +21,21 @@ from mendflow.core.model.flow import (
     Until,
     While,
 )
+from mendflow.formats.hints import LOOP_HINTS, hint_for
 from mendflow.formats.loops import iteration_files, iteration_outputs
 from mendflow.formats.spelling import suggestion_for
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import StepBuilder, StepHeader
-from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
+from mendflow.formats.yaml.document import ListNode, MapEntry, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, Key, fields_of
 from mendflow.formats.yaml.job_graph import parallel_jobs
+from mendflow.formats.yaml.loop_guesses import files_hint, guessed_list
 from mendflow.formats.yaml.references import rename_job_in
 from mendflow.formats.yaml.shapes import DataShape, NameShape, Percent, sole_expression
 
 DATA = DataShape()
 NAMED: Final = NameShape("the name of an element, or a key of `for-each`,", variable=True)
+TAKING_LISTS: Final = ("include", "exclude")
 ELEMENTS: Final = Key(DATA, "A list, or an expression that gives one.")
 
 
@@ -156,14 +160,26 @@ def loop_fields(build: StepBuilder, node: YamlNode) -> Fields | None:
         return None
     names = [name for name in node.entries if name not in flow_keys.FOR_EACH]
     if not names or any(key in node.entries for key in ("items", "from", "to")):
-        return fields_of(build.reader, node, flow_keys.FOR_EACH, "`for-each`")
-    good = {name: entry for name, entry in node.entries.items() if name not in names or is_name(build, entry.key)}
+        return fields_of(build.reader, node, flow_keys.FOR_EACH, "`for-each`", LOOP_HINTS)
+    good = {
+        name: entry
+        for name, entry in node.entries.items()
+        if name not in names or is_name(build, entry, alone=len(names) == 1)
+    }
     table = {**flow_keys.FOR_EACH, **{name: ELEMENTS for name in names}}
     return Fields(build.reader, MapNode(node.place, good), table)
 
 
-def is_name(build: StepBuilder, key: ScalarNode) -> bool:
-    """Whether a key of a loop names an element; else it says what is wrong with it."""
+def is_name(build: StepBuilder, entry: MapEntry, *, alone: bool) -> bool:
+    """Whether a key of a loop names an element; else it says what is wrong with it. A word of another tool names one
+    if a list stands there, unless it is one that takes a list there too."""
+    key = entry.key
+    is_list = isinstance(entry.value, ListNode) or is_sole_expression(entry.value)
+    if (hint := hint_for(str(key.value), LOOP_HINTS)) and (not is_list or (key.value in TAKING_LISTS and not alone)):
+        if isinstance(entry.value, ScalarNode) and is_pattern(str(entry.value.value)):
+            hint = files_hint(str(entry.value.value))
+        build.reader.problem(key, f"`for-each` has no key `{key.value}`; {hint}")
+        return False
     if likely := mistyped(str(key.value)):
         build.reader.problem(key, f"`for-each` has no key `{key.value}`", likely)
         return False
@@ -194,7 +210,8 @@ def loop_options(build: StepBuilder, spec: Fields | None, node: YamlNode) -> dic
         "on_fault": spec.get("on-failure", build.reader.on_failure),
         **tolerance(spec),
     }
-    lists = {name: items_of(build, element) for name in names if (element := spec.node_of(name)) is not None}
+    given = [] if "items" in spec or found["first"] is not None else names
+    lists = {name: items_of(build, element, name) for name in given if (element := spec.node_of(name)) is not None}
     if len(lists) == 1:
         found["variable"], found["items"] = next(iter(lists.items()))
     elif lists:
@@ -214,6 +231,8 @@ def demand_one_way(build: StepBuilder, spec: Fields, node: YamlNode, names: list
         problem(spec.node.entries["zip"].key, "`zip` is for two or more lists with names")
     if isinstance(node, MapNode) and len(node.entries) > len(spec.node.entries):
         return  # it was told what is wrong with a name
+    if not names and isinstance(spec.node_of("in"), ListNode):
+        return  # it was told that `in` takes no list
     if not names and ("items" in spec) == ("from" in spec or "to" in spec):
         problem(
             node,
@@ -233,11 +252,11 @@ def tolerance(spec: Fields) -> dict[str, Any]:
     return {"tolerate_percent": given.percent} if isinstance(given, Percent) else {"tolerate": given}
 
 
-def items_of(build: StepBuilder, node: YamlNode) -> Any:
+def items_of(build: StepBuilder, node: YamlNode, name: str = "") -> Any:
     if isinstance(node, (ScalarNode, MapNode)) and not is_sole_expression(node):
-        build.reader.problem(
-            node, f"a list is expected here, or ${{{{ an expression }}}} that gives one, not {describe(node)}"
-        )
+        message = f"a list is expected here, or ${{{{ an expression }}}} that gives one, not {describe(node)}"
+        hint, likely = guessed_list(node, name)
+        build.reader.problem(node, f"{message}; {hint}" if hint else message, likely)
         return []
     return DATA.read(build.reader, node)
 

@@ -1,0 +1,78 @@
+"""What people write in place of the list of a loop, and how that list is said here."""
+
+import re
+from typing import Any, Final
+
+from mendflow.core.data.path_patterns import is_pattern
+from mendflow.formats.hints import FILES_OF_A_LOOP
+from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode
+
+CALLED: Final = re.compile(r"(?:\$\{\{\s*)?(\w+)\(\s*['\"]?([^'\")]*)['\"]?\s*\)(?:\s*\}\})?")
+NUMBERS: Final = re.compile(r"(\d{1,9})\s*(?:\.\.|-|:)\s*(\d{1,9})")
+MEMBERS: Final = re.compile(r"(inputs|jobs)\.[\w.\-\[\]'\"]+")
+NAMED: Final = re.compile(r"(\w+)\s+in\s+(.+)")
+WORDS: Final = re.compile(r"[\w./-]+(?:[\s,]+[\w./-]+)*")
+
+
+def guessed_list(node: YamlNode, name: str = "") -> tuple[str, str]:
+    """A hint, and the list that was probably meant; each may be empty. `name` is what the element is called, if it has
+    a name."""
+    if isinstance(node, MapNode):
+        return _map_guess(node, name)
+    value = node.value if isinstance(node, ScalarNode) else None
+    if isinstance(value, bool) or value is None:
+        return "", ""
+    if isinstance(value, int):
+        return "", _counted(1, value, name)
+    return _text_guess(value, name) if isinstance(value, str) else ("", "")
+
+
+def _text_guess(text: str, name: str) -> tuple[str, str]:
+    if found := CALLED.fullmatch(text.strip()):
+        return _called_guess(found[1], found[2], name)
+    if found := NUMBERS.fullmatch(text.strip()):
+        return "", _counted(int(found[1]), int(found[2]), name)
+    if MEMBERS.fullmatch(text.strip()):
+        return "", f'`"${{{{ {text.strip()} }}}}"`'
+    if (found := NAMED.fullmatch(text.strip())) and not name:
+        inner = found[2] if found[2].startswith("[") else f'"${{{{ {found[2]} }}}}"'
+        return "", f"`{{{found[1]}: {inner}}}`"
+    if is_pattern(text):
+        return files_hint(text), ""
+    if WORDS.fullmatch(text.strip()):
+        return "", f"`[{', '.join(text.replace(',', ' ').split())}]`"
+    return "", ""
+
+
+def _called_guess(function: str, given: str, name: str) -> tuple[str, str]:
+    if function in ("glob", "files", "listdir", "glob_wildcards", "fromPath", "ls"):
+        return files_hint(given), ""
+    if function in ("range", "seq"):
+        numbers = [int(each) for each in re.findall(r"-?\d{1,9}", given)]
+        first, end = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1]) if numbers else (0, 10)
+        return "", _counted(first, end if function == "seq" else end - 1, name)
+    if function in ("lines", "readlines", "open", "read"):
+        return "a job reads a file and gives its lines as an output, and the loop goes over `jobs.NAME.outputs.KEY`", ""
+    return "", ""
+
+
+def _map_guess(node: MapNode, name: str) -> tuple[str, str]:
+    ends: list[Any] = []
+    for key in ("from", "to"):
+        value = node.entries[key].value if key in node.entries else None
+        ends.append(value.value if isinstance(value, ScalarNode) else None)
+    if all(isinstance(end, int) for end in ends):
+        return "", _counted(ends[0], ends[1], name)
+    if any(isinstance(entry.value, ListNode) for entry in node.entries.values()):
+        return "lists stand in `for-each` itself, as `for-each: {x: [...], y: [...]}`", ""
+    return "a loop goes over a list; of a map it is the list of its keys, as `[a, b]`", ""
+
+
+def _counted(first: int, last: int, name: str) -> str:
+    named = f", as: {name}" if name else ""
+    return f"`for-each: {{from: {first}, to: {last}{named}}}`"
+
+
+def files_hint(pattern: str) -> str:
+    """How a loop goes over the files of a pattern."""
+    return FILES_OF_A_LOOP.replace("PATTERN", pattern or "samples/*.txt")
