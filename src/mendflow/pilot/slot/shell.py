@@ -14,7 +14,6 @@ import msgspec
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.error_lines import raised_error
 from mendflow.pilot.files.work_folder import FOLDER_MODE, WorkFolder, reuse_folder
 from mendflow.pilot.slot.declared_outputs import DeclaredOutputs, find_outputs
 from mendflow.pilot.slot.exit_hints import exit_hint
@@ -254,7 +253,7 @@ class ShellRun:
                 memory_bytes=work.memory_bytes,
                 peak_bytes=peak,
                 kernel_kill=kernel.look(),
-                error=raised_error(self.tail.text()),
+                printed=self.tail.text(),
             )
             return self._with_hint(fault) if fault is not None and fault.name == "exitCode" else fault
         return stop_fault(
