@@ -18,7 +18,7 @@ from mendflow.pilot.files.work_folder import FOLDER_MODE, WorkFolder, reuse_fold
 from mendflow.pilot.slot.declared_outputs import DeclaredOutputs, find_outputs
 from mendflow.pilot.slot.exit_hints import exit_hint
 from mendflow.pilot.slot.faults import NO_ROOM, exit_fault, full_disk_fault, leftover_fault, stop_fault
-from mendflow.pilot.slot.kept_attempts import KeptAttempt, is_worth_keeping, mark_kept, readable
+from mendflow.pilot.slot.kept_attempts import KeptAttempt, is_worth_keeping, mark_kept, secret_names, writable
 from mendflow.pilot.slot.logs import SHIPPED_BYTES, LogFile, LogTail
 from mendflow.pilot.slot.memory import OutOfMemoryKills
 from mendflow.pilot.slot.messages import FinishedAttempt, SlotWork
@@ -236,7 +236,8 @@ class ShellRun:
                 folder=self.folder,
                 fault=fault.message,
                 command=work.command,
-                env=readable(self._env),
+                env=writable(self._env),
+                secrets=secret_names(self._env),
             )
         )
 
