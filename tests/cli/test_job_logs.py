@@ -12,7 +12,7 @@ name: chatty
 jobs:
   talk:
     retries: 1
-    env: {COLOUR: blue}
+    env: {COLOUR: blue, ARCHIVE_TOKEN: hush}
     run: |
       seq -f "attempt $MENDFLOW_ATTEMPT line %.0f" 1 30000
       echo half > part.txt
@@ -20,8 +20,8 @@ jobs:
 """
 
 
-def mendflow(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "NO_COLOR": "1", "SHELL": "/bin/sh"}
+def mendflow(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "NO_COLOR": "1", "SHELL": "/bin/sh", **variables}
     command = [sys.executable, "-m", "mendflow", *words]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
@@ -36,9 +36,12 @@ def test_each_attempt_is_read_whole_and_looked_into_after_its_pilot_has_ended(tm
         log = mendflow(tmp_path, "logs", "last:talk", "--attempt", attempt)
         assert log.stdout == "".join(f"attempt {attempt} line {number}\n" for number in range(1, 30_001))
         assert "its folder is kept" in log.stderr
-        script = "cat part.txt; echo $COLOUR $MENDFLOW_ATTEMPT"
+        script = "cat part.txt; echo $COLOUR $MENDFLOW_ATTEMPT $ARCHIVE_TOKEN"
         shell = mendflow(tmp_path, "shell", "last:talk", "-a", attempt, "-c", script)
         assert shell.stdout == f"half\nblue {attempt}\n" and "exit code 3" in shell.stderr
+        assert "may be a secret is not written down: ARCHIVE_TOKEN" in " ".join(shell.stderr.split())
+        given = mendflow(tmp_path, "shell", "last:talk", "-a", attempt, "-c", script, ARCHIVE_TOKEN="again")
+        assert given.stdout == f"half\nblue {attempt} again\n" and "not written" not in given.stderr
     assert mendflow(tmp_path, "logs", "last:talk", "-f").stdout.endswith("attempt 2 line 30000\n")
     why = " ".join(mendflow(tmp_path, "why", "last:talk").stdout.split())
     assert f"{tmp_path}" in why and "mendflow shell" in why

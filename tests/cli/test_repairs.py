@@ -69,6 +69,17 @@ def test_a_rules_file_beside_the_flow_mends_its_failures(shell: Shell) -> None: 
     assert [each["version"] for each in shell.json("rules", "history", "night")] == [2, 1]
 
 
+def test_a_job_that_a_rule_makes_fail_fails_its_case(shell: Shell) -> None:  # EX-2
+    write = "".join(f"  {name}: {{run: 'true', after: x, if: {name}(jobs.x)}}\n" for name in ("has", "failed"))
+    shell.write("f.yaml", "jobs:\n  x: exit 5\n  y: {run: 'true', needs: x}\n" + write)
+    shell.write("f.rules.yaml", "rules: f\nabort: {x: [{if: fault.exit_code == 5, do: [{force-fail: }]}]}\n")
+    done = shell("run", "f.yaml", "--quiet")
+    assert done.returncode == 1, done.stdout
+    assert "failed in" in done.stdout.splitlines()[0]
+    ends = {item["item"]: item["state"] for item in shell.json("items", "last")}
+    assert ends == {"x": "failed", "y": "skipped", "has": "skipped", "failed": "completed"}
+
+
 def test_a_failure_becomes_a_rule_that_is_tried_first(shell: Shell) -> None:  # EX-7
     group = failed_night(shell)
     listed = shell.ok("failures")

@@ -417,3 +417,16 @@ def children(pid: int) -> list[int]:
         state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
         alive += [int(child)] if state != "Z" else []
     return alive
+
+
+def test_a_misspelt_path_that_follows_from_the_inputs_is_told_at_once(shell: Shell) -> None:
+    # FM-6: it was waited for, in every retry level
+    shell.write("sample.txt", "here")
+    shell.write(
+        "read.yaml", "inputs: {name: {type: string}}\njobs: {x: {run: cat in, inputs: {in: '${{ inputs.name }}'}}}\n"
+    )
+    done = shell("run", "read.yaml", "--quiet", "--input", "name=sampel.txt")
+    assert done.returncode == 2
+    assert " ".join(done.stderr.split()).startswith("mendflow: job x, input in: there is no file ")
+    assert f"did you mean {shell.folder / 'sample.txt'}?" in " ".join(done.stderr.split())
+    assert shell("run", "read.yaml", "--quiet", "--input", "name=sample.txt").returncode == 0

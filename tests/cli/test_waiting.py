@@ -9,7 +9,7 @@ from mendflow.client import Client
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.repair import ExceptionType
-from mendflow.core.model.repair_views import DecisionQuery, DecisionView
+from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.views import CaseView, ItemView, NameCount
 
 CASE = CaseView(
@@ -41,6 +41,9 @@ class OneRepair:
             )
         ]
 
+    async def why(self, subject: str) -> Explanation:
+        return Explanation(subject=subject, state="running", sentence="case lines-1 is running.")
+
     async def items(self, *_given: Any, **_named: Any) -> list[ItemView]:
         return []
 
@@ -57,3 +60,29 @@ async def test_a_repair_that_waits_is_told_of_once_when_the_wait_gets_long(capsy
     assert told.count("waits:") == 1
     assert "count[2] failed (reads/cc.txt cannot be read) and is tried again later" in " ".join(told.split())
     assert "mendflow why lines-1:count[2]" in " ".join(told.split())
+
+
+class OneWait(OneRepair):
+    """One item waits in a retry level."""
+
+    until = 60_000
+
+    async def why(self, subject: str) -> Explanation:
+        sentence = "case lines-1 waits for a file of count[2]: `mendflow cancel lines-1` stops waiting."
+        return Explanation(subject=subject, state="waiting", sentence=sentence, until=self.until)
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+async def test_a_wait_in_a_level_is_told_at_once_and_again_in_the_next_level(
+    capsys: pytest.CaptureFixture[str], quiet: bool
+) -> None:
+    now, client = [0.0], OneWait()
+    explainer = WaitExplainer(cast(Client, client), quiet=quiet, clock=lambda: now[0])
+    for now[0] in (0.0, 2.0, 8.0):
+        await explainer.look(CASE)
+    told = " ".join(capsys.readouterr().err.split())
+    assert told == "case lines-1 waits for a file of count[2]: `mendflow cancel lines-1` stops waiting."
+    client.until = 660_000
+    for now[0] in (14.0, 20.0):
+        await explainer.look(CASE)
+    assert capsys.readouterr().err.count("stops waiting") == 1

@@ -6,7 +6,8 @@ from mendflow.core.engine.messages import ForceFail
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import JobActivity, LinkSource, Parallel
-from tests.core.engine.world import started
+from mendflow.core.model.ids import ItemId
+from tests.core.engine.world import Play, started
 from tests.formats.conftest import Complaints, Reader
 from tests.formats.test_flows_run import World, failing
 
@@ -81,7 +82,16 @@ def test_a_job_that_was_made_to_fail_has_failed_for_those_who_ask() -> None:
     first = JobActivity(name="a", command="x", sources=tuple(LinkSource(link=f"a-{name}") for name in names))
     play = started(Parallel(name="p", branches=(first, *asking), links=tuple(f"a-{name}" for name in names)))
     fault = Fault(name="f", category=Category.JOB, message="it was made to fail")
-    play.do(ForceFail(item=play.jobs[0], fault=fault, proceed=True))  # type: ignore[arg-type]  # an item's id
+    play.do(ForceFail(item=ItemId("a"), fault=fault, proceed=True))
+    assert play.jobs == ["failed"]
+
+
+@pytest.mark.parametrize("also", ["", ", on-failure: tell", ", compensation: undo"])
+def test_a_job_that_was_made_to_fail_has_failed_whatever_stands_around_it(read: Reader, also: str) -> None:
+    told = "".join(f"  {name}: {{run: x, after: a, if: {name}(jobs.a)}}\n" for name in ("has", "failed", "skipped"))
+    play = Play(read(f"jobs:\n  a: {{run: x{also}}}\n{told}"))
+    fault = Fault(name="f", category=Category.JOB, message="it was made to fail")
+    play.do(ForceFail(item=ItemId("a"), fault=fault, proceed=True))
     assert play.jobs == ["failed"]
 
 

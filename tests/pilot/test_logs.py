@@ -93,11 +93,16 @@ async def test_the_folder_of_a_failed_command_stays_with_what_it_was_run_with(  
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:
     pilot = hire()
-    failed = await server.outcome(await server.shell("echo half > part.txt; exit 3", env={"COLOUR": "blue"}))
+    secrets = {"PGPASSWORD": "hush-1", "API_TOKEN": "hush-2", "STORE": "https://me:hush-3@host/x"}
+    command = 'test "$PGPASSWORD" = hush-1; echo half > part.txt; exit 3'
+    failed = await server.outcome(await server.shell(command, env={"COLOUR": "blue", **secrets}))
     folder = pilot.work / "attempts" / os.path.basename(failed.folder)
     assert (folder / "part.txt").read_text() == "half\n" and str(folder) == failed.folder
     kept = json.loads(folder.with_name(f"{folder.name}.kept").read_text())
     assert kept["env"]["COLOUR"] == "blue" and kept["env"]["MENDFLOW_JOB"] == "case-1/1" and kept["number"] == 1
+    written = folder.with_name(f"{folder.name}.kept").read_text()
+    assert {*secrets} <= {*kept["secrets"]} and not {*secrets} & {*kept["env"]}
+    assert "hush-" not in written.replace(json.dumps(command), "")
     assert "exit code 3" in kept["fault"] and os.stat(f"{folder}.kept").st_mode & 0o077 == 0
     assert await asyncio.to_thread(pilot.end) == 0 and (folder / "part.txt").exists()
     pilot.restart()

@@ -290,6 +290,20 @@ def test_source_is_taken_from_the_folder_only_while_it_is_the_deployed_one(tmp_p
     assert staging.local_code(function) == folder
 
 
+@pytest.mark.parametrize(
+    ("status", "printed", "told"),
+    [
+        (3 << 8, "reading\nProcessing 100 %\n", "it ended with exit code 3; its last line: Processing 100 %"),
+        (3 << 8, "", "it ended with exit code 3"),
+        (3 << 8, "the quota is exceeded\n", "the quota is exceeded (exit code 3)"),
+        (signal.SIGSEGV, "row 7\n", "it was ended by signal 11 (SIGSEGV); its last line: row 7"),
+    ],
+)
+def test_ordinary_output_is_not_told_as_an_error(tmp_path: Path, status: int, printed: str, told: str) -> None:  # DU-4
+    fault = exit_fault(status, str(tmp_path / "a"), printed=printed)
+    assert fault is not None and fault.message == told
+
+
 def test_a_failure_on_a_full_disk_is_laid_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status = 1 << 8
     fault = exit_fault(status, str(tmp_path / "a"))

@@ -111,10 +111,13 @@ def shell(
     kept = read_kept(view.folder)
     if kept is not None and kept.number:
         say(f"{kept.job}, attempt {kept.number}, in {view.folder}: {kept.fault}", err=True)
+        own = {name: os.environ[name] for name in kept.secrets if name in os.environ}
+        if missing := [name for name in kept.secrets if name not in own]:
+            say(f"not set here, as what may be a secret is not written down: {', '.join(missing)}", err=True)
         program = os.environ.get("SHELL", "/bin/sh")
         arguments = [program, "-c", command] if command else [program]
         os.chdir(view.folder)
-        os.execvpe(program, arguments, {**kept.env, **_terminal()})
+        os.execvpe(program, arguments, {**kept.env, **own, **_terminal()})
     if view.host in ("", os.uname().nodename) and not os.path.exists(view.folder):
         raise NotFound(f"the folder of attempt {view.attempt} of {view.job} is no longer kept at {view.folder}")
     say(f"it is on {view.host}, at {view.folder}", err=True)

@@ -19,6 +19,7 @@ LONG_IN_SILENCE_S: Final = 60.0
 
 ITEMS_LOOKED_AT: Final = 50
 REASONS_TOLD_MAX: Final = 20
+SENTENCE_CHARS_MAX: Final = 1_000
 
 
 class WaitExplainer:
@@ -38,23 +39,33 @@ class WaitExplainer:
         now, counts = self._clock(), str(case.counts)
         if counts != self._last_counts:
             self._last_counts, self._still_since = counts, now
-        waits = any(count.waiting for count in case.counts if count.kind == "job")
-        if now < self._looks_at or not waits or len(self._told) >= REASONS_TOLD_MAX:
+        if now < self._looks_at or len(self._told) >= REASONS_TOLD_MAX:
             return
         self._looks_at = now + (LOOK_SELDOM_S if self._told else LOOK_EVERY_S)
-        is_long = now - self._still_since >= self._long_s and not any(count.running for count in case.counts)
-        if is_long:
-            await self._tell_repairs(case)
+        is_idle = not any(count.running for count in case.counts)
+        is_long = now - self._still_since >= self._long_s and is_idle
+        if is_idle:
+            await self._tell_repairs(case, is_long=is_long)
+        if not any(count.waiting for count in case.counts if count.kind == "job"):
+            return
         names: set[str] = set()
         for item in await self._client.items(case.id, state="waiting", limit=ITEMS_LOOKED_AT):
             if item.kind == "job" and item.name not in names | self._told:
                 names.add(item.name)
                 await self._explain(f"{case.id}:{item.item}", item.name, is_long=is_long)
 
-    async def _tell_repairs(self, case: CaseView) -> None:
-        """A repair may wait for long before it tries again: tell what it waits for."""
+    async def _tell_repairs(self, case: CaseView, *, is_long: bool) -> None:
+        """A repair may wait before it tries again. A wait in a retry level is told at once, also to who wants quiet: it
+        takes a minute to an hour. Of another repair it is told what it repairs, if it takes long."""
         running = DecisionQuery(case=case.id, state="running", limit=ITEMS_LOOKED_AT)
-        for decision in await self._client.decisions(running):
+        decisions = await self._client.decisions(running)
+        told = await self._client.why(case.id) if decisions else None
+        if told is not None and told.until:
+            if str(told.until) not in self._told:
+                self._told.add(str(told.until))
+                say(one_line(told.sentence, SENTENCE_CHARS_MAX), err=True)
+            return
+        for decision in decisions if is_long else ():
             fault = decision.fault
             if fault is None or len(self._told) >= REASONS_TOLD_MAX or f"{decision.item} {fault.message}" in self._told:
                 continue

@@ -45,6 +45,9 @@ class EmptyFileStore:
     async def keep_path(self, path: str) -> FileRef:
         raise AssertionError("there are no files in this world")
 
+    async def path_flaw(self, path: str) -> str:
+        return ""
+
     def kept(self, sha256: str) -> Any:
         raise AssertionError("there are no files in this world")
 

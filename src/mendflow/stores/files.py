@@ -10,6 +10,8 @@ import os
 import re
 import secrets
 from collections.abc import AsyncIterator
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -19,6 +21,8 @@ from mendflow.core.model.values import FileRef, is_executable
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CHUNK_BYTES = 1 << 20
+NAMES_MAX = 10_000
+"""How many names of a folder a misspelt one is compared with."""
 
 
 class FolderFileStore:
@@ -61,6 +65,10 @@ class FolderFileStore:
         """Store a copy of a file on this machine."""
         return await asyncio.to_thread(self._keep_path, Path(path))
 
+    async def path_flaw(self, path: str) -> str:
+        """Why this path of this machine cannot be stored now; empty if it can."""
+        return await asyncio.to_thread(_flaw_now, Path(path))
+
     def _keep_path(self, path: Path) -> FileRef:
         draft = self._incoming / secrets.token_hex(8)
         digest = hashlib.sha256()
@@ -68,7 +76,7 @@ class FolderFileStore:
         try:
             source = path.open("rb")
         except OSError as error:
-            raise NotFound(f"{path} cannot be read: {error.strerror}") from error
+            raise NotFound(_path_flaw(path, error)) from error
         try:
             with source, draft.open("wb") as out:
                 while chunk := source.read(_CHUNK_BYTES):
@@ -117,6 +125,31 @@ class FolderFileStore:
         if not _SHA256.fullmatch(sha256):
             raise RequestError(f"{sha256[:80]!r} is not a sha-256 digest: 64 digits, 0-9 and a-f")
         return self._folder / sha256[:2] / sha256
+
+
+def _flaw_now(path: Path) -> str:
+    try:
+        path.open("rb").close()
+        return ""
+    except OSError as error:
+        return _path_flaw(path, error)
+
+
+def _path_flaw(path: Path, error: OSError) -> str:
+    """What is wrong with a path that could not be opened. A misspelt one is told with the name that was meant."""
+    if not isinstance(error, FileNotFoundError):
+        return f"{path} cannot be read: {error.strerror}"
+    missing = path
+    while not missing.parent.exists():
+        missing = missing.parent
+    try:
+        close = get_close_matches(missing.name, islice(os.listdir(missing.parent), NAMES_MAX), 1)
+    except OSError:
+        close = []
+    meant = f" (did you mean {missing.parent / close[0]}?)" if close else ""
+    if missing != path:
+        return f"there is no file {path}: there is no folder {missing}{meant}"
+    return f"there is no file {path}{meant}"
 
 
 def _make_durable(fd: int) -> None:

@@ -43,6 +43,10 @@ class SharedFileStore:
         """Store a copy of a file on this machine."""
         return await self._shared(await self._here.keep_path(path))
 
+    async def path_flaw(self, path: str) -> str:
+        """Why this path of this machine cannot be stored now; empty if it can."""
+        return await self._here.path_flaw(path)
+
     async def kept(self, sha256: str) -> AsyncIterator[bytes]:
         if await self._here.size(sha256) is not None:
             async for chunk in self._here.kept(sha256):

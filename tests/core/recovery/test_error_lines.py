@@ -103,8 +103,29 @@ def test_an_error_is_found_between_lines_that_are_none() -> None:
     assert raised_error("one\nERROR: the table is empty\ntwo\n") == "ERROR: the table is empty"
 
 
-def test_the_last_line_stands_for_an_error_that_is_not_recognised() -> None:
-    assert raised_error("all is well\ndisk quota exceeded\n") == "disk quota exceeded"
+@pytest.mark.parametrize(
+    "last",
+    ["disk quota exceeded", "the card is refused", "connection reset", "Unable to open run7.db", "3 of 40 rows failed"],
+)
+def test_a_last_line_that_says_that_something_did_not_work_is_the_error(last: str) -> None:
+    assert raised_error(f"all is well\n{last}\n") == last
+    assert raised_error(f"{last}\nall is well\n") == "", "only the last line is taken at its word"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "Processing 100 %",
+        "Processing 99 %\rProcessing 100 %",
+        "wrote 3 files",
+        "40 rows read, 0 failed",
+        "finished without any errors",
+        "no errors found",
+        "passed: 12, failed: 0",
+    ],
+)
+def test_ordinary_output_is_no_error(last: str) -> None:
+    assert raised_error(f"one\n{last}\n") == ""
 
 
 @pytest.mark.parametrize("how", ["exit code 1", "signal 11", "exit code 127, which a shell gives when it is missing"])

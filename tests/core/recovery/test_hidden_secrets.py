@@ -3,12 +3,22 @@
 import pytest
 
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.redaction import REDACTED, is_secret_name, redact
+from mendflow.core.recovery.redaction import REDACTED, is_secret_name, is_secret_variable, redact
 
 
 @pytest.mark.parametrize(
     "name",
-    ["PASSWORD", "ARCHIVE_PASSWORD", "dbPassword", "token", "GITHUB_TOKEN", "api-key", "apikey", "AWS_SECRET_KEY"],
+    [
+        "PASSWORD",
+        "ARCHIVE_PASSWORD",
+        "dbPassword",
+        "token",
+        "GITHUB_TOKEN",
+        "api-key",
+        "apikey",
+        "AWS_SECRET_KEY",
+        "PGPASSWORD",
+    ],
 )
 def test_a_name_that_sounds_secret_is_one(name: str) -> None:
     assert is_secret_name(name)
@@ -33,3 +43,9 @@ def test_texts_of_secrets_are_hidden_in_lists_however_deep() -> None:
     for _ in range(60):
         deep = {"in": [{"token": deep}]}
     assert "'s'" not in repr(redact({"data": deep}))
+
+
+def test_an_address_with_a_password_in_it_is_a_secret_whatever_it_is_called() -> None:
+    assert is_secret_variable("STORE", "postgresql://me:hush@host/db")
+    assert not is_secret_variable("STORE", "postgresql://host:5432/db?at=me@home")
+    assert not is_secret_variable("PATH", "/usr/bin:/bin")

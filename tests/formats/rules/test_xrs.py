@@ -120,6 +120,9 @@ def test_a_conclusion_becomes_an_exlet_that_does_the_same() -> None:  # EX-12
         (Primitive.FAIL, "item"),
         (Primitive.RESTART, "item"),
     ]
+    assert [step.settings for step in old.body if isinstance(step, PrimitiveStep) and step.do is Primitive.FAIL] == [
+        {"throw": False}
+    ], "in YAWL the next item runs"
 
 
 def test_a_selection_concludes_its_worklet() -> None:

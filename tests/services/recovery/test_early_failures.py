@@ -40,6 +40,6 @@ async def test_an_item_that_an_exlet_makes_fail_is_not_another_failure(world: Wo
     fail = exlet("fail", mend(Primitive.FAIL))
     await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "fail"), exlets=[fail]))
     case = await world.start(flow(JobActivity(name="a", command="true")))
-    await world.until_status(case, "completed")
+    await world.until_status(case, "failed")
     await world.quiet()
     assert [each.type for each in await world.decisions(case)] == [ExceptionType.ITEM_PRE]

@@ -199,10 +199,20 @@ async def test_force_complete_counts_as_completed_and_the_next_item_runs(world: 
     assert (forced.state, forced.outputs, forced.reason) == ("completed", {"x": 1}, f"force-completed by {case}.x1")
 
 
-async def test_force_fail_counts_as_failed_and_the_next_item_runs(world: World) -> None:
+async def test_force_fail_fails_the_case_if_the_flow_does_not_handle_it(world: World) -> None:
     # EX-2 force-fail item, FM-8
     case = await world.start(flow(THEN))
     await apply(world, case, mend(Primitive.FAIL, message="not today"), item="a")
+    await world.until_status(case, "failed")
+    forced = await world.domain.item(case, "a")
+    assert (forced.state, forced.fault.message if forced.fault else "") == ("failed", "not today")
+    assert [str(each.item) for each in await world.domain.items(case)] == ["a"], "what comes after it does not run"
+
+
+async def test_force_fail_that_does_not_throw_counts_as_failed_and_the_next_item_runs(world: World) -> None:
+    # EX-2 force-fail item, FM-8
+    case = await world.start(flow(THEN))
+    await apply(world, case, mend(Primitive.FAIL, message="not today", throw=False), item="a")
     assert await world.take() == ["b"]
     forced = await world.domain.item(case, "a")
     assert (forced.state, forced.fault.message if forced.fault else "") == ("failed", "not today")
@@ -216,11 +226,11 @@ async def test_force_fail_counts_as_failed_and_the_next_item_runs(world: World) 
     ]
 
 
-async def test_force_fail_with_throw_reaches_the_handlers_of_the_flow(world: World) -> None:
+async def test_force_fail_reaches_the_handlers_of_the_flow(world: World) -> None:
     # EX-2 force-fail item
     handled = Scope(name="s", body=A, catches=(Catch(body=B, fault="late"),))
     case = await world.start(flow(handled))
-    await apply(world, case, mend(Primitive.FAIL, fault="late", throw=True), item="a")
+    await apply(world, case, mend(Primitive.FAIL, fault="late"), item="a")
     assert await world.take() == ["b"]
 
 

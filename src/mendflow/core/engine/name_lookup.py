@@ -5,7 +5,7 @@ A declared variable without a value hides one of the same name further out."""
 from typing import Final
 
 from mendflow.core.engine.state import Case, Env
-from mendflow.core.expressions.cel import COMPLETED_END, SKIPPED_END
+from mendflow.core.expressions.cel import COMPLETED_END, FAILED_END, SKIPPED_END
 from mendflow.core.model.values import Value
 
 NO_VARIABLES: Final = frozenset("@#%")
@@ -55,7 +55,8 @@ class NameLookup:
             if env.ends is not None and key in env.ends:
                 return env.ends[key]
             if key in env.results:
-                return COMPLETED_END
+                # A failed item that the flow was told to go on after has a result, and a scope around it completed.
+                return FAILED_END if env.results[key].get("failed") else COMPLETED_END
             at = env.parent
         return SKIPPED_END
 

@@ -43,7 +43,7 @@ class Primitive(StrEnum):
     REMOVE = "remove"
     RESTART = "restart"  # the item, with its data as of its start
     COMPLETE = "force-complete"
-    FAIL = "force-fail"  # marked as failed and the next item runs; with `throw: true` its fault reaches the flow
+    FAIL = "force-fail"  # its fault reaches the flow; with `throw: false` it is marked as failed and the next item runs
     WRITE = "write"  # write data into the case or the item
     RESTAGE = "re-stage"
     RESUBMIT = "re-submit"

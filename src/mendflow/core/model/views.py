@@ -223,7 +223,8 @@ class ServerView(View, frozen=True):
 
 class Reason(View, frozen=True):
     """The reason of something's present state: one sentence, then the facts behind it, most telling first. `output` is
-    the end of what a failed job printed. `stuck`: a job waits that no pilot there is could ever take."""
+    the end of what a failed job printed. `stuck`: a job waits that no pilot there is could ever take. `until`: it waits
+    in a retry level, and is tried again then."""
 
     subject: str
     state: str
@@ -240,6 +241,7 @@ class LogView(View, frozen=True):
     """A part of what an attempt printed: the bytes from `offset` to `next`, as text. Where `offset` is later than what
     was asked for, the bytes between were left out, because the log is longer than its bound. `size` were printed so
     far, and it is `over` when no more will be, `job_over` when the job will not be tried again either. `silent`: its
+    until: Instant = 0
     pilot does not answer, and `text` is the end of the log as it told that last. `folder` is where the pilot on `host`
     keeps the folder of an attempt that failed."""
 

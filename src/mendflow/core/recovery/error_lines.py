@@ -2,8 +2,9 @@
 
 An exit code says that something failed; the program's last words say what. Each language has its own way to say it: a
 traceback whose last line names the exception, `Exception in thread`, `Error in f(x) :`, `command not found`. What was
-raised goes before what merely looks like an error, and of several the last one is meant. Where nothing is
-recognised, the last line stands for it."""
+raised goes before what merely looks like an error, and of several the last one is meant. Where nothing else is
+recognised, a last line that says that something did not work is meant. Any other last line is ordinary output: standard
+output and error are one stream, in the order written, and a line of it does not say which it was."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -38,18 +39,37 @@ _LEVEL: Final = re.compile(r"(?:^|[\s\[|])(?:ERROR|FATAL|CRITICAL|SEVERE)(?:[\s\
 _CRASH: Final = re.compile(
     r"^.*\b(?:Segmentation fault|Bus error|Illegal instruction|Aborted|Killed)\b(?: \(core dumped\))?"
 )
+_DID_NOT_WORK: Final = re.compile(
+    r"\b(?:can(?:not|'t)|could(?: not|n't)|unable to|fail(?:ed|ure|ures|s)?|errors?|exception|refused|denied|rejected"
+    r"|exceeded|timed[ -]?out|timeout|not found|no such|does(?: not|n't) exist|invalid|unreachable|abort(?:ed|ing)?"
+    r"|connection (?:reset|closed|lost)|not (?:allowed|permitted|supported|enough)|out of (?:memory|space|range)"
+    r"|too (?:many|few|large|long|small|short)|corrupt(?:ed)?)\b",
+    re.IGNORECASE,
+)
+_NONE_OF_IT: Final = re.compile(
+    r"\b(?:0|no|zero|without(?: any)?) (?:\w+ )?(?:errors?|failures?|exceptions?|failed|rejected|corrupt(?:ed)?)\b"
+    r"|\b(?:errors?|failures?|failed|rejected) ?[:=] ?0\b",
+    re.IGNORECASE,
+)
 _END: Final = re.compile(r" \((?:exit code|signal) \d+[^()]*\)$")
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _POINTERS: Final = re.compile(r"^[\s|^~+-]*$")
 
 
 def raised_error(printed: str) -> str:
-    """The error that a program told of, on one line; empty if it printed nothing."""
+    """The error that a program told of, on one line; empty if nothing that it printed says that something is wrong."""
     lines = _lines(printed)
-    for find in (_last_exception, _last_complaint):
+    for find in (_last_exception, _last_complaint, _last_words):
         if found := find(lines):
             return found[:ERROR_CHARS_MAX]
-    return lines[-1].strip()[:ERROR_CHARS_MAX] if lines else ""
+    return ""
+
+
+def end_without_error(how: str, printed: str) -> str:
+    """How a program ended that told of no error, with its last line as what it is: `it ended with exit code 3; its last
+    line: 40 rows read`."""
+    lines = _lines(printed)
+    return f"{how}; its last line: {lines[-1].strip()[:ERROR_CHARS_MAX]}" if lines else how
 
 
 def end_text(how: str, error: str) -> str:
@@ -133,6 +153,12 @@ _RECOGNISERS: Final[tuple[Callable[[Sequence[str], int, str], str], ...]] = (_py
 def _last_complaint(lines: Sequence[str]) -> str:
     """The last line that reads like an error."""
     return next((line.strip() for line in reversed(lines) if any(each.search(line) for each in _COMPLAINTS)), "")
+
+
+def _last_words(lines: Sequence[str]) -> str:
+    """The last line, if it says that something did not work. `12 files read, 0 failed` does not say that."""
+    last = lines[-1].strip() if lines else ""
+    return last if _DID_NOT_WORK.search(last) and not _NONE_OF_IT.search(last) else ""
 
 
 _COMPLAINTS: Final = (_NOT_FOUND, _ASSERTION, _WORD, _LEVEL, _PERL, _CRASH)

@@ -13,7 +13,10 @@ from mendflow.core.model.values import Value
 REDACTED: Final = "(hidden)"
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _SECRET: Final = frozenset({"password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "credentials"})
+_SECRET_ENDS: Final = ("password", "passwd", "passphrase", "secret", "apikey")
+"""Ends of names that are written as one word, such as `PGPASSWORD`."""
 _KEYS: Final = frozenset({"api", "access", "private", "secret", "auth", "encryption", "signing"})
+_PASSWORD_IN_URL: Final = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 _NAMES_MAX: Final = 10_000
 
 
@@ -21,7 +24,13 @@ _NAMES_MAX: Final = 10_000
 def is_secret_name(name: str) -> bool:
     words = [word.lower() for word in _WORDS.findall(name)]
     keys = any(first in _KEYS and second == "key" for first, second in pairwise(words))
-    return keys or "apikey" in words or not _SECRET.isdisjoint(words)
+    return keys or not _SECRET.isdisjoint(words) or any(word.endswith(_SECRET_ENDS) for word in words)
+
+
+def is_secret_variable(name: str, value: str) -> bool:
+    """Whether a variable of an environment may be a secret: by its name, or because it is an address with a password
+    in it."""
+    return is_secret_name(name) or _PASSWORD_IN_URL.search(value) is not None
 
 
 def redact(data: dict[str, Value]) -> dict[str, Value]:

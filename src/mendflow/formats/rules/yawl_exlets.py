@@ -51,7 +51,9 @@ def activity(step: YawlStep, name: str) -> Activity:
     target = TARGETS.get(step.target)
     if target is None or (ACTIONS[step.action] in ITEM_ONLY and target != "item"):
         raise UntranslatableAction(f"`{step.action}` cannot be done to `{step.target}`")
-    return PrimitiveStep(name=name, do=ACTIONS[step.action], target=target)
+    do = ACTIONS[step.action]
+    # In YAWL what comes after a failed item runs, as if the item had completed.
+    return PrimitiveStep(name=name, do=do, target=target, settings={"throw": False} if do is Primitive.FAIL else {})
 
 
 def compensate(step: YawlStep, name: str) -> Activity:

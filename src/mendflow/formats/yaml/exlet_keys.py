@@ -100,13 +100,13 @@ PRIMITIVES: Final[dict[str, tuple[Key, Table]]] = {
         {**ITEM, "outputs": Key(DataShape(), "The outputs to give it.")},
     ),
     Primitive.FAIL: (
-        Key(PresenceShape(), "End the item as failed; what comes next runs."),
+        Key(PresenceShape(), "End the item as failed; the flow handles that, or the case fails."),
         {
             **ITEM,
             "fault": Key(TextShape("the name of a fault"), "The fault's name; that of the fault at hand unless given."),
             "message": Key(TextShape("a sentence"), "What went wrong."),
             "throw": Key(
-                FlagShape(), "Throw the fault in the flow, so that its handlers catch it, instead of going on."
+                FlagShape(), "Throw the fault in the flow (default); with false what comes next runs all the same."
             ),
         },
     ),

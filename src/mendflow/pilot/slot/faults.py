@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.error_lines import end_text
+from mendflow.core.recovery.error_lines import end_text, end_without_error, raised_error
 from mendflow.core.scheduling.amounts import size
 from mendflow.pilot.files.disk_usage import used_bytes
 from mendflow.pilot.slot.memory import near_bound
@@ -66,19 +66,21 @@ def exit_fault(
     memory_bytes: int = 0,
     peak_bytes: int = 0,
     kernel_kill: bool = False,
-    error: str = "",
+    printed: str = "",
 ) -> Fault | None:
     """The fault that a command's wait status tells of, or None if it ended well. `kernel_kill`: the kernel has just
-    killed somebody for memory. `error` is what the program itself said went wrong."""
+    killed somebody for memory. `printed` is the end of what the program printed: it may say what went wrong."""
     if status == 0:
         return None
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     code = os.WEXITSTATUS(status) if not number else 0
     if signal.SIGKILL in (number, code - 128) and (kernel_kill or near_bound(peak_bytes, memory_bytes)):
         return _killed_for_memory(number, code, memory_bytes, peak_bytes)
+    error = raised_error(printed)
     if number:
         name = _signal_name(number)
-        text = end_text(f"signal {number}", error) if error else f"it was ended by signal {number} ({name})"
+        plain = end_without_error(f"it was ended by signal {number} ({name})", printed)
+        text = end_text(f"signal {number}", error) if error else plain
         fault = Fault(
             name="signal",
             category=Category.JOB,
@@ -89,7 +91,7 @@ def exit_fault(
         )
     else:
         how = f"exit code {code}{_meaning(code)}"
-        text = end_text(how, error) if error else f"it ended with {how}"
+        text = end_text(how, error) if error else end_without_error(f"it ended with {how}", printed)
         fault = Fault(
             name="exitCode", category=Category.JOB, message=text, exit_code=code, stage=AttemptStage.EXECUTION
         )

@@ -1,7 +1,8 @@
 """The folder of a failed attempt stays for a while, so that somebody can look into it.
 
 It stays where it was, since what the job has written may name its own path. A file beside it says that it is kept, and
-what its job was run with: `mendflow shell` starts a shell with just that."""
+what its job was run with: `mendflow shell` starts a shell with just that. What may be a secret is not written down: the
+file has the names of such variables, and no values."""
 
 import os
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from mendflow.core.model.faults import Category, Fault
+from mendflow.core.recovery.redaction import is_secret_variable
 from mendflow.pilot.slot.messages import FunctionCall
 
 KEPT_SUFFIX = ".kept"
@@ -19,7 +21,8 @@ DISK_FILLED = "diskFilled"
 
 
 class KeptAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`env` is the whole environment of the job: only its owner can read this file."""
+    """`env` is the environment of the job without its secrets, whose names are in `secrets`. Only its owner can read
+    this file."""
 
     job: str
     item: str
@@ -28,6 +31,7 @@ class KeptAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     fault: str
     command: str = ""
     env: dict[str, str] = {}
+    secrets: list[str] = []
 
 
 def is_worth_keeping(fault: Fault | None) -> bool:
@@ -62,13 +66,22 @@ def kept_call(call: FunctionCall, fault: Fault, environment: Mapping[str, str]) 
         folder=call.attempt_folder,
         fault=fault.message,
         command=f"{call.module}.{call.name}",
-        env=readable(environment),
+        env=writable(environment),
+        secrets=secret_names(environment),
     )
 
 
-def readable(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that can be written down as text: a system allows any bytes in them."""
-    return {name: value for name, value in environment.items() if _is_text(name) and _is_text(value)}
+def writable(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that may be written down: no secrets, and text only, as a system allows any bytes in them."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if _is_text(name) and _is_text(value) and not is_secret_variable(name, value)
+    }
+
+
+def secret_names(environment: Mapping[str, str]) -> list[str]:
+    return sorted(name for name, value in environment.items() if _is_text(name) and is_secret_variable(name, value))
 
 
 def _is_text(text: str) -> bool:

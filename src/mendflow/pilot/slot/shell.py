@@ -14,12 +14,11 @@ import msgspec
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.error_lines import raised_error
 from mendflow.pilot.files.work_folder import FOLDER_MODE, WorkFolder, reuse_folder
 from mendflow.pilot.slot.declared_outputs import DeclaredOutputs, find_outputs
 from mendflow.pilot.slot.exit_hints import exit_hint
 from mendflow.pilot.slot.faults import NO_ROOM, exit_fault, full_disk_fault, leftover_fault, stop_fault
-from mendflow.pilot.slot.kept_attempts import KeptAttempt, is_worth_keeping, mark_kept, readable
+from mendflow.pilot.slot.kept_attempts import KeptAttempt, is_worth_keeping, mark_kept, secret_names, writable
 from mendflow.pilot.slot.logs import SHIPPED_BYTES, LogFile, LogTail
 from mendflow.pilot.slot.memory import OutOfMemoryKills
 from mendflow.pilot.slot.messages import FinishedAttempt, SlotWork
@@ -237,7 +236,8 @@ class ShellRun:
                 folder=self.folder,
                 fault=fault.message,
                 command=work.command,
-                env=readable(self._env),
+                env=writable(self._env),
+                secrets=secret_names(self._env),
             )
         )
 
@@ -254,7 +254,7 @@ class ShellRun:
                 memory_bytes=work.memory_bytes,
                 peak_bytes=peak,
                 kernel_kill=kernel.look(),
-                error=raised_error(self.tail.text()),
+                printed=self.tail.text(),
             )
             return self._with_hint(fault) if fault is not None and fault.name == "exitCode" else fault
         return stop_fault(

@@ -13,7 +13,7 @@ from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, S
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import ItemId
-from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
+from mendflow.core.model.repair_views import DecisionQuery, Explanation
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
@@ -34,6 +34,7 @@ from mendflow.services.observe.replayed_events import listen
 from mendflow.services.runtime.server import Server
 
 REPAIRS_SHOWN = 50
+from mendflow.services.api.retry_waits import waiting_for, with_wait
 
 
 class Domain(
@@ -164,15 +165,23 @@ class Domain(
     async def why(self, subject: str) -> Explanation:
         """`subject` is a case, a job id `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot."""
         told = await reasons.why(self, self._server, subject)
-        return reasons.mended(told, await self._repairs_of(told.subject))
+        case, item = await self._case_and_item(told.subject)
+        repairs = await self.decisions(DecisionQuery(case=case, item=item, limit=REPAIRS_SHOWN))
+        explained = reasons.mended(told, repairs)
+        levels = self._server.runtime.levels
+        waiting = waiting_for(case, item, levels.entries())
+        if not waiting:
+            return explained
+        is_idle = not any(count.running for count in (await self.case(case)).counts)
+        return with_wait(explained, waiting, repairs, levels.waits_ms, is_idle=is_idle)
 
-    async def _repairs_of(self, subject: str) -> list[DecisionView]:
-        """The repairs of an item, of a job's item, or of a whole case, the newest first."""
+    async def _case_and_item(self, subject: str) -> tuple[str, str]:
+        """What a case, an item or a job is of; of a whole case the item is empty."""
         case, colon, item = subject.partition(":")
         if not colon and "/" in subject:
             job = await self.job(subject)
-            case, item = job.case, job.spec.item
-        return await self.decisions(DecisionQuery(case=case, item=item, limit=REPAIRS_SHOWN))
+            return job.case, job.spec.item
+        return case, item
 
     # Pilots and servers
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
+from mendflow.core.engine.early_inputs import early_inputs
 from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, StageFiles, staging_outcome
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
@@ -22,6 +23,7 @@ from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import FileStore
 from mendflow.services.base.ledger import Ledger
 
+FLAWS_TOLD_MAX: Final = 5
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 Resolve = Callable[[str], Awaitable[FileRef]]
 
@@ -56,6 +58,26 @@ class FileStaging:
             if declared.type == FILES and value is not None:
                 fixed[name] = await self._files_of(name, value, flow.folder)
         return fixed
+
+    async def demand_early_files(self, flow: Flow, inputs: dict[str, Value]) -> None:
+        """Refuse a case whose first jobs are to read files that are not there: nothing in the flow can make them, and
+        the path is wrong more often than it is early."""
+        flaws: list[str] = []
+        for each in early_inputs(flow, inputs):
+            path = await self._readable_path(each.source, flow.folder)
+            if path is not None and (flaw := await self._file_store.path_flaw(str(path))):
+                flaws.append(f"job {each.item}, input {each.key}: {flaw}")
+        if flaws:
+            more = f"\nand {len(flaws) - FLAWS_TOLD_MAX} more" if len(flaws) > FLAWS_TOLD_MAX else ""
+            raise InvalidRequest("\n".join(flaws[:FLAWS_TOLD_MAX]) + more)
+
+    async def _readable_path(self, source: str, folder: str) -> Path | None:
+        """The path, if the server may read it."""
+        if "\0" in source:
+            return None
+        path = await asyncio.to_thread(Path(folder, source).resolve)
+        allowed = self._roots is None or any(path.is_relative_to(root) for root in self._roots)
+        return path if allowed else None
 
     async def _files_of(self, name: str, value: Value, folder: str) -> list[Value]:
         parts = value if isinstance(value, list) else [value]
@@ -105,8 +127,8 @@ class FileStaging:
             raise InvalidRequest(f"{source!r:.200} is not a path: it has a NUL character")
         if "://" in source:
             raise InvalidRequest(f"{source:.200}: {URL_NOT_STAGED}")
-        path = await asyncio.to_thread(Path(folder, source).resolve)
-        if self._roots is not None and not any(path.is_relative_to(root) for root in self._roots):
+        path = await self._readable_path(source, folder)
+        if path is None:
             raise Forbidden(
                 f"{source} may not be read by this server; upload it, or start the server with --files-root DIR"
             )

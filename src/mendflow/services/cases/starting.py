@@ -77,6 +77,8 @@ class CaseStarter:
         )
         if key and (earlier := await self.keyed(key)) is not None:
             return demand_same_start(earlier, wanted)
+        if cache_from is None:
+            await self._runtime.staging.demand_early_files(known.flow, inputs)
         wanted.rerun_of, wanted.cache = cache_from, cache
         return await self.begin(wanted, known.flow)
 

@@ -204,7 +204,7 @@ class Primitives:
 
     async def _fail(self, mended: RepairTarget, order: RunPrimitive) -> None:
         fault = fault_for(mended.decision, order)
-        proceed = not order.settings.get("throw", False)
+        proceed = order.settings.get("throw") is False
         if not mended.items and (job := job_of_ended_item(mended)) is not None:
             await self._jobs.pass_on(job, decided=subject_of_decision(mended.decision, job))
         for each in mended.items:

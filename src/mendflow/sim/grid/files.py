@@ -30,6 +30,9 @@ class VirtualFileStore:
         size = self._sizes.get(path, self._sizes.get(name))
         return FileRef(sha256=_digest(path), bytes=_bytes_here(path) if size is None else size, name=name)
 
+    async def path_flaw(self, path: str) -> str:
+        return ""
+
     def kept(self, sha256: str) -> Any:
         raise AssertionError("files of a grid have no content")
 

@@ -232,10 +232,15 @@ def variables_at(instance: ForEachInstance, activity: ForEach, place: int) -> di
     if not instance.axes:
         element = instance.first + place if instance.elements is None else instance.elements[place]
         return {activity.variable: element}
-    if activity.zip:
-        return {name: elements[place] for name, elements in instance.axes.items()}
+    return place_names(instance.axes, place, zipped=activity.zip)
+
+
+def place_names(axes: dict[str, list[Value]], place: int, *, zipped: bool) -> dict[str, Value]:
+    """What the names of lists are at a place of their combinations, or of the lists side by side."""
+    if zipped:
+        return {name: elements[place] for name, elements in axes.items()}
     found: dict[str, Value] = {}
-    for name, elements in reversed(instance.axes.items()):
+    for name, elements in reversed(axes.items()):
         place, at = divmod(place, len(elements))
         found[name] = elements[at]
     return found
