@@ -65,11 +65,14 @@ STEP_HINTS: Final[dict[str, str]] = {
 """For keys of jobs and steps."""
 
 STARTING: Final = (
-    "a flow does not start by itself: `mendflow data watch` starts a case for files that arrive, cron one by "
-    "`mendflow start`, and `mendflow admin webhooks` or `--notify URL` tells how cases ended"
+    "what starts cases by itself, and who is told of their ends, stands under `on:`, such as `on: {files: {in: "
+    'drop:incoming, match: "*.csv"}, failure: {notify: https://example.org/hook}}`'
 )
 FLOW_HINTS: Final[dict[str, str]] = {
-    **dict.fromkeys(("on", "trigger", "triggers", "schedule", "cron", "notify", "notifications"), STARTING),
+    **dict.fromkeys(("trigger", "triggers", "watch", "notify", "notifications"), STARTING),
+    **dict.fromkeys(
+        ("schedule", "cron"), "no flow starts by the clock yet; have cron start a case by `mendflow start FLOW`"
+    ),
     **dict.fromkeys(("params", "parameters", "config"), "what a flow is given stands under `inputs:`"),
     **dict.fromkeys(
         ("tasks", "rules", "processes", "stages", "workflow"), "what a flow does stands under `jobs:` or `steps:`"
@@ -82,6 +85,23 @@ FLOW_HINTS: Final[dict[str, str]] = {
     **dict.fromkeys(("flow", "title", "id"), "a flow's name is `name:`"),
 }
 """For keys of the flow itself."""
+
+ON_HINTS: Final[dict[str, str]] = {
+    **dict.fromkeys(
+        ("file", "arrival", "watch", "path"), 'files that arrive are `files: {in: FOLDER, match: "*.csv"}`'
+    ),
+    **dict.fromkeys(("error", "failed", "fail", "on-failure"), "who is told of failures is `failure: {notify: URL}`"),
+    **dict.fromkeys(("completed", "complete", "done"), "who is told of good ends is `success: {notify: URL}`"),
+    **dict.fromkeys(("end", "ended", "always", "cancelled"), "who is told of every end is `finished: {notify: URL}`"),
+    **dict.fromkeys(
+        ("notify", "webhook", "email"), "say after which end, such as `failure: {notify: https://example.org/hook}`"
+    ),
+    **dict.fromkeys(
+        ("push", "pull_request", "workflow_dispatch", "workflow_call", "manual"),
+        "`mendflow start FLOW` starts a case, from wherever that happens",
+    ),
+}
+"""For keys below `on` of a flow."""
 
 
 def told_with_hint(message: str, word: str, hints: dict[str, str]) -> str:
