@@ -307,8 +307,11 @@ def test_a_step_of_another_tool_is_answered_with_ours(complaints: Complaints, st
 @pytest.mark.parametrize(
     ("key", "hint"),
     [
-        ("on: {schedule: '0 2 * * *'}", "`mendflow data watch` starts a case for files that arrive"),
-        ("schedule: '0 2 * * *'", "cron one by `mendflow start`"),
+        (
+            "trigger: {schedule: '0 2 * * *'}",
+            "what starts cases by itself, and who is told of their ends, stands under",
+        ),
+        ("schedule: '0 2 * * *'", "have cron start a case by `mendflow start FLOW`"),
         ("flow: night", "a flow's name is `name:`"),
         ("dag_id: night", "a flow's name is `name:`"),
         ("config: x", "what a flow is given stands under `inputs:`"),

@@ -6,13 +6,19 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
 from mendflow.formats.schema import PATH, schema_text
-from mendflow.formats.yaml import flow_keys
+from mendflow.formats.yaml import flow_keys, trigger_keys
+from mendflow.formats.yaml.document import parse, plain_data
 from tests.formats.conftest import Complaints
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
+FOLDER = Path(__file__).parents[2] / "examples"
+EXAMPLES = sorted([*FOLDER.glob("*.yaml"), *FOLDER.glob("tasks/*.yaml")])
+
+
+def data_of(text: str) -> Any:
+    """As editors read YAML: by YAML 1.2, where `on` is a word."""
+    return plain_data(parse(text, "flow.yaml")[0])
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +34,7 @@ def test_the_published_schema_is_up_to_date() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.name for path in EXAMPLES])
 def test_it_accepts_every_example(validator: Any, path: Path) -> None:
-    validator.validate(yaml.safe_load(path.read_text()))
+    validator.validate(data_of(path.read_text()))
 
 
 @pytest.mark.parametrize(
@@ -41,10 +47,11 @@ def test_it_accepts_every_example(validator: Any, path: Path) -> None:
         "steps: [{choose: [{when: 'true', do: x}, {otherwise: y}]}]",
         "x-anything: {a: 1}\nsteps: [{exit: }]",
         "inputs: {a: , b: 3, c: {type: list}}\nsteps: [x]",
+        "inputs: {a: {type: file}}\non: {files: {in: drop:x, stable: 1 s}, failure: {notify: [x, y]}}\nsteps: [x]",
     ],
 )
 def test_it_accepts_sound_flows(validator: Any, text: str) -> None:
-    validator.validate(yaml.safe_load(text))
+    validator.validate(data_of(text))
 
 
 @pytest.mark.parametrize(
@@ -70,10 +77,14 @@ def test_it_accepts_sound_flows(validator: Any, text: str) -> None:
         "steps: []",
         "on-failure: never\nsteps: [x]",
         "inputs: {a: {typ: list}}\nsteps: [x]",
+        "on: push\nsteps: [x]",
+        "on: {files: {match: x}}\nsteps: [x]",
+        "on: {failure: {}}\nsteps: [x]",
+        'on: {schedule: "0 2 * * *"}\nsteps: [x]',
     ],
 )
 def test_it_rejects_what_the_parser_rejects(validator: Any, complaints: Complaints, text: str) -> None:
-    assert not validator.is_valid(yaml.safe_load(text))
+    assert not validator.is_valid(data_of(text))
     assert complaints(text)
 
 
@@ -95,6 +106,9 @@ def test_every_key_is_on_the_page_about_flow_files() -> None:
         flow_keys.FOR_EACH,
         flow_keys.BRANCH,
         flow_keys.CATCH,
+        trigger_keys.ON,
+        trigger_keys.ON_FILES,
+        trigger_keys.ON_END,
     ]
     every += [flow_keys.ON_MESSAGE, flow_keys.ON_ALARM, *(own for _, own in flow_keys.KINDS.values())]
     named = {name for table in every for name in table} | set(flow_keys.KINDS)

@@ -53,7 +53,7 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("remove_data", "remove_replica", "put_element", "remove_element"), ADMINISTER),
     **dict.fromkeys(("data_sets", "data_set", "set_files", "set_batches", "watches"), READ),
     **dict.fromkeys(("put_data_set", "add_to_set", "close_set", "retry_batch"), CHANGE),
-    **dict.fromkeys(("put_watch", "remove_watch"), ADMINISTER),
+    **dict.fromkeys(("put_watch", "remove_watch", "deploy_with_triggers", "remove_flow"), ADMINISTER),
     **dict.fromkeys(("stats", "metrics"), READ | {"metrics"}),
     **dict.fromkeys(("results", "result"), READ),
     "drop_results": ADMINISTER,

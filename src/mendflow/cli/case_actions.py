@@ -11,6 +11,7 @@ from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server
 from mendflow.cli.deployment import deploy as give_flow
 from mendflow.cli.flow_files import is_flow_file, load_one
+from mendflow.cli.flow_triggers import deploy_as_said, trigger_lines, warn_of_triggers
 from mendflow.cli.inputs import json_or_text, read_inputs, upload_inputs
 from mendflow.cli.options import CaseArgument, Inputs, InputsFile, ServerTarget, complete_from_server, store_url
 from mendflow.cli.printing import print_answer, print_json, say
@@ -32,11 +33,11 @@ def deploy(
     context: CommandContext,
     flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML, Python, BPEL or JSDL.")],
 ) -> None:
-    """Deploy a flow to the server, as its newest version."""
+    """Deploy a flow to the server, as its newest version; what it has under `on` takes effect."""
     loaded = [load_one(path) for path in flow]
 
     async def give(client: Client) -> list[tuple[FlowView, str]]:
-        return [(await give_flow(client, each), client.endpoint(each.name)) for each in loaded]
+        return [(await deploy_as_said(client, each), client.endpoint(each.name)) for each in loaded]
 
     given = context.run(give, begin=True)
     if context.json:
@@ -44,14 +45,22 @@ def deploy(
         return
     for each, (view, endpoint) in zip(loaded, given, strict=True):
         say(f"{view.name} version {view.version} ({view.digest[:12]})")
+        for line in trigger_lines(view.triggers) if view.triggers is not None else ():
+            say(f"  {line}")
+        if view.triggers is not None and not has_server(context.target):
+            say(f"  no server runs here; this happens while `mendflow serve{_folder_option(context.target)}` runs")
         if each.xml is not None:
             say(endpoint if has_server(context.target) else _without_server(urlsplit(endpoint).path, context.target))
 
 
 def _without_server(path: str, target: ServerTarget) -> str:
     """What to do so that somebody takes the flow's messages, and under which path."""
-    folder = f" --data-dir {shlex.quote(target.data)}" if target.data and not store_url() else ""
+    folder = _folder_option(target)
     return f"no server runs here; start `mendflow serve{folder}`, and it takes messages for this flow at {path}"
+
+
+def _folder_option(target: ServerTarget) -> str:
+    return f" --data-dir {shlex.quote(target.data)}" if target.data and not store_url() else ""
 
 
 @app.command("start")
@@ -89,6 +98,8 @@ def start(
 ) -> None:
     """Start a case of a deployed flow, or of a flow file."""
     file = load_one(flow) if is_flow_file(flow) else None
+    if file is not None:
+        warn_of_triggers(file, flow)
 
     async def begin(client: Client) -> CaseView:
         meant = file or await _deployed_flow(client, flow)

@@ -1,20 +1,27 @@
-"""Commands about flow files: check, schema. They neither need nor load a server."""
+"""Commands about flow files: check, schema. They need no server; only where a flow names a
+storage element under `on`, one that is there is asked for it."""
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mendflow.cli.exit_codes import ExitCode
-from mendflow.cli.flow_files import main_first
+from mendflow.cli.flow_files import main_first, named_stores
 from mendflow.cli.options import Json
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.problems import show_problems
 from mendflow.formats.check import check as problems_of
 from mendflow.formats.check import flows_of
 from mendflow.formats.schema import schema_text
+from mendflow.lazy import LazyModule
 from mendflow.pages.formatting import count_text
+
+if TYPE_CHECKING:
+    from mendflow.cli import flow_triggers
+else:
+    flow_triggers = LazyModule("mendflow.cli.flow_triggers")  # it loads what talks to servers
 
 app = typer.Typer()
 
@@ -28,17 +35,24 @@ def check(
 ) -> None:
     """Report every problem of the flow files."""
     problems = problems_of([Path(path) for path in flow])
+    found = [main_first(flows_of(path)) for path in flow] if not problems else []
+    open_questions: list[str] = []
+    for path, flows in zip(flow, found, strict=False):
+        if named_stores(flows):
+            missing, unasked = flow_triggers.store_problems(path, flows)
+            problems, open_questions = [*problems, *missing], [*open_questions, *unasked]
     if json:
         print_json(problems)
     elif problems:
         show_problems(problems)
         say(f"{count_text(len(problems), 'problem')} in {count_text(len(flow), 'file')}", err=True)
     else:
-        found = [main_first(flows_of(path)) for path in flow]
         say(f"{count_text(sum(map(len, found)), 'flow')}, no problems")
         for path, flows in zip(flow, found, strict=True):
             if len(flows) > 1:
                 say(f"{path}: {', '.join(each.name for each in flows)}")
+        for question in open_questions:
+            say(question)
     raise typer.Exit(ExitCode.BAD_INPUT if problems else ExitCode.OK)
 
 

@@ -25,13 +25,15 @@ COMMAND_WORD: Final = re.compile(r"""[^\s'"`;|&<>()$={}]+""")
 UNSTAGED_MAX: Final = 10
 
 
-async def deploy(client: Client, flow: Flow) -> FlowView:
-    """Store code and files on the server, then the flow that refers to them."""
+async def deploy(client: Client, flow: Flow, *, triggers: bool = False) -> FlowView:
+    """Store code and files on the server, then the flow that refers to them. With `triggers`, what it has under `on`
+    takes effect; else it stays as it is there."""
     check_files(flow)
     code = {path: await client.upload(path) for path in set(code_files(flow).values())}
     files = {path: await client.upload(path) for path in local_files(flow)}
     await upload_generated(client, flow)
-    return await client.deploy(name_unstaged_files(replace_files(with_code(flow, code), files)))
+    made = name_unstaged_files(replace_files(with_code(flow, code), files))
+    return await (client.deploy_with_triggers(made) if triggers else client.deploy(made))
 
 
 def check_files(flow: Flow) -> None:

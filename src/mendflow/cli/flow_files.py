@@ -45,3 +45,9 @@ def main_first(flows: list[Flow]) -> list[Flow]:
 def is_flow_file(text: str) -> bool:
     """Whether a word names a file: a deployed flow's name has no ending and no folder."""
     return Path(text).suffix in (*YAML, PYTHON, PROCESS, JOB, XML, TRACE) or ".py:" in text or "/" in text
+
+
+def named_stores(flows: list[Flow]) -> set[str]:
+    """The storage elements that flows name under `on`."""
+    arrivals = [each.triggers.files for each in flows if each.triggers is not None]
+    return {files.element for files in arrivals if files is not None and files.element}

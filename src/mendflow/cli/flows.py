@@ -1,5 +1,8 @@
-"""Commands about flows and their files: list, deploy, draw, convert."""
+"""Commands about flows and their files: list, show, deploy, remove, draw, convert."""
 
+from typing import Annotated
+
+import msgspec
 import typer
 
 from mendflow.cli import adapt as adapting
@@ -7,9 +10,19 @@ from mendflow.cli import case_actions as act
 from mendflow.cli import check, graph
 from mendflow.cli import convert as converting
 from mendflow.cli.command_context import CommandContext, with_context
+from mendflow.cli.flow_triggers import short_triggers, trigger_lines, watch_line
 from mendflow.cli.groups import take
-from mendflow.cli.printing import print_json, print_table, say
+from mendflow.cli.options import complete_from_server
+from mendflow.cli.printing import print_answer, print_json, print_table, say
+from mendflow.client import Client
+from mendflow.core.model.data_sets import WatchView
+from mendflow.core.model.views import FlowView
 from mendflow.pages.formatting import short_time_text
+
+FlowArgument = Annotated[
+    str,
+    typer.Argument(metavar="FLOW", help="A deployed flow's name.", autocompletion=complete_from_server("flows")),
+]
 
 app = typer.Typer()
 flows_app = typer.Typer(invoke_without_command=True)
@@ -18,7 +31,7 @@ flows_app = typer.Typer(invoke_without_command=True)
 @flows_app.callback()
 @with_context
 def flows(context: CommandContext) -> None:
-    """List the deployed flows; deploy, draw or convert one."""
+    """List the deployed flows; show, deploy, remove, draw or convert one."""
     if not context.inner:
         _list(context)
 
@@ -37,8 +50,54 @@ def _list(context: CommandContext) -> None:
     elif not views:
         say("No flow is deployed; deploy one with mendflow flows deploy FLOW.")
     else:
-        rows = ((v.name, str(v.version), short_time_text(v.deployed_at), v.digest[:12], v.description) for v in views)
-        print_table(("flow", "version", "deployed", "digest", "description"), rows)
+        heads = ("flow", "version", "deployed", "digest", "on", "description")
+        rows = [
+            (
+                view.name,
+                str(view.version),
+                short_time_text(view.deployed_at),
+                view.digest[:12],
+                short_triggers(view.triggers),
+                view.description,
+            )
+            for view in views
+        ]
+        print_table(heads, rows, fold=4)
+
+
+@flows_app.command("show")
+@with_context
+def show(context: CommandContext, name: FlowArgument) -> None:
+    """Show a deployed flow: its inputs, and what starts its cases by itself."""
+
+    async def ask(client: Client) -> tuple[FlowView, list[WatchView]]:
+        view = await client.flow(name)
+        return view, [each for each in await client.watches() if each.flow == name] if view.triggers else []
+
+    view, watches = context.run(ask)
+    if context.json:
+        print_json(view)
+        return
+    say(f"{view.name} version {view.version} ({view.digest[:12]}), deployed {short_time_text(view.deployed_at)}")
+    if view.description:
+        say(f"  {view.description}")
+    for input_name, each in view.flow.inputs.items() if view.flow is not None else ():
+        given = "required" if each.required else f"default {msgspec.json.encode(each.default).decode()}"
+        say(f"  input {input_name}: {each.type or 'any'}, {given}")
+    for line in trigger_lines(view.triggers) if view.triggers is not None else ():
+        say(f"  {line}")
+    for watch in watches:
+        say(f"    {watch_line(watch)}")
+    if view.flow is not None and view.flow.triggers != view.triggers:
+        say("  the newest version has another `on:`, which takes effect by mendflow flows deploy FILE")
+
+
+@flows_app.command("remove")
+@with_context
+def remove(context: CommandContext, name: FlowArgument) -> None:
+    """Remove a deployed flow and what starts its cases by itself; its cases stay."""
+    view = context.run(lambda client: client.remove_flow(name))
+    print_answer(context.json, view, f"{view.name} is removed; its cases stay")
 
 
 take(

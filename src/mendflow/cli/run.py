@@ -15,6 +15,7 @@ from mendflow.cli.deployment import deploy
 from mendflow.cli.dry_run import print_plan
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.flow_files import load_one
+from mendflow.cli.flow_triggers import warn_of_triggers
 from mendflow.cli.group_rerun import restart_group, say_restarted
 from mendflow.cli.inputs import read_inputs, upload_inputs
 from mendflow.cli.options import (
@@ -115,6 +116,8 @@ def run(
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     given = rules_for(flow, loaded, rules)
     target = ServerTarget(server=server, token_file=token_file, data=data)
+    if not quiet:
+        warn_of_triggers(loaded, flow)
     if dry_run:
         print_plan(loaded, values, slots=slots, cached=cached, json=json)
         return

@@ -51,8 +51,21 @@ def add(
     url: Annotated[str, typer.Argument(metavar="URL", help="An http or https URL.")],
     on: Annotated[
         str,
-        typer.Option("--on", metavar="KINDS", help=f"Events, separated by commas: {', '.join(NOTIFICATION_KINDS)}."),
+        typer.Option(
+            "--on",
+            metavar="KINDS",
+            help=f"Events, separated by commas: {', '.join(NOTIFICATION_KINDS)}; none: only what flows tell it.",
+        ),
     ] = ",".join(DEFAULT_NOTIFICATION_KINDS),
+    name: Annotated[
+        str,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="A name, by which flows tell it under `on:`; default: made up.",
+            show_default=False,
+        ),
+    ] = "",
     flow: Annotated[str, typer.Option("--flow", metavar="NAME", help="Only of this flow.", show_default=False)] = "",
     owner: Annotated[
         str, typer.Option("--owner", metavar="OWNER", help="Only of this owner's cases.", show_default=False)
@@ -65,12 +78,13 @@ def add(
     ] = "",
 ) -> None:
     """Add a webhook."""
-    wish = WebhookSpec(url=url, on=_kinds(on), flow=flow, owner=owner, secret=_secret(secret_file))
+    wish = WebhookSpec(url=url, name=name, on=_kinds(on), flow=flow, owner=owner, secret=_secret(secret_file))
     view = context.run(lambda client: client.add_webhook(wish))
     if context.json:
         print_json(view)
     else:
-        say(f"{view.id} gets {', '.join(view.on)}; try it with mendflow admin webhooks test {view.id}")
+        kinds = ", ".join(view.on) or "what flows tell it"
+        say(f"{view.id} gets {kinds}; try it with mendflow admin webhooks test {view.id}")
 
 
 @webhooks.command("remove")
@@ -137,7 +151,7 @@ def _line(notification: Notification) -> str:
 
 def _kinds(text: str) -> tuple[NotificationKind, ...]:
     known = {kind: kind for kind in get_args(NotificationKind) if kind in NOTIFICATION_KINDS}
-    words = [word.strip() for word in text.split(",") if word.strip()]
+    words = [word.strip() for word in text.split(",") if word.strip()] if text != "none" else []
     if bad := [word for word in words if word not in known]:
         raise InvalidRequest(f"--on {bad[0]!r} is not known; it is one of {', '.join(NOTIFICATION_KINDS)}")
     return tuple(known[word] for word in words)

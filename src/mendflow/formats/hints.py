@@ -66,11 +66,12 @@ FILES_OF_A_LOOP: Final = (
 )
 
 STARTING: Final = (
-    "a flow does not start by itself: `mendflow data watch` starts a case for files that arrive, cron one by "
-    "`mendflow start`, and `mendflow admin webhooks` or `--notify URL` tells how cases ended"
+    "what starts cases by itself, and who is told of their ends, stands under `on:`, such as `on: {files: {in: "
+    'drop:incoming, match: "*.csv"}, failure: {notify: https://example.org/hook}}`'
 )
+CLOCK: Final = "no flow starts by the clock yet; have cron start a case by `mendflow start FLOW`"
 STEP_HINTS: Final[Hints] = hints(
-    ("schedule cron", STARTING),
+    ("schedule cron", CLOCK),
     (
         "resources requirements requests hints resource requirement",
         "what a job needs stands beside `run`: `memory: 2 GB`, `cpus: 4`, `time: 1 h`",
@@ -249,8 +250,8 @@ FOR_ALL_FAILURES: Final = (
 )
 WHAT_IT_DOES: Final = "what a flow does stands under `jobs:` or `steps:`"
 FLOW_HINTS: Final[Hints] = hints(
-    ("on trigger triggers schedule cron notify notifications", STARTING),
-    ("schedule-interval start-date catchup", STARTING),
+    ("trigger triggers watch notify notifications", STARTING),
+    ("schedule cron schedule-interval start-date catchup", CLOCK),
     ("params parameters config configfile args arguments input", "what a flow is given stands under `inputs:`"),
     ("tasks rules rule processes process stages workflow pipeline dag templates spec all", WHAT_IT_DOES),
     (
@@ -298,6 +299,23 @@ RETRY_WORDS: Final[Hints] = hints(
     ("multiplier backoff-factor exponent growth base", "factor"),
 )
 """Keys that people try in a rule of `retries`, and ours for the same."""
+ON_HINTS: Final[dict[str, str]] = {
+    **dict.fromkeys(
+        ("file", "arrival", "watch", "path"), 'files that arrive are `files: {in: FOLDER, match: "*.csv"}`'
+    ),
+    **dict.fromkeys(("error", "failed", "fail", "on-failure"), "who is told of failures is `failure: {notify: URL}`"),
+    **dict.fromkeys(("completed", "complete", "done"), "who is told of good ends is `success: {notify: URL}`"),
+    **dict.fromkeys(("end", "ended", "always", "cancelled"), "who is told of every end is `finished: {notify: URL}`"),
+    **dict.fromkeys(
+        ("notify", "webhook", "email"), "say after which end, such as `failure: {notify: https://example.org/hook}`"
+    ),
+    **dict.fromkeys(
+        ("push", "pull_request", "workflow_dispatch", "workflow_call", "manual"),
+        "`mendflow start FLOW` starts a case, from wherever that happens",
+    ),
+}
+"""For keys below `on` of a flow."""
+
 
 RETRY_HINTS: Final[Hints] = hints(
     (

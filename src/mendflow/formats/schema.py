@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mendflow.formats.names import NAME
 from mendflow.formats.rules import rule_keys as rule_tables
-from mendflow.formats.yaml import exlet_keys, flow_keys
+from mendflow.formats.yaml import exlet_keys, flow_keys, trigger_keys
 from mendflow.formats.yaml.builder import LOOPS_WITH_BODY, Kinds
 from mendflow.formats.yaml.fields import Table, schema_of
 from mendflow.formats.yaml.shapes import PresenceShape
@@ -84,7 +84,12 @@ def schema() -> Schema:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "mendflow flow file",
         **flow,
-        "$defs": definitions(),
+        "$defs": {
+            **definitions(),
+            "on": schema_of(trigger_keys.ON) | {"minProperties": 1},
+            "on-files": schema_of(trigger_keys.ON_FILES),
+            "on-end": schema_of(trigger_keys.ON_END),
+        },
     }
 
 

@@ -1,16 +1,22 @@
-"""Flows: deploy, list, read."""
+"""Flows: deploy, list, read, remove."""
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.views import FlowView
 from mendflow.operations.arguments import Body
 from mendflow.operations.operation import Calls, operation
-from mendflow.operations.roles import READERS, USERS
+from mendflow.operations.roles import ADMINISTRATORS, READERS, USERS
 
 
 class FlowCalls(Calls, tag="flows"):
     @operation("POST", "/flows", USERS, status=201, repeatable=True)
     async def deploy(self, flow: Body[Flow]) -> FlowView:
-        """Deploy a flow. The body is the flow model as JSON. Deploying an unchanged flow again makes no new version."""
+        """Deploy a flow. The body is the flow model as JSON. Deploying an unchanged flow again makes no new version.
+        What the flow has under `on` does not take effect by this; triggers that are in effect stay so."""
+
+    @operation("PUT", "/flows/{flow.name}", ADMINISTRATORS, repeatable=True)
+    async def deploy_with_triggers(self, flow: Body[Flow]) -> FlowView:
+        """Deploy a flow, and have what it says under `on` take effect. Its folder is watched, and ends of its cases are
+        told, in place of what was so before. For administrators, because they alone may make watches and webhooks."""
 
     @operation("GET", "/flows", READERS)
     async def flows(self) -> list[FlowView]:
@@ -19,3 +25,7 @@ class FlowCalls(Calls, tag="flows"):
     @operation("GET", "/flows/{name}", READERS)
     async def flow(self, name: str) -> FlowView:
         """One flow with its whole model."""
+
+    @operation("DELETE", "/flows/{name}", ADMINISTRATORS)
+    async def remove_flow(self, name: str) -> FlowView:
+        """Remove a flow. Nobody can start cases of it any more, and its triggers are gone. Its cases stay."""

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 SIGNS: Final = re.compile(r"[*?\[]")
+CHARACTERS: Final = re.compile(r"\[!?\]?[^\]]*\]")
 
 
 def is_pattern(path: str) -> bool:
@@ -24,3 +25,14 @@ def fixed_folder(path: str) -> str:
 def name_below(path: str, folder: str) -> str:
     """The path as seen from that folder."""
     return path.removeprefix(f"{folder}/") if folder else path
+
+
+def pattern_flaw(pattern: str) -> str:
+    """Why no path could be meant by a pattern, or another one than its author thinks; empty if it is sound."""
+    if not pattern or not pattern.isprintable():
+        return "it is empty, or holds a character that cannot be shown; write one such as *.csv"
+    if pattern.startswith("/") or ".." in pattern.split("/"):
+        return "it is for paths inside the watched folder; begin with a name or with *"
+    if "{" in pattern or "}" in pattern:
+        return "braces are no alternatives here; use *, ? and [...]"
+    return "it has a [ that no ] closes" if "[" in CHARACTERS.sub("", pattern) else ""

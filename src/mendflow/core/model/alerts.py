@@ -79,7 +79,11 @@ class WebhookView(View, frozen=True):
 
 
 class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`name` is by what flows name it under `on:`; made up unless given. With a name, `on` may be empty: then it gets
+    only what such flows send."""
+
     url: str
+    name: str = ""
     on: tuple[NotificationKind, ...] = DEFAULT_NOTIFICATION_KINDS
     flow: str = ""
     owner: str = ""

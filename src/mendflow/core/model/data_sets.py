@@ -163,7 +163,8 @@ class DataSetView(View, frozen=True):
 
 class WatchView(View, frozen=True):
     """`known` files are in the set; `unsettled` ones may still change; `left_out` counts those that cannot be added,
-    for instance because the set has other content under their name. `problem` says why, or why the scan failed."""
+    for instance because the set has other content under their name. `problem` says why, or why the scan failed. A watch
+    with a `flow` is that of the flow's key `on`."""
 
     watch: FolderWatch
     looked_at: Instant = 0
@@ -171,3 +172,4 @@ class WatchView(View, frozen=True):
     unsettled: int = 0
     left_out: int = 0
     problem: str = ""
+    flow: str = ""

@@ -13,6 +13,7 @@ from typing import Final, Literal, Union
 import msgspec
 
 from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow_triggers import FlowTriggers
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import FunctionRef, Limits, RetryRule, Submission
 from mendflow.core.model.repair import Primitive, Target
@@ -411,7 +412,8 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     from elsewhere when it begins: a compensation that runs as a case of its own sees the variables, and `jobs.NAME`, as
     they were when the activity that it undoes completed. `xml` is what a flow in BPEL knows from its WSDL files.
     `on_unhandled` says what becomes of a failure that neither a rule nor the flow takes up: the case fails, or it is
-    held for a person; empty: as the caller, or the server, says."""
+    held for a person; empty: as the caller, or the server, says. `triggers` take effect only where the flow is deployed
+    with them."""
 
     name: FlowName
     body: Activity
@@ -425,3 +427,4 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     results: dict[str, dict[str, Value]] = {}
     xml: XmlDefinitions | None = None
     on_unhandled: OnUnhandled = ""
+    triggers: FlowTriggers | None = None

@@ -8,6 +8,7 @@ import msgspec
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow_triggers import FlowTriggers
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.parameters import AfterPage, Condition, Count, Limit, Offset, OneOf, Order
@@ -29,13 +30,15 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FlowView(View, frozen=True):
-    """A deployed flow. `digest` distinguishes versions; `version` counts them from 1."""
+    """A deployed flow. `digest` distinguishes versions; `version` counts them from 1. `triggers` are those in
+    effect."""
 
     name: str
     digest: str
     version: int
     deployed_at: Instant
     description: str = ""
+    triggers: FlowTriggers | None = None
     flow: Flow | None = None  # only when one flow is requested
 
 

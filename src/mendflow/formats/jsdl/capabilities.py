@@ -54,7 +54,7 @@ def _not_expressible(flow: Flow, job: JobActivity) -> Iterator[str]:
     for field, words in NOT_EXPRESSIBLE.items():
         if getattr(job, field) != getattr(usual, field):
             yield words
-    for field in ("inputs", "calls", "variables", "results", "exlet"):
+    for field in ("inputs", "calls", "variables", "results", "exlet", "triggers"):
         if getattr(flow, field):
             yield f"the flow's {field}"
     yield from _expressions(job)

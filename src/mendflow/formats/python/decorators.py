@@ -8,7 +8,19 @@ import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, Union, Unpack, get_args, get_origin, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    Unpack,
+    get_args,
+    get_origin,
+    overload,
+)
 
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Flow, Input, OnUnhandled
@@ -20,6 +32,12 @@ from mendflow.formats.python.handles import Handle, template_of
 from mendflow.formats.python.options import JobOptions, check_options
 from mendflow.formats.python.problems import bad_flow, bad_function, collect, problem_list
 from mendflow.formats.python.sources import function_ref
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from mendflow.formats.python import triggers
+else:
+    triggers = LazyModule("mendflow.formats.python.triggers")  # a function that runs as a job needs no YAML
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -146,10 +164,12 @@ class FlowFunction(Generic[P, R]):
         env: Mapping[str, str],
         on_unhandled: OnUnhandled = "",
         shell: str = "",
+        on: Mapping[str, Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.name = name or function.__name__
+        self._on = on
         self._on_failure = on_failure
         self._env = env
         self._shell = shell
@@ -197,7 +217,7 @@ class FlowFunction(Generic[P, R]):
             raise BadFlow(problems=problems)
         if not building.jobs:
             raise bad_function(self.function, bad_flow(f"the flow `{self.name}` has no jobs: its function calls none"))
-        return Flow(
+        built = Flow(
             name=FlowName(self.name),
             body=parallel_with_links(f"{self.name}.jobs", building.jobs, self._on_failure),
             inputs=inputs,
@@ -207,6 +227,7 @@ class FlowFunction(Generic[P, R]):
             folder=str(folder),
             on_unhandled=self._on_unhandled,
         )
+        return built if self._on is None else triggers.with_triggers(built, self._on, self.function)
 
     def _run(self, building: FlowBuilder, inputs: Mapping[str, Input], problems: list[Problem]) -> Any:
         """The result of the function with handles as its inputs. Its problems are recorded; consequential ones are
@@ -244,6 +265,7 @@ def flow(
     on_unhandled: OnUnhandled = "",
     env: Mapping[str, str] | None = None,
     shell: str = "",
+    on: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[P, R]], FlowFunction[P, R]]: ...
 def flow(
     function: Callable[..., Any] | None = None,
@@ -254,12 +276,13 @@ def flow(
     on_unhandled: OnUnhandled = "",
     env: Mapping[str, str] | None = None,
     shell: str = "",
+    on: Mapping[str, Any] | None = None,
 ) -> Any:
     """Make a function a flow: `@flow`, or `@flow(name="night", on_failure="stop")`. `shell` is that of its shell
-    jobs."""
+    jobs. `on` is as in a flow file: `on={"files": {"in": "drop:incoming", "match": "*.csv"}}`."""
     if function is not None:
-        return FlowFunction(function, name, on_failure, env or {}, on_unhandled, shell)
-    return lambda given: FlowFunction(given, name, on_failure, env or {}, on_unhandled, shell)
+        return FlowFunction(function, name, on_failure, env or {}, on_unhandled, shell, on)
+    return lambda given: FlowFunction(given, name, on_failure, env or {}, on_unhandled, shell, on)
 
 
 def inputs_of(function: Callable[..., Any]) -> dict[str, Input]:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions import is_template
 from mendflow.core.model.errors import BadFlow, Problem
@@ -27,6 +29,7 @@ from mendflow.formats.yaml.job_graph import parallel_jobs
 from mendflow.formats.yaml.job_steps import limits_of, python_job, shell_job
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.retries import retries_of
+from mendflow.formats.yaml.triggers import triggers_of
 
 MAKERS: Final[dict[str, StepFactory]] = {
     "run": shell_job,
@@ -113,7 +116,7 @@ def build_flow(reader: YamlReader, root: YamlNode, callables: FlowFinder) -> Flo
     for variable in variables:
         reader.assigned(variable)
     body = with_variables(variables, body_of(build, fields, name), name)
-    return Flow(
+    flow = Flow(
         name=FlowName(name),
         body=body,
         inputs=inputs,
@@ -123,6 +126,8 @@ def build_flow(reader: YamlReader, root: YamlNode, callables: FlowFinder) -> Flo
         folder=str(reader.folder),
         on_unhandled=fields.get("on-unhandled", ""),
     )
+    triggers = triggers_of(reader, fields.node_of("on"), flow)
+    return msgspec.structs.replace(flow, triggers=triggers) if triggers is not None else flow
 
 
 def refuse_flow_key(reader: YamlReader, key: ScalarNode, name: str) -> None:

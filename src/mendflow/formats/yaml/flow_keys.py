@@ -410,6 +410,10 @@ FLOW: Final[Table] = {
     ),
     "on-failure": ON_FAILURE,
     "on-unhandled": ON_UNHANDLED,
+    "on": Key(
+        DeferredShape("a map with `files:`, `failure:`, `success:` or `finished:`", "on"),
+        "What happens by itself once the flow is deployed: files that arrive start cases, and ends of cases are told.",
+    ),
     "variables": Key(MapOf(DataShape(), VARIABLE), "Variables of the flow and their first values."),
     "jobs": Key(JOBS, "Jobs, at once where `needs` allows."),
     "steps": Key(STEPS, "Steps, one after another."),

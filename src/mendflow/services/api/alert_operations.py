@@ -63,6 +63,8 @@ class AlertOperations(ViewOperations):
         return await self._server.runtime.notifier.webhooks.add(wish, who=who)
 
     async def remove_webhook(self, webhook: str, *, who: str) -> WebhookView:
+        if flow := self._server.runtime.triggers.flow_telling(webhook):
+            raise Conflict(f"flow {flow} tells webhook {webhook} of its ends: change its `on:` first, and deploy it")
         return await self._server.runtime.notifier.webhooks.remove(webhook)
 
     async def try_webhook(self, webhook: str, *, who: str) -> DeliveryResult:

@@ -17,11 +17,10 @@ from mendflow.core.model.repair_views import DecisionQuery, Explanation
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
-from mendflow.core.model.views import CachePolicy, CaseView, ChangeEvent, FlowView, Health, PilotView, ServerView
+from mendflow.core.model.views import CachePolicy, CaseView, ChangeEvent, Health, PilotView, ServerView
 from mendflow.services.api import reasons
-from mendflow.services.api.alert_operations import AlertOperations
 from mendflow.services.api.archive_operations import ArchiveOperations
-from mendflow.services.api.data_operations import DataOperations
+from mendflow.services.api.flow_operations import FlowOperations
 from mendflow.services.api.metrics.all_servers import PeerStats, collect_all_stats
 from mendflow.services.api.repair_operations import RepairOperations
 from mendflow.services.api.result_operations import ResultOperations
@@ -39,11 +38,10 @@ from mendflow.services.api.retry_waits import waiting_for, with_wait
 
 class Domain(
     RepairOperations,
-    AlertOperations,
+    FlowOperations,
     TaskOperations,
     ArchiveOperations,
     SiteOperations,
-    DataOperations,
     ResultOperations,
 ):
     """`chance` makes new names: so many random bytes, in hexadecimal. `elsewhere` asks other servers for their metrics,
@@ -55,22 +53,6 @@ class Domain(
         super().__init__(server)
         self._elsewhere = elsewhere
         self._chance = chance
-
-    # Flows
-
-    async def deploy(self, flow: Flow) -> FlowView:
-        view = await self._server.runtime.flows.deploy(flow)
-        await self._settled()
-        return view
-
-    async def flows(self) -> list[FlowView]:
-        if self._server.membership.shared:
-            await self._server.runtime.flows.start()
-        return self._server.runtime.flows.all()
-
-    async def flow(self, name: str) -> FlowView:
-        await self._server.runtime.flows.look_again(name)
-        return self._server.runtime.flows.newest(name).view(whole=True)
 
     # Cases
 

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow_triggers import EndKind
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef, Value
@@ -182,6 +183,12 @@ class FileStore(Protocol):
 
     def kept(self, sha256: str) -> AsyncIterator[bytes]: ...
     async def size(self, sha256: str) -> int | None: ...
+
+
+class EndReceivers(Protocol):
+    def receivers(self, flow: str, end: EndKind) -> list[str]:
+        """Who is to be told that a case of this flow has ended so: URLs, or names of webhooks."""
+        ...
 
 
 class UnhandledFailure(NamedTuple):

@@ -79,15 +79,27 @@ class Flows:
         self._read: dict[str, int] = {}  # the versions of the documents that these were read from
 
     async def start(self) -> None:
-        """Load the deployed flows, again where other servers may have deployed some."""
+        """Load the deployed flows, again where other servers may have deployed or removed some."""
+        before, there = dict(self._read), set()
         async for found in self._store.scan(FLOW_KIND):
+            there.add(found.id)
             self._take(found)
+        for name in before.keys() - there:
+            if self._read.get(name) == before[name]:  # else it was deployed meanwhile
+                self._forget(name)
 
     async def look_again(self, name: str) -> None:
         """Where other servers may have deployed a newer version: load it."""
+        before = self._read.get(name)
         found = await self._store.get(FLOW_KIND, name)
         if found is not None:
             self._take(found)
+        elif before is not None and self._read.get(name) == before:
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        self._newest.pop(name, None)
+        self._read.pop(name, None)
 
     def _take(self, found: StoredDocument) -> None:
         if self._read.get(found.id, 0) >= found.version:
@@ -113,10 +125,26 @@ class Flows:
             newest = self._newest.get(flow.name)
             if newest is not None and newest.digest == digest:
                 return newest.view(whole=False)
-            if (made := await self._put(flow, digest, newest.version + 1 if newest else 1)) is not None:
+            version = newest.version + 1 if newest else await self._next_version(flow.name)
+            if (made := await self._put(flow, digest, version)) is not None:
                 return made.view(whole=False)
             await self.look_again(flow.name)
         raise Conflict(f"flow {flow.name} is deployed by several at once, again and again; deploy it once more")
+
+    async def _next_version(self, name: str) -> int:
+        """The first version, unless there were some before the flow was removed."""
+        versions = [found.id.rpartition("@")[2] async for found in self._store.scan(VERSION_KIND, f"{name}@")]
+        return max((int(version) for version in versions), default=0) + 1
+
+    async def remove(self, name: str) -> FlowView:
+        """Nobody can start it from now on. Its cases have their own copies of it, and its versions stay known."""
+        for _ in range(TRIES):
+            await self.look_again(name)
+            removed = self.newest(name)
+            if await self._ledger.put_now(FLOW_KIND, name, None, self._read[name]) is not None:
+                self._forget(name)
+                return removed.view(whole=False)
+        raise Conflict(f"flow {name} is deployed by somebody else, again and again; try once more")
 
     async def _put(self, flow: Flow, digest: str, version: int) -> FlowDocument | None:
         """None if somebody else was faster."""

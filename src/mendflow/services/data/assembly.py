@@ -3,7 +3,7 @@
 The catalogue publishes new files and the flow manager publishes ends of cases, both through the hub; cases are started
 in the same way as those that people start."""
 
-from mendflow.services.base.contracts import Clock, FileStore
+from mendflow.services.base.contracts import Clock, EndReceivers, FileStore
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
@@ -11,6 +11,7 @@ from mendflow.services.base.notices import Notices
 from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.flows import Flows
 from mendflow.services.data.catalogue.catalogue import Catalogue, NewFiles
+from mendflow.services.data.flow_triggers import FlowTriggerStore
 from mendflow.services.data.sets.arrivals import Arrivals
 from mendflow.services.data.sets.batches import CaseLauncher, DataSetController
 from mendflow.services.data.sets.responsibility import Responsibility
@@ -52,6 +53,7 @@ class DataServices:
             starting=starting,
             notices=notices,
         )
+        self.triggers = FlowTriggerStore(store, ledger, clock)
         self.sets = DataSets(set_store=set_store, arrivals=arrivals, controller=self._controller, flows=flows)
         self.watches = WatchService(
             store=store,
@@ -59,9 +61,15 @@ class DataServices:
             turns=Responsibility(membership),
             looker=FolderScanner(clock=clock, sets=self.sets, catalogue=catalogue, elements=elements, notices=notices),
             find=catalogue.elements.get,
+            sets=self.sets,
+            flow_watches=self.triggers.watches,
         )
         hub.subscribe(CaseEnded, lambda end: self._controller.case_ended(end.document))
         hub.provide(NewFiles, self.sets)
+        hub.provide(EndReceivers, self.triggers)
+
+    async def read_shared(self) -> None:
+        await self.triggers.start()
 
     def start(self) -> None:
         self._controller.start()

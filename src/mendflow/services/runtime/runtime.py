@@ -227,7 +227,7 @@ class Runtime:
         )
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
         self._data = self._build_data_services(server)
-        self.data_sets, self.watches = self._data.sets, self._data.watches
+        self.data_sets, self.watches, self.triggers = self._data.sets, self._data.watches, self._data.triggers
         self.sites = self._build_sites(server)
         self.exchange = Exchange(
             meta=self.meta,
@@ -348,6 +348,7 @@ class Runtime:
     async def read_shared(self) -> None:
         """Load what all servers on the store share; other servers may have changed it."""
         await self.flows.start()
+        await self._data.read_shared()
         await self.catalogue.elements.start()
         await self.patterns.start()
         await self.watch.read_shared()

@@ -95,6 +95,8 @@ class _NativeConverter:
         return Flow(name=self.flow.name, body=whole, xml=self._world(), description=self.flow.description)
 
     def _demand_known(self) -> None:
+        if self.flow.triggers is not None:
+            self.problems.append(f"{self.flow.name}: BPEL has no word for `on`; cases of a process begin with messages")
         if self.flow.outputs:
             self.problems.append(
                 f"{self.flow.name}: what it puts out comes from its jobs, and a process sees none of that"

@@ -2,7 +2,9 @@
 
 A file that is still being written can be told from a complete one only by time: it is added when it has not changed for
 a while. Then it is read once, for its digest, and added to the catalogue. One server scans each watch; if two do so for
-a moment, both find the same files, and these count once."""
+a moment, both find the same files, and these count once.
+
+Some watches are documents; others belong to the triggers of flows, and last as long as these."""
 
 import asyncio
 import logging
@@ -11,15 +13,17 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.data.flow_triggers import EVERY_MS_MIN, FlowWatch
 from mendflow.core.data.paths import path_flaw
 from mendflow.core.data.set_specs import check_name
 from mendflow.core.model.data import StorageElement
-from mendflow.core.model.data_sets import FolderWatch, WatchView
+from mendflow.core.model.data_sets import DataSetSpec, FolderWatch, WatchView
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.ids import Instant
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.contracts import Clock
 from mendflow.services.data.sets.responsibility import Responsibility
+from mendflow.services.data.sets.service import DataSets
 from mendflow.services.data.watches.scan import FolderScanner, ScanState
 from mendflow.services.data.watches.storage import StorageUnavailable
 from mendflow.stores.contract import Delete, Put, Store, WriteDone
@@ -30,7 +34,6 @@ WATCH_KIND: Final = "watch"
 REPORT_KIND: Final = "watch-report"
 LOOK_MS: Final = 1_000
 LIST_MS: Final = 5_000
-EVERY_MS_MIN: Final = 100
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(FolderWatch).decode
@@ -44,10 +47,12 @@ Find = Callable[[str], Awaitable[StorageElement]]
 class _WatchState:
     """A watch that this server scans."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: FolderWatch) -> None:
+        self.watch = watch
         self.memory = ScanState()
         self.due_at: Instant = 0
         self.broken = ""
+        self.defined: DataSetSpec | None = None  # the data set as its flow's trigger last defined it here
         self.task: asyncio.Task[None] | None = None
 
     @property
@@ -64,12 +69,16 @@ class WatchService:
         turns: Responsibility,
         looker: FolderScanner,
         find: Find,
+        sets: DataSets,
+        flow_watches: Callable[[], list[FlowWatch]],
     ) -> None:
         self._store = store
         self._clock = clock
         self._responsibility = turns
         self._scanner = looker
         self._find = find
+        self._sets = sets
+        self._flow_watches = flow_watches
         self._known: dict[str, FolderWatch] = {}
         self._listed_at: Instant = 0
         self._states: dict[str, _WatchState] = {}
@@ -78,10 +87,31 @@ class WatchService:
     # What people ask
 
     async def all(self) -> list[WatchView]:
-        watches = [_decode(found.body) async for found in self._store.scan(WATCH_KIND)]
+        of_flows = {each.watch.name: each.flow for each in self._flow_watches()}
+        watches = [*(await self._all_watches()).values()]
         reports = {found.id: _decode_report(found.body) async for found in self._store.scan(REPORT_KIND)}
         by_name = {each.watch.name: each for each in reports.values()}
-        return [msgspec.structs.replace(by_name.get(each.name, WatchView(watch=each)), watch=each) for each in watches]
+        return [
+            msgspec.structs.replace(
+                by_name.get(each.name, WatchView(watch=each)), watch=each, flow=of_flows.get(each.name, "")
+            )
+            for each in watches
+        ]
+
+    async def _all_watches(self) -> dict[str, FolderWatch]:
+        """Those of flows come last: no other watch has their names."""
+        watches = {found.id: _decode(found.body) async for found in self._store.scan(WATCH_KIND)}
+        return watches | {each.watch.name: each.watch for each in self._flow_watches()}
+
+    async def exists(self, name: str) -> bool:
+        """Whether somebody has made a watch of this name; one that a flow has does not count."""
+        return await self._store.get(WATCH_KIND, name) is not None
+
+    async def changed(self, gone: str = "") -> None:
+        """The watches of flows have changed: look at once. `gone` is one that is no more."""
+        self._listed_at = 0
+        if gone:
+            await self._forget(gone)
 
     async def add(self, watch: FolderWatch, *, who: str) -> WatchView:
         """Watch a folder of an element; a watch with the same name is replaced."""
@@ -109,11 +139,14 @@ class WatchService:
         if found is None:
             raise NotFound(f"there is no watch {name!r:.100}; `mendflow data watch` lists them")
         await self._store.write([Delete(WATCH_KIND, name, found.version)])
+        await self._forget(name)
+        self._listed_at = 0
+        return WatchView(watch=_decode(found.body))
+
+    async def _forget(self, name: str) -> None:
         report = await self._store.get(REPORT_KIND, name)
         if report is not None:
             await self._store.write([Delete(REPORT_KIND, name, report.version)])
-        self._listed_at = 0
-        return WatchView(watch=_decode(found.body))
 
     # Looking
 
@@ -138,11 +171,13 @@ class WatchService:
         """Start a scan of each watch that is due. One that hangs does not delay the others."""
         now = self._clock.now()
         if now - self._listed_at >= LIST_MS:
-            self._known = {found.id: _decode(found.body) async for found in self._store.scan(WATCH_KIND)}
+            self._known = await self._all_watches()
             self._listed_at = now
             self._states = {name: each for name, each in self._states.items() if name in self._known or each.busy}
         for watch in self._known.values():
-            looking = self._states.setdefault(watch.name, _WatchState())
+            looking = self._states.setdefault(watch.name, _WatchState(watch))
+            if looking.watch != watch and not looking.busy:
+                looking = self._states[watch.name] = _WatchState(watch)
             if not looking.busy and now >= looking.due_at and self._responsibility.mine(f"watch {watch.name}"):
                 looking.due_at = now + watch.every_ms
                 looking.task = asyncio.create_task(self._scan_safely(watch, looking))
@@ -158,6 +193,7 @@ class WatchService:
     async def _scan(self, watch: FolderWatch, looking: _WatchState) -> WatchView:
         """The result of a scan, or the problem that prevented it."""
         try:
+            await self._define_set(watch, looking)
             element = await self._find(watch.element)
             view = await self._scanner.look(watch, element, looking.memory)
         except StoreUnavailable:
@@ -172,6 +208,13 @@ class WatchService:
             return WatchView(watch=watch, problem=problem)
         looking.broken = ""
         return view
+
+    async def _define_set(self, watch: FolderWatch, looking: _WatchState) -> None:
+        """The data set of a flow's watch exists before a file of it does, whatever happened when it was deployed."""
+        wanted = next((each.data_set for each in self._flow_watches() if each.watch == watch), None)
+        if wanted is not None and looking.defined != wanted:
+            await self._sets.define(wanted, who=watch.owner)
+            looking.defined = wanted
 
     async def _report(self, view: WatchView) -> None:
         """Write the status of the watch, if it has changed."""

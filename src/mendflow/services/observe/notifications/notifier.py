@@ -20,7 +20,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.services.base.alerts import AlertDocument, AlertRaised
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import CASE_KIND
-from mendflow.services.base.contracts import Clock
+from mendflow.services.base.contracts import Clock, EndReceivers
 from mendflow.services.base.delivery import Outbox
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
@@ -74,6 +74,7 @@ class Notifier:
         hub: Hub,
     ) -> None:
         self._failures = hub.need(DeliveryFailures, self)
+        self._end_receivers = hub.need(EndReceivers, self)
         hub.subscribe(CaseEnded, lambda end: self.case_ended(end.document))
         hub.subscribe(JobFailed, lambda failed: self.item_failed(failed.live, failed.serial, failed.outcome))
         hub.subscribe(AlertRaised, lambda raised: self._alert_raised(raised.alert))
@@ -115,9 +116,17 @@ class Notifier:
         message = document.fault.message if document.fault is not None else f"case {document.id} {status}"
         id = f"{document.id}:end{document.reopened or ''}"
         notification = self._about(document, status, id, document.ended_at, message)
-        extra = [Recipient(url=document.notify)] if document.notify else []
-        self._note(id, notification, extra)
+        given = [document.notify] if document.notify else []
+        receivers = dict.fromkeys((*given, *self._end_receivers().receivers(document.flow, status)))
+        self._note(id, notification, [self._recipient(each) for each in receivers])
         self._ledger.defer(CASE_KIND, document.id)
+
+    def _recipient(self, receiver: str) -> Recipient:
+        """A URL, or a webhook by its name."""
+        if "://" in receiver:
+            return Recipient(url=receiver)
+        hook = self.webhooks.find(receiver)
+        return Recipient(url=hook.url if hook is not None else "", hook=receiver)
 
     def item_failed(self, live: LiveCase, serial: int, outcome: Outcome) -> None:
         """To be called before the flow is told."""
@@ -163,7 +172,8 @@ class Notifier:
             for hook in self.webhooks.subscribers_of(notification)
             if hook.id != but
         ]
-        pending = PendingNotification(id=id, notification=notification, recipients=[*webhooks, *extra])
+        also = [each for each in extra if not each.hook or each.hook not in {known.hook for known in webhooks}]
+        pending = PendingNotification(id=id, notification=notification, recipients=[*webhooks, *also])
         self._outbox.add(pending)
         self._queue(pending)
 
@@ -217,9 +227,11 @@ class Notifier:
             hook = self.webhooks.find(address.hook)
             return "" if not address.hook else hook.secret if hook is not None else None
 
-        why = await self._deliveries.deliver(
-            address.url, pending.notification, tries=address.tries, secret=secret, failed=failed
-        )
+        why = f"there is no webhook {address.hook}"
+        if address.url:
+            why = await self._deliveries.deliver(
+                address.url, pending.notification, tries=address.tries, secret=secret, failed=failed
+            )
         if why:
             await self._failures().delivery_failed(
                 address.hook or address.url.partition("?")[0], pending.notification, why

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.data.set_specs import check_name
 from mendflow.core.model.alerts import Notification, NotificationKind, WebhookSpec, WebhookView
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.ids import Instant
@@ -94,14 +95,19 @@ class WebhookStore:
         return [hook.view() for hook in sorted(self._webhooks.values(), key=lambda hook: (hook.made_at, hook.id))]
 
     async def add(self, wish: WebhookSpec, *, who: str) -> WebhookView:
-        if not wish.on:
-            raise InvalidRequest("a webhook needs at least one kind of event; name it with `on`", field="on")
+        if not wish.on and not wish.name:
+            raise InvalidRequest(
+                "a webhook needs at least one kind of event, named with `on`, or a name by which flows tell it",
+                field="on",
+            )
+        if wish.name:
+            check_name(wish.name, "webhook")
         if len(wish.secret) > SECRET_CHARS_MAX:
             raise InvalidRequest(f"a secret has at most {SECRET_CHARS_MAX} characters", field="secret")
         if len(self._webhooks) >= HOOKS_MAX:
             raise InvalidRequest(f"there are {HOOKS_MAX} webhooks already; remove some")
         hook = Webhook(
-            id=f"hook-{self._chance(4)}",
+            id=wish.name or f"hook-{self._chance(4)}",
             url=wish.url,
             on=list(dict.fromkeys(wish.on)),
             flow=wish.flow,
@@ -111,7 +117,7 @@ class WebhookStore:
             made_by=who,
         )
         if await self._ledger.put_now(WEBHOOK_KIND, hook.id, hook, 0) is None:
-            raise Conflict("another webhook got this very name; add it once more")
+            raise Conflict(f"there is a webhook {hook.id} already; remove it first, or take another name")
         self._set({**self._webhooks, hook.id: hook})
         return hook.view()
 

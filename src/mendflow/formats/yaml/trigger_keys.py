@@ -1,0 +1,42 @@
+"""The keys below `on` of a flow file."""
+
+from typing import Final
+
+from mendflow.formats.yaml.fields import Key, Table
+from mendflow.formats.yaml.shapes import DeferredShape, ListOf, MeasureShape, NameShape, TextShape
+
+ON_FILES: Final[Table] = {
+    "in": Key(
+        TextShape("a folder, or `STORE:PATH`,", template=False, filled=True),
+        "Where files arrive: a folder of the server's machine, or `STORE:PATH` below a storage element.",
+        required=True,
+    ),
+    "match": Key(TextShape("a pattern such as `*.csv`", template=False), "Which files; all unless given."),
+    "stable": Key(
+        MeasureShape("duration"), "A file that has not changed for this long is complete; 10 s unless given."
+    ),
+    "every": Key(MeasureShape("duration"), "How often to look for files; 10 s unless given."),
+    "input": Key(
+        NameShape("the name of an input"), "The input that gets the file; the only one of the type file unless given."
+    ),
+}
+ON_END: Final[Table] = {
+    "notify": Key(
+        ListOf(
+            TextShape("an address or the name of a webhook", template=False, filled=True),
+            single=True,
+            expected="an https address, the name of a webhook, or a list of these",
+        ),
+        "Who is told: an https address that gets a POST, the name of a webhook, or a list of these.",
+        required=True,
+    ),
+}
+ON: Final[Table] = {
+    "files": Key(
+        DeferredShape('a map such as `{in: drop:incoming, match: "*.csv"}`', "on-files"),
+        "Each file that arrives starts one case.",
+    ),
+    "failure": Key(DeferredShape("a map with `notify:`", "on-end"), "Who is told that a case has failed."),
+    "success": Key(DeferredShape("a map with `notify:`", "on-end"), "Who is told that a case has completed."),
+    "finished": Key(DeferredShape("a map with `notify:`", "on-end"), "Who is told that a case has ended, anyhow."),
+}

@@ -1,0 +1,144 @@
+"""The part of the domain that is about deployed flows and their triggers."""
+
+from msgspec.structs import replace
+
+from mendflow.core.data.flow_triggers import folder_element, trigger_flaws, trigger_name
+from mendflow.core.model.data_sets import DataSetSpec, DataSetView, FolderWatch, WatchView
+from mendflow.core.model.errors import BadFlow, Conflict, InvalidRequest, NotFound
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow_triggers import FileArrival, FlowTriggers
+from mendflow.core.model.views import FlowView
+from mendflow.services.api.alert_operations import AlertOperations
+from mendflow.services.api.data_operations import DataOperations
+from mendflow.services.base.addresses import check_url
+from mendflow.services.data.watches.storage import StorageUnavailable
+
+
+class FlowOperations(AlertOperations, DataOperations):
+    async def deploy(self, flow: Flow) -> FlowView:
+        """Deploy a flow. Its triggers do not take effect by this; those that are in effect stay so."""
+        view = await self._server.runtime.flows.deploy(flow)
+        await self._settled()
+        return self._with_triggers(view)
+
+    async def deploy_with_triggers(self, flow: Flow, *, who: str) -> FlowView:
+        """Deploy a flow, and from now on have its triggers in effect, in place of those that it had. Nothing is
+        changed if one of them cannot be."""
+        runtime = self._server.runtime
+        if flaws := list(trigger_flaws(flow)):
+            raise BadFlow(problems=[f"{'.'.join(('on', *keys))}: {message}" for keys, message in flaws])
+        await self._check_triggers(flow)
+        files = flow.triggers.files if flow.triggers is not None else None
+        if files is not None and files.folder:
+            await runtime.catalogue.elements.put(folder_element(files.folder), replace=True)
+        await runtime.flows.deploy(flow)
+        before = runtime.triggers.watch_of(flow.name)
+        await runtime.triggers.put(flow, who=who)
+        await self._watch_as_said(flow.name, had_watch=before is not None, who=who)
+        return await self.flow(flow.name)
+
+    async def remove_flow(self, name: str, *, who: str) -> FlowView:
+        """Nobody can start cases of it from now on, and its triggers are gone. Cases that are there go on."""
+        runtime = self._server.runtime
+        await runtime.flows.look_again(name)
+        runtime.flows.newest(name)
+        had_watch = runtime.triggers.watch_of(name) is not None
+        await runtime.triggers.remove(name)
+        await self._watch_as_said(name, had_watch=had_watch, who=who)
+        removed = await runtime.flows.remove(name)
+        runtime.notices.post(f"flow {name} was removed by {who}")
+        await self._settled()
+        return removed
+
+    async def flows(self) -> list[FlowView]:
+        if self._server.membership.shared:
+            await self._server.runtime.flows.start()
+        return [self._with_triggers(each) for each in self._server.runtime.flows.all()]
+
+    async def flow(self, name: str) -> FlowView:
+        await self._server.runtime.flows.look_again(name)
+        return self._with_triggers(self._server.runtime.flows.newest(name).view(whole=True))
+
+    def _with_triggers(self, view: FlowView) -> FlowView:
+        return replace(view, triggers=self._server.runtime.triggers.of(view.name))
+
+    # Triggers
+
+    async def _check_triggers(self, flow: Flow) -> None:
+        """Refuse triggers that name what is not there, or may not be used."""
+        triggers = flow.triggers or FlowTriggers()
+        if triggers.files is not None:
+            await self._check_place(flow.name, triggers.files)
+            await self._check_names(flow.name)
+        for receiver in [each for notice in triggers.notices for each in notice.notify]:
+            await self._check_receiver(flow.name, receiver)
+
+    async def _check_place(self, flow: str, files: FileArrival) -> None:
+        if files.element:
+            if await self._catalogue.elements.find(files.element) is None:
+                known = ", ".join(each.name for each in await self._catalogue.elements.all()) or "none"
+                raise NotFound(
+                    f"flow {flow}, on.files.in: there is no storage element {files.element!r:.100} (known: {known});"
+                    f" add it with mendflow data storage add --name {files.element:.100} --url URL"
+                )
+            return
+        try:
+            await self._server.elements.list(folder_element(files.folder), "")
+        except StorageUnavailable as error:
+            raise InvalidRequest(
+                f"flow {flow}, on.files.in: {error}; a folder is one of the server's machine: make it there, or"
+                " name a storage element as STORE:PATH"
+            ) from None
+
+    async def _check_names(self, flow: str) -> None:
+        """The watch and the data set of a flow have names that nobody else may have used."""
+        name = trigger_name(flow)
+        if await self._server.runtime.watches.exists(name):
+            raise Conflict(f"flow {flow}, on.files: its watch would be {name}, and there is one already; remove that")
+        known = await self._sets.find(name)
+        others = [pool.rule for pool in known.pools.values() if not pool.removed] if known is not None else []
+        if any(rule.flow != flow for rule in others) or (known is not None and known.closed):
+            raise Conflict(f"flow {flow}, on.files: its data set would be {name}, and somebody uses that otherwise")
+
+    async def _check_receiver(self, flow: str, receiver: str) -> None:
+        if "://" in receiver:
+            check_url(receiver, private=self._server.poster.private)
+            return
+        try:
+            await self._server.runtime.notifier.webhooks.get(receiver)
+        except NotFound as error:
+            raise NotFound(
+                f"flow {flow}, on: {error.message}; add it with mendflow admin webhooks add URL --name {receiver:.100}"
+            ) from None
+
+    async def _watch_as_said(self, flow: str, *, had_watch: bool, who: str) -> None:
+        """Have the data set of the flow's watch start cases, or none any more, and look at once."""
+        runtime, watch = self._server.runtime, self._server.runtime.triggers.watch_of(flow)
+        await self._settled()
+        if watch is not None:
+            await self._sets.define(watch.data_set, who=who)
+        elif had_watch:
+            await self._sets.define(DataSetSpec(name=trigger_name(flow)), who=who)
+        await runtime.watches.changed(gone="" if watch is not None or not had_watch else trigger_name(flow))
+
+    # What belongs to the triggers of a flow is changed by deploying it
+
+    async def put_data_set(self, wish: DataSetSpec, *, who: str) -> DataSetView:
+        self._demand_no_trigger(wish.name, "data set")
+        return await super().put_data_set(wish, who=who)
+
+    async def close_set(self, name: str, *, who: str) -> DataSetView:
+        self._demand_no_trigger(name, "data set")
+        return await super().close_set(name, who=who)
+
+    async def put_watch(self, watch: FolderWatch, *, who: str) -> WatchView:
+        self._demand_no_trigger(watch.name, "watch")
+        return await super().put_watch(watch, who=who)
+
+    async def remove_watch(self, name: str, *, who: str) -> WatchView:
+        self._demand_no_trigger(name, "watch")
+        return await super().remove_watch(name, who=who)
+
+    def _demand_no_trigger(self, name: str, what: str) -> None:
+        if flow := self._server.runtime.triggers.flow_with(name):
+            raise Conflict(f"{what} {name} belongs to flow {flow}: change its `on:`, and deploy it again")
