@@ -33,7 +33,7 @@ MESSAGES: Final = {
     "ERR_NAME_TOO_LONG": "a name in it is too long",
     "NS_ERR_UNDEFINED_NAMESPACE": "a prefix is used that no xmlns says the meaning of",
     "NS_ERR_XML_NAMESPACE": "a namespace is said to be what it cannot be",
-    "WAR_NS_URI": "an xmlns names a namespace that is no URI; write one without blanks or brackets, such as `urn:orders`",
+    "WAR_NS_URI": "an xmlns names a namespace that is no URI; one has no blanks or brackets, such as `urn:orders`",
     "NS_ERR_QNAME": "a name has a colon where it may not",
     "NS_ERR_ATTRIBUTE_REDEFINED": "an element has the same attribute twice",
 }

@@ -24,6 +24,7 @@ from mendflow.services.api.flow_operations import FlowOperations
 from mendflow.services.api.metrics.all_servers import PeerStats, collect_all_stats
 from mendflow.services.api.repair_operations import RepairOperations
 from mendflow.services.api.result_operations import ResultOperations
+from mendflow.services.api.retry_waits import waiting_for, with_wait
 from mendflow.services.api.site_operations import SiteOperations
 from mendflow.services.api.task_operations import TaskOperations
 from mendflow.services.cases.live_case import CaseDocument
@@ -33,7 +34,6 @@ from mendflow.services.observe.replayed_events import listen
 from mendflow.services.runtime.server import Server
 
 REPAIRS_SHOWN = 50
-from mendflow.services.api.retry_waits import waiting_for, with_wait
 
 
 class Domain(
