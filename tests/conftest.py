@@ -1,17 +1,17 @@
 """What holds for all tests: how many examples Hypothesis draws, and which of them the full check alone runs."""
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-EXAMPLES = {"short": 25, "usual": 100, "long": 2000}
+from tests.examples import PROFILE, PROFILES
+
 STARTED = frozenset({"postgresql", "elastic-light", "s3"})
 """Servers that take seconds to start; memory, SQLite and folders prove the same contracts in the short check."""
 
-for name, examples in EXAMPLES.items():
+for name, examples in PROFILES.items():
     hypothesis.settings.register_profile(
         name,
         max_examples=examples,
@@ -20,7 +20,7 @@ for name, examples in EXAMPLES.items():
         print_blob=True,
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
     )
-hypothesis.settings.load_profile(os.environ.get("MENDFLOW_TEST_PROFILE", "usual"))
+hypothesis.settings.load_profile(PROFILE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,7 +1,8 @@
 """The project's own virtual environment, made with nothing but Python and pip.
 
-What is installed is exactly what a lock file names, checked by hash, from wheels only. A stamp in the environment says
-which locks it was made from, so that a second call costs nothing."""
+What is installed is exactly what a lock file names, checked by hash, from wheels only. uv installs it in seconds, and
+is itself locked; where it cannot, pip does the same in a minute or two. A stamp in the environment says which locks it
+was made from, so that a second call costs nothing."""
 
 import hashlib
 import importlib.util
@@ -9,7 +10,7 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,9 +38,7 @@ def prepare(*lock_names: str) -> Path:
         return programs
     pip = _make(python)
     stamp.unlink(missing_ok=True)
-    locks = [part for name in lock_names for part in ("-r", str(LOCKS / f"{name}.lock"))]
-    _run([*pip, "install", "--no-compile", "--require-hashes", "--only-binary", ":all:", *locks])
-    _run([*pip, "install", "--no-compile", "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
+    install(pip, python, lock_names)
     still_true = found & _stamp([lock.stem for lock in LOCKS.glob("*.lock")])
     stamp.write_text("\n".join(sorted(wanted | still_true)) + "\n")
     return programs
@@ -72,6 +71,41 @@ def _make(python: Path) -> list[str]:
         venv.create(VENV, clear=True, symlinks=os.name != "nt", with_pip=not borrowed)
     command = [sys.executable, "-m", "pip", "--python", str(python)] if borrowed else [str(python), "-m", "pip"]
     return [*command, "--quiet", "--no-input", "--disable-pip-version-check", "--retries", "5"]
+
+
+def install(pip: Sequence[str], python: Path, lock_names: Sequence[str]) -> None:
+    """Install the locks, then the project. uv may be unable where pip is not: it has no wheel for each machine, and
+    does not read how pip is configured."""
+    by_pip = [*pip, "install", "--no-compile"]
+    by_uv = [str(python.with_name("uv")), "pip", "install", "--quiet", "--no-cache", "--python", str(python)]
+    use_uv = _succeeds([*by_pip, *_from(["install"])])
+    for wanted in (_from(lock_names), ["--no-deps", "--no-build-isolation", "-e", str(ROOT)]):
+        use_uv = use_uv and _succeeds([*by_uv, *wanted], environ=_environ_of_uv())
+        if not use_uv:
+            _run([*by_pip, *wanted])
+
+
+def _from(lock_names: Sequence[str]) -> list[str]:
+    locks = [part for name in lock_names for part in ("-r", str(LOCKS / f"{name}.lock"))]
+    return ["--require-hashes", "--only-binary", ":all:", *locks]
+
+
+def _environ_of_uv() -> dict[str, str]:
+    """What the environment tells pip about the index and about certificates, in uv's words."""
+    words = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_CERT": "SSL_CERT_FILE"}
+    told = {uv: os.environ[pip] for pip, uv in words.items() if pip in os.environ}
+    return {**told, **os.environ}
+
+
+def _succeeds(command: Sequence[str], environ: Mapping[str, str] | None = None) -> bool:
+    try:
+        done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    except OSError as problem:
+        print(f"pip is used, as this could not be run: {' '.join(command)}: {problem}", file=sys.stderr, flush=True)
+        return False
+    if done.returncode != 0:
+        print(f"pip is used, as this failed: {' '.join(command)}\n{done.stderr}", file=sys.stderr, flush=True)
+    return done.returncode == 0
 
 
 def _run(command: Sequence[str]) -> None:

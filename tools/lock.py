@@ -1,7 +1,8 @@
 """Write the lock files again from pyproject.toml: `python3 tools/lock.py`, with uv on the path.
 
 One resolution holds for every platform. `dev` has everything; `run` and `build` are shares of it, at its versions.
-`peers` is what bench compares with, and has nothing to do with the others."""
+`install` is what the environment is made with, `peers` what bench compares with; they have nothing to do with the
+others."""
 
 import subprocess
 import sys
@@ -20,6 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     _compile("dev", ["pyproject.toml", build, "--extra", "dev", *upgrade])
     _compile("run", ["pyproject.toml", "--constraint", "requirements/dev.lock"])
     _compile("build", [build, "--constraint", "requirements/dev.lock"])
+    _compile("install", ["requirements/install.in", *upgrade])
     _compile("peers", ["requirements/peers.in", *upgrade])
     return 0
 

@@ -25,6 +25,7 @@ from tests.bpel.documents import (
     wait,
 )
 from tests.bpel.stage import Stage
+from tests.examples import examples
 
 NAMES = st.sampled_from("ab")
 LEAVES = st.one_of(
@@ -84,7 +85,7 @@ def structures(steps: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 BODIES = st.recursive(LEAVES, structures, max_leaves=12)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(BODIES)
 def test_whatever_is_put_together_ends_and_ends_the_same(body: str) -> None:
     text = process(traced(body))

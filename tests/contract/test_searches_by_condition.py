@@ -15,6 +15,7 @@ from mendflow.services.base import paging
 from mendflow.services.base.paging import Paging, SearchPage, SearchQuery, find, wanted
 from mendflow.stores.contract import Delete, Put, Store, WriteDone
 from tests.contract.searches import NOW, conditions, data_of, jobs
+from tests.examples import examples
 
 _decode = msgspec.json.Decoder(Job).decode
 
@@ -38,7 +39,7 @@ def ids(found: SearchPage) -> list[str]:
     return [_decode(body).id for body in found.bodies]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(made=jobs(), where=conditions)
 async def test_the_answer_is_what_the_condition_says_of_every_document(
     store: Store, made: list[Job], where: str

@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from mendflow.core.caching.policies import POLICIES
 from mendflow.core.caching.space import CacheSpace
+from tests.examples import examples
 
 digests = st.sampled_from([f"file{number}" for number in range(12)])
 sizes = st.integers(0, 60)
@@ -118,4 +119,4 @@ class ShelfLaws(RuleBasedStateMachine):
 
 
 TestShelfLaws = ShelfLaws.TestCase  # PJ-5, PJ-11
-TestShelfLaws.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestShelfLaws.settings = settings(max_examples=examples(150), stateful_step_count=60, deadline=None)

@@ -34,6 +34,7 @@ from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome, Submission
 from tests.core.engine.random_flows import random_flow
 from tests.core.engine.world import ASKING, World, failed, file, pieces_of
+from tests.examples import examples
 
 STEPS_MAX = 3_000
 RESTORED_STEPS = 60
@@ -194,7 +195,7 @@ def test_a_restored_case_goes_on_as_the_original_does(seed: int, starts: int) ->
         assert world.case.over, "the case does not end"
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 2**32))
 def test_a_case_before_its_start_takes_nothing_but_a_start(seed: int) -> None:
     case, random = Case.blank(), Random(seed)

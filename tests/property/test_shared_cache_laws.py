@@ -18,6 +18,7 @@ from mendflow.core.model.data import Neighbour
 from mendflow.core.model.ids import PilotId
 from mendflow.pilot.cache.entries import GUESTS, DamagedEntry, is_digest
 from mendflow.pilot.cache.shared import CacheOptions, SharedCache
+from tests.examples import examples
 from tests.pilot.cache.files import bringing, digest_of, folder_bytes
 
 PILOTS = 3
@@ -186,4 +187,4 @@ class SharedCacheLaws(RuleBasedStateMachine):
 
 
 TestSharedCacheLaws = SharedCacheLaws.TestCase  # PJ-5, PJ-6, PJ-11
-TestSharedCacheLaws.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestSharedCacheLaws.settings = settings(max_examples=examples(40), stateful_step_count=40, deadline=None)

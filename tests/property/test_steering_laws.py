@@ -37,6 +37,7 @@ from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Outcome
 from tests.core.engine.random_flows import random_flow
 from tests.core.engine.world import pieces_of
+from tests.examples import examples
 from tests.property.test_engine_laws import Chaos
 
 FAULT = Fault(name="x", category=Category.JOB, message="forced")
@@ -197,7 +198,7 @@ def test_a_steered_case_ends_and_its_replay_is_the_same_case(seed: int, interfer
     assert case_data(world.case) is not None
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 2**32))
 def test_what_is_listed_to_be_undone_is_in_the_order_of_completion_and_leaves_the_list_once(seed: int) -> None:
     random = Random(seed)
@@ -217,7 +218,7 @@ def test_what_is_listed_to_be_undone_is_in_the_order_of_completion_and_leaves_th
             world.crash(with_snapshot=random.random() < 0.5)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 2**32))
 def test_a_stale_answer_after_steering_is_refused_and_changes_nothing(seed: int) -> None:
     random = Random(seed)

@@ -13,6 +13,7 @@ from mendflow.core.xml.tree import Element
 from mendflow.core.xml.writer import write
 from tests.core.engine.world import Play
 from tests.core.engine.xml.papers import NUMBER, TYPES, assign, count, left, order, process, xpath
+from tests.examples import examples
 
 PARTS = {"ordered": "order", "again": "order", "counted": "count", "mixed": "count"}
 EXPRESSIONS = (
@@ -74,7 +75,7 @@ HELD: dict[str, Value] = {
 }
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(COPIES, st.booleans())
 def test_copies_happen_all_or_not_at_all_whatever_they_are(copies: list[XmlCopy], validate: bool) -> None:
     caught = Scope(

@@ -11,6 +11,7 @@ from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Change
 from mendflow.services.recovery.levels import LEVEL_KIND, Mode
 from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
+from tests.examples import examples
 from tests.proxy.durable import LEVELS, DurableWorld
 from tests.proxy.world import EXIT, JOB, OUT_OF_MEMORY, World, bad, hold, new, nothing
 
@@ -42,7 +43,7 @@ async def test_a_crash_at_any_write_neither_skips_nor_repeats_a_repair(way: Subm
         await ends_as_it_should(DurableWorld([crash], way=way, mode=mode, good=good))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     crashes=st.lists(st.integers(1, 60), max_size=6),
     way=st.sampled_from(Submission),

@@ -12,6 +12,7 @@ from litestar.utils import normalize_path
 
 from mendflow.operations.table import API, OPERATIONS, find_operation
 from mendflow.server.app import routes
+from tests.examples import examples
 
 METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH")
 WORDS = sorted({word for each in OPERATIONS.values() for word in each.path.split("/") if word and "{" not in word})
@@ -51,7 +52,7 @@ def routed(method: str, path: str) -> str:
     return handler.handler_name
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(method=st.sampled_from(METHODS), written=paths())
 def test_whatever_the_router_answers_the_gate_has_known_by_name(method: str, written: str) -> None:
     path = unquote(written)

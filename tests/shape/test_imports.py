@@ -2,7 +2,9 @@
 not in it is a violation, so a new dependency between rooms, or on a library, is a decision that shows in a diff."""
 
 import ast
+import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "version": frozenset(),
 }
 
+INDENTED_IMPORT = re.compile(r"(^[ \t]+|[:;][ \t]*)(import|from)\b", re.MULTILINE)
+"""Where it is not found no import is inside of anything, and the text need not be parsed."""
+
 
 def room_of(path: Path) -> str:
     first = path.relative_to(PACKAGE).parts[0]
@@ -115,6 +120,7 @@ def imported(node: ast.AST, path: Path) -> list[str]:
     return [f"{base}.{alias.name}" if _is_module(base, alias.name) else base for alias in node.names]
 
 
+@cache
 def _is_module(base: str, name: str) -> bool:
     folder = PACKAGE.parent.joinpath(*base.split("."))
     return (folder / name).is_dir() or (folder / f"{name}.py").is_file()
@@ -137,6 +143,8 @@ def wrong_direction(path: Path, source: str) -> list[Place]:
 
 
 def inside_functions(path: Path, source: str) -> list[Place]:
+    if not INDENTED_IMPORT.search(source):
+        return []
     functions = [
         node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]

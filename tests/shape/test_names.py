@@ -1,8 +1,9 @@
 """A public class name has one meaning in the whole package, and names are words of the field."""
 
-import ast
+import re
 from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -12,26 +13,36 @@ BUILDINGS_AND_TRADES = (
     *("House", "Roof", "Wing", "Desk", "Office", "Mailroom", "Book", "Shelf", "Lane", "Leash", "Vigil", "Crew"),
     *("Keeper", "Carrier", "Whereabouts", "Counterpart", "Happening", "Soon", "Mistake"),
 )
+PUBLIC_CLASS = re.compile(r"class ([A-Za-z]\w*)")
 
 
-def public_classes(source: str) -> list[ast.ClassDef]:
-    found = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
-    return [node for node in found if not node.name.startswith("_")]
+class PublicClass(NamedTuple):
+    name: str
+    line: int
+
+
+def public_classes(source: str) -> list[PublicClass]:
+    """Those at the top of a module: the formatter sees to it that they stand at the beginning of a line."""
+    return [
+        PublicClass(found[1], number)
+        for number, line in enumerate(source.splitlines(), start=1)
+        if (found := PUBLIC_CLASS.match(line))
+    ]
 
 
 def repeated(files: dict[Path, str]) -> list[Place]:
     places: dict[str, list[Place]] = defaultdict(list)
     for path, source in files.items():
-        for node in public_classes(source):
-            places[node.name].append(Place(path, node.lineno, f"class {node.name} has another of its name"))
+        for each in public_classes(source):
+            places[each.name].append(Place(path, each.line, f"class {each.name} has another of its name"))
     return [place for found in places.values() if len(found) > 1 for place in found]
 
 
 def unplain(path: Path, source: str) -> list[Place]:
     return [
-        Place(path, node.lineno, f"class {node.name}: say it with a word of the field")
-        for node in public_classes(source)
-        if any(node.name.endswith(word) for word in BUILDINGS_AND_TRADES)
+        Place(path, each.line, f"class {each.name}: say it with a word of the field")
+        for each in public_classes(source)
+        if any(each.name.endswith(word) for word in BUILDINGS_AND_TRADES)
     ]
 
 

@@ -28,15 +28,18 @@ FORBIDDEN_IN_CODE: dict[str, str] = {
     r"\b(Magic|Async)?Mock\(": "a stand-in as proof",
 }
 BROAD = frozenset({"Exception", "BaseException"})
+MAYBE_BROAD = re.compile(r"\b(Base)?Exception\b|\bexcept\s*:")
+"""Where it is not found there is no broad except, and the text need not be parsed."""
+
 SILENCED = re.compile(r"#\s*(noqa|type:\s*ignore)(\[[\w, -]+\]|:\s*[\w, ]+?)?\s*(?P<reason>.*)$")
 
 
 def matches(path: Path, text: str, patterns: dict[str, str]) -> list[Place]:
-    compiled = [(re.compile(pattern), reason) for pattern, reason in patterns.items()]
+    found = [(re.compile(pattern), reason) for pattern, reason in patterns.items() if re.search(pattern, text)]
     return [
         Place(path, number, f"{reason}: {line.strip()[:100]}")
-        for number, line in enumerate(text.splitlines(), start=1)
-        for pattern, reason in compiled
+        for number, line in enumerate(text.splitlines() if found else (), start=1)
+        for pattern, reason in found
         if pattern.search(line)
     ]
 
@@ -44,6 +47,8 @@ def matches(path: Path, text: str, patterns: dict[str, str]) -> list[Place]:
 def broad_excepts(path: Path, text: str) -> list[Place]:
     """A broad except stands only with its reason beside it (on its line, just above, or as the first line under it),
     or where it throws the same again after tidying up."""
+    if not MAYBE_BROAD.search(text):
+        return []
     lines = ["", *text.splitlines(), ""]
     handlers = [node for node in nodes(text) if isinstance(node, ast.ExceptHandler) and _is_broad(node)]
     return [

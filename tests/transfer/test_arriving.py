@@ -17,6 +17,7 @@ from mendflow.transfer.errors import CannotResume, TransferFailed
 from mendflow.transfer.fetch import fetch_file
 from mendflow.transfer.partial_files import ALONGSIDE_BYTES, PART
 from mendflow.transfer.sources import write_all
+from tests.examples import examples
 
 LARGE = bytes(range(256)) * (ALONGSIDE_BYTES // 200)
 
@@ -57,7 +58,7 @@ class Cut:
 @given(
     st.binary(min_size=1, max_size=200), st.lists(st.integers(0, 250), max_size=6), st.integers(1, 40), st.booleans()
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_cut_at_any_byte_it_goes_on_from_there_and_is_whole(
     content: bytes, cuts: list[int], piece: int, known: bool
 ) -> None:

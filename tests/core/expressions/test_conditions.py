@@ -14,6 +14,7 @@ from mendflow.core.expressions.cel_evaluator import NeedsLibrary, evaluator_of
 from mendflow.core.expressions.cel_parser import parse, paths_in
 from mendflow.core.expressions.conditions import Condition, KnownValues, condition_flaw, only_compares, shorten_value
 from mendflow.core.model.values import Value
+from tests.examples import examples
 
 ERROR = object()
 SPILLED = {"$spilled": "ab", "bytes": 7}
@@ -98,7 +99,7 @@ def is_finite(value: Value) -> bool:
     return all(not isinstance(part, float) or math.isfinite(part) for part in parts)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(text=EXPRESSIONS, data=DATA)
 def test_our_functions_answer_as_the_library_does(text: str, data: dict[str, Value]) -> None:  # EX-6
     try:

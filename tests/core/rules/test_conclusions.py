@@ -11,6 +11,7 @@ from mendflow.core.model.values import Value
 from mendflow.core.rules import compile_rules, context_lookup, triggers
 from mendflow.core.rules.chains import LINES_MAX
 from tests.core.rules.trees import ABORT, CONTEXTS, as_the_paper_says, exlet, one_tree, row, rules_asked, trees
+from tests.examples import examples
 
 # The rules for the item DoShow of the paper's figure 4.
 SHOW = RuleTree(
@@ -40,7 +41,7 @@ def test_the_concert_moves_to_where_its_tickets_fit(sold: int, concluded: str | 
         assert conclusion.trail[-1].values["data.TicketsSold"] == sold
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tree=trees(), context=CONTEXTS)
 def test_the_last_rule_that_held_decides_and_the_trail_is_the_way(
     tree: RuleTree, context: dict[str, Value]
@@ -74,7 +75,7 @@ NUMBERS: st.SearchStrategy[Value] = st.sampled_from(
 
 
 @pytest.mark.full
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(conditions=ROWS, number=NUMBERS)
 def test_in_a_long_row_the_first_that_holds_is_found_without_asking_all(conditions: list[str], number: Value) -> None:
     tree = row(*((condition, "x") for condition in conditions))

@@ -11,6 +11,7 @@ from lxml import etree
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.model.errors import BadFlow
 from mendflow.formats.bpel import load_bpel
+from tests.examples import examples
 from tests.formats.bpel.documents import WSDL, put, sequence
 
 STEPS = """
@@ -87,7 +88,7 @@ def test_the_process_is_whole_before_it_is_damaged(tmp_path: Path) -> None:
     compile_flow(load_bpel(put(tmp_path, sequence(STEPS))))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), which=st.sampled_from(["process", "wsdl"]))
 def test_a_damaged_process_is_read_or_refused(tmp_path: Path, data: st.DataObject, which: str) -> None:
     process, wsdl = sequence(STEPS), WSDL

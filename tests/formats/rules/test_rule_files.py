@@ -12,6 +12,7 @@ from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
 from mendflow.core.rules import compile_rules, context_lookup, problems_of
 from mendflow.formats.rules import load_rules, read_rules, rules_text, write_rules
+from tests.examples import examples
 from tests.formats.rules.rule_sets import rule_sets
 
 FILE = """
@@ -135,7 +136,7 @@ def test_a_file_is_written_as_people_write_it() -> None:
     assert "id:" not in written
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
 @given(rules=rule_sets())
 def test_whatever_is_written_is_read_again(rules: RuleSet) -> None:  # EX-12
     assert read_rules(write_rules(rules), "any.yaml") == rules

@@ -15,6 +15,7 @@ from mendflow.core.rules import Draft, add_rule, compile_rules, context_lookup, 
 from mendflow.formats.rules import read_rules, write_rules
 from mendflow.formats.rules.xrs_reader import load_xrs, read_xrs
 from mendflow.formats.rules.xrs_writer import write_xrs
+from tests.examples import examples
 from tests.formats.rules.rule_sets import rule_sets
 
 CONFORMANCE = Path(__file__).parents[4] / "shared" / "conformance" / "rules"
@@ -197,7 +198,7 @@ def test_what_yawl_cannot_say_is_told_and_nothing_is_lost() -> None:
     assert read_xrs(written.text).rule_set == rules
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(rules=rule_sets())
 def test_any_rule_set_comes_back_from_xml(rules: RuleSet) -> None:  # EX-12
     assert read_xrs(write_xrs(rules).text).rule_set == rules

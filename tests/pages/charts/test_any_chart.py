@@ -9,6 +9,7 @@ from mendflow.pages.charts.drawing import draw_chart
 from mendflow.pages.charts.frame import WIDTH
 from mendflow.pages.charts.model import BarChart, BarSeries, Chart, LineChart, LineSeries, Unit
 from mendflow.pages.charts.tables import csv_of
+from tests.examples import examples
 
 VALUES = st.floats(min_value=0, max_value=1e12, allow_nan=False, allow_infinity=False)
 NAMES = st.text(max_size=60)
@@ -49,7 +50,7 @@ def line_charts(draw: st.DrawFn) -> LineChart:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(bar_charts() | line_charts())
 def test_any_chart_is_whole_and_stays_in_its_picture(chart: Chart) -> None:
     root = ElementTree.fromstring(draw_chart(chart))

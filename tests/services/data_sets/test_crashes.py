@@ -19,6 +19,7 @@ from mendflow.core.model.data_sets import Gathering
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.runtime.server import Server, ServerSettings
+from tests.examples import examples
 from tests.services.data_sets.kit import EACH, MERGE, cases_of, catalogued, logical, names_in, wish
 from tests.services.recovery.kit import World
 from tests.services.recovery.test_crashes import FailingStore, HastyClock
@@ -116,7 +117,7 @@ def test_a_crash_at_any_write_starts_every_case_once(part: int) -> None:
         asyncio.run(play([crash]))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.integers(4, WRITES + 40), min_size=2, max_size=5))
 def test_several_crashes_start_every_case_once(crashes: list[int]) -> None:
     asyncio.run(play(crashes))  # PJ-9

@@ -31,6 +31,7 @@ from mendflow.services.cases.live_case import journal_of
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.contract import StoredDocument, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
+from tests.examples import examples
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, tree
 
 WRITES = 90
@@ -248,7 +249,7 @@ async def test_the_story_without_a_crash() -> None:
     assert READS * 0.7 < store.asked < READS * 1.5
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.integers(3, WRITES), min_size=1, max_size=4))
 @example([60])
 def test_a_crash_at_any_write_neither_skips_nor_repeats_anything(crashes: list[int]) -> None:

@@ -16,6 +16,7 @@ from mendflow.core.model.jobs import Job as JobDocument
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
+from tests.examples import examples
 from tests.services.recovery.kit import exlet, flow, mend, tree
 from tests.services.recovery.test_crashes import Story, journal
 
@@ -83,7 +84,7 @@ async def test_the_story_of_the_points_without_a_crash() -> None:
     assert WRITES * 0.7 < await play([]) < WRITES * 1.5
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.integers(3, WRITES), min_size=1, max_size=4))
 def test_a_crash_at_any_write_lets_no_point_be_passed_twice_or_not_at_all(crashes: list[int]) -> None:
     # EX-1 EX-4

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mendflow.formats.bpel import load_bpel
 from mendflow.formats.bpel.adapter import adapt
+from tests.examples import examples
 from tests.formats.bpel.adapter.bank import save
 from tests.formats.bpel.adapter.test_conformance import invokes
 from tests.formats.bpel.documents import put
@@ -15,7 +16,7 @@ from tests.formats.bpel.writing.test_rounds import STEPS, whole
 
 
 @given(steps=st.lists(STEPS, min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_random_processes_can_be_adapted(steps: list[str]) -> None:  # FM-9
     with tempfile.TemporaryDirectory() as folder:
         path = put(Path(folder, "first"), whole("".join(steps)))

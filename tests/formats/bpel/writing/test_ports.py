@@ -13,6 +13,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.formats.bpel import load_bpel
 from mendflow.formats.bpel.adapter import adapt
 from mendflow.formats.bpel.writing import write_bpel
+from tests.examples import examples
 from tests.formats.bpel.adapter.bank import ASK, save, written
 from tests.formats.bpel.documents import WSDL, put, sequence
 from tests.formats.bpel.writing.rounds import check_round, read_again
@@ -66,7 +67,7 @@ def test_a_queue_on_another_server_stays_where_it_is(example: str, tmp_path: Pat
 
 
 @given(names=st.sets(st.sampled_from(sorted(CHANGES))), example=st.sampled_from(["callback", "synchronous"]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_whatever_a_copy_says_of_its_own_is_the_same_after_a_round(names: set[str], example: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         flow = own_jobs(Path(folder, "first"), example, *(CHANGES[name] for name in sorted(names)))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mendflow.formats.bpel import load_bpel
+from tests.examples import examples
 from tests.formats.bpel.documents import HEAD, RECEIVE, REPLY, WSDL, flow, process, put, sequence
 from tests.formats.bpel.test_conformance import processes
 from tests.formats.bpel.writing.rounds import check_round
@@ -114,7 +115,7 @@ def test_every_kind_of_step_is_the_same_after_a_round(leaf: str, tmp_path: Path)
 
 
 @given(steps=st.lists(STEPS, min_size=1, max_size=3), attributes=st.sampled_from(["", "suppressJoinFailure='yes'"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_random_processes_are_the_same_after_a_round(steps: list[str], attributes: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         check_round(flow(Path(folder, "first"), whole("".join(steps), attributes)), Path(folder))

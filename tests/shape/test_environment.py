@@ -1,0 +1,92 @@
+"""The environment is made by uv, and by pip alone where uv cannot: by stand-ins that write down what they are asked."""
+
+import stat
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tools import environment
+
+PROJECT_ROOT = str(environment.ROOT)
+
+
+class Machine:
+    """A stand-in for pip, which brings a stand-in for uv: each fails if it is asked for a certain word."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.python = folder / "bin" / "python"
+        self.python.parent.mkdir()
+        self.told = folder / "told"
+
+    def program(self, path: Path, *, fails_at: str, brings: Path | None = None) -> Path:
+        path.write_text(
+            f"""#!{sys.executable}
+import shutil, sys
+words = " ".join(sys.argv[1:])
+open({str(self.told)!r}, "a").write({path.name!r} + " " + words + "\\n")
+if {fails_at!r} in words:
+    sys.exit("it cannot be reached")
+if {brings is not None} and "install.lock" in words:
+    shutil.move({str(brings)!r}, {str(self.python.with_name("uv"))!r})
+"""
+        )
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def asked(self, *, pip_fails_at: str = "nothing", uv_fails_at: str = "nothing") -> list[tuple[str, str]]:
+        """Who was asked to install what, in order."""
+        uv = self.program(self.folder / "uv", fails_at=uv_fails_at)
+        pip = self.program(self.folder / "pip", fails_at=pip_fails_at, brings=uv)
+        environment.install([str(pip)], self.python, ["dev"])
+        lines = [line.split(" ", 1) for line in self.told.read_text().splitlines()]
+        return [(who, _what(words.split())) for who, words in lines]
+
+
+def _what(words: Sequence[str]) -> str:
+    named = words[-1]
+    return Path(named).stem if named.endswith(".lock") else named
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_pip_brings_uv_and_uv_does_the_rest(machine: Machine) -> None:
+    assert machine.asked() == [("pip", "install"), ("uv", "dev"), ("uv", PROJECT_ROOT)]
+
+
+def test_whoever_installs_keeps_to_the_hashes_and_to_wheels(machine: Machine) -> None:
+    machine.asked(uv_fails_at="dev.lock")
+    locked = [line for line in machine.told.read_text().splitlines() if line.endswith(".lock")]
+    assert len(locked) == 3 and all("--require-hashes --only-binary :all: -r " in line for line in locked)
+
+
+def test_where_uv_cannot_be_had_pip_does_all(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert machine.asked(pip_fails_at="install.lock") == [("pip", "install"), ("pip", "dev"), ("pip", PROJECT_ROOT)]
+    assert "it cannot be reached" in capsys.readouterr().err
+
+
+def test_where_uv_gets_nothing_pip_does_all(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = machine.asked(uv_fails_at="dev.lock")
+    assert asked == [("pip", "install"), ("uv", "dev"), ("pip", "dev"), ("pip", PROJECT_ROOT)]
+    assert "pip is used, as this failed" in capsys.readouterr().err
+
+
+def test_what_neither_can_install_is_told(machine: Machine) -> None:
+    with pytest.raises(environment.NotPrepared, match=r"exit code 1: .*dev\.lock"):
+        machine.asked(pip_fails_at="dev.lock", uv_fails_at="dev.lock")
+
+
+def test_uv_is_told_of_the_index_and_the_certificates_that_pip_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "https://packages.example/simple")
+    monkeypatch.setenv("PIP_CERT", "/etc/authority.pem")
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    told = environment._environ_of_uv()
+    assert told["UV_DEFAULT_INDEX"] == "https://packages.example/simple"
+    assert told["SSL_CERT_FILE"] == "/etc/authority.pem"
+    monkeypatch.setenv("SSL_CERT_FILE", "/etc/other.pem")
+    assert environment._environ_of_uv()["SSL_CERT_FILE"] == "/etc/other.pem", "what uv is told itself counts more"
