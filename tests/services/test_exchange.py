@@ -14,6 +14,8 @@ from mendflow.core.model.jobs import JobState, Measurements, Outcome
 from mendflow.core.model.sync import AttemptReport, Capacity, SyncRequest
 from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
+from mendflow.stores.contract import StoredDocument
+from mendflow.stores.memory import MemoryStore
 
 JOB_FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
 NODE_LOST = Outcome(fault=Fault(name="disk", category=Category.RESOURCE, message="the disk is full"))
@@ -54,6 +56,31 @@ async def test_a_report_that_is_told_again_is_accepted_again_and_counts_once(dom
     answer = await pilot.sync(a=Outcome(outputs=1))
     assert [ref.job for ref in answer.accepted] == [held[0].job]
     assert (await domain.case(case)).counts[0].done == 1
+
+
+async def test_a_report_repeated_before_its_verdict_was_read_is_judged_from_memory(
+    domain: Domain, pilot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await start(domain)
+    await pilot.sync(want=1)
+    held, read = list(pilot.held), MemoryStore.get
+    looked_for: list[str] = []
+
+    async def get(self: MemoryStore, kind: str, id: str) -> StoredDocument | None:
+        looked_for.append(kind)
+        return await read(self, kind, id)
+
+    monkeypatch.setattr(MemoryStore, "get", get)
+    heard = pilot.heard
+    await pilot.sync(a=Outcome(outputs=1))
+    pilot.held, pilot.heard = held, heard  # the next request is sent before the verdict is read
+    answer = await pilot.sync(a=Outcome(outputs=1))
+    assert [ref.job for ref in answer.accepted] == [held[0].job]
+    assert "job" not in looked_for
+    pilot.held = held
+    answer = await pilot.sync(a=Outcome(outputs=1))  # it had the verdict, and has forgotten it
+    assert [ref.job for ref in answer.accepted] == [held[0].job]
+    assert "job" in looked_for
 
 
 async def test_a_fault_of_the_infrastructure_does_not_spend_the_jobs_retries(domain: Domain, pilot: Any) -> None:

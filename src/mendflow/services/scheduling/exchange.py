@@ -236,6 +236,7 @@ class Exchange:
             self._meta.counts.reports_refused += 1
             self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
         if verdict.events:
+            pilot.note_accepted(job.id, report.fence)
             self._meta.counts.report_accepted(job, outcome.measures, now=now, sent_at=pilot.sent_at)
             self._report_damage(job, outcome)
             await self._end_attempt(job, verdict.events, outcome)
@@ -288,6 +289,8 @@ class Exchange:
     async def _was_accepted(self, pilot: PilotRecord, report: AttemptReport) -> bool | None:
         """Whether a report was accepted that is repeated because the verdict did not reach the pilot. None if the
         document does not say yet: then only the job's home can judge it."""
+        if pilot.knows_accepted(report.job, report.fence):
+            return True
         await self._ledger.settled()
         found = await self._store.get(JOB_KIND, report.job)
         if found is None:
