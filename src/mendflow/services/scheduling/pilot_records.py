@@ -93,7 +93,7 @@ class PilotRecord:
         self.wake.set()
 
     def note_accepted(self, job: JobId, fence: int) -> None:
-        """A report in its newest request was accepted."""
+        """A report was accepted, and its effect is recorded in the ledger."""
         self._accepted[job, fence] = self.newest
 
     def knows_accepted(self, job: JobId, fence: int) -> bool:
