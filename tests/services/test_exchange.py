@@ -10,10 +10,13 @@ from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, ForEach, JobActivity, ResourceTemplates
 from mendflow.core.model.ids import FlowName, PilotId
-from mendflow.core.model.jobs import JobState, Measurements, Outcome
+from mendflow.core.model.jobs import Job, JobState, Measurements, Outcome
 from mendflow.core.model.sync import AttemptReport, Capacity, SyncRequest
 from mendflow.services.api.domain import Domain
 from mendflow.services.runtime.server import Server
+from mendflow.services.scheduling.facts import FailedAttempts
+from mendflow.stores.contract import StoredDocument
+from mendflow.stores.memory import MemoryStore
 
 JOB_FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
 NODE_LOST = Outcome(fault=Fault(name="disk", category=Category.RESOURCE, message="the disk is full"))
@@ -54,6 +57,52 @@ async def test_a_report_that_is_told_again_is_accepted_again_and_counts_once(dom
     answer = await pilot.sync(a=Outcome(outputs=1))
     assert [ref.job for ref in answer.accepted] == [held[0].job]
     assert (await domain.case(case)).counts[0].done == 1
+
+
+async def test_a_report_repeated_before_its_verdict_was_read_is_judged_from_memory(
+    domain: Domain, pilot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await start(domain)
+    await pilot.sync(want=1)
+    held, read = list(pilot.held), MemoryStore.get
+    looked_for: list[str] = []
+
+    async def get(self: MemoryStore, kind: str, id: str) -> StoredDocument | None:
+        looked_for.append(kind)
+        return await read(self, kind, id)
+
+    monkeypatch.setattr(MemoryStore, "get", get)
+    heard = pilot.heard
+    await pilot.sync(a=Outcome(outputs=1))
+    pilot.held, pilot.heard = held, heard  # the next request is sent before the verdict is read
+    answer = await pilot.sync(a=Outcome(outputs=1))
+    assert [ref.job for ref in answer.accepted] == [held[0].job]
+    assert "job" not in looked_for
+    pilot.held = held
+    answer = await pilot.sync(a=Outcome(outputs=1))  # it had the verdict, and has forgotten it
+    assert [ref.job for ref in answer.accepted] == [held[0].job]
+    assert "job" in looked_for
+
+
+async def test_a_report_repeated_while_it_is_judged_gets_no_verdict_before_that(
+    domain: Domain, server: Server, pilot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await start(domain, retries=1)
+    await pilot.sync(want=1)
+    held, heard = list(pilot.held), pilot.heard
+    judge, judged = server.runtime.meta.hub.provider(FailedAttempts), asyncio.Event()
+
+    async def attempt_failed(job: Job, outcome: Outcome) -> bool:
+        await judged.wait()
+        return False
+
+    monkeypatch.setattr(judge, "attempt_failed", attempt_failed)
+    first = asyncio.create_task(pilot.sync(a=JOB_FAILED))
+    await asyncio.sleep(0)
+    pilot.held, pilot.heard = held, heard
+    assert not (await pilot.sync(a=JOB_FAILED)).accepted
+    judged.set()
+    assert [ref.job for ref in (await first).accepted] == [held[0].job]
 
 
 async def test_a_fault_of_the_infrastructure_does_not_spend_the_jobs_retries(domain: Domain, pilot: Any) -> None:

@@ -4,6 +4,7 @@ here.
 A command with an invalid value is refused. A job's outcome cannot be refused, because the job has ended: it becomes a
 fault that says what was wrong."""
 
+from operator import attrgetter
 from typing import Final
 
 from msgspec.structs import astuple, replace
@@ -14,11 +15,12 @@ from mendflow.core.engine.xml.shapes import flaw
 from mendflow.core.expressions.cel import closest_name
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.values import Value, check_value
 from mendflow.core.model.xml import Operation, XmlType
 
 NOT_DATA: Final = "notData"
+_numbers_in = attrgetter(*(name for name in Measurements.__struct_fields__ if name != "damaged"))
 
 
 def demand_value(value: Value, what: str) -> None:
@@ -82,13 +84,18 @@ def sanitize_outcome(outcome: Outcome) -> Outcome:
     if reason := check_value(outcome.outputs):
         kept = replace(outcome, outputs=None)
         return replace(sanitize_outcome(kept), fault=fault or _not_data(f"its outputs cannot be stored: {reason}"))
-    files = [part for name, ref in outcome.files.items() for part in (name, *astuple(ref))]
-    files += [part for name, refs in outcome.file_lists.items() for ref in refs for part in (name, *astuple(ref))]
-    measured = [list(each) if isinstance(each, tuple) else each for each in astuple(outcome.measures)]
-    rest = [outcome.exit_code, outcome.log_tail, outcome.cached_from, *measured, *files]
+    measures = outcome.measures
+    rest = [outcome.exit_code, outcome.log_tail, outcome.cached_from, *_numbers_in(measures), *measures.damaged]
+    if outcome.files or outcome.file_lists:
+        rest += _parts_of_files(outcome)
     if reason := check_value(rest):
         return Outcome(fault=fault or _not_data(f"its outcome cannot be stored: {reason}"))
     return outcome
+
+
+def _parts_of_files(outcome: Outcome) -> list[Value]:
+    files = [part for name, ref in outcome.files.items() for part in (name, *astuple(ref))]
+    return files + [part for name, refs in outcome.file_lists.items() for ref in refs for part in (name, *astuple(ref))]
 
 
 def _flaw_of_fault(fault: Fault) -> str:

@@ -96,6 +96,8 @@ def stored_files(outcome: Outcome) -> Iterator[tuple[str, FileRef]]:
     """All files that a result consists of, those that its outputs refer to included."""
     yield from outcome.files.items()
     yield from ((name, ref) for name, refs in outcome.file_lists.items() for ref in refs)
+    if not isinstance(outcome.outputs, dict | list):
+        return
     pending: list[tuple[str, Value]] = [("outputs", outcome.outputs)]
     while pending:
         name, value = pending.pop()

@@ -160,7 +160,7 @@ class Runtime:
             spec_for_pilot=server.tracer.spec_for_pilot if server.tracer is not None else lambda job: job.spec,
             promised_until=self._promised_until,
         )
-        hub.subscribe(JobMoved, lambda moved: self._moved(moved.job))
+        hub.subscribe(JobMoved, self._job_moved)
         hub.subscribe(DecisionEnded, lambda ended: self.counts.count_repair(ended.decision))
         if (tracer := server.tracer) is not None:
             tracer.listen(hub, live, self.meta.pilots)
@@ -430,7 +430,8 @@ class Runtime:
     async def _fired(self, case: CaseId, serial: int) -> None:
         await self.dispatcher.fired(case, serial)
 
-    def _moved(self, job: Job) -> None:
+    def _job_moved(self, fact: JobMoved) -> None:
+        job = fact.job
         live = self.manager.live.get(job.case)
         if live is None:
             return

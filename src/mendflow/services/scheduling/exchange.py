@@ -217,6 +217,9 @@ class Exchange:
 
     async def _take_reports(self, pilot: PilotRecord, reports: Iterable[AttemptReport], draft: AnswerBuilder) -> None:
         for report in reports:
+            if pilot.knows_accepted(report.job, report.fence):
+                draft.accepted.append(AttemptRef(report.job, report.fence))
+                continue
             if report.job in self._in_recovery or self._meta.is_loading(report.job):
                 continue  # reported again while it is judged, or too soon: the pilot will get the verdict
             if report.job not in self._meta.jobs and self._relay is not None and not self._relay.mine(report.job):
@@ -239,6 +242,7 @@ class Exchange:
             self._meta.counts.report_accepted(job, outcome.measures, now=now, sent_at=pilot.sent_at)
             self._report_damage(job, outcome)
             await self._end_attempt(job, verdict.events, outcome)
+            pilot.note_accepted(report.job, report.fence)
         return verdict.accepted
 
     def _report_damage(self, job: Job, outcome: Outcome) -> None:

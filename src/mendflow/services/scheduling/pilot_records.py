@@ -66,6 +66,8 @@ class PilotRecord:
         self.wants_jobs = False  # our queue had fewer jobs for it than it wanted
         self.released = False
         self.held: dict[JobId, GrantedAttempt] = {}
+        # accepted reports, with the request that brought them, until the pilot has the answer to that
+        self._accepted: dict[tuple[JobId, int], int] = {}
         self.orders: list[AttemptOrder] = []
         self.log_requests: list[LogRequest] = []
         self.log_tails: dict[JobId, str] = {}
@@ -84,10 +86,25 @@ class PilotRecord:
         self.front = request.front
         self.submission = request.submission
         self.released = False
+        self._forget_accepted(request.heard)
         for held in self.held.values():
             if held.since is None:  # granted by the server before this one, in an answer older than this request
                 held.since = request.serial
         self.wake.set()
+
+    def note_accepted(self, job: JobId, fence: int) -> None:
+        """A report was accepted, and its effect is recorded in the ledger."""
+        self._accepted[job, fence] = self.newest
+
+    def knows_accepted(self, job: JobId, fence: int) -> bool:
+        """Whether this report was accepted in a request whose answer the pilot has not read yet. It sends the next
+        request meanwhile, and repeats in it what is not judged as far as it knows."""
+        return (job, fence) in self._accepted
+
+    def _forget_accepted(self, heard: int) -> None:
+        accepted = self._accepted
+        while accepted and accepted[first := next(iter(accepted))] <= heard:
+            del accepted[first]
 
     def meet(self, view: PilotView, server: str, seen_at: Instant) -> None:
         """Record a pilot that is connected to another server."""
