@@ -140,7 +140,12 @@ def test_a_corrected_flow_is_run_by_what_the_hint_says(shell: Shell) -> None:
     failed = shell("run", "broken.yaml", "--quiet")
     assert "fix it and mendflow run broken.yaml --cached" in failed.stdout
     shell.write("broken.yaml", FAILING.replace("FOLDER", str(shell.folder)).replace("exit 3", "exit 0"))
-    again = shell("rerun", "last", "--from-failed", "--quiet")
+    refused = shell("rerun", "last", "--from-failed", "--quiet")
+    assert refused.returncode == 6
+    told = " ".join(refused.stderr.split())
+    assert f"{shell.folder / 'broken.yaml'} has changed since broken-" in told
+    assert f"--flow {shell.folder / 'broken.yaml'} takes it as now" in told
+    again = shell("rerun", "last", "--from-failed", "--unchanged", "--quiet")
     assert again.returncode == 1
     assert "--flow FILE" in again.stdout
     assert "2 done, 1 cached" in shell.ok("rerun", "last", "--from-failed", "--flow", "broken.yaml", "--quiet")

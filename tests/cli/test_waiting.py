@@ -77,12 +77,17 @@ async def test_a_wait_in_a_level_is_told_at_once_and_again_in_the_next_level(
     capsys: pytest.CaptureFixture[str], quiet: bool
 ) -> None:
     now, client = [0.0], OneWait()
-    explainer = WaitExplainer(cast(Client, client), quiet=quiet, clock=lambda: now[0])
-    for now[0] in (0.0, 2.0, 8.0):
+    explainer = WaitExplainer(cast(Client, client), quiet=quiet, clock=lambda: now[0], today=lambda: now[0])
+    client.until = 4_000
+    for now[0] in (0.0, 2.0):
+        await explainer.look(CASE)
+    assert capsys.readouterr().err == "", "this wait is over soon"
+    client.until = 60_000
+    for now[0] in (4.0, 8.0, 12.0):
         await explainer.look(CASE)
     told = " ".join(capsys.readouterr().err.split())
     assert told == "case lines-1 waits for a file of count[2]: `mendflow cancel lines-1` stops waiting."
     client.until = 660_000
-    for now[0] in (14.0, 20.0):
+    for now[0] in (20.0, 26.0):
         await explainer.look(CASE)
     assert capsys.readouterr().err.count("stops waiting") == 1

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from mendflow.cli.case_origins import origin_of
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server
 from mendflow.cli.deployment import deploy as give_flow
@@ -108,7 +109,13 @@ def start(
             await give_flow(client, file)
         kept = await upload_inputs(client, meant, values)
         return await client.start(
-            meant.name, kept, cache="all" if cached else "", cache_from=cache_from, key=key, notify=notify
+            meant.name,
+            kept,
+            cache="all" if cached else "",
+            cache_from=cache_from,
+            key=key,
+            notify=notify,
+            origin=origin_of(flow if file is not None else "", meant, input or []),
         )
 
     view = context.run(begin)

@@ -31,7 +31,7 @@ def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow
         try:
             if not equals or not name:
                 raise InvalidRequest(f"--input {pair!r} has no value; write --input NAME=VALUE")
-            values[name] = _value(name, text, declared.get(name, Input()))
+            values[name] = input_value(name, text, declared.get(name, Input()))
         except (InvalidRequest, NotFound) as error:
             wrong.append(error)
     unknown = sorted(name for name in values if name not in declared)
@@ -84,10 +84,11 @@ async def _stored(client: Client, source: str) -> Value:
 
 def json_or_text(text: str) -> Value:
     """A value without a declared type: data if nothing of the text is lost by that. `@FILE` is the file's content."""
-    return _value("value", text, Input())
+    return input_value("value", text, Input())
 
 
-def _value(name: str, text: str, input: Input) -> Value:
+def input_value(name: str, text: str, input: Input) -> Value:
+    """What a text on the command line means as an input of this type; files as absolute paths."""
     if input.type == FILES:
         return _files(name, text)
     if input.type == "file" and text.startswith(LOGICAL_PREFIX):

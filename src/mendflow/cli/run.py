@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from mendflow import wiring
+from mendflow.cli.case_origins import changed_inputs, demand_same_flow, origin_of
 from mendflow.cli.case_runs import Begin, RunOptions, rerun_group_here, run_locally, run_there
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.deployment import deploy
@@ -45,7 +46,7 @@ from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.views import CachePolicy, CaseView
+from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseView
 
 app = typer.Typer()
 
@@ -115,6 +116,7 @@ def run(
     loaded = load_one(flow, scale_for(flow, scale, size_scale, slots))
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     given = rules_for(flow, loaded, rules)
+    origin = origin_of(flow, loaded, input or [])
     target = ServerTarget(server=server, token_file=token_file, data=data)
     if not quiet:
         warn_of_triggers(loaded, flow)
@@ -141,7 +143,7 @@ def run(
         if start_message is not None:
             return await start_message.begin(client)
         kept = await upload_inputs(client, loaded, values)
-        return await client.start(loaded.name, kept, cache=cache, notify=notify)
+        return await client.start(loaded.name, kept, cache=cache, notify=notify, origin=origin)
 
     if server:
         raise typer.Exit(run_async(run_there(target, options, begin)))
@@ -249,6 +251,9 @@ def rerun(
     json: Json = False,
     keep: Keep = False,
     no_cache: NoCache = False,
+    unchanged: Annotated[
+        bool, typer.Option("--unchanged", help="Use the files of the earlier case, even if they were changed since.")
+    ] = False,
 ) -> None:
     """Run a case again; results of unchanged jobs come from the cache."""
     cache: CachePolicy = "none" if no_cache else "declared"
@@ -260,12 +265,17 @@ def rerun(
     if group:
         options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
         raise typer.Exit(_rerun_group(target, group, options))
-    corrected = load_one(flow) if flow else None
+    corrected, file = (load_one(flow), str(Path(flow).absolute())) if flow else (None, "")
 
     async def begin(client: Client) -> CaseView:
-        if corrected is None:
-            return await client.rerun(case, from_failed=from_failed, cache=cache)
-        return await _rerun_with_flow(client, case, corrected, cache, from_failed=from_failed)
+        earlier = await client.case(case)
+        if corrected is not None:
+            return await _rerun_with_flow(client, earlier, corrected, cache, from_failed=from_failed, origin=file)
+        if unchanged:
+            return await client.rerun(earlier.id, from_failed=from_failed, cache=cache)
+        await demand_same_flow(client, earlier)
+        changed = await changed_inputs(client, earlier, await client.flow_of(earlier.id))
+        return await client.rerun(earlier.id, from_failed=from_failed, cache=cache, inputs=changed)
 
     if target.server or find_server(target.folder):
         raise typer.Exit(run_async(_run_on_server(target, begin, json=json)))
@@ -319,9 +329,10 @@ def _run_options(
     )
 
 
-async def _rerun_with_flow(client: Client, case: str, flow: Flow, cache: CachePolicy, *, from_failed: bool) -> CaseView:
+async def _rerun_with_flow(
+    client: Client, earlier: CaseView, flow: Flow, cache: CachePolicy, *, from_failed: bool, origin: str
+) -> CaseView:
     """The case's inputs, the file's flow."""
-    earlier = await client.case(case)
     if earlier.status not in ENDED:
         raise Conflict(
             f"the case {earlier.id} is still {earlier.status}; wait for its end, or mendflow cancel {earlier.id}"
@@ -329,7 +340,9 @@ async def _rerun_with_flow(client: Client, case: str, flow: Flow, cache: CachePo
     if from_failed and earlier.status == "completed":
         raise Conflict(f"nothing failed in case {earlier.id}; leave --from-failed out to run it again")
     await deploy(client, flow)
-    return await client.start(flow.name, earlier.inputs, cache=cache, cache_from=earlier.id)
+    inputs = {**earlier.inputs, **await changed_inputs(client, earlier, flow)}
+    came_from = CaseOrigin(flow=origin, inputs=earlier.origin.inputs if earlier.origin is not None else {})
+    return await client.start(flow.name, inputs, cache=cache, cache_from=earlier.id, origin=came_from)
 
 
 async def _run_on_server(target: ServerTarget, begin: Begin, *, json: bool) -> ExitCode:

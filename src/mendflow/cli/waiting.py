@@ -19,15 +19,26 @@ LONG_IN_SILENCE_S: Final = 60.0
 
 ITEMS_LOOKED_AT: Final = 50
 REASONS_TOLD_MAX: Final = 20
+SHORT_WAIT_S: Final = 5.0
+"""A wait that is over so soon is not told of."""
+
 SENTENCE_CHARS_MAX: Final = 1_000
 
 
 class WaitExplainer:
     """Tells each reason once."""
 
-    def __init__(self, client: Client, *, quiet: bool, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        quiet: bool,
+        clock: Callable[[], float] = time.monotonic,
+        today: Callable[[], float] = time.time,
+    ) -> None:
         self._client = client
         self._clock = clock
+        self._today = today
         self._long_s = LONG_IN_SILENCE_S if quiet else LONG_S
         self._looks_at = clock() + LOOK_EVERY_S
         self._last_counts = ""
@@ -61,7 +72,7 @@ class WaitExplainer:
         decisions = await self._client.decisions(running)
         told = await self._client.why(case.id) if decisions else None
         if told is not None and told.until:
-            if str(told.until) not in self._told:
+            if str(told.until) not in self._told and told.until / 1000 - self._today() > SHORT_WAIT_S:
                 self._told.add(str(told.until))
                 say(one_line(told.sentence, SENTENCE_CHARS_MAX), err=True)
             return

@@ -8,6 +8,7 @@ from mendflow.core.model.repair_views import HistoryEntry, TriggerView
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import (
     CachePolicy,
+    CaseOrigin,
     CasePage,
     CaseQuery,
     CaseView,
@@ -33,10 +34,12 @@ class CaseCalls(Calls, tag="cases"):
         cache_from: str = "",
         key: RepeatKey = "",
         notify: str = "",
+        origin: CaseOrigin | None = None,
     ) -> CaseView:
         """Start a case. `cache` says which results of other cases are used for jobs made from the same: none unless
         given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged
-        jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends."""
+        jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends.
+        `origin` says where the flow and the inputs came from."""
 
     @operation("GET", "/cases", READERS, id="cases")
     async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:
@@ -93,9 +96,16 @@ class CaseCalls(Calls, tag="cases"):
         """End a case, or one item, without handlers."""
 
     @operation("POST", "/cases/{case}/rerun", USERS, status=201)
-    async def rerun(self, case: CaseName, *, from_failed: bool = False, cache: CachePolicy = "declared") -> CaseView:
+    async def rerun(
+        self,
+        case: CaseName,
+        *,
+        from_failed: bool = False,
+        cache: CachePolicy = "declared",
+        inputs: dict[str, Value] = {},
+    ) -> CaseView:
         """A new case of the same flow and inputs; results of unchanged jobs come from the cache. With "none" as `cache`
-        everything is run again."""
+        everything is run again. `inputs` are those that have changed."""
 
     @operation("POST", "/cases/{case}/messages", USERS, repeatable=True)
     async def send(

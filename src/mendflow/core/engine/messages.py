@@ -338,13 +338,15 @@ class ListenerAdded(EngineMessage, frozen=True, tag="listens"):
 
 
 class ItemSkipped(EngineMessage, frozen=True, tag="item-skipped"):
-    """Information only: an activity will not run, or was `cancelled` without an outstanding order."""
+    """Information only: an activity will not run, or was `cancelled` without an outstanding order. `serial` is that of
+    an order that was answered: the answer was kept while the item or its case was suspended, and is not used."""
 
     item: ItemId
     name: str
     kind: str
     reason: str
     cancelled: bool = False
+    serial: int = 0
 
 
 class ItemFailed(EngineMessage, frozen=True, tag="item-failed"):

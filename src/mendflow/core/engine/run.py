@@ -39,6 +39,7 @@ from mendflow.core.engine.state import (
     JobItem,
     Structure,
     XmlMeter,
+    unheard_serial,
 )
 from mendflow.core.expressions.cel import CANCELLED_END, FAILED_END
 from mendflow.core.model.faults import Fault
@@ -265,7 +266,10 @@ class Run:
         node = self.nodes[instance.node]
         if instance.phase is InstancePhase.JOINING:
             links.stop_waiting(self, instance, node)
+        unheard = unheard_serial(self.case, instance) if how is InstanceEnd.STOPPED else 0
         self.kinds[node.kind].close(self, instance)
+        if unheard:
+            self.tell_skipped(instance.node, instance.path, "it was not needed", cancelled=True, serial=unheard)
         instance.phase = InstancePhase.DONE
         instance.end = how
         if how in FAILING_ENDS:
@@ -319,11 +323,11 @@ class Run:
     def remove(self, instance: Item, reason: str) -> None:
         """End an item as cancelled, and with it its path. If it had no outstanding order, its end is reported as
         information."""
-        given = len(self.orders)
+        given, unheard = len(self.orders), unheard_serial(self.case, instance)
         self.end(instance, InstanceEnd.REMOVED)
         if len(self.orders) == given:
             message = f"it was removed: {reason}" if reason else "it was removed"
-            self.tell_skipped(instance.node, instance.path, message, cancelled=True)
+            self.tell_skipped(instance.node, instance.path, message, cancelled=True, serial=unheard)
         for place in range(given, len(self.orders)) if reason else ():
             order = self.orders[place]
             if isinstance(order, CancelJob | WithdrawTask | CancelCalledCase):
@@ -338,11 +342,11 @@ class Run:
         for link in self.nodes[node].leaving:
             links.decide(self, link, near, False)
 
-    def tell_skipped(self, node: int, path: str, reason: str, *, cancelled: bool = False) -> None:
+    def tell_skipped(self, node: int, path: str, reason: str, *, cancelled: bool = False, serial: int = 0) -> None:
         for each in work_below(self.plan, node):
-            item = item_id(each.shown, path)
-            skipped = ItemSkipped(item=item, name=each.shown, kind=each.kind, reason=reason, cancelled=cancelled)
-            self.orders.append(skipped)
+            item, name, kind = item_id(each.shown, path), each.shown, each.kind
+            told = ItemSkipped(item=item, name=name, kind=kind, reason=reason, cancelled=cancelled, serial=serial)
+            self.orders.append(told)
 
     def tell_failed(self, instance: Item, fault: Fault) -> Fault:
         """Report an item that failed before it issued an order, and name it in the fault. A staging failure is not

@@ -396,3 +396,8 @@ def _number(case: Case) -> None:
     for record in reversed(order):
         case.completions += 1
         record.number = case.completions
+
+
+def unheard_serial(case: Case, instance: Instance) -> int:
+    """The serial of an item's order that was answered, if the answer is kept for later; else 0."""
+    return instance.serial if isinstance(instance, Item) and instance.serial in case.answered else 0

@@ -66,6 +66,14 @@ class CaseHold(View, frozen=True):
     over: bool = False
 
 
+class CaseOrigin(View, frozen=True):
+    """Where a case came from, on the machine of whoever started it: the flow's file, and the inputs that name files
+    there, as they were given on the command line, with absolute paths."""
+
+    flow: str = ""
+    inputs: dict[str, str] = {}
+
+
 class CaseView(View, frozen=True):
     id: CaseId
     flow: str
@@ -86,6 +94,7 @@ class CaseView(View, frozen=True):
     decision: str = ""
     holds: list[CaseHold] = []  # of a live case: who suspends it, or items of it
     held: list[str] = []  # of a live case: items that failed, no rule took up, and wait for a person: CASE:ITEM
+    origin: CaseOrigin | None = None
     server: str = ""  # of a live case on a store with several servers: where it lives, as that server itself says
 
 
@@ -235,6 +244,7 @@ class Reason(View, frozen=True):
     facts: list[str] = []
     output: list[str] = []
     stuck: bool = False
+    until: Instant = 0
 
 
 ChangeKind = Literal["case", "item", "user-task", "alert", "message", "repair"]
@@ -244,7 +254,6 @@ class LogView(View, frozen=True):
     """A part of what an attempt printed: the bytes from `offset` to `next`, as text. Where `offset` is later than what
     was asked for, the bytes between were left out, because the log is longer than its bound. `size` were printed so
     far, and it is `over` when no more will be, `job_over` when the job will not be tried again either. `silent`: its
-    until: Instant = 0
     pilot does not answer, and `text` is the end of the log as it told that last. `folder` is where the pilot on `host`
     keeps the folder of an attempt that failed."""
 

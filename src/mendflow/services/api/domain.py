@@ -17,7 +17,15 @@ from mendflow.core.model.repair_views import DecisionQuery, Explanation
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
-from mendflow.core.model.views import CachePolicy, CaseView, ChangeEvent, Health, PilotView, ServerView
+from mendflow.core.model.views import (
+    CachePolicy,
+    CaseOrigin,
+    CaseView,
+    ChangeEvent,
+    Health,
+    PilotView,
+    ServerView,
+)
 from mendflow.services.api import reasons
 from mendflow.services.api.archive_operations import ArchiveOperations
 from mendflow.services.api.flow_operations import FlowOperations
@@ -66,31 +74,39 @@ class Domain(
         cache_from: str = "",
         key: str = "",
         notify: str = "",
+        origin: CaseOrigin | None = None,
     ) -> CaseView:
         """Start a case of the newest version of a deployed flow. `cache` says which results of the store's cases are
         used for jobs made from the same: of jobs that declare enough, or all. `cache_from` names a case (or "last")
         whose results are used for unchanged jobs. `key` makes the call idempotent: the same key is the same case.
-        `notify` is a URL that gets a notification when the case ends."""
+        `notify` is a URL that gets a notification when the case ends. `origin` says where flow and inputs came from."""
         if notify:
             self._check(notify)
         earlier = await self._id(cache_from, flow=name) if cache_from else None
         begun = await self._beginning().start(
-            name, inputs, who=who, key=key, notify=notify, cache_from=earlier, cache=cache
+            name, inputs, who=who, key=key, notify=notify, cache_from=earlier, cache=cache, origin=origin
         )
         return self._view(begun)
 
     async def rerun(
-        self, case: str, *, who: str, from_failed: bool = False, cache: CachePolicy = "declared"
+        self,
+        case: str,
+        *,
+        who: str,
+        from_failed: bool = False,
+        cache: CachePolicy = "declared",
+        inputs: dict[str, Value] | None = None,
     ) -> CaseView:
-        """Start a new case of the same flow and inputs. Results of unchanged jobs that completed are used again, and
-        those of other cases as `cache` says; with "none" everything runs. `from_failed` refuses if nothing failed."""
+        """Start a new case of the same flow and inputs, but for those given in `inputs`. Results of unchanged jobs that
+        completed are used again, and those of other cases as `cache` says; with "none" everything runs. `from_failed`
+        refuses if nothing failed."""
         document = await self._document(await self._id(case))
         if document.live:
             raise Conflict(f"case {document.id} is still {document.status}; remove it, or wait for its end")
         if from_failed and document.status == "completed":
             raise Conflict(f"nothing failed in case {document.id}; leave --from-failed away to run it again")
         flow = await self.flow_of(document.id)
-        return await self._begin(again(document, who, cache), flow)
+        return await self._begin(again(document, who, cache, inputs or {}), flow)
 
     async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
         return self._view(await self._beginning().begin(wanted, flow))

@@ -18,7 +18,7 @@ from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
-from mendflow.services.cases.live_case import CaseDocument, LiveCase, name_of
+from mendflow.services.cases.live_case import ITEM_KIND, CaseDocument, ItemDocument, LiveCase, name_of
 
 NOT_CALLED = "callFailed"
 """The fault of a call that started no case."""
@@ -49,6 +49,7 @@ class CalledCases:
         self._flows = flows
         self._finished = finished
         self._hub = hub
+        self._ledger = ledger
         self._background = BackgroundTasks(ledger)
 
     async def stop(self) -> None:
@@ -134,14 +135,39 @@ class CalledCases:
     async def cancel(self, live: LiveCase, order: CancelCalledCase, _again: bool) -> None:
         if (known := live.states.get(order.serial)) is not None:
             live.move(order.serial, known[0], known[1], "cancelled")
-        reason = order.reason or CALLER_WENT_ON
-        self._background.start(self._cancel(CaseId(f"{live.id}.{order.serial}"), reason))
+        self._background.start(self._end_call(live, order))
 
-    async def _cancel(self, case: CaseId, reason: str) -> None:
+    async def _end_call(self, live: LiveCase, order: CancelCalledCase) -> None:
+        """End the called case. If it had just ended by itself, its caller does not use what it gave: the call counts as
+        cancelled."""
+        id, reason = CaseId(f"{live.id}.{order.serial}"), order.reason or CALLER_WENT_ON
+        if await self._cancel(id, reason):
+            return
+        called = await self._manager.document(id)
+        if called is None or called.parent_item is None or called.live or called.status == "cancelled":
+            return
+        noted = ItemDocument(
+            case=live.id,
+            item=called.parent_item,
+            name=name_of(called.parent_item),
+            kind="call",
+            serial=order.serial,
+            state="cancelled",
+            place=live.place,
+            created_at=called.started_at,
+            ended_at=called.ended_at,
+            reason=f"case {called.id} had {called.status}, but {reason}",
+        )
+        live.noted.add(f"{live.id}/{noted.item}")
+        self._ledger.touch(ITEM_KIND, f"{live.id}/{noted.item}", noted)
+
+    async def _cancel(self, case: CaseId, reason: str) -> bool:
+        """False if it is over already."""
         try:
             await self._manager.command(case, Cancel(reason=reason))
+            return True
         except (NotFound, StaleAnswer):
-            pass  # it is over already
+            return False
 
 
 def demand_call_depth(live: LiveCase, order: StartCalledCase) -> None:

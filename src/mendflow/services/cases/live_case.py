@@ -12,7 +12,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CachePolicy, CaseStatus, CaseView, ItemState, NameCount
+from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseStatus, CaseView, ItemState, NameCount
 from mendflow.core.recovery.ids import GENERATION_MARK, serial_of
 from mendflow.core.results.earlier import EarlierResults
 from mendflow.services.base.cluster import JOURNALS, LIVE_STATUSES
@@ -59,6 +59,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     key: str = ""
     port: str = ""  # the port of the server that it was requested at
     notify: str = ""  # a URL that gets a notification of its end
+    origin: CaseOrigin | None = None
     counts: list[NameCount] = []
     serials: int = 0  # of a case that is over: how many serials there are
     posted: bool = False  # it is over, and a job that nobody waits for is still under way
@@ -88,6 +89,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
             parent=self.parent,
             owner=self.owner,
             rerun_of=self.rerun_of,
+            origin=self.origin,
             cache=self.cache,
             counts=self.counts if counts is None else counts,
             mends=self.mends,

@@ -355,16 +355,17 @@ class OrderDispatcher:
         reason: str = "",
         fault: Fault | None = None,
     ) -> None:
-        """Write a document for an item that was never started, so that people see it."""
+        """Write a document for an item that was never started, or whose result is not used, so that people see it."""
         now = self._clock.now()
         name = name_of(order.item)
-        live.tally.move(name, order.kind, "", state)
+        serial = order.serial if isinstance(order, ItemSkipped) else 0
+        live.tally.move(name, order.kind, live.take_back(serial), state)
         noted = ItemDocument(
             case=live.id,
             item=order.item,
             name=name,
             kind=order.kind,
-            serial=0,
+            serial=serial,
             state=state,
             place=live.place,
             created_at=now,

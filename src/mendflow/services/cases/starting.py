@@ -16,7 +16,7 @@ from mendflow.core.model.errors import Conflict, StoreUnavailable, TemporarilyUn
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CachePolicy
+from mendflow.core.model.views import CachePolicy, CaseOrigin
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
@@ -65,6 +65,7 @@ class CaseStarter:
         notify: str = "",
         cache_from: CaseId | None = None,
         cache: CachePolicy = "",
+        origin: CaseOrigin | None = None,
     ) -> CaseDocument:
         """Start a case of the newest version of a flow, unless there is one under the key. `cache_from` is an earlier
         case whose results are used for unchanged jobs; `cache` says which results of other cases are."""
@@ -79,7 +80,7 @@ class CaseStarter:
             return demand_same_start(earlier, wanted)
         if cache_from is None:
             await self._runtime.staging.demand_early_files(known.flow, inputs)
-        wanted.rerun_of, wanted.cache = cache_from, cache
+        wanted.rerun_of, wanted.cache, wanted.origin = cache_from, cache, origin
         return await self.begin(wanted, known.flow)
 
     async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
@@ -185,16 +186,17 @@ def demand_same_start(found: CaseDocument, wanted: CaseDocument) -> CaseDocument
     return found
 
 
-def again(earlier: CaseDocument, who: str, cache: CachePolicy) -> CaseDocument:
-    """A case like an earlier one."""
+def again(earlier: CaseDocument, who: str, cache: CachePolicy, changed: dict[str, Value]) -> CaseDocument:
+    """A case like an earlier one, but for the inputs that changed."""
     return CaseDocument(
         id=CaseId(""),
         flow=earlier.flow,
         digest=earlier.digest,
-        inputs=earlier.inputs,
+        inputs={**earlier.inputs, **changed},
         owner=who,
         rerun_of=earlier.id,
         cache=cache,
+        origin=earlier.origin,
     )
 
 

@@ -1,0 +1,128 @@
+"""Where the flow and the inputs of a case came from on this machine, and which of these files were changed since.
+
+A case works on stored copies. Who corrects a file and runs the case again means the corrected one, so a rerun looks at
+the files again."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from mendflow.cli.deployment import local_files, replace_files
+from mendflow.cli.flow_files import load_one
+from mendflow.cli.inputs import input_value, upload_inputs
+from mendflow.cli.printing import say
+from mendflow.client import Client
+from mendflow.client.files import reference_of
+from mendflow.core.model.data import LOGICAL_PREFIX
+from mendflow.core.model.errors import Conflict, RequestError
+from mendflow.core.model.flow import FILES, Flow, Input
+from mendflow.core.model.values import Value, file_of
+from mendflow.core.model.views import CaseOrigin, CaseView
+from mendflow.formats import PYTHON, YAML
+from mendflow.formats.python.sources import code_files, with_code
+
+NAMES_SHOWN: Final = 5
+
+
+def origin_of(file: str, flow: Flow, pairs: list[str]) -> CaseOrigin:
+    """What `run FILE --input NAME=TEXT ...` names on this machine; `file` is empty for a deployed flow."""
+    given = {name: text for name, _, text in (pair.partition("=") for pair in pairs)}
+    inputs = {name: path for name, text in given.items() if (path := _path_text(text, flow.inputs.get(name, Input())))}
+    for name, declared in flow.inputs.items():
+        if declared.type == FILES and name not in given and declared.default is not None and flow.folder:
+            parts = declared.default if isinstance(declared.default, list) else [declared.default]
+            inputs[name] = _pattern_text([str(part) for part in parts], flow.folder)
+    return CaseOrigin(flow=str(Path(file).absolute()) if file else "", inputs=inputs)
+
+
+def _path_text(text: str, declared: Input) -> str:
+    """The text of an input with its path made absolute; empty if it names no file."""
+    if declared.type == FILES:
+        patterns = msgspec.json.decode(text, type=list[str]) if text.startswith("[") else [text]
+        return _pattern_text(patterns, ".")
+    if declared.type == "file":
+        return "" if text.startswith(LOGICAL_PREFIX) else str(Path(text.removeprefix("@")).absolute())
+    return f"@{Path(text[1:]).absolute()}" if text.startswith("@") and not text.startswith("@@") else ""
+
+
+def _pattern_text(patterns: list[str], folder: str) -> str:
+    named = [each if each.startswith(LOGICAL_PREFIX) else str(Path(folder, each).absolute()) for each in patterns]
+    return named[0] if len(named) == 1 and not named[0].startswith("[") else msgspec.json.encode(named).decode()
+
+
+async def changed_inputs(client: Client, earlier: CaseView, flow: Flow) -> dict[str, Value]:
+    """The inputs whose files were changed since the case was started, stored anew; each is told of. A file that is not
+    here any more is taken as it was."""
+    changed: dict[str, Value] = {}
+    for name, text in earlier.origin.inputs.items() if earlier.origin is not None else ():
+        declared = flow.inputs.get(name)
+        if declared is None:
+            continue
+        try:
+            value = input_value(name, text, declared)
+        except RequestError as error:
+            say(f"{error.message}; {earlier.id} had it, and it is taken as it was", err=True)
+            continue
+        if not await asyncio.to_thread(_is_same, value, earlier.inputs.get(name)):
+            say(
+                f"input {name} has changed since {earlier.id}: it is taken anew from {text.removeprefix('@')}", err=True
+            )
+            changed[name] = value
+    return await upload_inputs(client, flow, changed)
+
+
+def _is_same(now: Value, before: Value) -> bool:
+    """Whether a path, or a list of paths, has what was stored."""
+    if isinstance(now, list) and isinstance(before, list):
+        return len(now) == len(before) and all(map(_is_same, now, before))
+    ref = file_of(before)
+    if ref is None or not isinstance(now, str):
+        return bool(now == before)
+    return now.startswith(LOGICAL_PREFIX) or reference_of(Path(now)).sha256 == ref.sha256
+
+
+async def demand_same_flow(client: Client, earlier: CaseView) -> None:
+    """Refuse to run a case again as it was if its flow file, or a file that the flow takes from its folder, is another
+    now: who corrected it means that one."""
+    file = earlier.origin.flow if earlier.origin is not None else ""
+    if not file.partition(":")[0].endswith((*YAML, PYTHON)):
+        return
+    before = await client.flow_of(earlier.id)
+    if names := await asyncio.to_thread(_changed_files, file, before):
+        raise Conflict(
+            f"{_and(names)} changed since {earlier.id} was started: mendflow rerun {earlier.id} --flow {file} takes"
+            f" {'it' if len(names) == 1 else 'them'} as now, and with --unchanged everything stays as it was"
+        )
+
+
+def _changed_files(file: str, before: Flow) -> list[str]:
+    """The names of the files that are others now; the flow's own if it is that one, or cannot be told."""
+    try:
+        flow = load_one(file)
+        refs = {path: reference_of(path) for path in local_files(flow)}
+        code = {path: reference_of(path) for path in set(code_files(flow).values())}
+    except (RequestError, OSError):
+        return []  # it is not here any more, or not a flow: nothing can be taken from it
+    now, known = _comparable(replace_files(with_code(flow, code), refs)), _comparable(before)
+    if now == known:
+        return []
+    stored = msgspec.json.encode(known).decode()
+    return sorted({str(path) for path, ref in {**refs, **code}.items() if ref.sha256 not in stored}) or [file]
+
+
+def _comparable(flow: Flow) -> Any:
+    """The flow as data, without what depends on other files beside it."""
+
+    def bare(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: bare(each) for name, each in value.items() if name != "unstaged"}
+        return [bare(each) for each in value] if isinstance(value, list | tuple) else value
+
+    return bare(msgspec.to_builtins(flow))
+
+
+def _and(names: list[str]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return f"{', '.join(names[:NAMES_SHOWN])}{more} {'has' if len(names) == 1 else 'have'}"

@@ -1,0 +1,51 @@
+"""A case that is run again works on the files as they are now, and says which have changed."""
+
+from tests.cli.conftest import Shell
+
+READS = """
+name: reads
+inputs: {table: {type: file}, many: {type: files, default: "part-*"}, word: {type: string}, same: {type: file}}
+jobs:
+  early: {run: cat in, inputs: {in: "${{ inputs.same }}"}}
+  late:
+    needs: early
+    inputs: {table: "${{ inputs.table }}", parts/: "${{ inputs.many }}", own: own.txt}
+    run: cat table parts/* own; echo ${{ inputs.word }}; grep -q good table
+"""
+GIVEN = ("--input", "table=table.txt", "--input", "word=@word.txt", "--input", "same=same.txt")
+
+
+def test_files_that_were_corrected_since_are_taken_anew_by_a_rerun(shell: Shell) -> None:
+    shell.write("reads.yaml", READS)
+    for name in ("table.txt", "word.txt", "same.txt", "part-1", "own.txt"):
+        shell.write(name, f"old {name}\n" if name != "word.txt" else "old")
+    assert shell("run", "reads.yaml", "--quiet", *GIVEN).returncode == 1
+    shell.write("table.txt", "good table\n")
+    shell.write("word.txt", "new")
+    shell.write("part-2", "second part\n")
+    done = shell("rerun", "last", "--from-failed", "--quiet")
+    assert done.returncode == 0, done.stderr
+    told = [line for line in " ".join(done.stderr.split()).split("input ") if line]
+    assert [line.split()[0] for line in told] == ["table", "word", "many"]
+    assert all(f"taken anew from {shell.folder}/" in line for line in told)
+    assert shell.ok("logs", "last:late") == "good table\nold part-1\nsecond part\nold own.txt\nnew\n"
+    assert {item["item"]: item["state"] for item in shell.json("items", "last")} == {
+        "early": "cached",
+        "late": "completed",
+    }
+
+
+def test_a_file_of_the_flow_that_was_corrected_since_is_not_passed_over_by_a_rerun(shell: Shell) -> None:
+    shell.write("reads.yaml", READS)
+    for name in ("table.txt", "word.txt", "same.txt", "part-1", "own.txt"):
+        shell.write(name, name)
+    assert shell("run", "reads.yaml", "--quiet", *GIVEN).returncode == 1
+    shell.write("own.txt", "corrected\n")
+    shell.write("unrelated.txt", "new beside the flow")
+    refused = shell("rerun", "last", "--from-failed")
+    assert refused.returncode == 6
+    assert f"{shell.folder / 'own.txt'} has changed since reads-" in " ".join(refused.stderr.split())
+    (shell.folder / "table.txt").unlink()
+    done = shell("rerun", "last", "--from-failed", "--flow", "reads.yaml", "--quiet")
+    assert "there is no file" in done.stderr and "taken as it was" in " ".join(done.stderr.split())
+    assert "corrected" in shell.ok("logs", "last:late")
