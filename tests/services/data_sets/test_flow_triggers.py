@@ -190,7 +190,7 @@ async def test_without_the_key_nothing_happens_by_itself_any_more(deployed: Depl
 async def test_a_flow_that_is_removed_takes_its_triggers_along(deployed: Deployed) -> None:
     await deployed.deploy(FlowTriggers(files=deployed.arrival()))
     await deployed.world.domain.remove_flow("f", who="ann")
-    assert await deployed.world.domain.watches() == await deployed.world.domain.flows() == []
+    assert not await deployed.world.domain.watches() and not await deployed.world.domain.flows()
     with pytest.raises(NotFound, match="there is no flow 'f'"):
         await deployed.world.domain.start("f", {}, who="me")
     with pytest.raises(NotFound, match="there is no flow 'f'"):
@@ -221,7 +221,7 @@ async def test_triggers_that_cannot_be_are_refused_and_nothing_is_deployed(deplo
     for triggers, kind, told in wrong:
         with pytest.raises(kind, match=told):
             await deployed.deploy(triggers)
-    assert await domain.flows() == await domain.watches() == await domain.data_sets() == []
+    assert not await domain.flows() and not await domain.watches() and not await domain.data_sets()
 
 
 async def test_names_that_others_have_are_not_taken_over(deployed: Deployed) -> None:

@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import pytest
+from msgspec.structs import replace
 
+from mendflow.core.model.data import StorageElement
 from mendflow.core.model.data_sets import Gathering
+from mendflow.core.model.flow_triggers import EndNotice, FileArrival, FlowTriggers
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.data.sets.store import journal_of
@@ -61,6 +64,29 @@ def test_files_that_come_to_several_servers_are_gathered_together() -> None:  # 
         found = await started(cluster, 5)
         assert Counter(name for case in found for name in names_in(case)) == Counter(f"f{n}" for n in range(9))
         assert sorted(len(names_in(case)) for case in found) == [1, 2, 2, 2, 2]
+
+    run(story)
+
+
+def test_what_one_server_deploys_happens_at_all_until_another_removes_it() -> None:
+    async def story(cluster: Cluster) -> None:
+        first, second, third = await cluster.start(*NAMES)
+        await first.do(first.domain.put_element(StorageElement(name="drop", url="file:///drop"), who="ann"))
+        notices = (EndNotice(on=("failed",), notify=("http://127.0.0.1:1/x",)),)
+        triggers = FlowTriggers(files=FileArrival(input="file", element="drop"), notices=notices)
+        await first.do(first.domain.deploy_with_triggers(replace(EACH, triggers=triggers), who="ann"))
+
+        async def known() -> bool:
+            return all(server.runtime.triggers.of("each") == triggers for server in (second, third))
+
+        await cluster.until(known, "the others to know of the triggers")
+        assert third.runtime.triggers.receivers("each", "failed") == ["http://127.0.0.1:1/x"]
+        await second.do(second.domain.remove_flow("each", who="ann"))
+
+        async def gone() -> bool:
+            return not any(server.runtime.triggers.watches() or server.runtime.flows.all() for server in (first, third))
+
+        await cluster.until(gone, "the others to know of no flow")
 
     run(story)
 
