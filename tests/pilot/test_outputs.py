@@ -193,6 +193,7 @@ def test_what_is_wrong_with_a_promised_file_is_said(tmp_path: Path) -> None:
         ("{'when': __import__('datetime').datetime(2026, 1, 1)}", "its ['when'] is a datetime"),
         ("{'x': [object()]}", "its ['x'][0] is a object"),
         ("__import__('decimal').Decimal('1.5')", "it is a Decimal"),
+        ("[Path('a.txt')]", "its [0] is a PosixPath; name the file in the job's `files`, and return None"),
     ],
 )
 async def test_a_result_that_is_not_plain_data_is_refused_with_its_place(expression: str, words: str) -> None:

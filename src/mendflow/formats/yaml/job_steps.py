@@ -2,7 +2,6 @@
 
 import symtable
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal
 
@@ -12,11 +11,10 @@ from mendflow.core.data.protocols import target_flaw
 from mendflow.core.expressions import ExpressionError, expressions_of, template_parts
 from mendflow.core.expressions.scanner import scan
 from mendflow.core.model.data import LOGICAL_PREFIX
-from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES, Category
 from mendflow.core.model.flow import Activity, Empty, JobActivity, PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import FunctionRef, Limits, RetryRule, Submission
+from mendflow.formats.causes import cause_flaw
 from mendflow.formats.given_files import NoSuchFiles, given_inputs, is_given_list
-from mendflow.formats.names import NAME
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import StepBuilder, StepHeader
@@ -26,12 +24,6 @@ from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.shapes import NumberShape, TextShape
 
 TIMES: Final = NumberShape(whole=True)
-CAUSES: Final = (
-    *(each.value for each in Category if each not in {*INFRASTRUCTURE_CATEGORIES, Category.CANCELLED, Category.FLOW}),
-    *("exitCode", "signal", "memoryLimit", "memoryKilled", "timeLimit", "missingInput", "missingOutput"),
-)
-"""What a job's own failures are known by: categories, and the names of the usual faults."""
-
 PUBLISHED_AS: Final = TextShape("a logical name, or a map with `as:`")
 
 
@@ -178,14 +170,9 @@ def retry_rule(reader: YamlReader, node: YamlNode) -> RetryRule | None:
 
 
 def require_cause(reader: YamlReader, node: YamlNode) -> None:
-    value = node.value if isinstance(node, ScalarNode) else None
-    if isinstance(value, (bool, float)) or (isinstance(value, int) and not 1 <= value <= 255):
-        reader.problem(node, f"an exit code from 1 to 255, or a cause, is expected here, not {describe(node)}")
-    elif isinstance(value, str) and value not in CAUSES and "${{" not in value:
-        close = get_close_matches(value, CAUSES, 1, 0.75)
-        if close or not NAME.fullmatch(value):
-            likely = f"`{close[0]}`" if close else ""
-            reader.problem(node, f"`{value}` is no cause of failures: give an exit code, {', '.join(CAUSES)}", likely)
+    flaw = cause_flaw(node.value if isinstance(node, ScalarNode) else None, describe(node))
+    if flaw is not None:
+        reader.problem(node, flaw.message, flaw.suggestion)
 
 
 def stage_in(word: str) -> Literal["parallel", "sequence"]:
