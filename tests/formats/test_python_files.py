@@ -7,10 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from mendflow.core.data.placed_files import PLACED
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Input
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.values import FileRef, Value
+from mendflow.pilot.worker.process import _paths
 from tests.formats.python_flows import Loader, job_of, module_of
 from tests.formats.test_flows_run import World, well
 
@@ -116,7 +118,8 @@ def stored(folder: Path) -> Callable[[JobSpec], Outcome]:
             assert spec.function is not None
             if spec.item in ("count[1]",) and (folder / "broken").exists():
                 return Outcome(fault=Fault(name="exitCode", category=Category.JOB, message="broken"))
-            outputs = getattr(module, spec.function.name)(*spec.args, **spec.kwargs)
+            args = [_paths(each) if isinstance(each, dict) and PLACED in each else each for each in spec.args]
+            outputs = getattr(module, spec.function.name)(*args, **spec.kwargs)
         files = {
             name: FileRef(sha256=(place / path).read_text(), bytes=1, name=Path(path).name)
             for name, path in spec.files.items()

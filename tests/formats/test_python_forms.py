@@ -1,6 +1,7 @@
 """Flows in Python as people write them: loops, conditions, retries, people, calls. Each form gives the model that the
 same thing in YAML gives, and a whole flow gives what the same functions give in plain Python."""  # DU-3, DU-7
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,17 @@ from mendflow.formats.yaml import read_flow
 from tests.formats.python_flows import Loader, job_of, module_of, parts
 from tests.formats.test_flows_run import World, failing, well
 
+INNER = """
+import statistics
+
+def plain(numbers, more=0):
+    return sum(numbers) + more
+
+@flow
+def inner(n: int = 0):
+    return one(n)
+"""
+
 
 def calling(path: Path) -> Callable[[JobSpec], Outcome]:
     """A pilot that calls the functions of a file at once."""
@@ -27,7 +39,8 @@ def calling(path: Path) -> Callable[[JobSpec], Outcome]:
         if spec.function is None:
             return well(spec)
         try:
-            return Outcome(outputs=getattr(module, spec.function.name)(*spec.args, **spec.kwargs))
+            home = module if spec.function.module == "work" else importlib.import_module(spec.function.module)
+            return Outcome(outputs=getattr(home, spec.function.name)(*spec.args, **spec.kwargs))
         except ArithmeticError as error:
             return Outcome(fault=Fault(name=type(error).__name__, category=Category.JOB, message=str(error)))
 
@@ -56,12 +69,16 @@ def calling(path: Path) -> Callable[[JobSpec], Outcome]:
         ("return inner.product(n=[1, 2])", [2, 3]),
         ("return inner.map([1, 2], max_parallel=1, tolerate=1)", [2, 3]),
         ("return [one(5), two(x=1)]", [6, 110]),
+        ("return job(max)(one.map([1, 3, 2]))", 4),
+        ("return job(max).map([1, 9], [3, 4])", [3, 9]),
+        ("return job(statistics.mean)([1, 3])", 2),
+        ("return job(plain).map([[1, 2], [3]], more=1)", [4, 4]),
         ("return one(one(1) + 1)", 4),
         ("return one(2 * (one(1) - 1) / 4 + 7 % 3 + 7 // 2)", 5.5),
     ],
 )
 def test_a_flow_gives_what_plain_python_gives(python: Loader, tmp_path: Path, body: str, result: Value) -> None:
-    flow = python(body, top="@flow\ndef inner(n: int = 0):\n    return one(n)\n")
+    flow = python(body, top=INNER)
     assert World(flow, calling(tmp_path / "work.py")).outputs() == {"result": result}
     assert module_of(tmp_path / "work.py").main() == result
 

@@ -243,6 +243,8 @@ def test_a_word_of_another_tool_is_answered_with_ours(tmp_path: Path, body: str,
         ("shell('x', when=got == object())", "cannot stand in an expression; compare and compute with None"),
         ("one(got + 2 ** 70)", "cannot stand in an expression"),
         ("shell('')", "a command is a text"),
+        ("job('a'.upper)()", "`str.upper` belongs to a value, and a pilot cannot import it"),
+        ("job(lambda x: x)(3)", "is defined inside another function; move it to the top of its file"),
     ],
 )
 def test_what_cannot_work_is_told_before_anything_runs(tmp_path: Path, body: str, said: str) -> None:

@@ -5,10 +5,11 @@ A file that is known while the flow is built stands in the flow by its path. Wha
 job starts: then the argument names the folder, and what stands in it by the names that the engine gives."""
 
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from mendflow.core.data.folder_names import files_in, names_in_folder
+from mendflow.core.data.folder_names import names_in_folder
 from mendflow.core.data.path_patterns import is_pattern
+from mendflow.core.data.placed_files import CONTENT, PLACED
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.flow import FILES
 from mendflow.core.model.values import Value
@@ -17,12 +18,6 @@ from mendflow.formats.python.annotations import FILE
 from mendflow.formats.python.handles import Handle, template_of
 from mendflow.formats.python.problems import bad_flow
 from mendflow.formats.spelling import nearest_word
-
-PLACED: Final = "$path"
-"""The key of an argument that is a path in the job's folder."""
-
-CONTENT: Final = "of"
-"""Beside it, if the path is a folder: what was put there."""
 
 
 class FileArgument(NamedTuple):
@@ -116,26 +111,6 @@ def require_file(text: str, folder: Path) -> None:
 
 def value_text(path: Path | str) -> str:
     return path.as_posix() if isinstance(path, Path) else path
-
-
-def is_placed(value: Any) -> bool:
-    """Whether an argument stands for files in the job's folder."""
-    first = value[0] if isinstance(value, list) and value else value
-    return isinstance(first, dict) and isinstance(first.get(PLACED), str)
-
-
-def arrived(value: Any) -> Any:
-    """An argument as the function gets it: paths in the job's folder in place of what stands for them."""
-    if not is_placed(value):
-        return value
-    if isinstance(value, list):
-        return [arrived(each) for each in value]
-    folder = Path(value[PLACED])
-    if CONTENT not in value:
-        return folder
-    files = files_in(value[CONTENT])
-    paths = [None if each is None else folder / name for name, each in zip(names_in_folder(files), files, strict=True)]
-    return paths if isinstance(value[CONTENT], list) else paths[0]
 
 
 def as_paths(value: Any, kind: str) -> Any:

@@ -12,7 +12,7 @@ from mendflow.core.model.errors import Problem
 from mendflow.core.model.flow import JobActivity
 from mendflow.formats.python.annotations import file_parameters
 from mendflow.formats.python.builder import FlowBuilder
-from mendflow.formats.python.file_arguments import arrived, as_paths, file_argument, is_placed
+from mendflow.formats.python.file_arguments import as_paths, file_argument
 from mendflow.formats.python.handles import Handle, template_of
 from mendflow.formats.python.loops import Loop
 from mendflow.formats.python.options import JobOptions, check_options
@@ -44,20 +44,16 @@ class JobFunction(StepFunction[P, R]):
         return JobFunction(self.function, *check_options({**self._options, **options}))
 
     def _plainly(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the function itself: in a job of a pilot, with its files where they were put, or anywhere else."""
+        """Run the function itself, in a job of a pilot or anywhere else. Texts are taken as paths where it wants
+        these."""
         if self._options.get("when") is False:
             return None
-        if self._files or any(map(is_placed, args)) or any(map(is_placed, kwargs.values())):
-            bound = self._bound_plainly(args, kwargs)
-            return self.function(*bound.args, **bound.kwargs)
-        return self.function(*args, **kwargs)
-
-    def _bound_plainly(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
-        bound = inspect.signature(self.function).bind(*args, **kwargs)
-        for name, value in bound.arguments.items():
-            came = arrived(value)
-            bound.arguments[name] = as_paths(came, self._files[name]) if name in self._files else came
-        return bound
+        if not self._files:
+            return self.function(*args, **kwargs)
+        bound = self._signature().bind(*args, **kwargs)
+        for name in bound.arguments.keys() & self._files.keys():
+            bound.arguments[name] = as_paths(bound.arguments[name], self._files[name])
+        return self.function(*bound.args, **bound.kwargs)
 
     def _once(self, building: FlowBuilder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Handle:
         collect(self.problems)

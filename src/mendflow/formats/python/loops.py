@@ -122,12 +122,16 @@ def split_options(given: Mapping[str, Any], parameters: Sequence[str]) -> tuple[
     return options, {name: value for name, value in given.items() if name not in options}
 
 
-def in_plain_python(call: Callable[..., Any], turns: Iterable[dict[str, Any]], tolerate: Any) -> list[Any]:
+PlainTurn = tuple[tuple[Any, ...], dict[str, Any]]
+"""The arguments of one iteration by position and by name."""
+
+
+def in_plain_python(call: Callable[..., Any], turns: Iterable[PlainTurn], tolerate: Any) -> list[Any]:
     """The results of a loop outside of a flow. With `tolerate` a failed iteration gives None, unless too many fail."""
     results, failures = [], []
-    for turn in turns:
+    for args, kwargs in turns:
         try:
-            results.append(call(**turn))
+            results.append(call(*args, **kwargs))
         except Exception as error:  # whatever an iteration raises, the others run if that is tolerated
             if tolerate is None:
                 raise
@@ -140,7 +144,10 @@ def in_plain_python(call: Callable[..., Any], turns: Iterable[dict[str, Any]], t
     return results
 
 
-def plain_turns(lists: Mapping[str, Any], fixed: Mapping[str, Any], *, is_zip: bool) -> Iterator[dict[str, Any]]:
-    """The arguments of each iteration by name."""
-    combined = zip(*lists.values(), strict=True) if is_zip else itertools.product(*lists.values())
-    return ({**dict(zip(lists, values, strict=True)), **fixed} for values in combined)
+def plain_turns(
+    lists: Mapping[str, Any], fixed: Mapping[str, Any], positions: int, *, is_zip: bool
+) -> Iterator[PlainTurn]:
+    """The arguments of each iteration; the elements of so many lists are given by position."""
+    named = list(lists)[positions:]
+    for values in zip(*lists.values(), strict=True) if is_zip else itertools.product(*lists.values()):
+        yield values[:positions], {**dict(zip(named, values[positions:], strict=True)), **fixed}

@@ -32,7 +32,12 @@ def bad_flow(message: str, suggestion: str = "") -> BadFlow:
 
 
 def _is_elsewhere(file: str) -> bool:
-    return file.startswith(PACKAGE) or (file.startswith(STANDARD_LIBRARY) and "site-packages" not in file)
+    return file.startswith(PACKAGE) or is_of_python(file)
+
+
+def is_of_python(file: str) -> bool:
+    """Whether a file is of Python's own library."""
+    return file.startswith(STANDARD_LIBRARY) and "site-packages" not in file
 
 
 def _column(frame: FrameType) -> int:

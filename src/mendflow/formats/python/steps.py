@@ -17,6 +17,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def takes_anything(*_: Any, **__: Any) -> None:
+    """How a function is called that does not say it."""
+
+
 class StepFunction(ABC, Generic[P, R]):
     """A function that is a step of a flow: a job, or a flow of its own. It can be done once, or for each element."""
 
@@ -45,10 +49,9 @@ class StepFunction(ABC, Generic[P, R]):
         options, others = split_options(named, self._parameters())
         building = current_builder.get()
         if building is None:
-            over, fixed = named_lists(self.name, self._parameters(), lists, others, is_zip)
-            return in_plain_python(
-                self._plainly, plain_turns(over, fixed, is_zip=is_zip), {**self._options, **options}.get("tolerate")
-            )
+            over, fixed = named_lists(self.name, self._positions(len(lists)), lists, others, is_zip)
+            turns = plain_turns(over, fixed, len(lists), is_zip=is_zip)
+            return in_plain_python(self._plainly, turns, {**self._options, **options}.get("tolerate"))
         handle: Any = building.as_far_as_it_goes(
             self.name, lambda: self._loop(building, lists, others, {**self._options, **options}, is_zip=is_zip)
         )
@@ -63,7 +66,7 @@ class StepFunction(ABC, Generic[P, R]):
         *,
         is_zip: bool,
     ) -> Handle:
-        over, fixed = named_lists(self.name, self._parameters(), lists, named, is_zip)
+        over, fixed = named_lists(self.name, self._positions(len(lists)), lists, named, is_zip)
         single = "item" if lists and is_zip else ""
         loop = loop_over(over, building, building.folder, is_zip=is_zip, single=single)
         by_position = [loop.elements[name] for name in list(over)[: len(lists)]]
@@ -71,13 +74,31 @@ class StepFunction(ABC, Generic[P, R]):
         return self._for_each(building, options, loop, by_position, {**by_name, **fixed})
 
     def _parameters(self) -> list[str]:
-        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        return [name for name, each in inspect.signature(self.function).parameters.items() if each.kind in kinds]
+        named = self._signature().parameters.items()
+        return [name for name, each in named if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+
+    def _positions(self, wanted: int) -> list[str]:
+        """The names of arguments that are given by position. Where the function takes any number, each further one has
+        a name with a number."""
+        found = []
+        for name, each in self._signature().parameters.items():
+            if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD):
+                found.append(name)
+            elif each.kind == each.VAR_POSITIONAL:
+                found += [f"{name}{number}" for number in range(1, wanted - len(found) + 1)]
+        return found
+
+    def _signature(self) -> inspect.Signature:
+        """How the function is called; some of Python's own do not say it, and take anything."""
+        try:
+            return inspect.signature(self.function)
+        except ValueError:
+            return inspect.signature(takes_anything)
 
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by parameter, as far as they are given."""
         try:
-            return dict(inspect.signature(self.function).bind(*args, **kwargs).arguments)
+            return dict(self._signature().bind(*args, **kwargs).arguments)
         except TypeError as error:
             hint = told_of_argument(self.name, kwargs, KNOWN, self._parameters())
             raise bad_flow(f"{self.name}(): {error}{hint}") from None
