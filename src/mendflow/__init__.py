@@ -6,10 +6,24 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mendflow.formats.python.decorators import flow, job, shell
+    from mendflow.formats.python.called_files import call
+    from mendflow.formats.python.flows import flow
+    from mendflow.formats.python.jobs import job
+    from mendflow.formats.python.retries import Retry
+    from mendflow.formats.python.shell_jobs import shell
+    from mendflow.formats.python.tasks import task
     from mendflow.reporting import report
 
-__all__ = ["flow", "job", "report", "shell"]
+__all__ = ["Retry", "call", "flow", "job", "report", "shell", "task"]
+HOMES = {
+    "Retry": "formats.python.retries",
+    "call": "formats.python.called_files",
+    "flow": "formats.python.flows",
+    "job": "formats.python.jobs",
+    "report": "reporting",
+    "shell": "formats.python.shell_jobs",
+    "task": "formats.python.tasks",
+}
 
 if sys.version_info < (3, 12):
     # The library that evaluates conditions gives each null away as a None that it does not own, and so takes a
@@ -20,8 +34,10 @@ if sys.version_info < (3, 12):
 
 def __getattr__(name: str) -> Any:
     """Flows in Python are loaded when first asked for: a pilot's worker and the command line start without them."""
-    if name == "report":
-        return importlib.import_module("mendflow.reporting").report
-    if name in __all__:
-        return getattr(importlib.import_module("mendflow.formats.python.decorators"), name)
+    if name in HOMES:
+        return getattr(importlib.import_module(f"mendflow.{HOMES[name]}"), name)
+    if not name.startswith("_"):
+        hint = importlib.import_module("mendflow.formats.python.hints").IMPORT_HINTS.get(name)
+        if hint:  # an AttributeError would lose its message on the way out of `from mendflow import ...`
+            raise ImportError(f"mendflow has no `{name}`: {hint}")
     raise AttributeError(f"module `mendflow` has no attribute `{name}`")

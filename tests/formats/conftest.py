@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from mendflow.core.engine.plan import compile_flow
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.flow import Flow
+from mendflow.formats import load
 from mendflow.formats.yaml import read_flow
+from tests.formats.python_flows import TOP, Loader
 
 Reader = Callable[[str], Flow]
 Complaints = Callable[[str], list[str]]
@@ -33,3 +36,17 @@ def complaints(tmp_path: Path) -> Complaints:
         return [str(problem).removeprefix(f"{tmp_path / 'flow.yaml'}:").strip() for problem in caught.value.problems]
 
     return complain
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Loader:
+    """The flow of a body that stands under TOP; `names` are the inputs of the flow."""
+
+    def loaded(body: str, inputs: str = "", top: str = "") -> Flow:
+        lines = "\n".join(f"    {line}" for line in body.strip().splitlines())
+        (tmp_path / "work.py").write_text(f"{TOP}{top}\n@flow\ndef main({inputs}):\n{lines}\n")
+        flow = load(tmp_path / "work.py", "main")
+        compile_flow(flow)
+        return flow
+
+    return loaded

@@ -193,12 +193,27 @@ def test_what_is_wrong_with_a_promised_file_is_said(tmp_path: Path) -> None:
         ("{'when': __import__('datetime').datetime(2026, 1, 1)}", "its ['when'] is a datetime"),
         ("{'x': [object()]}", "its ['x'][0] is a object"),
         ("__import__('decimal').Decimal('1.5')", "it is a Decimal"),
+        ("[Path('a.txt')]", "its [0] is a PosixPath; name the file in the job's `files`, and return None"),
     ],
 )
 async def test_a_result_that_is_not_plain_data_is_refused_with_its_place(expression: str, words: str) -> None:
     with pytest.raises(NotPlainData) as refusal:
         to_plain_data(eval(expression))
     assert words in str(refusal.value)
+
+
+async def test_arguments_that_are_files_arrive_as_paths_in_the_order_of_their_list(server: Server, hire: Hire) -> None:
+    hire()  # DU-3
+    source = "def f(one, many, folder): return [one.read_text(), [p and p.read_text() for p in many], folder.name]"
+    first, second = (server.keep(each.encode(), "out.txt") for each in ("b", "a"))
+    arguments = [
+        {"$path": "one", "of": first.as_value()},
+        {"$path": "many", "of": [first.as_value(), None, second.as_value()]},
+        {"$path": "given"},
+    ]
+    inputs = {"one/out.txt": first, "many/0-out.txt": first, "many/2-out.txt": second}
+    outcome = await server.outcome(await server.call(source, "f", *arguments, inputs=inputs))
+    assert outcome.outputs == ["b", ["b", None, "a"], "given"], outcome.fault
 
 
 async def test_what_is_not_plain_data_is_the_fault_of_the_function(server: Server, hire: Hire) -> None:

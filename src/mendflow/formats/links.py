@@ -1,12 +1,16 @@
 """Dependencies of jobs as links: `needs` joins with all of them; `after` waits for a link but ignores its state."""
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, LinkSource, Parallel
+
+ALWAYS: Final = re.compile(r"\balways\s*\(\s*\)")
+FAILURES: Final = re.compile(r"\b(?:failed|skipped)\s*\(\s*jobs\s*\.\s*`?([\w-]+)`?\s*\)")
 
 
 class JobNeeds(msgspec.Struct, frozen=True):
@@ -41,3 +45,11 @@ def join_of(name: str, job: JobNeeds) -> Literal["any", "all"] | Expr:
     if not job.after:
         return "all" if job.needs else "any"
     return Expr(" && ".join(f"links['{link_name(first, name)}']" for first in job.needs) or "true")
+
+
+def runs_without(activity: Activity, need: str) -> bool:
+    """Whether the activity's condition is about how this need ended."""
+    if activity.when is None:
+        return False
+    asked = FAILURES.findall(activity.when.text)
+    return ALWAYS.search(activity.when.text) is not None or need in asked

@@ -13,6 +13,12 @@ FAULTS = {
     "75": Fault(name="exitCode", category=Category.JOB, message="75", exit_code=75),
     "1": Fault(name="exitCode", category=Category.JOB, message="1", exit_code=1),
     "memory": Fault(name="memoryLimit", category=Category.MEMORY, message="too much"),
+    "reset": Fault(
+        name="ConnectionResetError",
+        category=Category.JOB,
+        message="reset",
+        data={"type": "ConnectionResetError", "types": ["ConnectionResetError", "ConnectionError", "OSError"]},
+    ),
     "lost": Fault(name="diskFull", category=Category.RESOURCE, message="full"),
 }
 
@@ -56,6 +62,8 @@ ANY = RetryRule(times=2, wait_ms=10, factor=1)
         ((ANY,), ["1", "75", "memory", "1"], [10, 10]),
         ((RetryRule(times=0),), ["1"], []),
         ((RetryRule(times=1, on=("exitCode",)),), ["1", "75"], [0]),
+        ((RetryRule(times=2, on=("OSError",)),), ["reset", "reset", "reset"], [0, 0]),
+        ((RetryRule(times=2, on=("ValueError",)),), ["reset"], []),
         ((), ["1"], []),
     ],
 )

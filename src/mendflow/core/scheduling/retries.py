@@ -34,8 +34,12 @@ def stated_retries(spec: JobSpec, fault: Fault) -> StatedRetries | None:
 
 
 def matches_fault(cause: str, fault: Fault) -> bool:
-    """Whether a cause names the fault: by its exit code, its category or its name."""
-    return cause in (fault.name, fault.category.value) or (cause.isdigit() and fault.exit_code == int(cause))
+    """Whether a cause names the fault: by its exit code, its category or its name. An exception is also known by the
+    names of the exceptions that it is a kind of."""
+    if cause in (fault.name, fault.category.value) or (cause.isdigit() and fault.exit_code == int(cause)):
+        return True
+    kinds = fault.data.get("types") if isinstance(fault.data, dict) else None
+    return isinstance(kinds, list) and cause in kinds
 
 
 def spent_before(spec: JobSpec, place: int) -> int:

@@ -8,21 +8,29 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal
 
-from mendflow.core.expressions import ExpressionError, problem, references
+from msgspec.structs import replace
+
+from mendflow.core.engine.result_checks import input_flaw
+from mendflow.core.expressions import ExpressionError, references
 from mendflow.core.expressions.scanner import ENDS
 from mendflow.core.model.errors import BadFlow
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Activity, Call, Flow, ForEach, JobActivity
-from mendflow.core.model.values import Value
-from mendflow.formats.links import JobNeeds
+from mendflow.core.model.flow import Activity, Flow, ForEach, JobActivity
+from mendflow.formats.links import JobNeeds, runs_without
 from mendflow.formats.loops import iteration_files, iteration_outputs
 from mendflow.formats.names import NAME
-from mendflow.formats.python.handles import Handle, condition_of, template_of
-from mendflow.formats.python.options import JobOptions, job_fields, whole_number
+from mendflow.formats.python.conditions import condition_of
+from mendflow.formats.python.handles import Handle, JobResult, template_of
+from mendflow.formats.python.loops import Loop, tolerance
+from mendflow.formats.python.options import JobOptions, choice, job_fields, whole_number
 from mendflow.formats.python.problems import bad_flow, collect
 from mendflow.formats.spelling import nearest_word
 
 current_builder: ContextVar["FlowBuilder | None"] = ContextVar("current_builder", default=None)
+Maker = Callable[[str, str], Activity]
+"""Makes an activity with a name, and a label that people see instead; it is empty if they see the name."""
+
+ON_FAILURE = ["finish", "stop"]
 
 
 class FlowBuilder:
@@ -32,22 +40,23 @@ class FlowBuilder:
         env: Mapping[str, str],
         shell: str = "",
         folder: Path = Path(),
+        defaults: JobOptions | None = None,
     ) -> None:
-        """`folder` is where files beside the flow are looked for."""
+        """`folder` is where files beside the flow are looked for; `defaults` are options of all jobs."""
         self.jobs: dict[str, JobNeeds] = {}
         self.calls: dict[str, Flow] = {}
         self.on_failure = on_failure
         self.env = dict(env)
         self.shell = shell
         self.folder = folder
+        self.defaults: JobOptions = defaults or {}
         self._called: dict[str, int] = {}
+        self._results: dict[str, str] = {}
 
     def job(self, called: str, options: JobOptions, work: dict[str, Any]) -> Handle:
         """One job; `work` is its command or its function with arguments."""
-        name = self.free_name(called, options)
-        fields = self.fields(options)
-        job = JobActivity(name=name, when=self.when(options), **work, **fields)
-        return self.add(job, options, job, job.when)
+        fields = self.job_fields(options, work)
+        return self.step(called, options, lambda name, label: JobActivity(name=name, label=label, **fields))
 
     def as_far_as_it_goes(self, called: str, make: Callable[[], Handle]) -> Handle:
         """The result, or a placeholder after an error, so that the rest can be read as well."""
@@ -58,45 +67,50 @@ class FlowBuilder:
             stand_in = JobActivity(name=self.free_name(called, {}), command="")
             return self.add(stand_in, {})
 
-    def each(self, called: str, options: JobOptions, work: dict[str, Any], items: Value) -> Handle:
-        """One job per element; the handle stands for the list of results."""
+    def step(self, called: str, options: Mapping[str, Any], make: Maker) -> Handle:
+        """One activity of any kind."""
+        activity = make(self.free_name(called, options), "")
+        return self.add(with_condition(activity, self.when(options)), options)
+
+    def each(self, called: str, options: Mapping[str, Any], make: Maker, loop: Loop, part: str = "") -> Handle:
+        """One activity per element; the handle stands for the list of results, or of a part of each."""
         name = self.free_name(called, options)
-        turn = JobActivity(name=f"{name}.iteration", label=name, **work, **self.fields(options))
-        loop = ForEach(
-            name=name,
-            body=turn,
-            items=items,
-            when=self.when(options),
-            max_parallel=whole_number(options, "max_parallel"),
-            on_fault=options.get("on_failure", self.on_failure),
-            collect=iteration_outputs(turn),
-            collect_files=iteration_files(turn),
+        turn = make(f"{name}.iteration", name)
+        collected = iteration_outputs(turn)
+        if collected is not None and part:
+            collected = Expr(f"{collected.text}.{part}")
+        return self.add(
+            ForEach(
+                name=name,
+                body=turn,
+                when=self.when(options),
+                max_parallel=whole_number(options, "max_parallel"),
+                on_fault="stop" if choice(options, "on_failure", ON_FAILURE, self.on_failure) == "stop" else "finish",
+                collect=collected,
+                collect_files=iteration_files(turn),
+                **tolerance(options.get("tolerate"), self),
+                **loop.fields,
+            ),
+            options,
         )
-        return self.add(loop, options, turn, loop.items, loop.when)
 
-    def call(self, flow: Flow, inputs: dict[str, Any]) -> Handle:
-        known = self.calls.setdefault(flow.name, flow)
-        if known != flow:
+    def include(self, flow: Flow) -> None:
+        """Take in the flow that a call runs."""
+        if self.calls.setdefault(flow.name, flow) != flow:
             raise bad_flow(f"two different flows are named `{flow.name}`; rename one")
-        name = self.free_name(flow.name, {})
-        call = Call(name=name, flow=flow.name, inputs=template_of(inputs, self, f"the inputs of {flow.name}"))
-        handle = self.add(call, {}, call.inputs)
-        return handle["result"] if list(flow.outputs) == ["result"] else handle
 
-    def fields(self, options: JobOptions) -> dict[str, Any]:
-        fields = job_fields(options, self, self.folder)
-        fields["env"] = {**self.env, **fields["env"]}
-        return fields
+    def job_fields(self, options: JobOptions, work: Mapping[str, Any]) -> dict[str, Any]:
+        """All fields of a job: what it does, and what its options and those of all jobs say."""
+        given: JobOptions = {**self.defaults, **options}
+        fields = job_fields(given, self, self.folder)
+        fields["env"] = {**self.env, **template_of(self.defaults.get("env", {}), self, "env"), **fields["env"]}
+        inputs = {**fields["inputs"], **work.get("inputs", {})}
+        return {**fields, **work, "inputs": inputs}
 
-    def when(self, options: JobOptions) -> Expr | None:
-        if "when" not in options:
-            return None
-        condition = condition_of(options["when"], self)
-        if wrong := problem(condition):
-            raise bad_flow(f"when `{condition.text}`: {wrong}")
-        return condition
+    def when(self, options: Mapping[str, Any]) -> Expr | None:
+        return condition_of(options["when"], self, self._results) if "when" in options else None
 
-    def free_name(self, called: str, options: JobOptions) -> str:
+    def free_name(self, called: str, options: Mapping[str, Any]) -> str:
         given = options.get("name", "")
         if given:
             if not isinstance(given, str) or not NAME.fullmatch(given):
@@ -110,23 +124,45 @@ class FlowBuilder:
             name = f"{called}-{count}"
         return name
 
-    def add(self, activity: Activity, options: JobOptions, *asking: Any) -> Handle:
+    def add(self, activity: Activity, options: Mapping[str, Any]) -> Handle:
         """Add the activity; it depends on everything that it uses."""
-        after = tuple(self.named(options.get("after", ())))
         needs = dict.fromkeys(self.named(options.get("needs", ())))
-        used = names_used_by(asking)
+        after = dict.fromkeys(self.named(options.get("after", ())))
+        after |= {name: None for name in needs if runs_without(activity, name)}
+        used = names_used_by(activity)
         ends = {name[len(ENDS) + 1 :] for name in used if name.startswith(f"{ENDS}.")}
-        after = (*after, *(each for each in self.jobs if each in ends and each not in needs and each not in after))
-        for name in used:
-            if name.startswith("jobs.") and name[len("jobs.") :] not in self.jobs:
+        needs = {name: None for name in needs if name not in after}
+        after |= {name: None for name in self.jobs if name in ends and name not in needs}
+        for job in (name[len("jobs.") :] for name in used if name.startswith("jobs.")):
+            if job.removesuffix(".iteration") == activity.name:
+                continue
+            if job not in self.jobs:
                 raise bad_flow(
-                    f"`{activity.name}` uses `{name}`, which this flow does not have", nearest_word(name, self.jobs)
+                    f"`{activity.name}` uses `jobs.{job}`, which this flow does not have",
+                    nearest_word(f"jobs.{job}", self.jobs),
                 )
-            if name.startswith("jobs.") and name[len("jobs.") :] not in after:
-                needs.setdefault(name[len("jobs.") :])
+            if job not in after:
+                needs.setdefault(job)
+        self.refuse_lists_as_files(activity)
         self.jobs[activity.name] = JobNeeds(activity, tuple(needs), tuple(each for each in after if each not in needs))
-        path = f"jobs.{activity.name}" if "." not in activity.name else f"jobs.`{activity.name}`"
-        return Handle(self, f"{path}.outputs", f"{path}.files")
+        result = JobResult(activity.name, activity)
+        self._results[f"{result.path}.outputs"] = result.path
+        return Handle(self, f"{result.path}.outputs", result)
+
+    def refuse_lists_as_files(self, activity: Activity) -> None:
+        """Refuse a list of files where one file stands."""
+        job = activity.body if isinstance(activity, ForEach) else activity
+        activities = {name: each.activity for name, each in self.jobs.items()}
+        for path, source in job.inputs.items() if isinstance(job, JobActivity) else ():
+            if (flaw := input_flaw(path, source, activities)) is not None:
+                raise bad_flow(f"inputs: {flaw.message}", flaw.instead)
+
+    def part(self, handle: Handle, name: str) -> Handle:
+        """A part of a result that stands for the whole of it: the one output of a flow."""
+        whole = handle[name]
+        assert handle._result is not None, "it was just made"
+        self._results[whole._expression] = handle._result.path
+        return Handle(self, whole._expression, handle._result)
 
     def named(self, handles: Any) -> list[str]:
         """The jobs that handles come from."""
@@ -134,9 +170,15 @@ class FlowBuilder:
         for handle in handles if isinstance(handles, (list, tuple)) else [handles]:
             if not isinstance(handle, Handle):
                 raise bad_flow(f"needs and after take what jobs gave, not {handle!r}")
-            template_of(handle, self, "needs")
-            found += [name[len("jobs.") :] for name in references(str(handle)) if name.startswith("jobs.")]
+            used = [name for name in references(template_of(handle, self, "needs")) if name.startswith("jobs.")]
+            if not used:
+                raise bad_flow(f"needs and after take what jobs gave; `{handle._expression}` comes from none")
+            found += [name[len("jobs.") :] for name in used]
         return found
+
+
+def with_condition(activity: Activity, condition: Expr | None) -> Activity:
+    return activity if condition is None else replace(activity, when=condition)
 
 
 def names_used_by(value: Any) -> list[str]:

@@ -11,7 +11,8 @@ import msgspec
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import Flow
 from mendflow.formats.files import flow_text
-from mendflow.formats.python.decorators import FlowFunction
+from mendflow.formats.python.flows import FlowFunction
+from mendflow.formats.python.handles import Handle
 from mendflow.formats.python.problems import problem_list
 
 
@@ -90,11 +91,22 @@ def _flows_in(module: ModuleType) -> list[FlowFunction[..., object]]:
 def _problem_from(error: BaseException, path: Path, file_name: str) -> Problem:
     """The file's own exception as a problem, with the line that caused it."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    message = f"{type(error).__name__} while the file was read: {error}"
+    message = f"{type(error).__name__} while the file was read: {error}{_hint_for(error)}"
     if not frames:
         return Problem(file=file_name, message=message)
     column = -1 if frames[-1].colno is None else frames[-1].colno
     return Problem(file=file_name, line=frames[-1].lineno or 0, column=column + 1, message=message)
+
+
+def _hint_for(error: BaseException) -> str:
+    """What helps somebody who used a value that is not known yet, or wrote f before a command of `shell.map`."""
+    if isinstance(error, TypeError) and Handle.__name__ in str(error):
+        return "; a value that is not known while the flow is being built can be passed to a job: do it there"
+    if isinstance(error, NameError) and error.name in ("item", "index"):
+        return (
+            f"; in shell.map the command is a plain text, without f before it, and {{{error.name}}} is filled in later"
+        )
+    return ""
 
 
 def _with_file(problem: Problem, path: Path, file_name: str) -> Problem:

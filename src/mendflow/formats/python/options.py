@@ -4,14 +4,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from mendflow.core.data.path_patterns import means_many
+from mendflow.core.data.path_patterns import is_pattern, means_many
 from mendflow.core.model.errors import Problem
 from mendflow.core.model.flow import PublicationTemplate, ResourceTemplates
 from mendflow.core.model.jobs import Limits, Submission
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
-from mendflow.formats.given_files import NoSuchFiles, given_inputs
+from mendflow.formats.given_files import NoSuchFiles, given_inputs, is_given_list
+from mendflow.formats.python.file_arguments import require_file, value_text
 from mendflow.formats.python.handles import Handle, template_of
+from mendflow.formats.python.hints import told_of_option
 from mendflow.formats.python.problems import bad_flow
+from mendflow.formats.python.retries import Retry, retry_fields
 from mendflow.formats.spelling import nearest_word
 
 
@@ -33,7 +36,7 @@ class JobOptions(TypedDict, total=False):
     machine: Any
     env: Mapping[str, Any]
     shell: str
-    inputs: Mapping[str, Any] | Sequence[str] | str
+    inputs: Mapping[str, Any] | Sequence[str | Path] | str | Path
     files: Mapping[str, str] | Sequence[str] | str
     publish: Mapping[str, Any]
     link_inputs: bool
@@ -49,25 +52,42 @@ class JobOptions(TypedDict, total=False):
     priority: int
     owner: str
     expected: str
-    retries: int
+    retries: int | Retry | Sequence[Retry]
     retry_wait: str
     submit: Literal["wait", "poll", "notify", "forget"]
     stage_in: Literal["parallel", "sequence"]
     cache: bool
     max_parallel: int
+    tolerate: Any
+    on_failure: Literal["finish", "stop"]
+
+
+class CallOptions(TypedDict, total=False):
+    """The options of a flow that is called, and of a person's task."""
+
+    name: str
+    when: Any
+    needs: Sequence[Any]
+    after: Sequence[Any]
+    max_parallel: int
+    tolerate: Any
     on_failure: Literal["finish", "stop"]
 
 
 KNOWN = frozenset(JobOptions.__annotations__)
+KNOWN_OF_CALLS = frozenset(CallOptions.__annotations__)
+OWN = frozenset({"name", "when", "needs", "after"})
+"""Options that are those of one job and no defaults of all."""
+
 PUBLISHING = frozenset(PublicationTemplate.__struct_fields__)
 
 
-def check_options(options: Mapping[str, Any]) -> tuple[JobOptions, list[Problem]]:
+def check_options(
+    options: Mapping[str, Any], known: frozenset[str] = KNOWN, what: str = "a job"
+) -> tuple[JobOptions, list[Problem]]:
     """The valid options, and what is wrong with the others."""
-    unknown = [
-        bad_flow(f"a job has no option `{name}`", nearest_word(name, KNOWN)) for name in options if name not in KNOWN
-    ]
-    found: JobOptions = {name: value for name, value in options.items() if name in KNOWN}  # type: ignore[assignment]  # every key was just looked at
+    unknown = [bad_flow(*told_of_option(name, what, known)) for name in options if name not in known]
+    found: JobOptions = {name: value for name, value in options.items() if name in known}  # type: ignore[assignment]  # every key was just looked at
     return found, [problem for each in unknown for problem in each.problems]
 
 
@@ -77,11 +97,11 @@ def job_fields(options: JobOptions, owner: object, folder: Path) -> dict[str, An
     def template(name: str, default: Any) -> Any:
         return template_of(options.get(name, default), owner, name)
 
-    files = template_of(paths_by_name(options.get("files", {}), "files"), owner, "files")
+    files = files_of(options.get("files", {}), owner)
     file_lists = tuple(name for name, path in files.items() if isinstance(path, str) and means_many(path))
     return {
         "env": template("env", {}),
-        "inputs": inputs_of(template_of(paths_by_name(options.get("inputs", {}), "inputs"), owner, "inputs"), folder),
+        "inputs": inputs_of(options.get("inputs", {}), owner, folder),
         "files": files,
         "file_lists": file_lists,
         "publish": publications(options, files, file_lists, owner),
@@ -111,30 +131,79 @@ def job_fields(options: JobOptions, owner: object, folder: Path) -> dict[str, An
         "priority": whole_number(options, "priority", least=-1_000_000),
         "owner": str(options.get("owner", "")),
         "expected_ms": measure(options, "expected", "duration", owner),
-        "retries": whole_number(options, "retries"),
-        "retry_wait_ms": measure(options, "retry_wait", "duration", owner),
+        **retry_fields(options.get("retries")),
+        "retry_wait_ms": retry_wait(options, owner),
         "submission": Submission(choice(options, "submit", [str(each) for each in Submission], "notify")),
         "stage_in": choice(options, "stage_in", ["parallel", "sequence"], "parallel"),
         "cache": boolean(options, "cache") if "cache" in options else None,
     }
 
 
+def retry_wait(options: Mapping[str, Any], owner: object) -> Any:
+    if "retry_wait" in options and not isinstance(options.get("retries", 0), int):
+        raise bad_flow('retry_wait goes with a number of retries; of a Retry it is wait="1 s"')
+    return measure(options, "retry_wait", "duration", owner)
+
+
 def paths_by_name(given: Any, option: str) -> dict[Any, Any]:
     """A dict as it is; a path, or a list of paths, each under itself."""
     if isinstance(given, Mapping):
         return dict(given)
-    paths = [given] if isinstance(given, str) else given
-    if not isinstance(paths, Sequence) or not all(isinstance(each, str) for each in paths):
+    if isinstance(given, Handle) or (isinstance(given, (list, tuple)) and any(isinstance(e, Handle) for e in given)):
+        raise bad_flow(f'{option}: a file of another job needs a place in this one: {option}={{"in.txt": ...}}')
+    paths = [given] if isinstance(given, (str, Path)) else given
+    if not isinstance(paths, Sequence) or not all(isinstance(each, (str, Path)) for each in paths):
         raise bad_flow(f"{option} is a dict, or a list of paths, not {given!r:.200}")
-    return {path: path for path in paths}
+    return {value_text(path): value_text(path) for path in paths}
 
 
-def inputs_of(inputs: dict[str, Any], folder: Path) -> dict[str, Any]:
+def files_of(given: Any, owner: object) -> dict[str, Any]:
+    """The files that a job leaves, by name."""
+    named = paths_by_name(given, "files")
+    for name, path in named.items():
+        if not isinstance(given, Mapping) and "${{" in name:
+            raise bad_flow(f'files: a file whose path is worked out needs a name of its own: {{"table": "{path}"}}')
+        if not isinstance(path, (str, Path, Handle)):
+            raise bad_flow(f"files: the path of `{name}` is a text, not {path!r:.80}")
+        require_inner(path, "files")
+    texts = {name: value_text(path) if isinstance(path, Path) else path for name, path in named.items()}
+    found: dict[str, Any] = template_of(texts, owner, "files")
+    return found
+
+
+def inputs_of(given: Any, owner: object, folder: Path) -> dict[str, Any]:
     """The inputs, with the files of each folder and pattern beside the flow."""
+    found: dict[str, Any] = {}
+    for path, source in paths_by_name(given, "inputs").items():
+        require_inner(path, "inputs")
+        text = value_text(source) if isinstance(source, Path) else source
+        if isinstance(source, Path) and (folder / source).is_dir():
+            text += "/"
+        if isinstance(text, str) and "${{" not in text:
+            found |= given_input(str(path), text, folder)
+        else:
+            found[str(path)] = template_of(text, owner, "inputs")
+    return found
+
+
+def given_input(path: str, source: str, folder: Path) -> dict[str, Any]:
+    """The input of a file beside the flow, or of all files of a folder or a pattern."""
+    if not is_given_list(source, folder):
+        require_file(source, folder)
+        return {path: source}
+    if path != source and not path.endswith("/") and is_pattern(source):
+        raise bad_flow(f"inputs: `{source}` may be several files; write `{path}/` to have a folder of them")
     try:
-        return given_inputs(inputs, folder)
+        return given_inputs({path: source}, folder)
     except NoSuchFiles as missing:
         raise bad_flow(f"inputs: {missing}") from None
+
+
+def require_inner(path: Any, option: str) -> None:
+    """Refuse a path that leads out of the job's folder."""
+    text = str(path) if isinstance(path, (str, Path)) else "${{"
+    if "${{" not in text and (text.startswith("/") or ".." in text.split("/") or not text.strip("./")):
+        raise bad_flow(f"{option}: `{text}` must be a path inside the job's folder, without `..`")
 
 
 def publications(
@@ -185,7 +254,7 @@ def measure(options: Mapping[str, Any], name: str, kind: str, owner: object) -> 
         return template_of(value, owner, name)
     if isinstance(value, str):
         if "${{" in value:
-            return value
+            return template_of(value, owner, name)
         number = duration_ms(value) if kind == "duration" else size_bytes(value)
         if number is not None:
             return number

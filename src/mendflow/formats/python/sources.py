@@ -12,17 +12,22 @@ import msgspec
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import FunctionRef
 from mendflow.core.model.values import FileRef
-from mendflow.formats.python.problems import bad_flow
+from mendflow.formats.python.problems import bad_flow, is_of_python
 
 
 def function_ref(function: Callable[..., Any]) -> FunctionRef:
-    """The function by name. It must be at the top level of a file, so that it can be imported."""
+    """The function by name. It must be at the top level of a file, so that it can be imported; Python's own are there
+    already."""
     name = function.__qualname__
     if "<" in name:
         raise bad_flow(
             f"the job `{function.__name__}` is defined inside another function; move it to the top of its file"
         )
-    source = inspect.getsourcefile(function)
+    if inspect.isbuiltin(function) and not inspect.ismodule(function.__self__):
+        raise bad_flow(f"`{name}` belongs to a value, and a pilot cannot import it; write a function that calls it")
+    source = None if inspect.isbuiltin(function) else inspect.getsourcefile(function)
+    if inspect.isbuiltin(function) or is_of_python(source or ""):
+        return FunctionRef(module=function.__module__, name=name)
     if source is None or not Path(source).is_file():
         raise bad_flow(f"the job `{name}` is not in a file; put it into one, so that pilots can import it")
     path = Path(source).resolve()

@@ -3,14 +3,13 @@
 A job needs what it lists, and every job beside it whose results it uses. `needs` joins with all; a link of `after` must
 be decided but does not affect whether the job runs."""
 
-import re
 from typing import Final, Literal
 
 import msgspec
 
 from mendflow.core.expressions.scanner import ENDS
 from mendflow.core.model.flow import Activity, Parallel
-from mendflow.formats.links import JobNeeds, parallel_with_links
+from mendflow.formats.links import JobNeeds, parallel_with_links, runs_without
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import NAME, StepBuilder, StepHeader
@@ -18,8 +17,6 @@ from mendflow.formats.yaml.document import ListNode, MapNode, SourceSpan, YamlNo
 from mendflow.formats.yaml.reader import NameUse, YamlReader
 
 SHOWN_MAX: Final = 12
-ALWAYS: Final = re.compile(r"\balways\s*\(\s*\)")
-FAILURES: Final = re.compile(r"\b(?:failed|skipped)\s*\(\s*jobs\s*\.\s*`?([\w-]+)`?\s*\)")
 
 
 class NamedJob(msgspec.Struct):
@@ -92,14 +89,6 @@ def add_implied_needs(reader: YamlReader, name: str, job: NamedJob, homes: dict[
 def asked_end(use: NameUse) -> str:
     family, _, name = use.reference.name.partition(".")
     return name if family == ENDS else ""
-
-
-def runs_without(activity: Activity, need: str) -> bool:
-    """Whether the activity's condition is about how this need ended."""
-    if activity.when is None:
-        return False
-    asked = FAILURES.findall(activity.when.text)
-    return ALWAYS.search(activity.when.text) is not None or need in asked
 
 
 def require_known(reader: YamlReader, name: str, job: NamedJob, jobs: dict[str, NamedJob]) -> None:

@@ -1,13 +1,10 @@
 """`retries` of a job: a number, a rule with waits and causes, or several rules."""
 
-import re
-from difflib import get_close_matches
 from typing import Any, Final
 
-from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES, Category
 from mendflow.core.model.jobs import RetryRule
-from mendflow.formats.hints import ALL_CAUSES, CAUSES_ELSEWHERE, RETRY_HINTS, RETRY_WORDS, hint_for, plain
-from mendflow.formats.names import NAME
+from mendflow.formats.causes import cause_flaw
+from mendflow.formats.hints import RETRY_HINTS, RETRY_WORDS, hint_for, plain
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import StepBuilder
@@ -20,12 +17,6 @@ TIMES: Final = NumberShape(whole=True)
 FORMS: Final = "`retries: 4`, or `retries: {times: 4, wait: 1 s, on: [75]}`"
 ATTEMPTS: Final = frozenset({"attempts", "maxattempts", "tries", "maxtries"})
 """Words that count the first attempt too."""
-
-CAUSES: Final = (
-    *(each.value for each in Category if each not in {*INFRASTRUCTURE_CATEGORIES, Category.CANCELLED, Category.FLOW}),
-    *("exitCode", "signal", "memoryLimit", "memoryKilled", "timeLimit", "missingInput", "missingOutput"),
-)
-"""What a job's own failures are known by: categories, and the names of the usual faults."""
 
 
 def retries_of(reader: YamlReader, node: YamlNode) -> dict[str, Any]:
@@ -109,26 +100,6 @@ def refuse_retry_key(reader: YamlReader, entry: MapEntry, name: str) -> None:
 
 
 def require_cause(reader: YamlReader, node: YamlNode) -> None:
-    value = node.value if isinstance(node, ScalarNode) else None
-    if isinstance(value, str) and value.isdecimal():
-        value = int(value)
-    if isinstance(value, (bool, float)) or (isinstance(value, int) and not 1 <= value <= 255):
-        reader.problem(node, f"an exit code from 1 to 255, or a cause, is expected here, not {describe(node)}")
-    elif isinstance(value, str) and value not in CAUSES and "${{" not in value:
-        refuse_cause(reader, node, value)
-
-
-def refuse_cause(reader: YamlReader, node: YamlNode, value: str) -> None:
-    """A name may be that of a fault of the job's own, such as ValueError, unless it is a word for something else."""
-    message = f"`{value}` is no cause of failures"
-    ours, numbers = hint_for(value, CAUSES_ELSEWHERE), re.findall(r"\d+", value)
-    close = get_close_matches(value, CAUSES, 1, 0.75)
-    if plain(value) in ALL_CAUSES:
-        reader.problem(node, f"{message}; without `on` all of the job's own are tried again")
-    elif ours or close:
-        reader.problem(node, message, f"`{ours or close[0]}`")
-    elif len(numbers) > 1:
-        reader.problem(node, f"{message}; exit codes stand in a list, one by one, as `on: [75, 76]`")
-    elif not NAME.fullmatch(value):
-        likely = f"`{numbers[0]}`" if numbers and not value.startswith("!") else ""
-        reader.problem(node, f"{message}: give an exit code, {', '.join(CAUSES)}", likely)
+    flaw = cause_flaw(node.value if isinstance(node, ScalarNode) else None, describe(node))
+    if flaw is not None:
+        reader.problem(node, flaw.message, flaw.suggestion)

@@ -4,6 +4,7 @@ The encoder would silently write dates, bytes and sets as something else. So the
 original; only if they differ is the place searched."""
 
 import math
+import os
 
 import msgspec
 
@@ -53,7 +54,8 @@ def _first_not_plain(value: Value) -> str:
                     return f"{_at(place)} has the key {key!r:.{_SHOWN}}, which is not a string: write it as a string"
             pending += reversed([(f"{place}[{key!r:.{_SHOWN}}]", part) for key, part in each.items()])
         else:
-            return f"{_at(place)} is a {type(each).__name__}"
+            told = "; name the file in the job's `files`, and return None" if isinstance(each, os.PathLike) else ""
+            return f"{_at(place)} is a {type(each).__name__}{told}"
     return ""
 
 

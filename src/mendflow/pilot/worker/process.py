@@ -10,10 +10,12 @@ import resource
 import socket
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from mendflow.core.data.placed_files import PLACED, placed_paths
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.values import VALUE_BYTES_MAX, Value, check_value
@@ -145,7 +147,8 @@ class Worker:
             pass  # the next call cannot enter it, and reports that
 
     def _real(self, value: Any) -> Any:
-        """The data with the content of spilled values in place of their references."""
+        """The data with the content of spilled values in place of their references, and paths in the job's folder in
+        place of what stands for them."""
         if isinstance(value, list):
             return [self._real(element) for element in value]
         if isinstance(value, dict):
@@ -153,7 +156,8 @@ class Worker:
             if isinstance(digest, str):
                 kept = os.path.join(self._cache, digest)
                 return _kept_value(kept if os.path.exists(kept) else os.path.join(self._cache + GUESTS, digest))
-            return {key: self._real(element) for key, element in value.items()}
+            real = {key: self._real(element) for key, element in value.items()}
+            return _paths(real) if isinstance(real.get(PLACED), str) else real
         return value
 
     def _take_log(self, call: FunctionCall, crash: str) -> tuple[str, int, bool]:
@@ -242,6 +246,14 @@ def _as_data(value: Value, call: FunctionCall) -> tuple[Value, list[str], Fault 
         text = f"{message} value must be JSON-serializable."
         return None, [], Fault(name="notData", category=Category.OUTPUT, message=text, stage=AttemptStage.STAGE_OUT)
     return plain, [], None
+
+
+def _paths(argument: dict[str, Value]) -> Any:
+    """The Path of a file in the job's folder, or a list of them."""
+    found = placed_paths(argument)
+    if isinstance(found, list):
+        return [None if path is None else Path(path) for path in found]
+    return None if found is None else Path(found)
 
 
 def _kept_value(path: str) -> Value:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from mendflow.core.data.folder_names import files_in, names_in_folder
 from mendflow.core.data.paths import name_flaw
 from mendflow.core.data.protocols import target_flaw
 from mendflow.core.engine import data
@@ -54,30 +55,10 @@ def each_file(inputs: dict[str, Value]) -> Iterator[tuple[str, Value]]:
         if not path.endswith("/") or given is None:
             yield path, given
             continue
-        listed = given if isinstance(given, list) else [given]
-        # A loop over a job that leaves lists gives a list of lists.
-        files = [one for each in listed for one in (each if isinstance(each, list) else [each])]
+        files = files_in(given)
         for name, each in zip(names_in_folder(files), files, strict=True):
             if each is not None:  # an iteration that left no file
                 yield path + name, each
-
-
-def names_in_folder(files: list[Value]) -> list[str]:
-    """What files are called in a folder: their own names if these differ, so that they can be told apart by them; else
-    each has its number in the list before its name, with as many digits as the last, so that they sort as the list. A
-    file that comes from a folder has that folder's folders in its name."""
-    names = [_inner_name(kept.name) if (kept := file_of(each)) else str(each).rpartition("/")[2] for each in files]
-    given = [name for name, each in zip(names, files, strict=True) if each is not None]
-    if len(set(given)) == len(given) and not {"", ".", ".."} & set(given):
-        return names
-    digits = len(str(len(files) - 1))
-    return [f"{number:0{digits}}-{name}" for number, name in enumerate(names)]
-
-
-def _inner_name(name: str) -> str:
-    """A name that may have folders. If these lead elsewhere, its last part alone."""
-    *folders, last = name.split("/")
-    return last if {"", ".", ".."} & {*folders} else name
 
 
 class JobKind(ItemKind[JobItem]):

@@ -1,0 +1,76 @@
+"""How often a job is tried again, as Python says it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.jobs import RetryRule
+from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
+from mendflow.formats.causes import cause_flaw
+from mendflow.formats.python.problems import bad_flow
+
+Cause = int | str | type[BaseException]
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """Try again so many times after a failure, and no more. `wait` comes before each, `factor` times as long as the one
+    before; `on` are exit codes, `memory`, `time`, names of faults, or exceptions: all failures of the job's own unless
+    given."""
+
+    times: int
+    wait: str = "0 s"
+    factor: float = 2.0
+    on: Cause | Sequence[Cause] = ()
+
+
+def retry_fields(given: Any) -> dict[str, Any]:
+    """The fields of the model's job for a number, a Retry or a list of these. Nothing said and 0 are not the same."""
+    if given is None:
+        return {}
+    if isinstance(given, int) and not isinstance(given, bool):
+        if given < 0:
+            raise bad_flow(f"retries is a whole number from 0 on, not {given}")
+        return {"retries": given} if given else {"retry": (RetryRule(times=0),)}
+    rules = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not rules or not all(isinstance(each, Retry) for each in rules):
+        raise bad_flow(
+            'retries is a whole number from 0 on, Retry(4, wait="1 s", on=75), or a list of these, not '
+            f"{given!r:.80}{told_of_numbers(given)}"
+        )
+    if any(not causes_of(each) for each in rules[:-1]):
+        raise bad_flow("a Retry without `on` takes all failures; it must be the last of the list")
+    return {"retry": tuple(map(rule_of, rules))}
+
+
+def told_of_numbers(given: Any) -> str:
+    """What is said to somebody who lists the waits."""
+    if not isinstance(given, (list, tuple)) or not all(isinstance(each, (int, float)) for each in given):
+        return ""
+    return f'; waits that grow are Retry({len(given)}, wait="1 s", factor=2)'
+
+
+def rule_of(retry: Retry) -> RetryRule:
+    if not isinstance(retry.times, int) or isinstance(retry.times, bool) or retry.times < 0:
+        raise bad_flow(f"Retry: times is a whole number from 0 on, not {retry.times!r:.80}")
+    if not isinstance(retry.factor, (int, float)) or isinstance(retry.factor, bool) or retry.factor < 1:
+        raise bad_flow(f"Retry: factor is a number from 1 on, not {retry.factor!r:.80}")
+    wait = duration_ms(retry.wait) if isinstance(retry.wait, str) else None
+    if wait is None:
+        raise bad_flow(f"Retry: wait is a duration such as {DURATION_EXAMPLES}, not {retry.wait!r:.80}")
+    return RetryRule(times=retry.times, wait_ms=wait, factor=float(retry.factor), on=causes_of(retry))
+
+
+def causes_of(retry: Retry) -> tuple[str, ...]:
+    listed = retry.on if isinstance(retry.on, (list, tuple)) else [retry.on]
+    return tuple(map(cause_name, listed))
+
+
+def cause_name(cause: Any) -> str:
+    if isinstance(cause, type) and issubclass(cause, BaseException):
+        return cause.__name__
+    if not isinstance(cause, (int, str)):
+        raise bad_flow(f'Retry: on is an exit code, "memory", "time" or an exception, not {cause!r:.80}')
+    if flaw := cause_flaw(cause, repr(cause)):
+        raise bad_flow(f"Retry: {flaw.message}", flaw.suggestion)
+    return str(cause)
