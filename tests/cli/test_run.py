@@ -202,7 +202,7 @@ def test_a_stopped_case_is_gone_on_with(shell: Shell) -> None:
     alone = shell("watch", "last")
     assert alone.returncode == 6
     assert f"mendflow resume {case['id']}" in alone.stderr
-    assert f"no server runs it now; continue with mendflow resume {case['id']}" in shell.ok("why", "last")
+    assert f"`mendflow resume {case['id']}` continues it" in shell.ok("why", "last")
     assert f"mendflow resume {case['id']}" in shell("cases").stderr
     shell.write("go", "")
     assert "completed in" in shell.ok("resume")

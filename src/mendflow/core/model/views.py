@@ -84,6 +84,7 @@ class CaseView(View, frozen=True):
     holds: list[CaseHold] = []  # of a live case: who suspends it, or items of it
     held: list[str] = []  # of a live case: items that failed, no rule took up, and wait for a person: CASE:ITEM
     server: str = ""  # of a live case on a store with several servers: where it lives, as that server itself says
+    stopped: bool = False  # of a live case: its jobs wait until somebody resumes it
 
 
 class AttemptView(View, frozen=True):
