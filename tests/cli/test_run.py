@@ -138,7 +138,7 @@ def test_a_failed_case_says_why_and_reruns_from_what_failed(shell: Shell) -> Non
 def test_a_corrected_flow_is_run_by_what_the_hint_says(shell: Shell) -> None:
     shell.write("broken.yaml", FAILING.replace("FOLDER", str(shell.folder)))
     failed = shell("run", "broken.yaml", "--quiet")
-    assert "fix it and mendflow run broken.yaml --cached" in failed.stdout
+    assert "fix it and mendflow run broken.yaml\n" in failed.stdout
     shell.write("broken.yaml", FAILING.replace("FOLDER", str(shell.folder)).replace("exit 3", "exit 0"))
     again = shell("rerun", "last", "--from-failed", "--quiet")
     assert again.returncode == 1

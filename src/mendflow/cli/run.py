@@ -131,7 +131,8 @@ def run(
         )
     options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
     scaled = {"--scale": scale, "--size-scale": size_scale}
-    again = ["mendflow", "run", flow, *_repeat_options(input or [], inputs, data, rules, scaled), "--cached"]
+    again = ["mendflow", "run", flow, *_repeat_options(input or [], inputs, data, rules, scaled)]
+    again += [word for word, given in (("--cached", cached), ("--no-cache", no_cache)) if given]
     options = msgspec.structs.replace(options, source=shlex.join(again), hold=on_unhandled == "hold")
 
     start_message = build_start_message(loaded, operation, message, part or []) if loaded.xml is not None else None
