@@ -112,6 +112,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     otlp: str = ""  # the collector of traces; empty: none
     sites_look_ms: int = LOOK_MS  # the interval between looks at sites
     data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
+    continues_found: bool = True  # whether unfinished cases that it finds go on without being asked for
     announce: bool = True  # whether commands on this machine are to find it by its folder
     mostly_pilots: bool = False  # whether hardly anybody but its pilot will use HTTP
     listen: bool = True  # whether it serves HTTP; on a store that others share it does anyway
@@ -282,6 +283,7 @@ def _build_server(
             monitor=options.monitor,
             sites_look_ms=options.sites_look_ms,
             data_wait_ms=options.data_wait_ms,
+            continues_found=options.continues_found,
         ),
         version=VERSION,
         shipped=default_rules(),

@@ -138,7 +138,7 @@ def test_a_failed_case_says_why_and_reruns_from_what_failed(shell: Shell) -> Non
 def test_a_corrected_flow_is_run_by_what_the_hint_says(shell: Shell) -> None:
     shell.write("broken.yaml", FAILING.replace("FOLDER", str(shell.folder)))
     failed = shell("run", "broken.yaml", "--quiet")
-    assert "fix it and mendflow run broken.yaml --cached" in failed.stdout
+    assert "fix it and mendflow run broken.yaml\n" in failed.stdout
     shell.write("broken.yaml", FAILING.replace("FOLDER", str(shell.folder)).replace("exit 3", "exit 0"))
     refused = shell("rerun", "last", "--from-failed", "--quiet")
     assert refused.returncode == 6
@@ -207,7 +207,7 @@ def test_a_stopped_case_is_gone_on_with(shell: Shell) -> None:
     alone = shell("watch", "last")
     assert alone.returncode == 6
     assert f"mendflow resume {case['id']}" in alone.stderr
-    assert f"no server runs it now; continue with mendflow resume {case['id']}" in shell.ok("why", "last")
+    assert f"`mendflow resume {case['id']}` continues it" in shell.ok("why", "last")
     assert f"mendflow resume {case['id']}" in shell("cases").stderr
     shell.write("go", "")
     assert "completed in" in shell.ok("resume")

@@ -50,7 +50,7 @@ def test_after_kill_9_whole_results_are_found_and_no_others(tmp_path: Path) -> N
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()
     assert SAMPLES // 2 <= len(begun) < SAMPLES
-    second = mendflow(tmp_path, *words)
+    second = mendflow(tmp_path, *words, "--new")
     told = json.loads(second.communicate(timeout=120)[0])
     assert second.returncode == 0
     [merged] = tmp_path.glob(f"outputs/{told['id']}/*")

@@ -20,10 +20,17 @@ from mendflow.stores.memory import MemoryStore
 CAPACITY = Capacity(slots=4, cpus=4.0, memory_bytes=8 << 30, disk_bytes=8 << 30)
 
 
-def server_on(store: Store, folder: Path, *, lease_ms: int = 30_000, server: ServerDocument | None = None) -> Server:
+def server_on(
+    store: Store,
+    folder: Path,
+    *,
+    lease_ms: int = 30_000,
+    server: ServerDocument | None = None,
+    continues_found: bool = True,
+) -> Server:
     file_store = FolderFileStore(folder / "files")
     file_store.open()
-    rules = ServerSettings(lease_ms=lease_ms, files_roots=None)
+    rules = ServerSettings(lease_ms=lease_ms, files_roots=None, continues_found=continues_found)
     return Server(
         store=store, file_store=file_store, clock=SystemClock(), settings=rules, version="test", server=server
     )

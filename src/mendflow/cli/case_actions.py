@@ -16,6 +16,7 @@ from mendflow.cli.flow_triggers import deploy_as_said, trigger_lines, warn_of_tr
 from mendflow.cli.inputs import json_or_text, read_inputs, upload_inputs
 from mendflow.cli.options import CaseArgument, Inputs, InputsFile, ServerTarget, complete_from_server, store_url
 from mendflow.cli.printing import print_answer, print_json, say
+from mendflow.cli.unfinished_cases import who_runs_it
 from mendflow.client import Client
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
@@ -119,7 +120,9 @@ def start(
         )
 
     view = context.run(begin)
-    print_answer(context.json, view, f"{view.id} started; see it with mendflow watch {view.id}")
+    nobody_runs_it = not has_server(context.target) and not store_url()
+    follows = who_runs_it(view.id, context.target) if nobody_runs_it else f"see it with mendflow watch {view.id}"
+    print_answer(context.json, view, f"{view.id} started; {follows}")
 
 
 @app.command("suspend")

@@ -24,6 +24,7 @@ from mendflow.cli.progress import ENDED, follow, progress
 from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.start_message import StartMessage, print_reply
 from mendflow.cli.summary import fetch_outputs, print_held, print_summary, relative, result_json, write_report
+from mendflow.cli.unfinished_cases import folder_option, say_continued, say_unfinished, stopped_cases
 from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.views import CaseView
@@ -82,11 +83,13 @@ async def rerun_group_here(group: str, options: RunOptions) -> ExitCode:
         async with start_local_cluster(
             options.folder, caught.event, slots=options.slots, keep=options.keep, hold=options.hold
         ) as cluster:
+            stopped = await stopped_cases(cluster.client)
             restarted = await restart_group(cluster.client, group)
             if not options.json:
                 say_restarted(restarted)
-            for id in restarted.running:
-                case = await cluster.client.case(id)
+            for case in [await cluster.client.resume(id) for id in restarted.waited(stopped)] + [
+                await cluster.client.case(id) for id in restarted.running
+            ]:
                 ended, wish = await _follow_to_end(cluster, case, options, caught)
                 if ended is None:
                     say(LEAVING_SENTENCES[InterruptChoice.STOP], err=True)
@@ -106,7 +109,7 @@ async def run_locally(options: RunOptions, begin: Begin, start_message: StartMes
         async with start_local_cluster(
             options.folder, caught.event, slots=options.slots, keep=options.keep, hold=options.hold
         ) as cluster:
-            case = await begin(cluster.client)
+            case = await _begin(cluster.client, begin, options)
             ended, wish = await _follow_to_end(cluster, case, options, caught)
             if ended is not None and ended.status not in ENDED:
                 return print_held(ended, json=options.json)
@@ -125,6 +128,17 @@ async def run_locally(options: RunOptions, begin: Begin, start_message: StartMes
         return _detach(options, str(case.id))
     say(f"Stopped. Continue with: mendflow resume {case.id}", err=True)
     return ExitCode.INTERRUPTED
+
+
+async def _begin(client: Client, begin: Begin, options: RunOptions) -> CaseView:
+    """Begin the case, or go on with it, and tell of those that are left as they are."""
+    stopped = await stopped_cases(client)
+    case = await begin(client)
+    if options.source and case.id in stopped:
+        say_continued(case.id)
+    if not options.quiet:
+        say_unfinished([each for each in stopped if each != case.id], folder_option(options.folder))
+    return case
 
 
 async def _follow_to_end(

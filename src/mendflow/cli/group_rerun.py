@@ -1,10 +1,14 @@
 """All cases that failed by one cause go on: from where they stood, or, where that cannot be, as new cases that take
 over what was completed."""
 
+import re
+from collections.abc import Iterable
+
 import msgspec
 
 from mendflow.cli.printing import say
 from mendflow.client import Client
+from mendflow.core.model.ids import CaseId
 from mendflow.core.model.repair_views import ApplyResult
 from mendflow.pages.formatting import count_text
 
@@ -18,6 +22,10 @@ class GroupRerun(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def running(self) -> list[str]:
         return [*self.applied.cases, *self.started.values()]
+
+    def waited(self, cases: Iterable[CaseId]) -> list[CaseId]:
+        """Those of the cases that waited for a person, and go on."""
+        return [case for case in cases if any(re.match(rf"{case}[/.:]", id) for id in self.applied.taken_up)]
 
 
 async def restart_group(client: Client, group: str) -> GroupRerun:

@@ -67,7 +67,8 @@ def why(
     show_repairs(view.repairs)
     if view.state in UNFINISHED and not (context.target.server or find_server(context.target.folder)):
         case = view.subject.partition(":")[0].partition("/")[0]
-        say(f"no server runs it now; continue with mendflow resume {case}")
+        if f"mendflow resume {case}" not in view.sentence:
+            say(f"no server runs it now; continue with mendflow resume {case}")
 
 
 @app.command("watch")

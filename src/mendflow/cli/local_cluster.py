@@ -110,6 +110,7 @@ async def _start_server(
                 announce=not for_one_command,
                 listen=not for_one_command,
                 mostly_pilots=True,
+                continues_found=False,
                 levels_ms=level_waits(),
                 holds_unhandled=hold,
             )

@@ -36,4 +36,5 @@ def _go(cases: Sequence[str]) -> str:
 def tell_who_runs(target: ServerTarget, cases: Sequence[str]) -> None:
     """In a folder without a server nobody runs what goes on."""
     if cases and not target.server and find_server(target.folder) is None:
-        say(f"no server runs them now; continue with mendflow resume {cases[0]}")
+        each = "" if len(cases) == 1 else ", and so on for each"
+        say(f"no server runs them now; continue with mendflow resume {cases[0]}{each}")

@@ -43,6 +43,7 @@ from mendflow.cli.rule_files import put_rules_once, rules_for
 from mendflow.cli.server_file import find_server
 from mendflow.cli.start_message import build_start_message
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
+from mendflow.cli.unfinished_cases import live_cases
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
@@ -99,6 +100,10 @@ def run(
         bool, typer.Option("--cached", help="Also use earlier results of jobs that do not declare inputs and files.")
     ] = False,
     no_cache: NoCache = False,
+    new: Annotated[
+        bool,
+        typer.Option("--new", help="Start a new case even if a stopped one has the same flow and inputs."),
+    ] = False,
     notify: Annotated[
         str,
         typer.Option("--notify", metavar="URL", help="A URL that gets a POST when the case ends.", show_default=False),
@@ -131,7 +136,8 @@ def run(
         )
     options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
     scaled = {"--scale": scale, "--size-scale": size_scale}
-    again = ["mendflow", "run", flow, *_repeat_options(input or [], inputs, data, rules, scaled), "--cached"]
+    again = ["mendflow", "run", flow, *_repeat_options(input or [], inputs, data, rules, scaled)]
+    again += [word for word, given in (("--cached", cached), ("--no-cache", no_cache)) if given]
     options = msgspec.structs.replace(options, source=shlex.join(again), hold=on_unhandled == "hold")
 
     start_message = build_start_message(loaded, operation, message, part or []) if loaded.xml is not None else None
@@ -143,7 +149,9 @@ def run(
         if start_message is not None:
             return await start_message.begin(client)
         kept = await upload_inputs(client, loaded, values)
-        return await client.start(loaded.name, kept, cache=cache, notify=notify, origin=origin)
+        return await client.start(
+            loaded.name, kept, cache=cache, notify=notify, origin=origin, resume=not new
+        )
 
     if server:
         raise typer.Exit(run_async(run_there(target, options, begin)))
@@ -180,7 +188,7 @@ def resume(
     async def begin(client: Client) -> CaseView:
         view = await client.case(case) if case != "last" else await _newest_unfinished(client)
         _demand_unfinished(view)
-        return await client.resume(view.id, item) if item or view.status == "suspended" or view.held else view
+        return await client.resume(view.id, item) if item or _is_resumable(view) else view
 
     raise typer.Exit(wiring.run(run_locally(options, begin)))
 
@@ -190,7 +198,7 @@ async def _resumed_there(target: ServerTarget, case: str, item: str, *, json: bo
     async with connect(target) as client:
         view = await client.case(case) if case != "last" else await _newest_unfinished(client)
         _demand_unfinished(view)
-        goes_on = bool(item) or view.status == "suspended" or bool(view.held)
+        goes_on = bool(item) or _is_resumable(view)
         view = await client.resume(view.id, item) if goes_on else view
     if json:
         print_json(view)
@@ -206,11 +214,14 @@ def _demand_unfinished(case: CaseView) -> None:
         raise Conflict(f"the case {case.id} is over ({case.status}); mendflow rerun {case.id} runs it again")
 
 
+def _is_resumable(case: CaseView) -> bool:
+    return case.stopped or case.status == "suspended" or bool(case.held)
+
+
 async def _newest_unfinished(client: Client) -> CaseView:
     """The newest case that can be resumed; if there is none, the newest of all."""
-    live = [case for status in ("running", "suspended") for case in await client.cases(status=status, limit=1000)]
-    own = [case for case in live if case.parent is None]
-    return max(own, key=lambda case: case.started_at) if own else await client.case("last")
+    live = await live_cases(client)
+    return live[0] if live else await client.case("last")
 
 
 @app.command("rerun")

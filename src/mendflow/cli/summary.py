@@ -14,6 +14,7 @@ from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.client import Client
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView, NameCount
+from mendflow.core.results.declared import ALTHOUGH
 from mendflow.pages.formatting import count_text, duration_text, one_line, plain_text, size_text
 from mendflow.pages.page import render
 from mendflow.version import VERSION
@@ -175,6 +176,11 @@ def _print_ran_again(items: list[ItemView]) -> None:
         say(f"cached: {count_text(number, 'result')} of case {case}")
     if len(origins) > REASONS_SHOWN:
         say(f"  and {len(origins) - REASONS_SHOWN:,} more cases: mendflow items {items[0].case} --json")
+    unchecked = list(dict.fromkeys(item.name for item in items if ALTHOUGH in item.cache_reason and item.cached_from))
+    if unchecked:
+        more = f", and {len(unchecked) - REASONS_SHOWN:,} more" if len(unchecked) > REASONS_SHOWN else ""
+        names = ", ".join(one_line(name, 40) for name in unchecked[:REASONS_SHOWN])
+        say(f"taken although not all that they read or do is declared: {names}{more}")
     reasons = Counter((item.name, item.cache_reason) for item in items if item.cache_reason.startswith("run again"))
     telling = sorted(reasons.items(), key=lambda each: ("did not complete" in each[0][1], -each[1]))
     for (name, reason), number in telling[:REASONS_SHOWN]:

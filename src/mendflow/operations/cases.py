@@ -35,11 +35,13 @@ class CaseCalls(Calls, tag="cases"):
         key: RepeatKey = "",
         notify: str = "",
         origin: CaseOrigin | None = None,
+        resume: bool = False,
     ) -> CaseView:
         """Start a case. `cache` says which results of other cases are used for jobs made from the same: none unless
         given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged
-        jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends.
-        `origin` says where the flow and the inputs came from."""
+        jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends. `origin`
+        says where the flow and the inputs came from. With `resume`, a stopped case of the same flow and inputs is
+        continued instead."""
 
     @operation("GET", "/cases", READERS, id="cases")
     async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:

@@ -14,8 +14,8 @@ from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.messaging.message_router import MessageReply
 from mendflow.services.messaging.style_sheets import Transformer
-from mendflow.services.runtime.runtime import ServerSettings
 from mendflow.services.runtime.server import Server
+from mendflow.services.runtime.settings import ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
 from tests.formats.bpel.documents import put, sequence

@@ -96,6 +96,7 @@ class CaseView(View, frozen=True):
     held: list[str] = []  # of a live case: items that failed, no rule took up, and wait for a person: CASE:ITEM
     origin: CaseOrigin | None = None
     server: str = ""  # of a live case on a store with several servers: where it lives, as that server itself says
+    stopped: bool = False  # of a live case: its jobs wait until somebody resumes it
 
 
 class AttemptView(View, frozen=True):

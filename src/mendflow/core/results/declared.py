@@ -12,6 +12,9 @@ from mendflow.core.model.jobs import JobSpec, Outcome, Submission
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CachePolicy
 
+ALTHOUGH: Final = ", although "
+"""Before the reason why a result that was used would not have been used by itself."""
+
 _PROGRAMS: Final = ("/bin/", "/sbin/", "/usr/", "/lib/", "/lib64/", "/opt/", "/dev/null", "/dev/std", "/dev/fd")
 """Paths below these are installed programs and streams, not data."""
 

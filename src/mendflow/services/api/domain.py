@@ -75,15 +75,20 @@ class Domain(
         key: str = "",
         notify: str = "",
         origin: CaseOrigin | None = None,
+        resume: bool = False,
     ) -> CaseView:
         """Start a case of the newest version of a deployed flow. `cache` says which results of the store's cases are
         used for jobs made from the same: of jobs that declare enough, or all. `cache_from` names a case (or "last")
         whose results are used for unchanged jobs. `key` makes the call idempotent: the same key is the same case.
-        `notify` is a URL that gets a notification when the case ends. `origin` says where flow and inputs came from."""
+        `notify` is a URL that gets a notification when the case ends. `origin` says where flow and inputs came from.
+        With `resume`, a stopped case of the same flow and inputs is continued instead."""
         if notify:
             self._check(notify)
+        starter = self._beginning()
+        if resume and (like := await starter.find_like(name, inputs, self._server.stopped.holds, cache, notify)):
+            return await self.resume(like, who=who)
         earlier = await self._id(cache_from, flow=name) if cache_from else None
-        begun = await self._beginning().start(
+        begun = await starter.start(
             name, inputs, who=who, key=key, notify=notify, cache_from=earlier, cache=cache, origin=origin
         )
         return self._view(begun)
@@ -119,6 +124,11 @@ class Domain(
 
     async def resume(self, case: str, item: str = "", *, who: str) -> CaseView:
         id = await self._id(case)
+        if self._server.stopped.holds(id):
+            self._server.runtime.release(id)
+            view = await self.case(id)
+            if view.status == "running" and not (item or view.held):
+                return view
         if await self._server.runtime.administration.retry_case(id, item, who=who):
             live = self._server.runtime.manager.live.get(id)
             if live is None or live.case.status != "suspended":

@@ -7,6 +7,7 @@ from mendflow.core.model.views import Reason
 from mendflow.core.scheduling import explain, explain_data
 from mendflow.core.scheduling.amounts import clock
 from mendflow.core.scheduling.jobs import effective_needs
+from mendflow.services.base.cluster import story_of
 from mendflow.services.cases.live_case import state_of
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.pilot_records import PilotRecord
@@ -18,6 +19,9 @@ def why_job_is_so(server: Server, job: Job) -> Reason:
         return _why_running(server, job)
     if job.state is JobState.FAILED:
         return _why_cancelled(job) if state_of(job) == "cancelled" else explain.why_failed(job)
+    if job.state is JobState.AVAILABLE and server.stopped.holds(job.id):
+        sentence = f"{job.spec.item} waits until somebody resumes its case: `mendflow resume {story_of(job.id)}`."
+        return Reason(subject=job.id, state="waiting", sentence=sentence, facts=_attempts(job))
     if job.state is JobState.AVAILABLE:
         meta, now = server.runtime.meta, server.clock.now()
         sites = server.runtime.sites.monitor.about(effective_needs(job))

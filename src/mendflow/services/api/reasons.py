@@ -276,11 +276,14 @@ async def why_case(domain: CaseQueries, server: Server, case: CaseView) -> Reaso
     waiting = sum(count.waiting for count in case.counts)
     live = await domain.items(case.id, state="waiting", limit=3)
     facts = []
-    for item in live:
+    for item in live if not case.stopped else [item for item in live if item.kind != "job"]:
         told = await why(domain, server, f"{case.id}:{item.item}")
         facts.append(told.sentence)
     facts += [*_own_work(server, case), *_hold_sentences(case), *await _removed_items(domain, case)]
     sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
+    if case.stopped:
+        still = f", {running} still run" if running else ""
+        sentence = f"case {case.id} is stopped ({waiting} waiting{still}); `mendflow resume {case.id}` continues it."
     return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts)
 
 

@@ -77,6 +77,8 @@ class ViewOperations(DomainReader):
             view = msgspec.structs.replace(view, held=waiting)
         if self._server.membership.shared:
             view = msgspec.structs.replace(view, server=self._server.membership.id)
+        if self._server.stopped.holds(document.id):
+            view = msgspec.structs.replace(view, stopped=True)
         return msgspec.structs.replace(view, holds=self._holds(live)) if held else view
 
     def _holds(self, live: LiveCase) -> list[CaseHold]:

@@ -16,7 +16,7 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef
-from mendflow.core.results.declared import gives_nothing, stored_files, why_never, why_undeclared
+from mendflow.core.results.declared import ALTHOUGH, gives_nothing, stored_files, why_never, why_undeclared
 from mendflow.core.results.earlier import JOBS_COMPARED, nearest, summary
 from mendflow.core.results.key import base_of, number_in, numbered, result_key
 from mendflow.core.scheduling import jobs as job_lifecycle
@@ -132,13 +132,13 @@ class ResultCache:
             assert earlier.outcome is not None
             missing = await self._missing_file(earlier.outcome)
             if not missing:
-                return await self._taken(earlier)
+                return await self._taken(earlier, spec)
         asked = live.document.cache == "all"
         if asked or (live.document.cache == "declared" and not why_undeclared(spec)):
             found = await self.index.find(key, self._clock.now())
             if found is not None and not (missing := await self._why_unusable(live, spec, found, asked=asked)):
                 self.index.note_use(found, self._clock.now())
-                return await self._taken(found.job)
+                return await self._taken(found.job, spec)
             if not missing and live.earlier is None:
                 missing = await self._changed_since(live, spec)
         elif live.earlier is None:
@@ -146,8 +146,9 @@ class ResultCache:
         reason = missing or (live.earlier.why_not(spec) if live.earlier is not None else "")
         return None, f"run again: {reason}" if reason else ""
 
-    async def _taken(self, made: Job) -> tuple[Outcome, str]:
-        """The outcome of a job; if that was taken from the cache itself, the reason tells of the one that made it."""
+    async def _taken(self, made: Job, spec: JobSpec) -> tuple[Outcome, str]:
+        """The outcome of a job, for a new one, and the reason: which job made it, also if it was taken from the cache
+        itself, and what could not be compared."""
         assert made.outcome is not None
         origin = made.outcome.cached_from or made.id
         if origin != made.id:
@@ -156,6 +157,8 @@ class ResultCache:
         outcome = made.outcome
         assert outcome is not None
         reason = f"cached: made by case {made.case} item {made.spec.item} on {moment(made.finished_at)}"
+        if undeclared := why_undeclared(spec):
+            reason += f"{ALTHOUGH}{undeclared}"
         return msgspec.structs.replace(outcome, cached_from=origin), reason
 
     async def _why_unusable(self, live: LiveCase, spec: JobSpec, found: IndexedResult, *, asked: bool) -> str:

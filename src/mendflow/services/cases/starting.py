@@ -83,6 +83,28 @@ class CaseStarter:
         wanted.rerun_of, wanted.cache, wanted.origin = cache_from, cache, origin
         return await self.begin(wanted, known.flow)
 
+    async def find_like(
+        self,
+        name: str,
+        inputs: dict[str, Value],
+        is_stopped: Callable[[str], bool],
+        cache: CachePolicy,
+        notify: str,
+    ) -> CaseId | None:
+        """The newest stopped case of the newest version of a flow and of the same inputs. A case that is to use no
+        earlier results is like no case that might have."""
+        known = self._runtime.flows.newest(name)
+        stopped = [live.document for id, live in self._runtime.manager.live.items() if is_stopped(id)]
+        alike = [each for each in stopped if (each.flow, each.digest, each.notify) == (name, known.digest, notify)]
+        alike = [each for each in alike if not (each.parent or each.mends)]
+        if cache == "none":
+            alike = [each for each in alike if each.cache in ("", "none")]
+        if not alike:
+            return None
+        wanted = await self._runtime.staging.fixed_inputs(known.flow, inputs)
+        alike = [each for each in alike if each.inputs == wanted]
+        return max(alike, key=lambda each: each.started_at).id if alike else None
+
     async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         """Start a case like this, which has no id yet, and wait until it is on disk; if there is one with its key,
         return that. Refused if cases of its flow are started by messages."""

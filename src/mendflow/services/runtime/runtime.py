@@ -4,17 +4,13 @@ fails."""
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Protocol
-
-import msgspec
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.recovery.patterns import Patterns
-from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.core.scheduling.jobs import RetryPolicy
 from mendflow.core.scheduling.queue import JobQueue
 from mendflow.services.base.background_tasks import cancel_tasks
@@ -29,6 +25,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.poster import Poster
+from mendflow.services.base.stopped_cases import StoppedCases
 from mendflow.services.cases.called_cases import CalledCases
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
@@ -55,41 +52,21 @@ from mendflow.services.messaging.contracts import PartnerClient
 from mendflow.services.messaging.ports.jobs import JobReader
 from mendflow.services.messaging.style_sheets import Transformer
 from mendflow.services.observe.assembly import ObservabilityServices
-from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.observe.tracing.tracer import Tracer
 from mendflow.services.recovery.assembly import RecoveryServices
 from mendflow.services.recovery.decisions import DecisionEnded
-from mendflow.services.recovery.job_watch import CHECK_MS
-from mendflow.services.recovery.levels import DEFAULT_WAITS_MS, Levels
+from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.proxy.patterns import PatternStore
 from mendflow.services.recovery.proxy.proxy import Proxy
+from mendflow.services.runtime.settings import ServerSettings
 from mendflow.services.scheduling.exchange import Exchange
 from mendflow.services.scheduling.facts import JobMoved
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.sites.batch_systems import SiteBatchSystems
-from mendflow.services.scheduling.sites.pilot_monitor import LOOK_MS as SITES_LOOK_MS
 from mendflow.services.scheduling.sites.service import SiteService
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.runtime")
-
-
-class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server's owner decides. `files_roots` are the folders that flows may read local files from; `levels_ms`
-    the waits of the retry levels; `check_ms` the interval of the check for jobs that no pilot can take. Without
-    `recovery` no rule is asked. `holds_unhandled`: a case whose failure no rule takes up is held for a person, unless
-    its flow says otherwise."""
-
-    lease_ms: int = 30_000
-    losses_max: int = 20
-    files_roots: tuple[Path, ...] | None = ()
-    recovery: bool = True
-    levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
-    check_ms: int = CHECK_MS
-    holds_unhandled: bool = False
-    monitor: MonitorSettings = MonitorSettings()
-    sites_look_ms: int = SITES_LOOK_MS
-    data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
 
 
 class ServerContext(Protocol):
@@ -116,6 +93,7 @@ class ServerContext(Protocol):
     shipped: RuleSet | None
     patterns: Patterns
     chance: Callable[[int], str]
+    stopped: StoppedCases
 
     def on_broken(self, runtime: "Runtime", reason: str) -> None: ...
 
@@ -142,6 +120,7 @@ class Runtime:
         self.catalogue = Catalogue(store, ledger, clock, hub)
         live: dict[CaseId, LiveCase] = {}
         self.counts = server.counts
+        self._stopped = server.stopped
         queue = JobQueue(data_wait_ms=settings.data_wait_ms)
         self._signals = Nudges(membership, server.peers, queue, clock) if membership.shared else None
         self._promised: dict[CaseId, int] = {}  # by tree that was taken over: when its last promise can have begun
@@ -157,6 +136,7 @@ class Runtime:
             queue=queue,
             signals=self._signals,
             is_loading=self.homes.is_loading,
+            is_stopped=server.stopped.holds,
             spec_for_pilot=server.tracer.spec_for_pilot if server.tracer is not None else lambda job: job.spec,
             promised_until=self._promised_until,
         )
@@ -377,6 +357,7 @@ class Runtime:
         await self.messaging.load(roots)
         await self.recovery.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
+        self._stopped.found(live.document.id for live in cases)
         await self.manager.reissue_orders(cases)
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
@@ -384,9 +365,14 @@ class Runtime:
         await self.messaging.resume(roots, cases)
         self.counts.cases_loaded(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.end_loading(trees)
-        self.meta.enqueue_loaded()
+        self.meta.enqueue_held_back()
         for root in roots:
             self._promised.pop(root, None)
+
+    def release(self, case: CaseId) -> None:
+        """Continue the tree of a case that was found unfinished and not continued so far."""
+        self._stopped.release(case)
+        self.meta.enqueue_held_back()
 
     def _promised_until(self, job: Job) -> int:
         """When the promise of another server to the pilot of a job is over. The lease of the server that granted it may

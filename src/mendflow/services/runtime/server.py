@@ -20,6 +20,7 @@ from mendflow.services.base.contracts import Clock, FileStore, MetaScheduler
 from mendflow.services.base.counters import ServerMetrics
 from mendflow.services.base.membership import OwnMembership, SingleServer
 from mendflow.services.base.poster import NO_POSTER, Poster
+from mendflow.services.base.stopped_cases import StoppedCases
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.data.watches.storage import NO_STORAGE, StorageReader
 from mendflow.services.messaging.assembly import refuse_jobs
@@ -29,7 +30,8 @@ from mendflow.services.messaging.style_sheets import ProcessTransformer, Transfo
 from mendflow.services.observe.metered_store import store_name
 from mendflow.services.observe.tracing.tracer import Tracer
 from mendflow.services.recovery.proxy.resubmission import OUR_QUEUE
-from mendflow.services.runtime.runtime import Runtime, ServerSettings
+from mendflow.services.runtime.runtime import Runtime
+from mendflow.services.runtime.settings import ServerSettings
 from mendflow.services.scheduling.sites.batch_systems import SiteBatchSystems
 from mendflow.services.scheduling.sites.pilot_monitor import groups_of
 from mendflow.stores.contract import Store
@@ -101,6 +103,7 @@ class Server:
         self.meter = meter or clock.now
         self.peers = peers
         self.membership: OwnMembership = self._member(server) if server is not None else SingleServer()
+        self.stopped = StoppedCases(continues_found=settings.continues_found or self.membership.shared)
         self._runtime: Runtime | None = None
         self._away = "the server is starting"
         self._rebuilding: asyncio.Task[None] | None = None

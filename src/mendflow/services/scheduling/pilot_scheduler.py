@@ -62,15 +62,18 @@ class PilotScheduler:
         queue: JobQueue | None = None,
         signals: WorkAnnouncer | None = None,
         is_loading: Callable[[JobId], bool] = lambda _: False,
+        is_stopped: Callable[[JobId], bool] = lambda _: False,
         spec_for_pilot: Callable[[Job], JobSpec] = lambda job: job.spec,
         promised_until: Callable[[Job], int] | None = None,
     ) -> None:
         """Leases are measured by `steady_ms_now`: the clock itself may jump ahead when a case comes from another
         server. `signals` announces work to the other servers, if there are some. `is_loading` says whether a job's case
-        is being loaded, `promised_until` until when another server has promised a job to its pilot."""
+        is being loaded, `is_stopped` whether it waits for somebody to resume it, `promised_until` until when another
+        server has promised a job to its pilot."""
         self.hub = hub or Hub()
         self.signals = signals
         self.is_loading = is_loading
+        self.is_stopped = is_stopped
         self.spec_for_pilot = spec_for_pilot
         self.promised_until = promised_until or self.full_lease_end
         self._store = store
@@ -85,7 +88,7 @@ class PilotScheduler:
         self.idle = IdlePilots(self.queue, signals)
         self.caches = CacheRegistry(self.queue.caches)
         self.pilots: dict[PilotId, PilotRecord] = {}
-        self._held_back: list[Job] = []  # until their cases are loaded
+        self._held_back: dict[JobId, Job] = {}  # until their cases are loaded, or resumed
         self._callbacks: dict[JobId, Callback] = {}
         self._outcomes: dict[JobId, Outcome] = {}
         self._failed_jobs: dict[JobId, Job] = {}  # failed, and the submitter is being told just now
@@ -235,16 +238,16 @@ class PilotScheduler:
                 pilot.log_tails.pop(job.id, None)
             self.live_logs.end(job.id)
 
-    def enqueue_loaded(self) -> None:
-        """The cases that were being loaded are here: put their jobs into the queue."""
-        held_back, self._held_back = self._held_back, []
-        for job in held_back:
+    def enqueue_held_back(self) -> None:
+        """Cases that were being loaded are here, or stopped ones are resumed: put their jobs into the queue."""
+        held_back, self._held_back = self._held_back, {}
+        for job in held_back.values():
             if self.jobs.get(job.id) is job and job.state is JobState.AVAILABLE:
                 self.enqueue(job)
 
     def enqueue(self, job: Job) -> None:
-        if self.is_loading(job.id):
-            self._held_back.append(job)
+        if self.is_loading(job.id) or self.is_stopped(job.id):
+            self._held_back[job.id] = job
         elif not job.suspended:
             spec = job.spec
             files = files_of(spec) if spec.inputs else ()

@@ -1,0 +1,31 @@
+"""What the owner of a server decides about it."""
+
+from pathlib import Path
+
+import msgspec
+
+from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
+from mendflow.services.observe.monitor_settings import MonitorSettings
+from mendflow.services.recovery.job_watch import CHECK_MS
+from mendflow.services.recovery.levels import DEFAULT_WAITS_MS
+from mendflow.services.scheduling.sites.pilot_monitor import LOOK_MS as SITES_LOOK_MS
+
+
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server's owner decides. `files_roots` are the folders that flows may read local files from; `levels_ms`
+    the waits of the retry levels; `check_ms` the interval of the check for jobs that no pilot can take. Without
+    `recovery` no rule is asked. `holds_unhandled`: a case whose failure no rule takes up is held for a person, unless
+    its flow says otherwise. Without `continues_found`, cases that a server alone on its store finds unfinished wait
+    until it is asked to resume them."""
+
+    lease_ms: int = 30_000
+    losses_max: int = 20
+    files_roots: tuple[Path, ...] | None = ()
+    recovery: bool = True
+    levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
+    check_ms: int = CHECK_MS
+    holds_unhandled: bool = False
+    monitor: MonitorSettings = MonitorSettings()
+    sites_look_ms: int = SITES_LOOK_MS
+    data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
+    continues_found: bool = True

@@ -1,0 +1,127 @@
+"""A command that runs one case leaves the other unfinished cases of its folder as they are, and says so."""
+
+import os
+import signal
+from pathlib import Path
+
+from tests.cli.conftest import Shell
+
+SLOW = """
+name: slow
+inputs: {who: {default: all}}
+jobs:
+  first: {run: 'echo x >> HERE/first; until [ -e HERE/go ]; do sleep 0.05; done; touch HERE/first-over'}
+  second: {needs: first, run: 'echo x >> HERE/second'}
+"""
+OTHER = "name: other\njobs: {one: {run: 'touch HERE/other'}}\n"
+
+
+def written(shell: Shell) -> None:
+    shell.write("slow.yaml", SLOW.replace("HERE", str(shell.folder)))
+    shell.write("other.yaml", OTHER.replace("HERE", str(shell.folder)))
+
+
+def run_and_end(shell: Shell, number: signal.Signals, *words: str) -> str:
+    """The case of a run that a signal ended while its first job ran."""
+    running = shell.start("run", "slow.yaml", *words)
+    shell.until((shell.folder / "first").exists)
+    os.kill(running.pid, number)
+    running.communicate(timeout=60)
+    return str(shell.json("cases")[0]["id"])
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def test_a_stopped_case_is_left_alone_by_the_run_of_another_flow(shell: Shell) -> None:
+    written(shell)
+    case = run_and_end(shell, signal.SIGINT)
+    shell.write("go", "")
+    told = shell("run", "other.yaml")
+    assert told.returncode == 0, told.stderr
+    advice = f"`mendflow resume {case}` continues it, `mendflow cancel {case}` ends it"
+    assert f"{case} is unfinished; {advice}" in told.stderr
+    assert not (shell.folder / "first-over").exists()
+    assert not (shell.folder / "second").exists()
+    assert f"case {case} is stopped (1 waiting); `mendflow resume {case}` continues it." in shell.ok("why", case)
+    assert "mendflow pilot" not in shell.ok("why", case) + shell.ok("why", f"{case}:first")
+    assert "completed in" in shell.ok("resume", case)
+    assert lines(shell.folder / "second") == 1
+    assert "is unfinished" not in shell("run", "other.yaml").stderr
+
+
+def test_the_same_run_typed_again_continues_the_case_that_was_killed(shell: Shell) -> None:
+    written(shell)
+    case = run_and_end(shell, signal.SIGKILL)
+    shell.write("go", "")
+    told = shell("run", "slow.yaml", "--quiet")
+    assert told.returncode == 0, told.stderr
+    assert f"{case} was stopped before its end and goes on now; --new would start another case" in told.stderr
+    assert f"{case} completed in" in told.stdout
+    assert [each["id"] for each in shell.json("cases")] == [case]
+    assert (lines(shell.folder / "first"), lines(shell.folder / "second")) == (1, 1)
+
+
+def test_what_the_pilot_of_a_killed_run_still_runs_is_neither_lost_nor_run_twice(shell: Shell) -> None:
+    written(shell)
+    case = run_and_end(shell, signal.SIGKILL)
+    until = f"touch {shell.folder}/go; until [ -e {shell.folder}/first-over ]; do sleep 0.05; done"
+    shell.write("other.yaml", f"name: other\njobs: {{one: {{run: '{until}'}}}}\n")
+    shell.ok("run", "other.yaml", "--jobs", "2")
+    assert not (shell.folder / "second").exists()
+    shell.ok("resume", case, "--quiet")
+    assert (lines(shell.folder / "first"), lines(shell.folder / "second")) == (1, 1)
+
+
+def test_a_new_case_is_started_beside_a_stopped_one_if_asked_for_or_if_its_inputs_or_flow_differ(shell: Shell) -> None:
+    written(shell)
+    case = run_and_end(shell, signal.SIGINT)
+    shell.write("go", "")
+    changed = (shell.folder / "slow.yaml").read_text().replace("echo x >> ", "echo y >> ")
+    asked = shell("run", "slow.yaml", "--new")
+    other = shell("run", "slow.yaml", "--input", "who=ann")
+    shell.write("slow.yaml", changed)
+    edited = shell("run", "slow.yaml")
+    for told in (asked, other, edited):
+        assert f"{case} is unfinished" in told.stderr
+        assert f"{case} completed" not in told.stdout
+        assert told.returncode == 0, told.stderr
+    assert len(shell.json("cases")) == 4
+    assert shell.json("cases", "--status", "running")[0]["id"] == case
+
+
+def test_a_case_started_without_a_server_says_what_runs_it_and_runs_only_then(shell: Shell) -> None:
+    written(shell)
+    shell.write("go", "")
+    shell.ok("run", "other.yaml")
+    told = shell.ok("start", "slow.yaml")
+    case = told.split()[0]
+    assert f"{case} started; no server runs here, so nothing of it runs yet: `mendflow resume {case}` runs it" in told
+    assert "`mendflow serve --jobs 2` runs all cases of this folder" in told
+    shell.ok("run", "other.yaml")
+    assert not (shell.folder / "first").exists()
+    assert "completed in" in shell.ok("resume", case)
+
+
+def test_a_server_continues_every_case_of_its_folder(shell: Shell) -> None:
+    written(shell)
+    run_and_end(shell, signal.SIGINT)
+    shell.write("go", "")
+    shell.start("serve", "--jobs", "2")
+    shell.until((shell.folder / "second").exists)
+
+
+def test_a_stopped_case_can_be_resumed_at_the_server_of_another_run(shell: Shell) -> None:
+    written(shell)
+    case = run_and_end(shell, signal.SIGINT)
+    wait = f"touch {shell.folder}/other; until [ -e {shell.folder}/end ]; do sleep 0.05; done"
+    shell.write("other.yaml", f"name: other\njobs: {{one: {{run: '{wait}'}}}}\n")
+    running = shell.start("run", "other.yaml", "--jobs", "2")
+    shell.until((shell.folder / "other").exists)
+    assert f"waits until somebody resumes its case: `mendflow resume {case}`." in shell.ok("why", f"{case}:first")
+    shell.write("go", "")
+    assert f"{case} is resumed" in shell.ok("resume", case)
+    shell.until((shell.folder / "second").exists)
+    shell.write("end", "")
+    assert running.wait(60) == 0

@@ -1,0 +1,41 @@
+"""What is not declared cannot be compared: no hint leads to a stale result, and one that was asked for is named."""
+
+from tests.cli.conftest import Shell
+
+FLOW = """
+name: stale
+jobs:
+  load: {run: 'cat HERE/data.csv > rows.txt', files: {rows: rows.txt}}
+  sort: {inputs: {in.txt: "${{ jobs.load.files.rows }}"}, run: sort in.txt > out.txt, files: {out: out.txt}}
+  parse: {inputs: {in.txt: "${{ jobs.sort.files.out }}"}, run: 'grep -q good in.txt'}
+outputs: {rows: "${{ jobs.load.files.rows }}"}
+"""
+
+
+def test_the_hint_after_a_failure_does_not_lead_to_a_stale_result(shell: Shell) -> None:
+    shell.write("stale.yaml", FLOW.replace("HERE", str(shell.folder)))
+    shell.write("data.csv", "bad\n")
+    failed = shell("run", "stale.yaml", "--quiet")
+    assert failed.returncode == 1
+    assert "or fix it and mendflow run stale.yaml\n" in failed.stdout
+    shell.write("data.csv", "good\n")
+    told = shell.ok("run", "stale.yaml", "--quiet")
+    assert "3 done" in told
+    assert "taken although" not in told
+
+
+def test_results_that_were_asked_for_and_cannot_be_compared_are_named_once(shell: Shell) -> None:
+    shell.write("stale.yaml", FLOW.replace("HERE", str(shell.folder)).replace("grep -q good", "cat"))
+    shell.write("data.csv", "bad\n")
+    shell.ok("run", "stale.yaml", "--quiet")
+    told = shell.ok("run", "stale.yaml", "--quiet", "--cached")
+    assert "taken although not all that they read or do is declared: load, parse\n" in told
+    why = shell.ok("why", "last:load")
+    assert "although it declares no inputs, so nothing tells what it is made from" in why
+    assert "taken although" not in shell.ok("run", "stale.yaml", "--quiet")
+
+
+def test_the_hint_repeats_what_was_asked_for(shell: Shell) -> None:
+    shell.write("bad.yaml", "jobs: {a: {run: exit 3}}\n")
+    for word in ("--cached", "--no-cache"):
+        assert f"fix it and mendflow run bad.yaml {word}\n" in shell("run", "bad.yaml", "--quiet", word).stdout
