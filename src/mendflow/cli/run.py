@@ -149,9 +149,7 @@ def run(
         if start_message is not None:
             return await start_message.begin(client)
         kept = await upload_inputs(client, loaded, values)
-        return await client.start(
-            loaded.name, kept, cache=cache, notify=notify, origin=origin, resume=not new
-        )
+        return await client.start(loaded.name, kept, cache=cache, notify=notify, origin=origin, resume=not new)
 
     if server:
         raise typer.Exit(run_async(run_there(target, options, begin)))

@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from mendflow.core.model.errors import BadFlow, Problem
 from mendflow.core.model.flow import FILES, Call, Flow, Input, OnUnhandled
@@ -23,10 +23,16 @@ from mendflow.formats.python.options import KNOWN, KNOWN_OF_CALLS, OWN, CallOpti
 from mendflow.formats.python.problems import bad_flow, bad_function, collect, problem_list
 from mendflow.formats.python.shell_jobs import check_shell
 from mendflow.formats.python.steps import StepFunction
+from mendflow.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from mendflow.formats.python import triggers
+else:
+    triggers = LazyModule("mendflow.formats.python.triggers")  # a function that runs as a job needs no YAML
 
 P = ParamSpec("P")
 R = TypeVar("R")
-FLOW_OPTIONS = frozenset({"name", "on_failure", "on_unhandled", "env", "shell", "defaults"})
+FLOW_OPTIONS = frozenset({"name", "on_failure", "on_unhandled", "env", "shell", "defaults", "on"})
 
 
 class FlowFunction(StepFunction[P, R]):
@@ -42,10 +48,12 @@ class FlowFunction(StepFunction[P, R]):
         shell: str = "",
         defaults: Mapping[str, Any] | None = None,
         problems: Sequence[Problem] = (),
+        on: Mapping[str, Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.name = name or function.__name__
+        self._on = on
         self._options: CallOptions = {}
         self._on_failure = on_failure
         self._env = env
@@ -132,7 +140,7 @@ class FlowFunction(StepFunction[P, R]):
             raise BadFlow(problems=problems)
         if not building.jobs:
             raise bad_function(self.function, bad_flow(f"the flow `{self.name}` has no jobs: its function calls none"))
-        return Flow(
+        built = Flow(
             name=FlowName(self.name),
             body=parallel_with_links(f"{self.name}.jobs", building.jobs, self._on_failure),
             inputs=inputs,
@@ -142,6 +150,7 @@ class FlowFunction(StepFunction[P, R]):
             folder=str(building.folder),
             on_unhandled=self._on_unhandled,
         )
+        return built if self._on is None else triggers.with_triggers(built, self._on, self.function)
 
     def _run(self, building: FlowBuilder, inputs: Mapping[str, Input], problems: list[Problem]) -> Any:
         """The result of the function with handles as its inputs. Its problems are recorded; consequential ones are
@@ -208,6 +217,7 @@ def flow(
     env: Mapping[str, str] | None = None,
     shell: str = "",
     defaults: JobOptions | None = None,
+    on: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[P, R]], FlowFunction[P, R]]: ...
 def flow(
     function: Callable[..., Any] | None = None,
@@ -219,14 +229,16 @@ def flow(
     env: Mapping[str, str] | None = None,
     shell: str = "",
     defaults: JobOptions | None = None,
+    on: Mapping[str, Any] | None = None,
     **others: Any,
 ) -> Any:
     """Make a function a flow: `@flow`, or `@flow(name="night", on_failure="stop")`. `shell` is that of its shell
-    jobs, and `defaults` are options of all its jobs."""
+    jobs, and `defaults` are options of all its jobs. `on` is as in a flow file: `on={"files": {"in": "drop:incoming",
+    "match": "*.csv"}}`."""
     problems = [problem for each in others for problem in bad_flow(*told_of_flow(each)).problems]
     if function is not None:
-        return FlowFunction(function, name, on_failure, env or {}, on_unhandled, shell, defaults, problems)
-    return lambda given: FlowFunction(given, name, on_failure, env or {}, on_unhandled, shell, defaults, problems)
+        return FlowFunction(function, name, on_failure, env or {}, on_unhandled, shell, defaults, problems, on)
+    return lambda given: FlowFunction(given, name, on_failure, env or {}, on_unhandled, shell, defaults, problems, on)
 
 
 def told_of_flow(option: str) -> tuple[str, str]:
