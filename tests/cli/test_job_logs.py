@@ -1,11 +1,16 @@
 """What a job printed, and the folder of one that failed, on the command line."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+
+from mendflow.cli import job_logs
+from mendflow.core.model.views import LogView
 
 FLOW = """
 name: chatty
@@ -49,6 +54,24 @@ def test_each_attempt_is_read_whole_and_looked_into_after_its_pilot_has_ended(tm
     assert "no rule took it up" in " ".join(told.stdout.split())
     missing = mendflow(tmp_path, "logs", "last:talk", "--attempt", "3")
     assert missing.returncode != 0 and "there are 1, 2" in missing.stderr
+
+
+def test_a_log_is_printed_as_json_part_by_part_and_never_held_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # DU-4
+    printed_before: list[str] = []
+
+    async def parts(self: job_logs.LogReading) -> AsyncGenerator[LogView, None]:
+        self.job = "chatty-1/1"
+        for text in ('one "quoted"\n', "two \x1b[31mred\n", "drei, grün"):
+            printed_before.append(capsys.readouterr().out)
+            yield LogView(job="chatty-1/1", attempt=1, offset=0, text=text, next=0, size=0, over=True)
+
+    monkeypatch.setattr(job_logs.LogReading, "parts", parts)
+    job_logs.logs("chatty-1/1", json=True)
+    whole = "".join([*printed_before, capsys.readouterr().out])
+    assert json.loads(whole) == {"job": "chatty-1/1", "log": 'one "quoted"\ntwo \x1b[31mred\ndrei, grün'}
+    assert [bool(each) for each in printed_before] == [False, True, True]
 
 
 @pytest.mark.full

@@ -13,7 +13,7 @@ import typer
 
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.options import Data, Json, Server, ServerTarget, TokenFile, complete_from_server
-from mendflow.cli.printing import print_json, say
+from mendflow.cli.printing import say
 from mendflow.client import Client
 from mendflow.core.model.errors import NotFound, Unreachable
 from mendflow.core.model.views import LogView
@@ -55,8 +55,7 @@ def logs(
 
     async def read() -> None:
         if json:
-            text = "".join([part.text async for part in reading.parts()])
-            print_json({"job": reading.job, "log": text})
+            await _print_as_json(reading)
             return
         last, ends = None, True
         async with aclosing(reading.parts()) as parts:
@@ -71,6 +70,23 @@ def logs(
         _tell_more(last)
 
     run_async(read())
+
+
+async def _print_as_json(reading: "LogReading") -> None:
+    """One object, printed part by part: a log may be larger than memory. Nothing is printed before the log is found."""
+    lead = ""
+    async with aclosing(reading.parts()) as parts:
+        async for part in parts:
+            if not lead:
+                lead = f'{{\n  "job": {_as_json(reading.job)},\n  "log": "'
+                _try_print(lead)
+            if not _try_print(_as_json(part.text)[1:-1]):
+                return
+    _try_print('"\n}\n')
+
+
+def _as_json(text: str) -> str:
+    return msgspec.json.encode(text).decode()
 
 
 def _try_print(text: str) -> bool:

@@ -17,6 +17,8 @@ GROUP_BYTES_MAX = 16_000_000
 
 def take_group(gathered: list[WriteBatch]) -> tuple[list[WriteBatch], list[WriteBatch], int]:
     """The batches that go together, those that stay, and how many writes go. A batch is never split."""
+    if len(gathered) == 1:
+        return gathered, [], len(gathered[0][0])
     writes = size = 0
     for number, (batch, _) in enumerate(gathered, 1):
         writes += len(batch)

@@ -342,7 +342,7 @@ class Ledger:
             return Append(
                 stream, entries, self._lengths.setdefault(stream, 0) if position is _ANY_POSITION else position
             )
-        version = self.version(kind, id)
+        version = self._versions.get(key, 0)
         if noted is None:
             return Delete(kind, id, version) if version else None
         return Put(kind, id, _encode(noted), version)

@@ -225,9 +225,9 @@ class OrderDispatcher:
     # Jobs
 
     async def _submit(self, live: LiveCase, order: SubmitJob, again: bool) -> None:
-        job = NewJob(JobId(f"{live.id}/{order.serial}"), live.id, live.owned(order.spec))
-        found = await self._results.look_up(live, job, again=again)
-        job = NewJob(job.id, job.case, job.spec, found.reason, key=found.key)
+        case, spec = live.id, live.owned(order.spec)
+        found = await self._results.look_up(live, order.serial, spec, again=again)
+        job = NewJob(JobId(f"{case}/{order.serial}"), case, spec, found.reason, key=found.key)
         if found.outcome is not None:
             self._results.take_over(live, job, found.outcome)
             self._background.start(self.job_finished(live.id, order.serial, found.outcome))

@@ -76,9 +76,8 @@ class ResultCache:
         hub.subscribe(CaseEnded, self._ended)
         hub.provide(LoadedJobs, self)
 
-    async def look_up(self, live: LiveCase, new: NewJob, *, again: bool = False) -> Lookup:
+    async def look_up(self, live: LiveCase, serial: int, spec: JobSpec, *, again: bool = False) -> Lookup:
         """Look for a result for a job that is to be submitted; `again`: it may have been submitted already."""
-        spec = new.spec
         if why_never(spec) or live.document.decision:
             return Lookup(None, "", "")
         base = result_key(spec)
@@ -88,7 +87,7 @@ class ResultCache:
         if spec.item in live.runs:
             await self._forget_runs(live, spec.item)
             return Lookup(None, "", key)
-        if not spec.cache and can_be_undone(live, new):
+        if not spec.cache and can_be_undone(live, serial):
             return Lookup(None, "not looked for: it can be undone, and may have been since", key)
         outcome, reason = await self._find(live, spec, base, key)
         return Lookup(outcome, reason, key)
@@ -106,7 +105,7 @@ class ResultCache:
 
     async def jobs_loaded(self, live: LiveCase, jobs: Sequence[Job]) -> None:
         """These jobs of a case that was loaded count, and each that took a result of the earlier case has it."""
-        counts = self._counts.setdefault(story_of(live.id), {})
+        counts = self._counts_of(live)
         for job in jobs:
             if job.key:
                 short = _short(job.key)
@@ -117,10 +116,15 @@ class ResultCache:
 
     def _count(self, live: LiveCase, base: str) -> int:
         """How many jobs of the tree of cases were made from the same, this one included."""
-        counts = self._counts.setdefault(story_of(live.id), {})
+        counts = self._counts_of(live)
         short = _short(base)
         number = counts[short] = counts.get(short, 0) + 1
         return number
+
+    def _counts_of(self, live: LiveCase) -> dict[int, int]:
+        if live.equal_jobs is None:
+            live.equal_jobs = self._counts.setdefault(story_of(live.id), {})
+        return live.equal_jobs
 
     def _ended(self, fact: CaseEnded) -> None:
         if story_of(fact.document.id) == fact.document.id:
@@ -223,10 +227,10 @@ class ResultCache:
         return [job for job in jobs if job.state is JobState.COMPLETED]
 
 
-def can_be_undone(live: LiveCase, new: NewJob) -> bool:
+def can_be_undone(live: LiveCase, serial: int) -> bool:
     """Whether the job can be compensated, or is part of a compensation or termination: then it has an effect elsewhere,
     which may have been undone since."""
-    instance = live.case.instances.get(live.case.index.serials.get(int(new.id.rpartition("/")[2]), 0))
+    instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
     if not isinstance(instance, Item):
         return False
     nodes = live.case.plan.nodes
