@@ -1,0 +1,140 @@
+"""The usual tasks, in YAML and in Python: both give the same, and in no more lines than elsewhere."""  # DU-3, DU-7
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.engine.messages import Command, FinishItem, OfferTask, Order
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.values import Value, file_of
+from mendflow.formats import load
+from mendflow.formats.check import check
+from mendflow.formats.data_sets import load_data_set_file
+from tests.cli.conftest import Shell
+from tests.formats.folder_pilot import FolderPilot
+from tests.formats.test_flows_run import World
+
+TASKS = Path(__file__).parents[2] / "examples" / "tasks"
+LINES_MAX = {
+    "samples.yaml": 11,
+    "samples.py": 11,
+    "sweep.yaml": 7,
+    "sweep.py": 7,
+    "retries.yaml": 5,
+    "retries.py": 5,
+    "approval.yaml": 11,
+    "approval.py": 11,
+    "fan-out.yaml": 15,
+    "fan_out.py": 15,
+    "arrival.yaml": 11,
+    "arrival.py": 11,
+}
+"""Each task, and the lines of the shortest way that we know to do it in Snakemake, Prefect or Airflow, where that does
+it at all. Comments, docstrings and empty lines do not count."""
+
+SMALL = {"data.csv": "a,b\n1,2\n3,4\n", "empty.csv": "nothing\n"}
+
+
+class WorldWithPeople(World):
+    """A case whose user tasks are done as soon as they are offered."""
+
+    def _answer(self, order: Order) -> list[Command]:
+        if isinstance(order, OfferTask):
+            self.asked = (order.title, order.role, order.deadline - 1000)
+            return [FinishItem(serial=order.serial, outcome=Outcome(outputs={}))]
+        return super()._answer(order)
+
+
+def run(name: str, folder: Path, **inputs: Value) -> WorldWithPeople:
+    flow: Flow = load(TASKS / name)
+    return WorldWithPeople(flow, FolderPilot(TASKS, folder), **inputs)
+
+
+def given(folder: Path, name: str) -> dict[str, Value]:
+    (folder / name).write_text(SMALL[name])
+    return {"$file": str(folder / name), "bytes": 1, "name": name}
+
+
+BOTH = pytest.mark.parametrize("ending", ["yaml", "py"])
+
+
+def test_every_task_stands_in_both_languages() -> None:
+    assert sorted(each.name for each in TASKS.iterdir() if each.suffix) == sorted({*LINES_MAX, "arrival-sets.yaml"})
+    assert check([TASKS / name for name in LINES_MAX]) == []
+    load_data_set_file(TASKS / "arrival-sets.yaml")
+
+
+@pytest.mark.parametrize("name", LINES_MAX)
+def test_a_task_takes_no_more_lines_than_elsewhere(name: str) -> None:
+    lines = [line for line in (TASKS / name).read_text().splitlines() if line.strip() and not line.startswith("#")]
+    if name.endswith(".py"):
+        docstring = ast.get_docstring(ast.parse((TASKS / name).read_text()))
+        assert docstring is not None
+        lines = lines[len(docstring.splitlines()) :]
+    beside = 3 if name.startswith("arrival") else 0  # arrival-sets.yaml
+    assert len(lines) + beside <= LINES_MAX[name]
+
+
+@BOTH
+def test_twenty_samples_are_merged_in_their_order(ending: str, tmp_path: Path) -> None:
+    (result,) = run(f"samples.{ending}", tmp_path).outputs().values()
+    merged = file_of(result)
+    assert merged is not None and merged.name == "merged.txt"
+    assert Path(merged.sha256).read_text().split() == [str(number) for number in range(1, 21)]
+
+
+@BOTH
+def test_a_sweep_takes_all_combinations(ending: str, tmp_path: Path) -> None:
+    world = run(f"sweep.{ending}", tmp_path)
+    assert list(world.outputs().values()) == [81]
+    assert sum(item.startswith("simulate[") for item in world.items) == 100
+
+
+@BOTH
+def test_a_busy_server_is_tried_again(ending: str, tmp_path: Path) -> None:
+    world = run(f"retries.{ending}", tmp_path)
+    assert world.outputs() == {}
+    assert len(list(tmp_path.iterdir())) == 3, "it was tried three times"
+
+
+@BOTH
+@pytest.mark.parametrize("quality", [7, 3])
+def test_what_is_good_is_published_by_a_person_and_the_rest_is_discarded(
+    ending: str, quality: int, tmp_path: Path
+) -> None:
+    world = run(f"approval.{ending}", tmp_path, quality=quality)
+    assert world.outputs() == {}
+    assert world.items[-1] == ("publish" if quality > 5 else "discard")
+    if quality > 5:
+        assert world.asked == ("Publish?", "editor", 7_200_000)
+
+
+@BOTH
+def test_one_in_ten_may_fail(ending: str, tmp_path: Path) -> None:
+    world = run("fan-out.yaml" if ending == "yaml" else "fan_out.py", tmp_path)
+    assert list(world.outputs().values()) == [sum(n**2 for n in range(1, 21)) - 7**2]
+
+
+@BOTH
+@pytest.mark.parametrize("name", SMALL)
+def test_a_file_that_arrives_is_counted_or_somebody_is_told(ending: str, name: str, tmp_path: Path) -> None:
+    world = run(f"arrival.{ending}", tmp_path, file=given(tmp_path, name))
+    assert world.end is not None
+    if name == "data.csv":
+        assert world.outputs() == {"rows": 3} and len(world.ran) == 1
+    else:
+        assert world.end.status == "failed"
+        assert str(world.ran[-1].command).startswith("echo") and "empty.csv" in str(world.ran[-1].command)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", [each for each in LINES_MAX if not each.startswith("arrival")])
+def test_a_task_runs_as_its_reader_runs_it(name: str, tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    for each in TASKS.iterdir():
+        if each.is_file():
+            shell.write(each.name, each.read_text())
+    words = ["--input", "quality=3"] if name.startswith("approval") else []
+    assert " completed in " in shell.ok("run", name, "--quiet", *words)
