@@ -1,5 +1,7 @@
 """Asking, with the real command line: what a failed job said is told, and failures of one cause are one group."""
 
+import re
+
 import pytest
 
 from tests.cli.conftest import Shell
@@ -73,3 +75,35 @@ def test_why_of_a_completed_case_says_what_it_did(shell: Shell) -> None:
     assert "has completed after" in told
     assert "jobs: 2 completed" in told
     assert "output number: 1" in told
+
+
+def test_items_of_a_loop_are_shown_with_their_elements(shell: Shell) -> None:
+    shell.write(
+        "clean.yaml",
+        "jobs:\n  clean:\n    for-each: {sample: [data/s1.txt, data/s2.txt]}\n"
+        "    run: test ${{ index }} = 0 || { echo gone >&2; exit 3; }\n    retries: 0\n",
+    )
+    shell.environment["COLUMNS"] = "200"
+    done = shell("run", "clean.yaml", "--quiet")
+    assert "  clean[1] (s2.txt): gone (exit code 3)" in done.stdout
+    assert re.search(r"clean\[0\] \(s1\.txt\)\s+job\s+completed", shell.ok("items", "last"))
+    assert "clean[1] (s2.txt)" in shell.ok("jobs")
+    assert "clean[1] (s2.txt): gone" in shell.ok("why", "last")
+    told = shell.ok("why", "last:clean[1]")
+    assert "clean[1] (s2.txt): it failed: gone" in told
+    assert re.search(r"clean\[1\] \(s2\.txt\) failed +gone", told)
+    assert "no rule fits this failure, and its `retries` are used up; mendflow failures show" in told
+    [group] = shell.json("failures")
+    assert f"mendflow rules add --from {group['id']} --if CONDITION --exlet EXLET adds one" in told
+    assert "clean[1] (s2.txt)" in shell.ok("failures", "show", group["id"])
+    assert re.search(r"submitted +clean\[1\] \(s2\.txt\)", shell.ok("history", "last"))
+    [report] = (shell.folder / ".mendflow" / "reports").iterdir()
+    assert "clean[1] (s2.txt)" in report.read_text()
+
+
+def test_a_failure_that_is_tried_again_says_so(shell: Shell) -> None:
+    shell.write("often.yaml", "jobs:\n  a: {run: exit 3, retries: 1}\n")
+    shell("run", "often.yaml", "--quiet")
+    told = shell.ok("why", "last")
+    assert "no rule fits this failure; it is tried again, as its `retries` say" in told
+    assert "and its `retries` are used up" in told

@@ -1,5 +1,6 @@
 """Text from the command line becomes what the flow asks for, or is refused with a sentence."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -54,13 +55,26 @@ def test_a_value_is_read_by_the_declared_type(pair: str, value: object) -> None:
         ("samples=a,b", "a list in JSON"),
         ("samples={}", "a list in JSON"),
         ("options=[]", "a map in JSON"),
-        ("nmae=x", "has no input nmae; its inputs are: name, count"),
+        ("samples=a,b", """Write --input 'samples=["a","b"]'"""),
+        ("samples=*.txt", "a pattern is for an input of the type files"),
+        ("nmae=x", "has no input nmae (did you mean `name`?); its inputs are: name, count"),
         ("name", "write --input NAME=VALUE"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused_with_what_is_wanted(pair: str, told: str) -> None:
-    with pytest.raises(InvalidRequest, match=told.replace("[", r"\[")):
+    with pytest.raises(InvalidRequest, match=re.escape(told)):
         read(pair)
+
+
+def test_a_value_in_place_of_a_file_of_inputs_is_told_its_option() -> None:
+    with pytest.raises(InvalidRequest, match="one value is --input count=3"):
+        read_inputs({"count": Input(type="number")}, [], "count=3", flow="f")
+
+
+def test_a_file_in_place_of_a_value_is_told_its_option(tmp_path: Path) -> None:
+    (tmp_path / "in.yaml").write_text("count: 3")
+    with pytest.raises(InvalidRequest, match=r"or --inputs .*in\.yaml for a file of inputs"):
+        read_inputs({"count": Input(type="number")}, [str(tmp_path / "in.yaml")], "", flow="f")
 
 
 def test_all_missing_inputs_are_told_at_once() -> None:

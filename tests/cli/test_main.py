@@ -14,6 +14,7 @@ import pytest
 from mendflow import wiring
 from mendflow.cli.command_table import COMMANDS, ELSEWHERE, GROUPS
 from mendflow.cli.main import load
+from mendflow.cli.option_hints import OF_COMMANDS
 from mendflow.cli.server_file import find_server
 from mendflow.stores.file_lock import FileLock
 from mendflow.wiring import ServerAnnouncement, write_server_file
@@ -264,3 +265,45 @@ def test_the_version_is_told_without_loading_the_command_line(word: str) -> None
     ).stdout
     version, _, loaded = told.partition("\n")
     assert version.startswith("mendflow ") and not {"typer", "rich", "msgspec", "mendflow.cli"} & set(loaded.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("run f.yaml --force", "run has no option --force; --no-cache runs every job"),
+        ("run f.yaml -k", "jobs that do not need a failed one run to their end anyway"),
+        ("run f.yaml --keep-going", "jobs that do not need a failed one run to their end anyway"),
+        ("run f.yaml --cores 4", "how many jobs run at a time is -j N"),
+        ("run f.yaml --rerun", "mendflow rerun CASE runs a case again"),
+        ("run f.yaml -resume", "mendflow resume CASE goes on with one that was stopped"),
+        ("run f.yaml -v", "mendflow logs JOB show more"),
+        ("run f.yaml -np", "run has no option -p; --dry-run shows the commands"),
+        ("run f.yaml --config a=b", "what a flow is given is --input NAME=VALUE, or --inputs FILE"),
+        ("run f.yaml a=b c=d", "mendflow run FLOW --input a=b --input c=d"),
+        ("run -s f.yaml", "the flow file is given without an option"),
+        ("run f.yaml --profile slurm", "a cluster is a site of a server"),
+        ("run f.yaml --detach", "mendflow start FLOW leaves the case to it"),
+        ("run f.yaml --outdir x", "where output files go is --output-dir DIR"),
+        ("f.yaml", "to run the flow: mendflow run f.yaml"),
+        ("start f --no-cache", "uses no earlier results unless --cached is given"),
+        ("rerun last --cached", "results of unchanged jobs come from the cache anyway"),
+        ("logs x --tail 3", "mendflow logs JOB | tail -n 20"),
+        ("cases -n 3", "how many are shown is --limit N"),
+        ("flows graph f.yaml -v", "flows graph has no option -v"),
+    ],
+)
+def test_an_option_of_another_tool_is_answered_with_ours(words: str, told: str) -> None:
+    done = mendflow(*words.split())
+    assert done.returncode == 2
+    assert told in " ".join(done.stderr.split())
+
+
+def test_an_unknown_option_is_the_parsers() -> None:
+    done = mendflow("cases", "--nothing")
+    assert done.returncode == 2 and "No such option: --nothing" in done.stderr
+
+
+def test_no_hint_is_about_an_option_that_the_command_has() -> None:
+    for name, hints in OF_COMMANDS.items():
+        own = {word for param in load(name).params for word in param.opts}
+        assert not own & hints.keys(), name

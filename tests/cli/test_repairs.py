@@ -83,7 +83,7 @@ def test_a_job_that_a_rule_makes_fail_fails_its_case(shell: Shell) -> None:  # E
 def test_a_failure_becomes_a_rule_that_is_tried_first(shell: Shell) -> None:  # EX-7
     group = failed_night(shell)
     listed = shell.ok("failures")
-    assert re.search(rf"{group}\s+3\s.*abort/job\s+nobody: 3\s", listed)
+    assert re.search(rf"{group}\s+3\s.*abort/job\s+no rule: 3\s", listed)
     shown = shell.ok("failures", "show", group[:4])
     assert "3 failures in 1 case" in shown
     assert "fault.exit_code: 7 (3)" in shown
@@ -115,14 +115,14 @@ def test_what_a_rule_on_trial_would_have_done_is_told_wherever_one_looks(shell: 
     assert shell("run", "night.yaml", "--quiet").returncode == 1
     told = shell.ok("why", "last:align[1]")
     assert "on trial, rule 1 of night version 1 would do again" in told
-    assert "no rule matched" in told
+    assert "no rule fits this failure; mendflow failures show" in told
     shell.environment["COLUMNS"] = "200"
-    assert "rule 1 on trial would run again; abort: no such sample" in shell.ok("history", "last")
+    assert "rule 1 on trial would run again; failed: no such sample" in shell.ok("history", "last")
     [group] = shell.json("failures")
-    assert "nobody: 3; on trial: 3" in shell.ok("failures")
+    assert "no rule: 3; on trial: 3" in shell.ok("failures")
     shown = shell.ok("failures", "show", group["id"])
     assert "3 times rule 1 of night, on trial, would have done again" in shown
-    assert "3 times no rule matched" in shown
+    assert "3 times no rule fitted it, and nothing was done" in shown
     assert re.search(r"→ +again +on trial +would have decided 3", shell.ok("rules", "show", "night"))
 
 
@@ -142,7 +142,7 @@ def test_a_rule_that_held_and_concludes_nothing_is_not_said_to_have_failed_to_ho
     shell.write("night.rules.yaml", nothing)
     assert shell("run", "night.yaml", "--quiet").returncode == 1
     told = shell.ok("why", "last:align[1]")
-    assert "no rule matched" in told
+    assert "no rule fits this failure; mendflow failures show" in told
     assert "no rule held" not in told
 
 
@@ -151,7 +151,7 @@ def test_why_shows_the_trail_of_a_repair(shell: Shell) -> None:  # EX-6
     shell.write("night.rules.yaml", RULES)
     shell.ok("run", "night.yaml", "--quiet")
     told = shell.ok("why", "last:align[1]")
-    assert "align[1] completed in attempt 2." in told
+    assert "align[1] (2) completed in attempt 2." in told
     assert "rules night version 1, tree of align:" in told
     assert "rule 1 held: fault.exit_code == 7  (fault.exit_code = 7)" in told
     assert re.search(r"did again as case night-\w+\.x\d: recovered", told)

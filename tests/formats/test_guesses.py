@@ -435,3 +435,56 @@ def test_files_of_another_job_need_a_place(complaints: Complaints, given: str) -
         f'jobs:\n  a: {{for-each: [1], run: x, files: {{t: t.txt}}}}\n  b:\n    inputs: "{given}"\n    run: x\n'
     )
     assert 'did you mean `{parts/: "${{ jobs.a.files.t }}"}`?' in said
+
+
+@pytest.mark.parametrize(
+    ("command", "meant"),
+    [
+        ("echo {{ inputs.x }}", "${{ inputs.x }}"),
+        ("echo ${inputs.x}", "${{ inputs.x }}"),
+        ("echo $inputs.x", "${{ inputs.x }}"),
+        ("echo {inputs.x}", "${{ inputs.x }}"),
+        ("cat {{ jobs.b.files.t }}", "${{ jobs.b.files.t }}"),
+        ("sort {wildcards.sample}.txt", "${{ sample }}"),
+        ("sort {{ sample }}.txt", "${{ sample }}"),
+    ],
+)
+def test_a_value_in_other_signs_is_not_left_to_the_shell(complaints: Complaints, command: str, meant: str) -> None:
+    head = "inputs: {x: 1}\njobs:\n  b: {run: y, files: {t: t.txt}}\n"
+    [said] = complaints(f"{head}  a:\n    for-each: {{sample: [1]}}\n    run: |\n      {command}\n")
+    assert said.startswith("6:10: the shell gets") and f"a value of the flow is `{meant}`" in said
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "docker ps --format '{{ .Names }}'",
+        "echo {{ other }} ${inputs} {inputs} $${{ inputs.x }}",
+        "awk '{inputs.y}' ${HOME} | jq '{input: .}'",
+        "echo '${{ inputs.x }}'",
+    ],
+)
+def test_signs_of_other_programs_stay(read: Reader, command: str) -> None:
+    read(f"inputs: {{x: 1}}\njobs:\n  a:\n    run: |\n      {command}\n")
+
+
+@pytest.mark.parametrize(
+    ("declared", "hint"),
+    [
+        ("a", 'is a string; declare it as a list (did you mean `samples: ["a"]`?)'),
+        ("3", "is a number; declare it as a list (did you mean `samples: [3]`?)"),
+        ("samples/*.txt", "(did you mean `samples: {type: files, default: samples/*.txt}`?)"),
+        ("{type: string}", "is a string; declare it as a list"),
+        ("{type: file}", "is a file; declare it as a list"),
+    ],
+)
+def test_a_loop_over_an_input_that_is_no_list_is_a_problem(complaints: Complaints, declared: str, hint: str) -> None:
+    loop = 'for-each: {sample: "${{ inputs.samples }}"}'
+    [said] = complaints(f"inputs:\n  samples: {declared}\njobs:\n  a:\n    {loop}\n    run: x\n")
+    assert said.startswith("5:24: a loop goes over a list, and the input `samples`") and hint in said
+
+
+@pytest.mark.parametrize("loop", ["${{ inputs.samples }}", "{s: '${{ inputs[\"samples\"] }}'}"])
+def test_an_input_of_no_type_that_a_loop_goes_over_is_a_list(read: Reader, loop: str) -> None:
+    flow = read(f"inputs: {{samples: , other: }}\njobs:\n  a:\n    for-each: {loop}\n    run: x\n")
+    assert flow.inputs["samples"].type == "list" and flow.inputs["other"].type == ""

@@ -182,6 +182,33 @@ async def test_of_many_the_nearest_is_compared(lab: Lab) -> None:  # DU-2
     assert reasons["align[2]"] == f"run again: its command changed since case {first} item align[1]"
 
 
+async def test_a_job_for_a_new_element_is_new_and_not_changed(lab: Lab) -> None:  # DU-2
+    async def samples(*names: str) -> list[Any]:
+        return [msgspec.structs.replace(await lab.keep(name), name=name).as_value() for name in names]
+
+    await lab.run(mapped(), {"samples": await samples("s1", "s2")})
+    case = await lab.run(mapped(), {"samples": await samples("s0", "s1", "s2")})
+    assert lab.ran == ["align[0]", "merge"]
+    assert (await lab.reasons(case))["align[0]"] == "new: no earlier case had s0 here"
+    assert any("no earlier case had s0" in fact for fact in (await lab.domain.why(f"{case}:align[0]")).facts)
+    other = await lab.run(mapped(align="align -v"), {"samples": await samples("s9", "s2", "s1", "s0")})
+    reasons = await lab.reasons(other)
+    assert reasons["align[0]"] == "new: no earlier case had s9 here"
+    assert reasons["align[3]"] == f"run again: its command changed since case {case} item align[0]"
+    again = await lab.run(mapped(align="align -w"), {"samples": await samples("s7", "s1")}, cache_from=other)
+    reasons = await lab.reasons(again)
+    assert reasons["align[0]"] == "new: no earlier case had s7 here"
+    assert reasons["align[1]"] == "run again: its command changed"
+
+
+async def test_a_job_that_failed_before_is_not_new(lab: Lab) -> None:  # DU-2
+    lab.fails = {"align"}
+    first = await lab.run(mapped(), {"samples": await lab.samples(["a"])})
+    lab.fails = set()
+    second = await lab.run(mapped(), {"samples": await lab.samples(["a"])})
+    assert (await lab.reasons(second))["align[0]"] == f"run again: it did not complete in case {first}"
+
+
 @pytest.mark.parametrize(
     ("activity", "ran"),
     [

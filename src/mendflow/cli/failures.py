@@ -112,7 +112,7 @@ def handled_text(group: FailureGroup) -> str:
     if len(acted) > 1:
         parts.append(f"{len(acted) - 1} more")
     if group.unhandled:
-        parts.append(f"nobody: {group.unhandled:,}")
+        parts.append(f"no rule: {group.unhandled:,}")
     if group.waiting:
         parts.append(f"{group.waiting:,} wait")
     tried = sum(handling.count for handling in group.handled if handling.passive)
@@ -143,7 +143,7 @@ def _show(view: FailureView) -> None:
         by = f"rule {handling.rule} of {handling.rules}" if handling.rules else "a person"
         say(f"  {count_text(handling.count, 'time')} {by} chose {handling_text(handling)}")
     if group.unhandled:
-        say(f"  {count_text(group.unhandled, 'time')} no rule matched")
+        say(f"  {count_text(group.unhandled, 'time')} no rule fitted it, and nothing was done")
     say("newest:")
     print_table(("at", "decision", "item", "state", "fault"), [_sample(s) for s in view.samples[:SAMPLES_SHOWN]])
     _show_values(view)
@@ -152,8 +152,7 @@ def _show(view: FailureView) -> None:
 
 def _sample(decision: DecisionView) -> tuple[str | Text, ...]:
     fault = decision.fault.message if decision.fault else decision.note
-    about = str(decision.item or "")
-    return short_time_text(decision.at), decision.id, about, state_text(decision.state), fault
+    return short_time_text(decision.at), decision.id, decision.shown, state_text(decision.state), fault
 
 
 def _show_values(view: FailureView) -> None:

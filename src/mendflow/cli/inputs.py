@@ -10,12 +10,15 @@ from pathlib import Path
 import msgspec
 
 from mendflow.client import Client
+from mendflow.core.data.path_patterns import is_pattern
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import FILES, Flow, Input
 from mendflow.core.model.text_data import data_or_text
 from mendflow.core.model.values import Value
+from mendflow.formats.spelling import nearest_word
 
+WORDS_MAX = 10
 INPUTS_BYTES_MAX = 10_000_000
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -30,14 +33,18 @@ def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow
         named.add(name)
         try:
             if not equals or not name:
-                raise InvalidRequest(f"--input {pair!r} has no value; write --input NAME=VALUE")
+                meant = f", or --inputs {pair} for a file of inputs" if Path(pair).is_file() else ""
+                raise InvalidRequest(f"--input {pair!r} has no value; write --input NAME=VALUE{meant}")
             values[name] = input_value(name, text, declared.get(name, Input()))
         except (InvalidRequest, NotFound) as error:
             wrong.append(error)
     unknown = sorted(name for name in values if name not in declared)
     if unknown:
         known = ", ".join(declared) or "none"
-        wrong.append(InvalidRequest(f"the flow {flow} has no input {', '.join(unknown)}; its inputs are: {known}"))
+        likely = nearest_word(unknown[0], declared)
+        meant = f" (did you mean {likely}?)" if likely else ""
+        told = f"the flow {flow} has no input {', '.join(unknown)}{meant}; its inputs are: {known}"
+        wrong.append(InvalidRequest(told))
     missing = [name for name, input in declared.items() if input.required and name not in named]
     if missing:
         wanted = " ".join(f"--input {name}=..." for name in missing)
@@ -111,11 +118,24 @@ def input_value(name: str, text: str, input: Input) -> Value:
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError:
-        raise InvalidRequest(f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not") from None
+        told = f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not"
+        raise InvalidRequest(told + _likely_list(name, text, input.type)) from None
     kinds = {"number": int | float, "list": list, "map": dict}
     if input.type in kinds and (not isinstance(value, kinds[input.type]) or isinstance(value, bool)):
-        raise InvalidRequest(f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not")
+        told = f"input {name} is {_expected_text(input.type)}; {text[:60]!r} is not"
+        raise InvalidRequest(told + _likely_list(name, text, input.type))
     return value
+
+
+def _likely_list(name: str, text: str, type: str) -> str:
+    """What to write for the list that was probably meant, by words with commas or spaces between them."""
+    words = text.replace(",", " ").split()
+    if type != "list" or not words or len(words) > WORDS_MAX or any(sign in text for sign in "[]{}\"'"):
+        return ""
+    if is_pattern(text):
+        return f"; a pattern is for an input of the type files: `inputs: {{{name}: {{type: files}}}}` in the flow"
+    written = msgspec.json.format(msgspec.json.encode([data_or_text(word) for word in words]), indent=-1).decode()
+    return f". Write --input '{name}={written}'"
 
 
 def _files(name: str, text: str) -> list[Value]:
@@ -169,6 +189,8 @@ def _content(path: str) -> str:
 
 
 def _from_file(path: str) -> dict[str, Value]:
+    if "=" in path and not Path(path).exists():
+        raise InvalidRequest(f"--inputs takes a file with inputs; one value is --input {path}")
     text = _content(path)
     try:
         values = msgspec.json.decode(text) if path.endswith(".json") else msgspec.yaml.decode(text)

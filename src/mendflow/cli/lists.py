@@ -311,7 +311,7 @@ def _item_row(view: ItemView) -> list[str | Text]:
     remark = view.fault.message if view.fault else view.cache_reason or view.reason or view.command
     runs, tries = str(len(view.earlier_runs) + 1), str(len(started_attempts(view)) or "-")
     return [
-        str(view.item),
+        view.shown,
         view.kind,
         state_text("mended" if is_mended(view) else view.state),
         runs,
@@ -326,7 +326,7 @@ def _run_row(view: ItemView, number: int) -> list[str | Text]:
     took = duration_text(max(run.ended_at - run.created_at, 0)) if run.ended_at else "-"
     remark = run.fault.message if run.fault else "restarted"
     return [
-        str(view.item),
+        view.shown,
         view.kind,
         state_text(run.state),
         f"run {number + 1}",
@@ -342,7 +342,7 @@ def _job_row(job: Job) -> tuple[str | Text, ...]:
     pilot = str(job.pilot or (job.history[-1].pilot if job.history else "-"))
     return (
         str(job.id),
-        str(job.spec.item),
+        job.spec.shown,
         state_text(state),
         str(len(job.history)),
         pilot,

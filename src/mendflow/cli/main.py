@@ -13,9 +13,11 @@ from typer.core import TyperCommand, TyperGroup
 from mendflow.cli.coercion import skip_needless_coercion
 from mendflow.cli.command_table import COMMANDS, ELSEWHERE, GROUPS, CommandEntry
 from mendflow.cli.exit_codes import is_debugging, report_error
+from mendflow.cli.option_hints import with_option_hints
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.version import VERSION
 
+FLOW_FILES = (".yaml", ".yml", ".py", ".bpel", ".jsdl")
 COMPLETE_VARIABLE = "_MENDFLOW_COMPLETE"
 
 
@@ -38,6 +40,8 @@ class LazyGroup(TyperGroup):
         on_top = self._entries is COMMANDS
         if on_top and args and args[0] not in self.commands and args[0] in ELSEWHERE:
             raise InvalidRequest(f"mendflow has no command `{args[0]}`; {ELSEWHERE[args[0]]}")
+        if on_top and args and args[0].partition(":")[0].endswith(FLOW_FILES):
+            raise InvalidRequest(f"`{args[0]}` is no command; to run the flow: mendflow run {args[0]}")
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -60,7 +64,7 @@ def load(name: str, entries: dict[str, CommandEntry] = COMMANDS) -> Any:
     if entries is COMMANDS and name in GROUPS:
         return LazyGroup(name=name, help=COMMANDS[name].help, no_args_is_help=True, entries=GROUPS[name])
     module = importlib.import_module(entries[name].module)
-    return skip_needless_coercion(typer.main.get_group(module.app).commands[name])
+    return with_option_hints(skip_needless_coercion(typer.main.get_group(module.app).commands[name]))
 
 
 root = typer.Typer(

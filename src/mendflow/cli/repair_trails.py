@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from mendflow.cli.printing import STYLES, say
-from mendflow.core.model.repair import Conclusion
+from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES
+from mendflow.core.model.repair import Conclusion, ExceptionType
 from mendflow.core.model.repair_views import DecisionView, TrailStep
 from mendflow.core.model.values import Value
 from mendflow.pages.formatting import count_text, duration_text, one_line, short_time_text
@@ -31,10 +32,10 @@ def show_repairs(repairs: Sequence[DecisionView]) -> None:
 def _show(decision: DecisionView) -> None:
     raised = f"{decision.trigger!r} was raised" if decision.trigger else decision.note
     what = decision.fault.message if decision.fault else raised
-    about = f" {decision.item}" if decision.item else ""
+    about = f" {decision.shown}" if decision.item else ""
     say(
         Text.assemble(
-            f"  {short_time_text(decision.at)} {decision.type.value}{about}",
+            f"  {short_time_text(decision.at)}{about} {_happened(decision)}",
             (f"  {one_line(what, 200)}" if what else "", "dim"),
         )
     )
@@ -71,10 +72,29 @@ def _step(step: TrailStep, *, decides: bool) -> Text:
     return line
 
 
+def _happened(decision: DecisionView) -> str:
+    """The exception in a word: rules call a failure `abort`."""
+    return "failed" if decision.type is ExceptionType.ABORT else decision.type.value
+
+
+def unhandled_text(decision: DecisionView) -> str:
+    """What is done about an exception that no rule fits, and how one is added."""
+    fits = "no rule fits this failure" if decision.type is ExceptionType.ABORT else "no rule fits this"
+    if decision.retries == "left":
+        lost = decision.fault is not None and decision.fault.category in INFRASTRUCTURE_CATEGORIES
+        return f"{fits}; {'another pilot tries it again' if lost else 'it is tried again, as its `retries` say'}"
+    spent = ", and its `retries` are used up" if decision.retries == "spent" else ""
+    if decision.state == "waiting":
+        return f"{fits}{spent}; it waits for a person: mendflow mend {decision.case} --exlet EXLET"
+    if not decision.group or decision.type is not ExceptionType.ABORT:
+        return f"{fits}{spent}"
+    add = f"mendflow rules add --from {decision.group} --if CONDITION --exlet EXLET"
+    return f"{fits}{spent}; mendflow failures show {decision.group} offers conditions, and {add} adds one"
+
+
 def _outcome(decision: DecisionView) -> Text:
     if not decision.exlet:
-        text = "waits for a person: mendflow mend" if decision.state == "waiting" else "no rule matched"
-        return Text(f"    {text}")
+        return Text(f"    {unhandled_text(decision)}")
     took = f" in {duration_text(decision.ended_at - decision.at)}" if decision.ended_at > decision.at else ""
     word = decision.result or decision.state
     line = Text(f"    did {decision.exlet}")

@@ -15,6 +15,7 @@ from mendflow.cli.repair_trails import trial_text
 from mendflow.cli.rule_files import exlet_of
 from mendflow.cli.rule_trees import shown_name
 from mendflow.core.model.errors import InvalidRequest
+from mendflow.core.model.ids import item_text
 from mendflow.core.model.repair_views import (
     CompensationView,
     DecisionView,
@@ -105,7 +106,9 @@ def history(
     elif not entries:
         say("Nothing has happened.")
     else:
-        print_table(("at", "by", "what", "about", "said"), map(_entry_row, entries))
+        elements = {entry.item: entry.element for entry in entries if entry.item is not None and entry.element}
+        rows = [_entry_row(entry, elements.get(entry.item, "") if entry.item else "") for entry in entries]
+        print_table(("at", "by", "what", "about", "said"), rows)
 
 
 def _write_xes(context: CommandContext, case: str, flow: str, limit: int, path: Path) -> None:
@@ -119,9 +122,10 @@ def _write_xes(context: CommandContext, case: str, flow: str, limit: int, path: 
         say(f"{path}: {count_text(traces, 'trace')}, {count_text(events, 'event')}")
 
 
-def _entry_row(entry: HistoryEntry) -> tuple[str | Text, ...]:
+def _entry_row(entry: HistoryEntry, element: str) -> tuple[str | Text, ...]:
     step = entry.exlet and entry.what not in ("decided", "repaired")
-    about = f"{entry.exlet}: {entry.name}" if step else str(entry.item or entry.name)
+    shown = item_text(entry.item, element) if entry.item else entry.name
+    about = f"{entry.exlet}: {entry.name}" if step else shown
     at = f"{short_time_text(entry.at)[5:]}.{entry.at % 1000:03}"
     return at, entry.by or entry.source, _styled(entry.what), about, entry.message
 
@@ -244,7 +248,7 @@ def decided_text(decision: DecisionView) -> str:
     runs = f" as case {decision.exlet_case}" if decision.exlet_case else ""
     if not decision.exlet:
         trials = "".join(f"; {trial_text(trial)}" for trial in decision.trials)
-        return f"{about}: no rule matched; nothing is done{trials}"
+        return f"{about}: no rule fits this failure; nothing is done{trials}"
     return f"{about}: {decision.exlet}{by}{runs}"
 
 

@@ -94,7 +94,7 @@ def run(
     ] = "",
     token_file: TokenFile = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run and why; start nothing, write nothing.")
+        bool, typer.Option("--dry-run", "-n", help="Say what would run and why; start nothing, write nothing.")
     ] = False,
     cached: Annotated[
         bool, typer.Option("--cached", help="Also use earlier results of jobs that do not declare inputs and files.")

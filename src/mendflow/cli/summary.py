@@ -21,6 +21,7 @@ from mendflow.version import VERSION
 
 COUNT_WORDS = ("done", "failed", "cancelled", "mended", "cached", "skipped")
 FAILURES_SHOWN = 5
+ELEMENTS_SHOWN = 5
 REASONS_SHOWN = 10
 CALLED_SHOWN = 10
 LOG_LINES_SHOWN = 8
@@ -188,6 +189,13 @@ def _print_ran_again(items: list[ItemView]) -> None:
         say(f"ran again: {one_line(name, 40)}: {one_line(reason.removeprefix('run again: '), 200)}{times}")
     if len(telling) > REASONS_SHOWN:
         say(f"  and {len(telling) - REASONS_SHOWN:,} more names: mendflow items {items[0].case} --json")
+    new: dict[str, list[str]] = {}
+    for item in items:
+        if item.cache_reason.startswith("new: "):
+            new.setdefault(item.name, []).append(item.element)
+    for name, elements in list(new.items())[:REASONS_SHOWN]:
+        more = f" and {len(elements) - ELEMENTS_SHOWN:,} more" if len(elements) > ELEMENTS_SHOWN else ""
+        say(f"new: {one_line(name, 40)}: {one_line(', '.join(elements[:ELEMENTS_SHOWN]), 200)}{more}")
 
 
 def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
@@ -202,7 +210,7 @@ def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
         say("failed:")
     for item in failed[:FAILURES_SHOWN]:
         message = one_line(item.fault.message, 400) if item.fault else "failed"
-        say(Text.assemble((f"  {one_line(str(item.item), 60)}", "red"), f": {message}"))
+        say(Text.assemble((f"  {one_line(item.shown, 100)}", "red"), f": {message}"))
         log = plain_text((item.fault.log_tail if item.fault else "") or item.log_tail).strip("\n")
         print_output(log.splitlines()[-LOG_LINES_SHOWN:])
     if len(failed) > FAILURES_SHOWN:

@@ -82,7 +82,7 @@ class WaitExplainer:
                 continue
             self._told.add(f"{decision.item} {fault.message}")
             say(
-                f"waits: {decision.item} failed ({one_line(fault.message, 200)}) and is tried again later;"
+                f"waits: {decision.shown} failed ({one_line(fault.message, 200)}) and is tried again later;"
                 f" see mendflow why {case.id}:{decision.item}, or end the case with mendflow cancel {case.id}",
                 err=True,
             )

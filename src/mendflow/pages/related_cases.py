@@ -88,7 +88,7 @@ def _item(item: ItemView) -> str:
     took = "-" if (spent := elapsed_ms(item)) is None else duration_text(spent)
     remark = item.fault.message if item.fault else item.reason or item.command
     return (
-        f"<tr><th>{_text(str(item.item), 80)}</th><td>{_text(item.kind, 20)}</td>"
+        f"<tr><th>{_text(item.shown, 100)}</th><td>{_text(item.kind, 20)}</td>"
         f'<td><span class="pill {escape_html(item.state)}">{escape_html(item.state)}</span></td>'
         f'<td>{len(started_attempts(item)) or "-"}</td><td>{took}</td><td class="remark">{_text(remark)}</td></tr>'
     )

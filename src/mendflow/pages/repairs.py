@@ -66,7 +66,7 @@ def _summary(decisions: Sequence[DecisionView], spent: dict[str, Cost]) -> str:
     ignored = sum(not decision.exlet for decision in decisions)
     attempts, took = sum(cost.attempts for cost in spent.values()), sum(cost.took_ms for cost in spent.values())
     parts = [count_text(len(decisions), "exception"), f"{repaired:,} repaired"]
-    parts += [f"{ignored:,} that no rule matched"] if ignored else []
+    parts += [f"{ignored:,} that no rule fits"] if ignored else []
     parts += [count_text(attempts, "more attempt"), f"{duration_text(took)} in repairs"]
     return f'<p class="quiet">{escape_html(" · ".join(parts))}</p>'
 
@@ -78,7 +78,7 @@ def _repair(decision: DecisionView, cost: Cost, steps: Sequence[HistoryEntry], *
     done = f"→ <b>{_text(decision.exlet, 80)}</b>" if decision.exlet else "→ nothing"
     return (
         f'<details class="failure repair{" made-good" if word in GOOD else ""}"{" open" if opened else ""}>'
-        f"<summary><b>{_text(str(decision.item or decision.case), 80)}</b> {_text(what, 240)} {done} "
+        f"<summary><b>{_text(decision.shown or str(decision.case), 100)}</b> {_text(what, 240)} {done} "
         f'<span class="pill {css}">{escape_html(word)}</span></summary>'
         f"{_facts(decision, cost)}{_trail(decision)}{_steps(decision, steps)}</details>"
     )

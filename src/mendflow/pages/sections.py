@@ -105,8 +105,8 @@ def _groups(items: list[ItemView]) -> dict[tuple[str, str], _Group]:
             group = groups.setdefault((item.name, fault.message), _Group(name=item.name, fault=fault))
             group.attempts += 1
             group.log_tail = group.log_tail or fault.log_tail or item.log_tail
-            if str(item.item) not in group.items[-1:]:
-                group.items.append(str(item.item))
+            if item.shown not in group.items[-1:]:
+                group.items.append(item.shown)
                 group.mended_count += item.state == "completed"
     return groups
 
@@ -184,7 +184,7 @@ def _item_row(item: ItemView, now: int) -> str:
     state = "mended" if is_mended(item) else item.state
     runs = f" in {len(item.earlier_runs) + 1} runs" if item.earlier_runs else ""
     cells = [
-        f"<th>{_text(str(item.item), 80)}</th>",
+        f"<th>{_text(item.shown, 100)}</th>",
         f"<td>{_text(item.kind, 20)}</td>",
         f'<td><span class="pill {escape_html(state)}">{escape_html(state)}</span></td>',
         f"<td>{len(started_attempts(item)) or '-'}{runs}</td>",

@@ -93,12 +93,12 @@ def _row(item: ItemView, top: float, row: float, span: TimeRange, now: Instant) 
     css, mark = ("small mended", " ✚") if is_mended(item) else ("small", "")
     parts = [
         f'<g class="row"><text class="{css}" x="{LABEL_WIDTH - 8}" y="{middle + 3.5:.1f}" '
-        f'text-anchor="end">{escape_html(one_line(str(item.item), 31))}{mark}</text>',
+        f'text-anchor="end">{escape_html(one_line(item.shown, 31))}{mark}</text>',
         f'<line class="wait" x1="{span.x(began):.1f}" x2="{span.x(ended):.1f}" y1="{middle:.1f}" y2="{middle:.1f}"/>',
     ]
     if not started_attempts(item):
         x, width = span.x(began), max(span.x(ended) - span.x(began), 2)
-        tooltip = escape_html(f"{item.item}: {item.state}, {duration_text(ended - began)}")
+        tooltip = escape_html(f"{item.shown}: {item.state}, {duration_text(ended - began)}")
         parts.append(_rect(f"a-{item.state}", x, middle, width, thick / 2, tooltip))
     for attempt in started_attempts(item):
         started, over = times_of(attempt, now)
@@ -116,7 +116,7 @@ def _rect(css: str, x: float, middle: float, width: float, thick: float, title: 
 
 
 def _attempt_text(item: ItemView, attempt: AttemptView, took_ms: int) -> str:
-    text = f"{item.item}, attempt {attempt.number}: {attempt.end or 'running'} after {duration_text(took_ms)}"
+    text = f"{item.shown}, attempt {attempt.number}: {attempt.end or 'running'} after {duration_text(took_ms)}"
     text += f"\non {attempt.pilot}, from {short_time_text(attempt.started_at or attempt.granted_at)}"
     return text + (f"\n{one_line(attempt.fault.message, 200)}" if attempt.fault else "")
 

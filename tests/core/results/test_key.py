@@ -32,7 +32,7 @@ CALL = JobSpec(
 )
 
 HOW_IT_RUNS: list[dict[str, Any]] = [
-    {"item": ItemId("other[17]")},
+    {"item": ItemId("other[17]"), "element": "s3.txt"},
     {"resources": Resources(cpus=4, memory_bytes=1, gpus=1, wall_ms=5, site="s", avoid_hosts=("h",))},
     {"limits": Limits(open_files=3)},
     {"priority": 7, "owner": "ada", "expected_ms": 1, "retries": 4, "retry_wait_ms": 9},

@@ -7,7 +7,7 @@ import msgspec
 
 from mendflow.core.model.data import Publication
 from mendflow.core.model.faults import AttemptStage, Fault
-from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
+from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId, item_text
 from mendflow.core.model.values import FileRef, Value
 
 
@@ -99,9 +99,12 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files, in the order of their paths.
 
     `retry` says how often it is tried again, and after which failures; the first rule that speaks of a failure counts.
-    Without any it is `retries` times after any. `spent` are the failures of earlier submissions, for each rule."""
+    Without any it is `retries` times after any. `spent` are the failures of earlier submissions, for each rule.
+
+    `element` says for people which element of its loops the job is for."""
 
     item: ItemId
+    element: str = ""
     command: str | None = None
     shell: str = ""
     unstaged: tuple[str, ...] = ()
@@ -128,6 +131,11 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
     cache: bool | None = None
+
+    @property
+    def shown(self) -> str:
+        """The item, with the element that it is for."""
+        return item_text(self.item, self.element)
 
 
 KEPT_PREFIX = "kept:"

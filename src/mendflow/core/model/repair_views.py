@@ -8,7 +8,7 @@ import msgspec
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
+from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, item_text
 from mendflow.core.model.parameters import Limit, Offset, OneOf
 from mendflow.core.model.repair import Conclusion, DecisionState, ExceptionType
 from mendflow.core.model.rules import RuleSet
@@ -24,6 +24,10 @@ class TrailStep(View, frozen=True):
     condition: str = ""
     values: dict[str, Value] = {}
     error: str = ""
+
+
+RetryState = Literal["", "left", "spent"]
+"""Whether a job that failed is tried again because its author said so, or was as often as he said."""
 
 
 class DecisionView(View, frozen=True):
@@ -58,6 +62,13 @@ class DecisionView(View, frozen=True):
     note: str = ""
     replaced_by: str = ""
     context: dict[str, Value] = {}
+    element: str = ""  # what the item is for, of the loops that it is in
+    retries: RetryState = ""
+
+    @property
+    def shown(self) -> str:
+        """The item, with the element that it is for; empty if it is about the whole case."""
+        return item_text(self.item, self.element) if self.item is not None else ""
 
 
 class Explanation(Reason, frozen=True):
@@ -323,7 +334,7 @@ HistorySource = Literal["engine", "service", "pilot", "person"]
 
 class HistoryEntry(View, frozen=True):
     """One entry of the history that engine and exception service make together. `lifecycle` is the standard term of
-    process mining, `by` the actor."""
+    process mining, `by` the actor. `element` is what the item is for, where it is submitted or offered."""
 
     at: Instant
     case: CaseId
@@ -336,3 +347,4 @@ class HistoryEntry(View, frozen=True):
     message: str = ""
     decision: str = ""
     exlet: str = ""
+    element: str = ""

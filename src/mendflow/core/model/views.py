@@ -9,7 +9,7 @@ import msgspec
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.flow_triggers import FlowTriggers
-from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
+from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId, item_text
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.parameters import AfterPage, Condition, Count, Limit, Offset, OneOf, Order
 from mendflow.core.model.sync import Capacity
@@ -136,7 +136,8 @@ class RunView(View, frozen=True):
 
 class ItemView(View, frozen=True):
     """One item of a case, with a job's attempts, over all runs of a restarted one. `reason` is the sentence of `why`.
-    `place` is its position in the case, for reading the next items."""
+    `place` is its position in the case, for reading the next items. `element` is what it is for, of the loops that it
+    is in, in a few words."""
 
     case: CaseId
     item: ItemId
@@ -159,6 +160,12 @@ class ItemView(View, frozen=True):
     log_tail: str = ""
     earlier_runs: list[RunView] = []
     place: str = ""
+    element: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The item, with the element that it is for."""
+        return item_text(self.item, self.element)
 
 
 class ResultView(View, frozen=True):
@@ -199,6 +206,7 @@ class UserTaskView(View, frozen=True):
     ended_by: str = ""
     outputs: Value = None
     comment: str = ""
+    element: str = ""
 
 
 class PilotView(View, frozen=True):

@@ -1,6 +1,6 @@
 """The jobs of an earlier case, and which of their results can be used for a job of a later one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mendflow.core.model.ids import ItemId
@@ -12,6 +12,12 @@ JOBS_COMPARED: Final = 200
 """Among how many jobs of its name the one is looked for that is nearest to a new one, so that what has changed can be
 said."""
 
+JOBS_READ_MAX: Final = 2000
+"""How many jobs of a name are read of one earlier case, to see for which elements of a loop there was one."""
+
+NEW: Final = "new: "
+"""How the reason of a job begins that is for an element which no earlier case had."""
+
 _DIFFERENCES_SHOWN: Final = 3
 
 
@@ -21,6 +27,7 @@ class EarlierResults:
     def __init__(self, jobs: dict[ItemId, Job]) -> None:
         self._by_item = jobs
         self._by_key: dict[str, list[Job]] = {}
+        self._by_name: dict[str, NamedJobs] = {}
         for job in jobs.values():
             if job.state is JobState.COMPLETED and job.outcome is not None and not why_never(job.spec):
                 self._by_key.setdefault(base_of(job.key) or result_key(job.spec), []).append(job)
@@ -33,13 +40,43 @@ class EarlierResults:
         return made.pop(next((place for place, job in enumerate(made) if job.spec.item == item), 0))
 
     def why_not(self, spec: JobSpec) -> str:
-        named = [job for job in self._by_item.values() if job.name == spec.item.partition("[")[0]]
-        earlier = self._by_item.get(spec.item) or nearest(named[:JOBS_COMPARED], spec)
+        name = spec.item.partition("[")[0]
+        if (known := self._by_name.get(name)) is None:
+            known = self._by_name[name] = NamedJobs([job for job in self._by_item.values() if job.name == name])
+        same = self._by_item.get(spec.item)
+        earlier = same if same is not None and same.spec.element == spec.element else known.nearest_to(spec)
+        if earlier is None and spec.element and known.jobs:
+            return new_element(spec)
         if earlier is None:
             return "the earlier case had no such item"
         if earlier.state is not JobState.COMPLETED or earlier.outcome is None:
             return "it did not complete in the earlier case"
         return why_never(spec) or summary(earlier.spec, spec) or "another job made from the same has its result"
+
+
+class NamedJobs:
+    """Jobs of one name, of earlier cases. `whole`: there were no others. In a loop a job is compared with those for the
+    same element, wherever that stood in the list: one for an element that is new has not changed, it is new."""
+
+    def __init__(self, jobs: Sequence[Job], *, whole: bool = True) -> None:
+        self.jobs = jobs
+        self._whole = whole
+        self._by_element: dict[str, list[Job]] = {}
+        for job in jobs:
+            self._by_element.setdefault(job.spec.element, []).append(job)
+
+    def nearest_to(self, spec: JobSpec) -> Job | None:
+        """The job that this one is to be compared with; None if there was none like it."""
+        alike = self._by_element.get(spec.element)
+        if alike is None and spec.element and self._whole:
+            return None
+        jobs = alike or self.jobs
+        completed = [job for job in jobs if job.state is JobState.COMPLETED]
+        return nearest((completed or jobs)[:JOBS_COMPARED], spec)
+
+
+def new_element(spec: JobSpec) -> str:
+    return f"{NEW}no earlier case had {spec.element} here"
 
 
 def nearest(jobs: Iterable[Job], spec: JobSpec) -> Job | None:

@@ -22,6 +22,7 @@ DIGEST_CHARS: Final = 40
 _OF_RUNNING: Final = frozenset(
     {
         "item",
+        "element",
         "transfer",
         "link_inputs",
         "resources",

@@ -280,4 +280,4 @@ def _attempt(attempt: Attempt) -> str:
 
 
 def _why(job: Job, state: str, sentence: str, facts: Sequence[str] = ()) -> Reason:
-    return Reason(subject=job.id, state=state, sentence=f"{job.spec.item}: {sentence}", facts=list(facts))
+    return Reason(subject=job.id, state=state, sentence=f"{job.spec.shown}: {sentence}", facts=list(facts))

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 
+from mendflow.core.data.path_patterns import is_pattern
+import msgspec
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions import is_template
 from mendflow.core.model.errors import BadFlow, Problem
@@ -70,6 +71,7 @@ TYPES: Final[dict[str, tuple[type, ...]]] = {
     "file": (str,),
     FILES: (str, list),
 }
+LISTS: Final = ("list", FILES)
 WANTED: Final = {FILES: "a path with or without `*`, or a list of such"}
 assert set(flow_keys.KINDS) | {"for-each"} == set(MAKERS), "every kind of step has a maker"
 
@@ -116,6 +118,7 @@ def build_flow(reader: YamlReader, root: YamlNode, callables: FlowFinder) -> Flo
     for variable in variables:
         reader.assigned(variable)
     body = with_variables(variables, body_of(build, fields, name), name)
+    inputs = with_lists(reader, inputs)
     flow = Flow(
         name=FlowName(name),
         body=body,
@@ -217,6 +220,24 @@ def input_of(reader: YamlReader, node: YamlNode) -> Input:
     if default_node is not None and is_template(default):
         reader.problem(default_node, "no expression can stand here: a default is data as it is")
     return Input(type=wanted, description=fields.get("description", ""), required=default_node is None, default=default)
+
+
+def with_lists(reader: YamlReader, inputs: dict[str, Input]) -> dict[str, Input]:
+    """The inputs, of which those that loops go over are lists: one of no type is made one, any other type is wrong."""
+    found = dict(inputs)
+    for name, place in reader.looped_inputs:
+        given = inputs.get(name)
+        if given is None or given.type in LISTS:
+            continue
+        if not given.type and given.default is None:
+            found[name] = msgspec.structs.replace(given, type="list")
+            continue
+        is_path = isinstance(given.default, str) and is_pattern(given.default)
+        shown = msgspec.json.encode(given.default).decode() if given.default is not None else "a"
+        likely = f"{{type: files, default: {given.default}}}" if is_path else f"[{shown}]"
+        message = f"a loop goes over a list, and the input `{name}` is a {given.type or 'value of another kind'}"
+        reader.problem(place, f"{message}; declare it as a list", f"`{name}: {likely}`")
+    return found
 
 
 def refuse_bare_type(reader: YamlReader, node: YamlNode) -> None:

@@ -18,6 +18,7 @@ from mendflow.formats.hints import LIMIT_HINTS
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml import flow_keys
 from mendflow.formats.yaml.builder import StepBuilder, StepHeader
+from mendflow.formats.yaml.command_guesses import literal_value
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.reader import YamlReader
@@ -32,6 +33,9 @@ def shell_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activit
     node = fields.node_of("run")
     if isinstance(node, ScalarNode) and isinstance(node.value, str) and not command.strip():
         build.reader.problem(node, "the command is empty")
+    if node is not None and (written := literal_value(command, build.reader)) is not None:
+        message = f"the shell gets `{written[0]}` as it stands: a value of the flow is `${{{{ {written[1]} }}}}`"
+        build.reader.problem(node, message)
     shell = fields.get("shell") or build.defaults.get("shell") or build.shell
     return JobActivity(command=command, shell=shell, **header.node(), **common_fields(build, fields))
 

@@ -46,6 +46,7 @@ class YamlReader:
         self.inputs: dict[str, str] = {}
         self.areas: tuple[int, ...] = (0,)
         self.on_failure: Literal["finish", "stop"] = "finish"
+        self.looped_inputs: list[tuple[str, SourceSpan]] = []
         self.channels: set[str] = set()
         self.inputs_of_jobs: list[tuple[str, str, SourceSpan]] = []
         self.replies: list[tuple[str, SourceSpan]] = []
@@ -111,8 +112,12 @@ class YamlReader:
 
     def assigned(self, variable: str) -> None:
         """A variable is assigned here: the nearest one of that name, or else a new one in this area."""
-        if not any(variable in self._variables[area] for area in self.areas):
+        if not self.sees(variable):
             self._variables[self.areas[-1]].add(variable)
+
+    def sees(self, variable: str) -> bool:
+        """Whether there is a variable of this name here, so far."""
+        return any(variable in self._variables[area] for area in self.areas)
 
     def changed(self, variable: str, place: SourceSpan) -> None:
         """An existing variable is changed here."""

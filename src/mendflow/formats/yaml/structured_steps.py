@@ -1,5 +1,6 @@
 """Steps that hold others: sequences, parallel jobs, choices, loops, scopes and picks."""
 
+import re
 from difflib import get_close_matches
 from typing import Any, Final, Literal
 
@@ -35,6 +36,7 @@ from mendflow.formats.yaml.shapes import DataShape, NameShape, Percent, sole_exp
 
 DATA = DataShape()
 NAMED: Final = NameShape("the name of an element, or a key of `for-each`,", variable=True)
+SOLE_INPUT: Final = re.compile(r"""inputs\.([A-Za-z_]\w*)|inputs\[['"]([\w-]+)['"]\]""")
 TAKING_LISTS: Final = ("include", "exclude")
 ELEMENTS: Final = Key(DATA, "A list, or an expression that gives one.")
 
@@ -258,6 +260,9 @@ def items_of(build: StepBuilder, node: YamlNode, name: str = "") -> Any:
         hint, likely = guessed_list(node, name)
         build.reader.problem(node, f"{message}; {hint}" if hint else message, likely)
         return []
+    text = sole_expression(node.value) if isinstance(node, ScalarNode) and isinstance(node.value, str) else None
+    if text is not None and (found := SOLE_INPUT.fullmatch(text.strip())):
+        build.reader.looped_inputs.append((found[1] or found[2], node.place))
     return DATA.read(build.reader, node)
 
 

@@ -35,20 +35,20 @@ def why_job_is_so(server: Server, job: Job) -> Reason:
         kept, data = meta.queue.kept_back(job.id, now), []
         if job.spec.inputs:
             data = explain_data.facts(job.spec, meta.queue.caches, meta.queue.overtaken_count(job.id))
-        sentence = f"{job.spec.item}: {explain_data.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
+        sentence = f"{job.spec.shown}: {explain_data.explain_deferral(job.spec, kept, now)}" if kept else told.sentence
         about = [*sites.helps, *sites.cannot][: explain.FACTS_MAX]
         facts = [*told.facts, *data, *about, *_attempts(job)]
         return msgspec.structs.replace(told, sentence=sentence, facts=facts, stuck=told.stuck and not sites.helps)
     how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
     facts = [fact for fact in (job.cache_reason, *_attempts(job)) if fact]
-    return Reason(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)
+    return Reason(subject=job.id, state="completed", sentence=f"{job.spec.shown} {how}.", facts=facts)
 
 
 def _why_cancelled(job: Job) -> Reason:
     fault = job.outcome.fault if job.outcome is not None else None
     said = fault.message.removeprefix("cancelled").removeprefix(": ") if fault is not None else ""
     began = "" if job.history else " before it began"
-    sentence = f"{job.spec.item} was cancelled{began}" + (f": {said}" if said else ".")
+    sentence = f"{job.spec.shown} was cancelled{began}" + (f": {said}" if said else ".")
     return Reason(subject=job.id, state="cancelled", sentence=sentence, facts=_attempts(job))
 
 
@@ -85,7 +85,7 @@ def _why_running(server: Server, job: Job) -> Reason:
         facts.append(f"the pilot got it because {job.history[-1].because}")
     waits = held is not None and not held.runs
     doing = "is suspended on" if job.suspended else "waits for a slot of" if waits else "runs on"
-    sentence = f"{job.spec.item} {doing} {where}, attempt {job.tries}."
+    sentence = f"{job.spec.shown} {doing} {where}, attempt {job.tries}."
     state = "suspended" if job.suspended else "waiting" if waits else "running"
     return Reason(subject=job.id, state=state, sentence=sentence, facts=facts + _attempts(job))
 

@@ -135,8 +135,8 @@ def why_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Reason:
     state = next((each for each in ("failed", "running", "waiting") if states[each]), items[-1].state)
     first, last = items[0].item, items[-1].item
     told = ", ".join(f"{count} {each}" for each, count in sorted(states.items()))
-    which = f"{first} to {last}" if len(items) > 2 else " and ".join(item.item for item in items)
-    facts = [f"{item.item}: {item.fault.message}" for item in items if item.state == "failed" and item.fault]
+    which = f"{first} to {last}" if len(items) > 2 else " and ".join(item.shown for item in items)
+    facts = [f"{item.shown}: {item.fault.message}" for item in items if item.state == "failed" and item.fault]
     return Reason(
         subject=f"{view.id}:{name}",
         state=state,
@@ -159,13 +159,13 @@ async def of_task(domain: CaseQueries, item: ItemView) -> Reason:
     task = await domain.user_task(f"{item.case}/{item.serial}")
     subject = f"{item.case}:{item.item}"
     if task.state == "claimed":
-        sentence = f"{item.item} is claimed by {task.claimed_by}, for the role {task.role}."
+        sentence = f"{item.shown} is claimed by {task.claimed_by}, for the role {task.role}."
     elif task.state == "offered":
-        sentence = f"{item.item} waits for somebody with the role {task.role}: `mendflow worklist claim {task.id}`."
+        sentence = f"{item.shown} waits for somebody with the role {task.role}: `mendflow worklist claim {task.id}`."
     else:
         by = f" by {task.ended_by}" if task.ended_by else ""
         ended = "has expired" if task.state == "expired" else f"was {task.state}"
-        sentence = f"{item.item} {ended}{by}" + (f": {task.comment}" if task.comment else ".")
+        sentence = f"{item.shown} {ended}{by}" + (f": {task.comment}" if task.comment else ".")
     facts = [f"its deadline is {clock(task.deadline)}"] if task.deadline else []
     return Reason(subject=subject, state=item.state, sentence=sentence, facts=facts)
 
@@ -182,11 +182,11 @@ def of_item(item: ItemView, waits: str = "") -> Reason:
         "transform": "waits for what a style sheet makes",
     }
     if item.state in ("waiting", "running", "staging"):
-        sentence = f"{item.item} {waits or words.get(item.kind, 'is under way')}."
+        sentence = f"{item.shown} {waits or words.get(item.kind, 'is under way')}."
     elif item.state == "suspended":
-        sentence = f"{item.item} is suspended; `mendflow resume` resumes it."
+        sentence = f"{item.shown} is suspended; `mendflow resume` resumes it."
     else:
-        sentence = f"{item.item} {_progress_text(item)}" + (f": {item.fault.message}" if item.fault else ".")
+        sentence = f"{item.shown} {_progress_text(item)}" + (f": {item.fault.message}" if item.fault else ".")
     return Reason(
         subject=f"{item.case}:{item.item}",
         state=item.state,
@@ -197,7 +197,7 @@ def of_item(item: ItemView, waits: str = "") -> Reason:
 
 def why_forced(item: ItemView, job: Reason | None = None) -> Reason:
     """An item that was ended by force, with the state of its job."""
-    sentence = f"{item.item} was {item.reason}" + (f": {item.fault.message}" if item.fault else ".")
+    sentence = f"{item.shown} was {item.reason}" + (f": {item.fault.message}" if item.fault else ".")
     facts = [job.sentence, *job.facts] if job is not None else []
     return Reason(subject=f"{item.case}:{item.item}", state=item.state, sentence=sentence, facts=facts)
 
@@ -209,12 +209,12 @@ def mended(told: Reason, repairs: Sequence[DecisionView]) -> Explanation:
     if told.state == "failed" and newest is not None and newest.state in ("running", "waiting"):
         by = f"is being mended by {newest.exlet}" if newest.exlet else "waits for a person to mend it"
         case = f", case {newest.exlet_case}" if newest.exlet_case else ""
-        fields |= {"state": "waiting", "sentence": f"{newest.item or newest.case} failed and {by}{case}."}
+        fields |= {"state": "waiting", "sentence": f"{newest.shown or newest.case} failed and {by}{case}."}
         fields["facts"] = [told.sentence, *told.facts]
     held = [each for each in repairs if each.state == "waiting" and each.type is ExceptionType.ABORT]
     if told.state == "running" and held and told.subject == held[0].case:
         fields |= {"state": "held", "sentence": _held_sentence(held[0])}
-        fields["facts"] = [*(f"{each.item}: {_fault_text(each)}" for each in held[1:]), told.sentence, *told.facts]
+        fields["facts"] = [*(f"{each.shown}: {_fault_text(each)}" for each in held[1:]), told.sentence, *told.facts]
     if told.state == "failed" and newest is not None and newest.job and told.subject == newest.case:
         rule = f"`mendflow failures show {newest.group}` offers a rule"
         goes_on = f"`mendflow rerun --group {newest.group}` lets the case go on from where it stood"
@@ -231,7 +231,7 @@ def mended(told: Reason, repairs: Sequence[DecisionView]) -> Explanation:
 
 def _held_sentence(held: DecisionView) -> str:
     return (
-        f"case {held.case} is held: {held.item} failed and no rule took it up: {_fault_text(held)}."
+        f"case {held.case} is held: {held.shown} failed and no rule took it up: {_fault_text(held)}."
         f" `mendflow failures show {held.group}` offers a rule, `mendflow rules apply {held.group}` applies it;"
         f" `mendflow mend {held.case} --exlet EXLET` mends it, `mendflow resume {held.case}` tries it again,"
         f" `mendflow cancel {held.case}` ends it."
@@ -292,10 +292,10 @@ async def _why_case_failed(domain: CaseQueries, case: CaseView) -> Reason:
     said = case.fault.message if case.fault else "a fault that no handler caught"
     failed = [item for item in await domain.items(case.id, state="failed", limit=FAILED_SHOWN) if item.fault]
     first = next((item for item in failed if item.fault and item.fault.message == said), None)
-    facts = [f"{item.item}: {item.fault.message}" for item in failed if item.fault and item is not first]
+    facts = [f"{item.shown}: {item.fault.message}" for item in failed if item.fault and item is not first]
     facts += [*_work_done(case), *await _removed_items(domain, case)]
     printed = explain.last_lines(first.log_tail or (first.fault.log_tail if first.fault else "")) if first else []
-    where = f"{first.item}: " if first else ""
+    where = f"{first.shown}: " if first else ""
     sentence = f"case {case.id} failed after {duration(case.ended_at - case.started_at)}: {where}{said}"
     return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts, output=printed)
 
@@ -363,5 +363,5 @@ async def _removed_items(domain: CaseQueries, case: CaseView) -> list[str]:
     for item in await domain.items(case.id, state="cancelled", limit=100):
         said = item.fault.message if item.fault else item.reason
         reason = said.removeprefix("cancelled").removeprefix("it was removed").removeprefix(": ")
-        told += [f"{item.item} was cancelled: {reason}"] if reason else []
+        told += [f"{item.shown} was cancelled: {reason}"] if reason else []
     return told[:REMOVED_SHOWN]

@@ -15,6 +15,7 @@ def job_facts_of(spec: JobSpec) -> dict[str, Value]:
     return {
         **asked,
         "command": spec.command or "",
+        "element": spec.element,
         "expected_ms": spec.expected_ms,
         "priority": spec.priority,
         "owner": spec.owner,

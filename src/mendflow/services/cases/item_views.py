@@ -85,6 +85,7 @@ def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
         cached_from=outcome.cached_from if outcome else "",
         command=_command(job),
         log_tail=outcome.log_tail if outcome else log_tail,
+        element=job.spec.element,
     )
 
 
@@ -101,6 +102,7 @@ def of_task(task: TaskDocument) -> ItemView:
         fault=outcome_of(task).fault if task.state in ("rejected", "expired") else None,
         outputs=task.outputs,
         reason=task.comment if task.state == "withdrawn" else "",
+        element=task.element,
     )
 
 

@@ -14,7 +14,7 @@ from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseStatus, CaseView, ItemState, NameCount
 from mendflow.core.recovery.ids import GENERATION_MARK, serial_of
-from mendflow.core.results.earlier import EarlierResults
+from mendflow.core.results.earlier import EarlierResults, NamedJobs
 from mendflow.services.base.cluster import JOURNALS, LIVE_STATUSES
 
 ITEM_KIND = "item"
@@ -240,7 +240,7 @@ class LiveCase:
         self.work = 0  # steps in XML since the last snapshot; negative after a large one
         self.earlier: EarlierResults | None = None  # of the case that it runs again
         self.equal_jobs: dict[int, int] | None = None  # the counts of its tree, by what jobs are made from
-        self.compared: dict[str, list[Job]] = {}  # by name: jobs of earlier cases, to tell what has changed since
+        self.compared: dict[str, NamedJobs] = {}  # by name: jobs of earlier cases, to tell what has changed since
         # the cases that the earlier case called, once they were read
         self.earlier_calls: dict[ItemId, CaseId] | None = None
         self.states: dict[int, tuple[str, str, str]] = {}

@@ -8,7 +8,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from mendflow.core.engine import StaleAnswer, find_item
+from mendflow.core.engine.elements import element_of
 from mendflow.core.engine.messages import (
     CallPartner,
     CancelCalledCase,
@@ -225,7 +228,7 @@ class OrderDispatcher:
     # Jobs
 
     async def _submit(self, live: LiveCase, order: SubmitJob, again: bool) -> None:
-        case, spec = live.id, live.owned(order.spec)
+        case, spec = live.id, replace(live.owned(order.spec), element=element_of(live.case, order.serial))
         found = await self._results.look_up(live, order.serial, spec, again=again)
         job = NewJob(JobId(f"{case}/{order.serial}"), case, spec, found.reason, key=found.key)
         if found.outcome is not None:
@@ -252,7 +255,7 @@ class OrderDispatcher:
 
     async def _offer(self, live: LiveCase, order: OfferTask, again: bool) -> None:
         live.move(order.serial, name_of(order.item), "user-task", "waiting")
-        outcome = await self._tasks.offer(live.id, order, again=again)
+        outcome = await self._tasks.offer(live.id, order, element_of(live.case, order.serial), again=again)
         if outcome is not None:
             self._background.start(self.finished(live.id, order.serial, outcome))
 

@@ -17,7 +17,7 @@ from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef
 from mendflow.core.results.declared import ALTHOUGH, gives_nothing, stored_files, why_never, why_undeclared
-from mendflow.core.results.earlier import JOBS_COMPARED, nearest, summary
+from mendflow.core.results.earlier import JOBS_READ_MAX, NEW, NamedJobs, new_element, summary
 from mendflow.core.results.key import base_of, number_in, numbered, result_key
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.core.scheduling.amounts import moment
@@ -148,7 +148,7 @@ class ResultCache:
         elif live.earlier is None:
             return None, ""
         reason = missing or (live.earlier.why_not(spec) if live.earlier is not None else "")
-        return None, f"run again: {reason}" if reason else ""
+        return None, reason if not reason or reason.startswith(NEW) else f"run again: {reason}"
 
     async def _taken(self, made: Job, spec: JobSpec) -> tuple[Outcome, str]:
         """The outcome of a job, for a new one, and the reason: which job made it, also if it was taken from the cache
@@ -201,30 +201,32 @@ class ResultCache:
         name = name_of(spec.item)
         if name not in live.compared:
             live.compared[name] = await self._earlier_jobs(live, name)
-        earlier = nearest(live.compared[name], spec)
+        earlier = live.compared[name].nearest_to(spec)
         if earlier is None:
-            return ""
+            return new_element(spec) if live.compared[name].jobs else ""
         place = f"case {earlier.case}" + (f" item {earlier.spec.item}" if earlier.spec.item != spec.item else "")
+        if earlier.state is not JobState.COMPLETED:
+            return f"it did not complete in {place}"
         told = summary(earlier.spec, spec)
         return f"{told} since {place}" if told else f"the result of {place} is not in the cache"
 
-    async def _earlier_jobs(self, live: LiveCase, name: str) -> list[Job]:
+    async def _earlier_jobs(self, live: LiveCase, name: str) -> NamedJobs:
         try:
             where = [FieldCondition("flow", live.document.flow)]
             cases = await self._store.search(
                 CASE_KIND, where, order_by="started_at", descending=True, limit=CASES_COMPARED + 1
             )
             jobs: list[Job] = []
+            whole = True
             for case in cases:
                 if story_of(case.id) != story_of(live.id):
                     of_case = [FieldCondition("case", case.id), FieldCondition("name", name)]
-                    jobs += [
-                        _decode_job(found.body)
-                        for found in await self._store.search(JOB_KIND, of_case, limit=JOBS_COMPARED)
-                    ]
+                    found = await self._store.search(JOB_KIND, of_case, limit=JOBS_READ_MAX)
+                    whole = whole and len(found) < JOBS_READ_MAX
+                    jobs += [_decode_job(each.body) for each in found]
         except StoreUnavailable:
-            return []  # a sentence is not worth a failure
-        return [job for job in jobs if job.state is JobState.COMPLETED]
+            return NamedJobs([])  # a sentence is not worth a failure
+        return NamedJobs(jobs, whole=whole)
 
 
 def can_be_undone(live: LiveCase, serial: int) -> bool:

@@ -42,6 +42,7 @@ class TaskDocument(msgspec.Struct, kw_only=True):
     ended_by: str = ""
     outputs: Value = None
     comment: str = ""
+    element: str = ""
 
     def view(self) -> UserTaskView:
         return UserTaskView(
@@ -55,6 +56,7 @@ class TaskDocument(msgspec.Struct, kw_only=True):
             fields=self.fields,
             state=self.state,
             offered_at=self.offered_at,
+            element=self.element,
             deadline=self.deadline,
             claimed_by=self.claimed_by,
             ended_at=self.ended_at,
@@ -91,8 +93,9 @@ class UserTasks:
             task.state, task.ended_at = "withdrawn", self._clock.now()
             self._write(task)
 
-    async def offer(self, case: CaseId, order: OfferTask, *, again: bool) -> Outcome | None:
-        """Offer the task. If it was offered before and is over already, its outcome is returned."""
+    async def offer(self, case: CaseId, order: OfferTask, element: str, *, again: bool) -> Outcome | None:
+        """Offer the task, which is for this element of the loops around it. If it was offered before and is over
+        already, its outcome is returned."""
         id = f"{case}/{order.serial}"
         if again and (kept := await self._store.get(TASK_KIND, id)) is not None:
             self._ledger.known(TASK_KIND, id, kept.version)
@@ -113,6 +116,7 @@ class UserTasks:
             fields=order.fields,
             offered_at=self._clock.now(),
             deadline=order.deadline,
+            element=element,
         )
         self._open[id] = task
         self._write(task)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from mendflow.core.engine import Case, Replay
+from mendflow.core.engine.elements import element_of
 from mendflow.core.engine.messages import (
     CallPartner,
     Cancel,
@@ -44,7 +45,7 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, Requeue
-from mendflow.core.model.repair import BY_HAND, Decision
+from mendflow.core.model.repair import BY_HAND, Decision, ExceptionType
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import ItemView
 from mendflow.services.cases.live_case import journal_of, name_of
@@ -202,7 +203,8 @@ class _Reader:
         item = order.spec.item if isinstance(order, SubmitJob) else getattr(order, "item", ItemId(""))
         name = order.do.value if isinstance(order, RunPrimitive) else name_of(item)
         self._items[getattr(order, "serial", 0)] = _Outgoing(item, what, name)
-        self._add(at, what, name=name, item=item, lifecycle=lifecycle, message=_order_text(order))
+        element = element_of(self._case, getattr(order, "serial", 0))
+        self._add(at, what, name=name, item=item, lifecycle=lifecycle, message=_order_text(order), element=element)
 
     def _add(
         self,
@@ -213,6 +215,7 @@ class _Reader:
         item: ItemId | None = None,
         lifecycle: str = "",
         message: str = "",
+        element: str = "",
     ) -> None:
         self.entries.append(
             HistoryEntry(
@@ -224,6 +227,7 @@ class _Reader:
                 item=item,
                 lifecycle=lifecycle,
                 message=message,
+                element=element,
             )
         )
 
@@ -409,9 +413,11 @@ def _rule_of(decision: Decision) -> str:
 
 
 def _conclusion_text(decision: Decision) -> str:
-    about = f"{decision.type.value}: {decision.fault.message}" if decision.fault else decision.type.value
+    word = "failed" if decision.type is ExceptionType.ABORT else decision.type.value
+    about = f"{word}: {decision.fault.message}" if decision.fault else word
     if not decision.exlet:
-        text = f"{about}; {'waits for a person' if decision.state == 'waiting' else 'no rule matched'}"
+        waits = "no rule fits this, and it waits for a person"
+        text = f"{about}; {waits if decision.state == 'waiting' else 'no rule fits this'}"
     else:
         text = f"{about}; runs {decision.exlet}"
     return "; ".join((*(f"rule {each.rule} on trial would run {each.exlet}" for each in decision.trials), text))

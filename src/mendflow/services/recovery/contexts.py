@@ -6,11 +6,11 @@
     item      id, name, kind, status, data, outputs, attempts (those of its job since it last began, and one for
               each restart before), age_ms, caught (the flow has a handler for the fault)
     items     the status of every item of the case, by its name
-    job       id, command, cpus, memory_bytes, disk_bytes, gpus, wall_ms, site_asked, hosts_asked, system_asked,
-              machine_asked, expected_ms, priority, owner, exit_code, signal, stage, log_tail, peak_bytes,
-              memory_now_bytes, cpu_ms, ran_ms, waiting_ms, site, pilot, host, failures, losses, attempts, retries,
-              retries_spent (it has failed as often as its author allows), level, generation, final, files_rescued,
-              sources_left, hosts (all that have failed it), avoid_hosts, domain
+    job       id, command, element (of the loops that it is in), cpus, memory_bytes, disk_bytes, gpus, wall_ms,
+              site_asked, hosts_asked, system_asked, machine_asked, expected_ms, priority, owner, exit_code, signal,
+              stage, log_tail, peak_bytes, memory_now_bytes, cpu_ms, ran_ms, waiting_ms, site, pilot, host, failures,
+              losses, attempts, retries, retries_spent (it has failed as often as its author allows), level,
+              generation, final, files_rescued, sources_left, hosts (all that have failed it), avoid_hosts, domain
     fault     name (also `type`), category, family, recoverable, reason, infrastructure, message, file, stage,
               exit_code, signal, data
     outcome   ok, outputs, exit_code
@@ -57,6 +57,7 @@ SOURCE_MS_MAX: Final = 2_000
 _EMPTY_JOB: Final[dict[str, Value]] = {
     "id": "",
     "command": "",
+    "element": "",
     "cpus": 0.0,
     "memory_bytes": 0,
     "disk_bytes": 0,

@@ -8,8 +8,8 @@ import msgspec
 from mendflow.core.expressions.conditions import KnownValues, condition_of
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.repair import BY_HAND, Conclusion, Decision
-from mendflow.core.model.repair_views import CandidateView, DecisionView, TrailStep
+from mendflow.core.model.repair import BY_HAND, Conclusion, Decision, ExceptionType
+from mendflow.core.model.repair_views import CandidateView, DecisionView, RetryState, TrailStep
 from mendflow.core.model.rules import Rule
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.error_lines import without_end
@@ -96,7 +96,21 @@ async def view_of(decision: Decision, conditions: RuleVersionCache, *, whole: bo
         note=decision.note,
         replaced_by=decision.replaced_by,
         context=decision.context if whole else {},
+        element=str(_of_job(decision, "element") or ""),
+        retries=_retries(decision),
     )
+
+
+def _of_job(decision: Decision, fact: str) -> Value:
+    """What the context of the exception says of its job."""
+    job = decision.context.get("job")
+    return job.get(fact) if isinstance(job, dict) else None
+
+
+def _retries(decision: Decision) -> RetryState:
+    if decision.type is not ExceptionType.ABORT or decision.job is None:
+        return ""
+    return "left" if _of_job(decision, "final") is False else "spent" if _of_job(decision, "retries_spent") else ""
 
 
 def public_fault(fault: Fault) -> Fault:

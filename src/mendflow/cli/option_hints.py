@@ -1,0 +1,145 @@
+"""Options of other tools, and what to type instead. The parser's error stays for everything that is not here."""
+
+import re
+from typing import Any, Final, NoReturn
+
+import typer
+
+from mendflow.core.model.errors import InvalidRequest
+
+UsageError: Final[Any] = typer.BadParameter.__base__
+EXTRA: Final = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")
+
+
+def _hints(*groups: tuple[str, str]) -> dict[str, str]:
+    return {word: sentence for words, sentence in groups for word in words.split()}
+
+
+_GIVEN: Final = "what a flow is given is --input NAME=VALUE, or --inputs FILE"
+_AGAIN: Final = (
+    "jobs whose results are known are not run again anyway, and --cached uses earlier results of all jobs; "
+    "mendflow rerun CASE runs a case again, and mendflow resume CASE goes on with one that was stopped"
+)
+_SITES: Final = "a cluster is a site of a server: mendflow admin sites add there, and --server URL here"
+_MORE: Final = (
+    "mendflow watch CASE, mendflow history CASE and mendflow logs JOB show more; MENDFLOW_DEBUG=1 shows tracebacks"
+)
+
+RUN: Final[dict[str, str]] = _hints(
+    ("--force -f -F -R --forceall --forcerun --force-all --overwrite --fresh", "--no-cache runs every job"),
+    (
+        "--keep-going -k --continue-on-error",
+        "jobs that do not need a failed one run to their end anyway; leave it out",
+    ),
+    ("--fail-fast --exit-on-error -x", "`on-failure: stop` in the flow ends all jobs when one has failed"),
+    (
+        "--cores -c --threads -t --parallel --max-jobs --workers --max-workers --cpus --processes --max-parallel",
+        "how many jobs run at a time is -j N",
+    ),
+    ("--rerun --rerun-incomplete --ri --restart --resume -r --continue --reuse --cache", _AGAIN),
+    ("-v --verbose --debug --log-level -d -V", _MORE),
+    ("--params --param --params-file --config --configfile --conf --set --var -P -e --arg --args -C -a", _GIVEN),
+    ("-s --snakefile --file", "the flow file is given without an option: mendflow run FLOW"),
+    ("--profile --executor --slurm --cluster --batch-system --queue --partition", _SITES),
+    (
+        "--until --target --targets --only --from --job --step --task --omit-from --exclude --skip -T",
+        "a run does the whole flow, and takes what is known from the cache; `if:` in the flow leaves a job out",
+    ),
+    ("--dag --rulegraph --graph --plot", "mendflow flows graph FLOW draws it"),
+    ("--lint --validate --check --syntax-check", "mendflow check FLOW reports every problem"),
+    ("--retries --retry --max-retries --restart-times", "retries stand in the flow: `defaults: {retries: 3}`"),
+    ("--timeout --time --walltime", "how long jobs may take stands in the flow: `defaults: {time: 1 h}`"),
+    ("--memory --mem --resources --default-resources --gpus", "what jobs need stands in the flow: `memory: 2 GB`"),
+    (
+        "--detach --background -b --bg --daemon --no-wait",
+        "mendflow serve runs a server, and mendflow start FLOW leaves the case to it",
+    ),
+    ("--output -o --outdir --out --output-directory -O", "where output files go is --output-dir DIR"),
+    (
+        "--work-dir -w --workdir --directory --cwd",
+        "it runs for the present folder; where its data are kept is --data-dir",
+    ),
+    ("-p --printshellcmds --print", "--dry-run shows the commands"),
+    ("--email --mail", "who is told of the end is --notify URL"),
+    ("--watch --follow", "mendflow run shows the case until it ends"),
+    ("--name --run-name", "the name of a flow is `name:` in its file"),
+    ("--unlock --nolock", "nothing is locked after a crash; mendflow resume goes on"),
+    ("--clean --cleanup --delete", "a job's folder is removed when it has ended, unless --keep is given"),
+    ("--yes -y", "nothing is asked; leave it out"),
+)
+"""For `run`, and for those that are like it."""
+
+ANYWHERE: Final[dict[str, str]] = _hints(
+    ("-v --verbose --debug --log-level", _MORE),
+    ("--all -a", "all are listed, up to --limit N"),
+    ("-n --tail --lines --head --max", "how many are shown is --limit N"),
+    ("--failed", "those that failed are --state failed, of cases --status failed"),
+    ("--running", "those that run are --state running, of cases --status running"),
+    ("--format --output -o", "--json prints everything, for programs"),
+    ("--yes -y --force -f", "nothing is asked; leave it out"),
+    ("--follow -f --watch -w", "mendflow watch CASE shows a case until it ends, and mendflow logs -f JOB a job"),
+    ("--host --url --api -H", "the server is --server URL"),
+    ("--token --password", "a token is given by MENDFLOW_TOKEN or --token-file FILE"),
+)
+OF_COMMANDS: Final[dict[str, dict[str, str]]] = {
+    "run": RUN,
+    "start": {
+        "-n": "mendflow run FLOW --dry-run says what would run",
+        "--dry-run": "mendflow run FLOW --dry-run says what would run",
+        "--no-cache": "a started case uses no earlier results unless --cached is given",
+        "--jobs": "how many jobs run at a time is said by the pilots of the server",
+        "-j": "how many jobs run at a time is said by the pilots of the server",
+    }
+    | RUN,
+    "rerun": {
+        "--cached": "results of unchanged jobs come from the cache anyway",
+        "--dry-run": "mendflow run FLOW --dry-run says what would run",
+        "--input": "a rerun has the inputs of its case; mendflow run FLOW --input NAME=VALUE takes others",
+        "-i": "a rerun has the inputs of its case; mendflow run FLOW --input NAME=VALUE takes others",
+        "--failed": "--from-failed runs what did not succeed",
+    }
+    | RUN,
+    "logs": {
+        **dict.fromkeys(("--tail", "-n", "--lines"), "mendflow logs JOB | tail -n 20 shows the last lines"),
+        **dict.fromkeys(("--stderr", "--stdout", "--err"), "what a job prints is kept in one log, in its order"),
+    },
+    "check": {
+        "--strict": "every problem is reported anyway; leave it out",
+        "--input": "mendflow run FLOW --dry-run checks inputs too",
+        "-i": "mendflow run FLOW --dry-run checks inputs too",
+    },
+}
+
+
+def with_option_hints(command: Any) -> Any:
+    """The command, which answers options of other tools, and those inside it if it is a group."""
+    parse = command.parse_args
+
+    def parse_args(ctx: Any, args: list[str]) -> Any:
+        try:
+            return parse(ctx, args)
+        except UsageError as error:
+            _answer(error, str(ctx.command_path).removeprefix("mendflow "))
+
+    command.parse_args = parse_args
+    for inner in getattr(command, "commands", {}).values():
+        with_option_hints(inner)
+    return command
+
+
+def _answer(error: Any, name: str) -> NoReturn:
+    """Raise an error that says what to type, or the parser's own. The name is that of the command, as it is typed."""
+    word = getattr(error, "option_name", "") if type(error).__name__ == "NoSuchOption" else ""
+    if hint := option_hint(name, word):
+        raise InvalidRequest(f"{name} has no option {word}; {hint}") from error
+    if found := EXTRA.search(str(error)):
+        extra = found[1].split()
+        if name in ("run", "start") and all("=" in each for each in extra):
+            wanted = " ".join(f"--input {each}" for each in extra)
+            raise InvalidRequest(f"inputs have an option before them: mendflow {name} FLOW {wanted}") from error
+    raise error
+
+
+def option_hint(command: str, word: str) -> str:
+    """What to type instead of an option that the command does not have; empty if that is not known."""
+    return OF_COMMANDS.get(command, {}).get(word) or ANYWHERE.get(word, "") if word else ""

@@ -1,0 +1,55 @@
+"""Which element of its loops an item is for, in a few words for people: `clean[2]` is `s3.txt`."""
+
+import json
+from typing import Final
+
+from mendflow.core.engine.plan import PlanNode, ancestors
+from mendflow.core.engine.state import Case
+from mendflow.core.model.flow import ForEach
+from mendflow.core.model.values import Value, file_of, is_spilled
+
+CHARS_MAX: Final = 48
+NAMING: Final = ("name", "id", "sample", "title", "key")
+"""Members of a map that tell it from others; the first that it has is shown."""
+
+
+def element_of(case: Case, serial: int) -> str:
+    """The elements of the loops around the item of an outstanding order, the outermost first; empty outside of loops,
+    and in flows with XML."""
+    instance = case.instances.get(case.index.serials.get(serial, 0))
+    if instance is None or not instance.path or case.plan.flow.xml is not None:
+        return ""
+    told: list[str] = []
+    env = case.envs[instance.env]
+    node: PlanNode = case.plan.nodes[instance.node]
+    for around in ancestors(case.plan, node):
+        activity = around.activity
+        if not isinstance(activity, ForEach):
+            continue
+        names = tuple(activity.axes) or (activity.variable,)
+        while env.parent and not ("index" in env.variables and all(name in env.variables for name in names)):
+            env = case.envs[env.parent]
+        told.append(shown_element({name: env.variables.get(name) for name in names}))
+        env = case.envs[env.parent] if env.parent else env
+    return ", ".join(reversed(told))
+
+
+def shown_element(values: dict[str, Value]) -> str:
+    """The element of one loop; of a loop over several lists each with its name."""
+    if len(values) == 1:
+        return short(next(iter(values.values())))
+    return ", ".join(f"{name}={short(value)}" for name, value in values.items())
+
+
+def short(value: Value) -> str:
+    """A value in a line: of a file its name, of a path its end, of a map what names it."""
+    if (file := file_of(value)) is not None:
+        value = file.name
+    if isinstance(value, dict) and not is_spilled(value):
+        named = next((value[key] for key in NAMING if isinstance(value.get(key), str | int | float)), None)
+        value = value if named is None else named
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if "/" in text and isinstance(value, str):
+        text = text.rstrip("/").rpartition("/")[2] or text
+    text = " ".join(text.split())
+    return text if len(text) <= CHARS_MAX else f"{text[: CHARS_MAX - 3]}..."

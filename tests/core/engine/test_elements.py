@@ -1,0 +1,79 @@
+"""Which element of its loops an item is for, in a few words."""
+
+from typing import Any
+
+import pytest
+
+from mendflow.core.engine.elements import CHARS_MAX, element_of, short
+from mendflow.core.engine.messages import SubmitJob
+from mendflow.core.model.flow import Activity, ForEach, JobActivity, Sequence
+from mendflow.core.model.ids import ItemId, item_text
+from mendflow.core.model.values import FileRef
+from tests.core.engine.world import started
+
+FILE = FileRef(sha256="0" * 64, bytes=3, name="deep/s3.txt").as_value()
+
+
+def elements(body: Activity) -> dict[str, str]:
+    play = started(body)
+    return {
+        order.spec.item: element_of(play.case, order.serial)
+        for order in play.out.values()
+        if isinstance(order, SubmitJob)
+    }
+
+
+def loop(name: str = "each", body: Activity | None = None, **more: Any) -> ForEach:
+    return ForEach(name=name, body=body or JobActivity(name="a", command="x"), **more)
+
+
+def test_an_item_of_a_loop_has_its_element() -> None:
+    assert elements(loop(items=["s1", FILE])) == {"a[0]": "s1", "a[1]": "s3.txt"}
+    assert elements(loop(first=5, last=6)) == {"a[0]": "5", "a[1]": "6"}
+
+
+def test_of_several_lists_each_element_has_its_name() -> None:
+    found = elements(loop(axes={"x": [1, 2], "y": ["p"]}))
+    assert found == {"a[0]": "x=1, y=p", "a[1]": "x=2, y=p"}
+
+
+def test_of_loops_in_loops_the_outer_element_comes_first() -> None:
+    inner = loop("inner", items=["p", "q"])
+    assert elements(loop(items=["one", "two"], body=inner))["a[1,0]"] == "two, p"
+    named = loop("inner", items=["p"], variable="item")
+    steps = Sequence(name="s", body=(named,))
+    assert elements(loop(items=["one", "two"], variable="item", body=steps)) == {"a[0,0]": "one, p", "a[1,0]": "two, p"}
+
+
+def test_outside_of_loops_there_is_none() -> None:
+    assert elements(JobActivity(name="a", command="x")) == {"a": ""}
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("data/raw/s3.txt", "s3.txt"),
+        ("data/raw/", "raw"),
+        ("/", "/"),
+        ("two\nlines", "two lines"),
+        ({"id": 7, "x": 1}, "7"),
+        ({"name": "k", "id": 7}, "k"),
+        ({"x": 1}, '{"x": 1}'),
+        ([1, "a/b"], '[1, "a/b"]'),
+        (None, "null"),
+        (True, "true"),
+        (0.5, "0.5"),
+    ],
+)
+def test_a_value_is_shown_by_what_tells_it_from_others(value: Any, shown: str) -> None:
+    assert short(value) == shown
+
+
+def test_a_long_value_is_cut() -> None:
+    assert len(short("x" * 1000)) == CHARS_MAX and short("x" * 1000).endswith("...")
+
+
+def test_the_element_stands_behind_the_item_unless_it_is_its_number() -> None:
+    assert item_text(ItemId("a[2]"), "s3.txt") == "a[2] (s3.txt)"
+    assert item_text(ItemId("a[2]"), "2") == "a[2]"
+    assert item_text(ItemId("a"), "") == "a"
