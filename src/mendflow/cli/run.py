@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from mendflow import wiring
+from mendflow.cli.attempt_bounds import with_bounds
 from mendflow.cli.case_runs import Begin, RunOptions, rerun_group_here, run_locally, run_there
 from mendflow.cli.connection import connect, run_async
 from mendflow.cli.deployment import deploy
@@ -46,6 +47,7 @@ from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.views import CachePolicy, CaseView
+from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
 app = typer.Typer()
 
@@ -53,6 +55,7 @@ NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every job; use no
 
 
 @app.command("run")
+@with_bounds
 def run(
     flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML, Python, BPEL or JSDL, or a trace.")],
     input: Inputs = None,
@@ -107,6 +110,7 @@ def run(
     quiet: Quiet = False,
     json: Json = False,
     keep: Keep = False,
+    bounds: AttemptBounds = USUAL_BOUNDS,
 ) -> None:
     """Run a flow on this machine and show its progress."""
     if cached and no_cache:
@@ -127,7 +131,7 @@ def run(
             " and mendflow start leaves it there",
             err=True,
         )
-    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
     scaled = {"--scale": scale, "--size-scale": size_scale}
     again = ["mendflow", "run", flow, *_repeat_options(input or [], inputs, data, rules, scaled), "--cached"]
     options = msgspec.structs.replace(options, source=shlex.join(again), hold=on_unhandled == "hold")
@@ -149,6 +153,7 @@ def run(
 
 
 @app.command("resume")
+@with_bounds
 def resume(
     case: Annotated[
         str,
@@ -166,6 +171,7 @@ def resume(
     quiet: Quiet = False,
     json: Json = False,
     keep: Keep = False,
+    bounds: AttemptBounds = USUAL_BOUNDS,
 ) -> None:
     """Resume a case that was suspended or stopped, or one suspended item."""
     target = ServerTarget(server=server, token_file=token_file, data=data)
@@ -173,7 +179,7 @@ def resume(
         raise typer.Exit(run_async(_resumed_there(target, case, item, json=json)))
     if not target.has_store:
         raise NotFound(f"there is no case to resume at {target.folder}; start one with mendflow run FLOW")
-    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
 
     async def begin(client: Client) -> CaseView:
         view = await client.case(case) if case != "last" else await _newest_unfinished(client)
@@ -212,6 +218,7 @@ async def _newest_unfinished(client: Client) -> CaseView:
 
 
 @app.command("rerun")
+@with_bounds
 def rerun(
     case: Annotated[
         str,
@@ -248,6 +255,7 @@ def rerun(
     quiet: Quiet = False,
     json: Json = False,
     keep: Keep = False,
+    bounds: AttemptBounds = USUAL_BOUNDS,
     no_cache: NoCache = False,
 ) -> None:
     """Run a case again; results of unchanged jobs come from the cache."""
@@ -258,7 +266,9 @@ def rerun(
     if group and (flow or from_failed):
         raise InvalidRequest("--group lets cases go on as they are; --flow and --from-failed are for one case")
     if group:
-        options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+        options = _run_options(
+            target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds
+        )
         raise typer.Exit(_rerun_group(target, group, options))
     corrected = load_one(flow) if flow else None
 
@@ -271,7 +281,7 @@ def rerun(
         raise typer.Exit(run_async(_run_on_server(target, begin, json=json)))
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
-    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
     raise typer.Exit(wiring.run(run_locally(options, begin)))
 
 
@@ -302,7 +312,15 @@ def _repeat_options(pairs: list[str], file: str, data: str, rules: str, scaled: 
 
 
 def _run_options(
-    folder: Path, slots: int, report: str, output_dir: str, *, quiet: bool, json: bool, keep: bool
+    folder: Path,
+    slots: int,
+    report: str,
+    output_dir: str,
+    *,
+    quiet: bool,
+    json: bool,
+    keep: bool,
+    bounds: AttemptBounds,
 ) -> RunOptions:
     page = Path(report).absolute() if report else None
     outputs = Path(output_dir).absolute() if output_dir else None
@@ -316,6 +334,7 @@ def _run_options(
         quiet=quiet,
         json=json,
         keep=keep,
+        bounds=bounds,
     )
 
 
