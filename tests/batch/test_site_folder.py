@@ -9,6 +9,9 @@ import pytest
 
 from mendflow.batch.site_folders import KEPT_S, SiteFolders
 from mendflow.core.model.sites import PilotSettings, PilotSubmission, Site
+from mendflow.formats.sites import read_site
+from mendflow.pilot.bounds import KeepLimits
+from mendflow.pilot.options import parse
 
 NAME = "mendflow-t0-abc-1"
 
@@ -36,6 +39,33 @@ def test_how_a_pilot_ended_early_is_told_with_its_last_words(tmp_path: Path, bef
     grounds = SiteFolders(tmp_path)
     played(grounds, site(before))
     assert grounds.last_words(site(), NAME) == told
+
+
+def test_the_bounds_of_logs_and_kept_folders_reach_the_pilots_of_a_site(tmp_path: Path) -> None:  # DU-4
+    pilots = (
+        "pilots: {python: /bin/echo, log_size: 1 GB, keep_failed: 2 days, keep_failed_size: 5 GB, keep_failed_max: 0}"
+    )
+    given = read_site(f"name: t0\n{pilots}\n")
+    submission = PilotSubmission(name=NAME, purpose="jobs", planned_at=1, since=1, by="one")
+    launch = SiteFolders(tmp_path).prepare(given, submission)
+    subprocess.run(["/bin/sh", launch.script], check=True)
+    printed = launch.log.read_text().split()
+    options = parse(["--server", "http://x", "--work", str(tmp_path), *printed[printed.index("--log-size") :]])
+    assert options.log_bytes_max == 10**9
+    assert options.keep_failed == KeepLimits(age_ms=2 * 86_400_000, bytes=5 * 10**9, number=0)
+
+
+def test_kept_folders_of_a_site_stay_as_long_as_the_site_says(tmp_path: Path) -> None:  # DU-4
+    grounds = SiteFolders(tmp_path)
+    usual, longer = site(), Site(name="t0", pilots=PilotSettings(python="/bin/true", keep_failed_ms=3 * 86_400_000))
+    folder = played(grounds, usual)
+    (folder / "work" / "attempts").mkdir(parents=True)
+    (folder / "work" / "attempts" / "x.1.kept").touch()
+    os.utime(folder, (time.time() - 2 * KEPT_S, time.time() - 2 * KEPT_S))
+    grounds.tidy(longer, keep=(), left={NAME})
+    assert folder.exists()
+    grounds.tidy(usual, keep=(), left={NAME})
+    assert not folder.exists()
 
 
 def test_a_pilot_that_cannot_be_started_is_told_by_its_exit_code(tmp_path: Path) -> None:

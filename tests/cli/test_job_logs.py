@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+
 from mendflow.cli import job_logs
 from mendflow.core.model.views import LogView
-
+from tests.cli.conftest import Shell
 FLOW = """
 name: chatty
 jobs:
@@ -82,3 +83,42 @@ def test_a_folder_that_is_elsewhere_is_told_with_the_way_there(tmp_path: Path) -
         kept.unlink()
     elsewhere = mendflow(tmp_path, "shell", "last:talk")
     assert elsewhere.stdout.startswith("ssh -t ") and "attempts" in elsewhere.stdout
+
+
+@pytest.mark.full
+def test_run_bounds_logs_and_kept_folders_by_its_options(tmp_path: Path) -> None:  # DU-4
+    (tmp_path / "chatty.yaml").write_text(FLOW)
+    bounds = ("--log-size", "100kB", "--keep-failed-max", "1")
+    assert mendflow(tmp_path, "run", "chatty.yaml", "-q", *bounds).returncode == 1
+    log = mendflow(tmp_path, "logs", "last:talk").stdout
+    assert "bytes were left out here]" in log and log.startswith("attempt 2 line 1\n") and len(log) < 110_000
+    assert len(list((tmp_path / ".mendflow" / "work" / "attempts").glob("*.kept"))) == 1
+    assert mendflow(tmp_path, "rerun", "last", "-q", "--keep-failed", "0s").returncode == 1
+    script = mendflow(tmp_path, "shell", "last:talk", "-c", "true")
+    assert script.returncode != 0, "nothing of it is kept"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--log-size", "1"), "--log-size '1' is not a size; write one like"),
+        (("--log-size", "1 kB"), "allow 65536 or more"),
+        (("--keep-failed", "later"), "--keep-failed 'later' is not a time; write one like"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", [("run", "chatty.yaml"), ("serve", "--port", "0"), ("pilot", "--server", "http://x")]
+)
+def test_a_bound_that_is_none_is_refused_before_anything_starts(
+    shell: Shell, command: tuple[str, ...], words: tuple[str, ...], told: str
+) -> None:
+    shell.write("chatty.yaml", FLOW)
+    done = shell(*command, *words)
+    assert done.returncode != 0 and told in done.stderr, done.stderr
+    assert not (shell.folder / ".mendflow").exists()
+
+
+def test_a_server_that_starts_no_pilot_says_that_bounds_are_for_pilots(shell: Shell) -> None:
+    server = shell.start("serve", "--port", "0", "--log-size", "1GB")
+    assert server.stdout is not None
+    assert "are for the pilot that --jobs starts, and this server starts none" in server.stdout.readline()

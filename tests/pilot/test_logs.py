@@ -9,7 +9,8 @@ from pathlib import Path
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.sync import LOG_PART_BYTES, AttemptControl
-from mendflow.pilot.files.kept_folders import KeepLimits, KeptFolders
+from mendflow.pilot.bounds import KeepLimits
+from mendflow.pilot.files.kept_folders import KeptFolders
 from mendflow.pilot.files.work_folder import WorkFolder
 from tests.pilot.conftest import Pilot, Server
 

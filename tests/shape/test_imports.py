@@ -55,6 +55,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.formats",
             "mendflow.lazy",
             "mendflow.operations",
+            "mendflow.pilot.bounds",
             "mendflow.pilot.environment",
             "mendflow.pilot.launch",
             "mendflow.pilot.main",

@@ -78,7 +78,7 @@ class SiteFolders:
     def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
         """Remove the folders of pilots that have left, unless they keep folders of failed attempts, and of others that
         ended long ago."""
-        oldest = time.time() - KEPT_S
+        oldest = time.time() - max(KEPT_S, (site.pilots.keep_failed_ms or 0) // 1000)
         for folder in self.folder(site).glob(f"{names_of(site)}*"):
             if folder.name in keep or site_of(folder.name) != site.name:  # other sites may use the same folder
                 continue
@@ -142,9 +142,20 @@ class SiteFolders:
             "--cache-policy": pilot.cache_policy,
             "--min-free": pilot.min_free_bytes,
         }
+        bounds = {
+            "--log-size": pilot.log_size_bytes,
+            "--keep-failed": pilot.keep_failed_ms,
+            "--keep-failed-size": pilot.keep_failed_size_bytes,
+            "--keep-failed-max": pilot.keep_failed_max,
+        }
+        set_bounds = [str(word) for pair in bounds.items() if pair[1] is not None for word in pair]
         servers = pilot.servers or tuple(self._servers())
         words = [word for server in servers for word in ("--server", server)]
-        return words + [str(word) for pair in given.items() if pair[1] or pair[0] == "--gpus" for word in pair]
+        return (
+            words
+            + set_bounds
+            + [str(word) for pair in given.items() if pair[1] or pair[0] == "--gpus" for word in pair]
+        )
 
 
 def _keeps_attempts(folder: Path) -> bool:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import msgspec
@@ -28,6 +29,7 @@ from mendflow.cli.unfinished_cases import folder_option, say_continued, say_unfi
 from mendflow.cli.waiting import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.views import CaseView
+from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
 Begin = Callable[[Client], Awaitable[CaseView]]
 
@@ -53,6 +55,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     json: bool = False
     keep: bool = False
     hold: bool = False
+    bounds: AttemptBounds = USUAL_BOUNDS
     source: str = ""  # the command that runs the flow file again, if the case came from one
 
 
@@ -75,14 +78,23 @@ async def run_there(target: ServerTarget, options: RunOptions, begin: Begin) -> 
         return await _print_result(client, ended, options)
 
 
+def _local_cluster(options: RunOptions, caught: Interrupts) -> AbstractAsyncContextManager[LocalCluster]:
+    return start_local_cluster(
+        options.folder,
+        caught.event,
+        slots=options.slots,
+        keep=options.keep,
+        hold=options.hold,
+        bounds=options.bounds,
+    )
+
+
 async def rerun_group_here(group: str, options: RunOptions) -> ExitCode:
     """Run the cases of a group at the same time, and tell of each as it ends."""
     refuse_if_taken(options.folder)
     codes: list[ExitCode] = []
     with interrupts() as caught:
-        async with start_local_cluster(
-            options.folder, caught.event, slots=options.slots, keep=options.keep, hold=options.hold
-        ) as cluster:
+        async with _local_cluster(options, caught) as cluster:
             stopped = await stopped_cases(cluster.client)
             restarted = await restart_group(cluster.client, group)
             if not options.json:
@@ -106,9 +118,7 @@ async def rerun_group_here(group: str, options: RunOptions) -> ExitCode:
 async def run_locally(options: RunOptions, begin: Begin, start_message: StartMessage | None = None) -> ExitCode:
     refuse_if_taken(options.folder)
     with interrupts() as caught:
-        async with start_local_cluster(
-            options.folder, caught.event, slots=options.slots, keep=options.keep, hold=options.hold
-        ) as cluster:
+        async with _local_cluster(options, caught) as cluster:
             case = await _begin(cluster.client, begin, options)
             ended, wish = await _follow_to_end(cluster, case, options, caught)
             if ended is not None and ended.status not in ENDED:
@@ -184,7 +194,7 @@ def _detach(options: RunOptions, case: str) -> ExitCode:
     """Go on in a process of its own that no terminal ends."""
     log = options.folder / "detached.log"
     command = [sys.executable, "-m", "mendflow", "resume", case, "--data-dir", str(options.folder)]
-    command += ["--jobs", str(options.slots)] + (["--keep"] if options.keep else [])
+    command += ["--jobs", str(options.slots)] + (["--keep"] if options.keep else []) + options.bounds.options
     command += ["--report", str(options.report)] if options.report else []
     command += ["--output-dir", str(options.outputs)] if options.outputs else []
     with log.open("ab") as out:

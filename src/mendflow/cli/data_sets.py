@@ -66,7 +66,7 @@ def apply(
             await client.put_watch(watch)
         return views, await open_sets(client)
 
-    views, known = context.run(put)
+    views, known = context.run(put, begin=True)
     if context.json:
         print_json(views)
         return

@@ -17,6 +17,7 @@ from mendflow.cli.pilot_supervisor import PilotSupervisor
 from mendflow.cli.server_file import refuse_if_taken
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, StoreUnavailable
+from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 from mendflow.wiring import RunningServer, ServerOptions, running_server
 
 OTHER_COMMAND_S = 5.0
@@ -72,7 +73,13 @@ class LocalCluster:
 
 @asynccontextmanager
 async def start_local_cluster(
-    folder: Path, alarm: asyncio.Event, *, slots: int, keep: bool = False, hold: bool = False
+    folder: Path,
+    alarm: asyncio.Event,
+    *,
+    slots: int,
+    keep: bool = False,
+    hold: bool = False,
+    bounds: AttemptBounds = USUAL_BOUNDS,
 ) -> AsyncIterator[LocalCluster]:
     """A server in this process and a pilot beside it, on one data folder. `alarm` is set when the pilot cannot live.
     `hold`: a case whose failure no rule takes up is held for a person."""
@@ -81,7 +88,7 @@ async def start_local_cluster(
         server = await _start_server(stack, folder, hold=hold)
         client = await stack.enter_async_context(_client_of(server))
         cluster = LocalCluster(client, alarm)
-        supervisor = PilotSupervisor(server, folder, slots=slots, keep=keep, on_failure=cluster.trouble)
+        supervisor = PilotSupervisor(server, folder, slots=slots, keep=keep, on_failure=cluster.trouble, bounds=bounds)
         supervision = asyncio.create_task(supervisor.supervise())
 
         async def stop_pilot() -> None:

@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
+from mendflow.cli.attempt_bounds import bytes_of, ms_of, with_bounds
 from mendflow.cli.options import ServerTarget, TokenFile
 from mendflow.core.caching.policies import POLICIES
 from mendflow.core.model.checks import PilotChecks
 from mendflow.core.model.data import StorageElement
-from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
+from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 from mendflow.pilot.main import run_pilot
-from mendflow.pilot.options import PilotOptions, cache_options, good, keep_limits, log_bytes, read_checks
+from mendflow.pilot.options import PilotOptions, cache_options, good, read_checks
 
 app = typer.Typer()
 
@@ -20,6 +20,7 @@ WORK_FOLDER = ".mendflow-pilot"
 
 
 @app.command("pilot")
+@with_bounds
 def pilot(
     server: Annotated[
         list[str],
@@ -62,43 +63,7 @@ def pilot(
         typer.Option("--grace", metavar="TIME", help="How long running jobs may continue when the pilot is stopped."),
     ] = "5s",
     keep: Annotated[bool, typer.Option("--keep", help="Keep the working folders of the jobs.")] = False,
-    keep_failed: Annotated[
-        str,
-        typer.Option(
-            "--keep-failed",
-            metavar="TIME",
-            envvar="MENDFLOW_KEEP_FAILED",
-            help="How long to keep the working folders of failed attempts.",
-        ),
-    ] = "24h",
-    keep_failed_size: Annotated[
-        str,
-        typer.Option(
-            "--keep-failed-size",
-            metavar="SIZE",
-            envvar="MENDFLOW_KEEP_FAILED_SIZE",
-            help="How much disk these folders may take together.",
-        ),
-    ] = "10GiB",
-    keep_failed_max: Annotated[
-        int,
-        typer.Option(
-            "--keep-failed-max",
-            min=0,
-            metavar="N",
-            envvar="MENDFLOW_KEEP_FAILED_MAX",
-            help="How many of these folders to keep; 0: none.",
-        ),
-    ] = 100,
-    log_size: Annotated[
-        str,
-        typer.Option(
-            "--log-size",
-            metavar="SIZE",
-            envvar="MENDFLOW_LOG_SIZE",
-            help="How much to keep of what an attempt prints; of more, the beginning and the end are kept.",
-        ),
-    ] = "100MB",
+    bounds: AttemptBounds = USUAL_BOUNDS,
     cache_size: Annotated[
         str, typer.Option("--cache-size", metavar="SIZE", help="Size of the cache for input files; 0B: no cache.")
     ] = "10GiB",
@@ -162,24 +127,22 @@ def pilot(
         site=site,
         host=host,
         cpus=cpus,
-        memory_bytes=_bytes("--memory", memory),
-        disk_bytes=_bytes("--disk", disk),
+        memory_bytes=bytes_of("--memory", memory),
+        disk_bytes=bytes_of("--disk", disk),
         gpus=gpus,
-        ttl_ms=_ms("--ttl", ttl),
-        idle_exit_ms=_ms("--idle-exit", idle_exit),
-        away_exit_ms=_ms("--away-exit", away_exit),
-        grace_ms=_ms("--grace", grace),
+        ttl_ms=ms_of("--ttl", ttl),
+        idle_exit_ms=ms_of("--idle-exit", idle_exit),
+        away_exit_ms=ms_of("--away-exit", away_exit),
+        grace_ms=ms_of("--grace", grace),
         keep=keep,
-        keep_failed=keep_limits(
-            _ms("--keep-failed", keep_failed), _bytes("--keep-failed-size", keep_failed_size) or 0, keep_failed_max
-        ),
-        log_bytes_max=log_bytes(_bytes("--log-size", log_size) or 0),
+        keep_failed=bounds.keep_failed,
+        log_bytes_max=bounds.log_bytes_max,
         quiet=quiet,
         name=name,
         storage=storage,
         cache=cache_options(
-            space_bytes=_bytes("--cache-size", cache_size),
-            threshold_bytes=_bytes("--min-free", min_free),
+            space_bytes=bytes_of("--cache-size", cache_size),
+            threshold_bytes=bytes_of("--min-free", min_free),
             policy=cache_policy,
             share=share,
             address=share_address,
@@ -187,8 +150,8 @@ def pilot(
         checks=good(
             PilotChecks(
                 executables=(*given.executables, *(needs or ())),
-                disk_bytes=_bytes("--needs-disk", needs_disk) or given.disk_bytes,
-                memory_bytes=_bytes("--needs-memory", needs_memory) or given.memory_bytes,
+                disk_bytes=bytes_of("--needs-disk", needs_disk) or given.disk_bytes,
+                memory_bytes=bytes_of("--needs-memory", needs_memory) or given.memory_bytes,
                 python=needs_python or given.python,
                 modules=(*given.modules, *(needs_module or ())),
                 storage=(*given.storage, *(StorageElement(name=url, url=url) for url in needs_storage or ())),
@@ -198,17 +161,3 @@ def pilot(
         ),
     )
     raise typer.Exit(run_pilot(options))
-
-
-def _bytes(word: str, text: str) -> int | None:
-    size = size_bytes(text) if text else None
-    if text and size is None:
-        raise InvalidRequest(f"{word} {text!r} is not a size; write one like {SIZE_EXAMPLES}")
-    return size
-
-
-def _ms(word: str, text: str) -> int:
-    time_ms = duration_ms(text) if text else 0
-    if time_ms is None:
-        raise InvalidRequest(f"{word} {text!r} is not a time; write one like {DURATION_EXAMPLES}")
-    return time_ms

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mendflow.pilot.agent.orphan import OrphanPilot
+from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 from mendflow.pilot.launch import STOP_PILOT_S, LocalPilot, start_pilot
 from mendflow.wiring import RunningServer
 
@@ -37,6 +38,7 @@ class PilotSupervisor:
         keep: bool,
         on_failure: Callable[[str], None],
         grace_s: int = GRACE_S,
+        bounds: AttemptBounds = USUAL_BOUNDS,
     ) -> None:
         self._server = server
         self._data = data
@@ -44,6 +46,7 @@ class PilotSupervisor:
         self._keep_folders = keep
         self._on_failure = on_failure
         self._grace_s = grace_s
+        self._bounds = bounds
         self._orphan_unkillable = False  # the holder of the work folder neither moved over nor could be killed
         self._pilot = self._start_pilot()
 
@@ -60,6 +63,7 @@ class PilotSupervisor:
             extra=[
                 *("--away-exit-ms", str(ORPHAN_MS), "--grace-ms", str(self._grace_s * 1000)),
                 *(["--keep"] if self._keep_folders else []),
+                *self._bounds.options,
             ],
         )
 

@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from mendflow import wiring
+from mendflow.cli.attempt_bounds import with_bounds
 from mendflow.cli.case_origins import changed_inputs, demand_same_flow, origin_of
 from mendflow.cli.case_runs import Begin, RunOptions, rerun_group_here, run_locally, run_there
 from mendflow.cli.connection import connect, run_async
@@ -48,6 +49,7 @@ from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseView
+from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
 app = typer.Typer()
 
@@ -55,6 +57,7 @@ NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every job; use no
 
 
 @app.command("run")
+@with_bounds
 def run(
     flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML, Python, BPEL or JSDL, or a trace.")],
     input: Inputs = None,
@@ -113,6 +116,7 @@ def run(
     quiet: Quiet = False,
     json: Json = False,
     keep: Keep = False,
+    bounds: AttemptBounds = USUAL_BOUNDS,
 ) -> None:
     """Run a flow on this machine and show its progress."""
     if cached and no_cache:
@@ -134,7 +138,7 @@ def run(
             " and mendflow start leaves it there",
             err=True,
         )
-    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
     scaled = {"--scale": scale, "--size-scale": size_scale}
     again = ["mendflow", "run", flow, *_repeat_options(input or [], inputs, data, rules, scaled)]
     again += [word for word, given in (("--cached", cached), ("--no-cache", no_cache)) if given]
@@ -157,6 +161,7 @@ def run(
 
 
 @app.command("resume")
+@with_bounds
 def resume(
     case: Annotated[
         str,
@@ -174,6 +179,7 @@ def resume(
     quiet: Quiet = False,
     json: Json = False,
     keep: Keep = False,
+    bounds: AttemptBounds = USUAL_BOUNDS,
 ) -> None:
     """Resume a case that was suspended or stopped, or one suspended item."""
     target = ServerTarget(server=server, token_file=token_file, data=data)
@@ -181,7 +187,7 @@ def resume(
         raise typer.Exit(run_async(_resumed_there(target, case, item, json=json)))
     if not target.has_store:
         raise NotFound(f"there is no case to resume at {target.folder}; start one with mendflow run FLOW")
-    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
 
     async def begin(client: Client) -> CaseView:
         view = await client.case(case) if case != "last" else await _newest_unfinished(client)
@@ -223,6 +229,7 @@ async def _newest_unfinished(client: Client) -> CaseView:
 
 
 @app.command("rerun")
+@with_bounds
 def rerun(
     case: Annotated[
         str,
@@ -259,6 +266,7 @@ def rerun(
     quiet: Quiet = False,
     json: Json = False,
     keep: Keep = False,
+    bounds: AttemptBounds = USUAL_BOUNDS,
     no_cache: NoCache = False,
     unchanged: Annotated[
         bool, typer.Option("--unchanged", help="Use the files of the earlier case, even if they were changed since.")
@@ -272,7 +280,9 @@ def rerun(
     if group and (flow or from_failed):
         raise InvalidRequest("--group lets cases go on as they are; --flow and --from-failed are for one case")
     if group:
-        options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+        options = _run_options(
+            target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds
+        )
         raise typer.Exit(_rerun_group(target, group, options))
     corrected, file = (load_one(flow), str(Path(flow).absolute())) if flow else (None, "")
 
@@ -290,7 +300,7 @@ def rerun(
         raise typer.Exit(run_async(_run_on_server(target, begin, json=json)))
     if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
-    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+    options = _run_options(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep, bounds=bounds)
     raise typer.Exit(wiring.run(run_locally(options, begin)))
 
 
@@ -321,7 +331,15 @@ def _repeat_options(pairs: list[str], file: str, data: str, rules: str, scaled: 
 
 
 def _run_options(
-    folder: Path, slots: int, report: str, output_dir: str, *, quiet: bool, json: bool, keep: bool
+    folder: Path,
+    slots: int,
+    report: str,
+    output_dir: str,
+    *,
+    quiet: bool,
+    json: bool,
+    keep: bool,
+    bounds: AttemptBounds,
 ) -> RunOptions:
     page = Path(report).absolute() if report else None
     outputs = Path(output_dir).absolute() if output_dir else None
@@ -335,6 +353,7 @@ def _run_options(
         quiet=quiet,
         json=json,
         keep=keep,
+        bounds=bounds,
     )
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import typer
 
 from mendflow.cli.alert_rules import alert_rules
+from mendflow.cli.attempt_bounds import with_bounds
 from mendflow.cli.exit_codes import EnvironmentUnfit
 from mendflow.cli.level_waits import level_waits
 from mendflow.cli.options import Data, OnUnhandled, ServerTarget, Store
@@ -19,6 +20,7 @@ from mendflow.cli.pilot_supervisor import GRACE_S, PilotSupervisor
 from mendflow.cli.printing import say
 from mendflow.cli.server_file import refuse_if_taken
 from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable
+from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 from mendflow.server.access import AccessToken, check_binding, load_tokens, single_token
 from mendflow.wiring import ServerOptions, run, running_server
 
@@ -28,6 +30,7 @@ PORT = 8642
 
 
 @app.command("serve")
+@with_bounds
 def serve(
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
@@ -65,6 +68,7 @@ def serve(
             "--grace", min=0, metavar="SECONDS", help="How long running jobs may continue when the server is stopped."
         ),
     ] = GRACE_S,
+    bounds: AttemptBounds = USUAL_BOUNDS,
     lease: Annotated[int, typer.Option("--lease", min=2, metavar="SECONDS", help="How long a lease lasts.")] = 30,
     data_wait: Annotated[
         int,
@@ -142,7 +146,12 @@ def serve(
         webhooks_to_private=webhooks_to_private,
     )
     warn_of_password(store)
-    run(_serve(options, slots, grace))
+    if not slots and bounds != USUAL_BOUNDS:
+        say(
+            "bounds of logs and kept folders are for the pilot that --jobs starts, and this server starts none",
+            err=True,
+        )
+    run(_serve(options, slots, grace, bounds))
 
 
 def _require_address(url: str) -> None:
@@ -158,7 +167,7 @@ def _require_address(url: str) -> None:
         )
 
 
-async def _serve(options: ServerOptions, slots: int, grace_s: int) -> None:
+async def _serve(options: ServerOptions, slots: int, grace_s: int, bounds: AttemptBounds) -> None:
     refuse_if_taken(options.data)
     end, hurry = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -173,7 +182,9 @@ async def _serve(options: ServerOptions, slots: int, grace_s: int) -> None:
                 f"{error.message}. This server has ended: start it again when its store is there"
             ) from error
         if slots:
-            supervisor = PilotSupervisor(server, options.data, slots=slots, keep=False, on_failure=say, grace_s=grace_s)
+            supervisor = PilotSupervisor(
+                server, options.data, slots=slots, keep=False, on_failure=say, grace_s=grace_s, bounds=bounds
+            )
             stack.push_async_callback(_stop_pilot, supervisor, hurry)
             keeping = asyncio.create_task(supervisor.supervise())
             stack.callback(keeping.cancel)

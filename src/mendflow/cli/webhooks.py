@@ -79,7 +79,7 @@ def add(
 ) -> None:
     """Add a webhook."""
     wish = WebhookSpec(url=url, name=name, on=_kinds(on), flow=flow, owner=owner, secret=_secret(secret_file))
-    view = context.run(lambda client: client.add_webhook(wish))
+    view = context.run(lambda client: client.add_webhook(wish), begin=True)
     if context.json:
         print_json(view)
     else:

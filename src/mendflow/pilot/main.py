@@ -195,6 +195,7 @@ class _PilotRun:
         code = await self._work(agent, link)
         tending.cancel()
         await self._say_goodbye(agent, link, code)
+        await agent.sweep_kept_folders()
         link.close()
         cache.close()
         return CANNOT_WORK if code == LEFT and self._unfit else code

@@ -14,9 +14,16 @@ from mendflow.core.model.data import Sharing
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.pilot.agent.site_checks import version
+from mendflow.pilot.bounds import (
+    KEEP_FAILED_BYTES,
+    KEEP_FAILED_MAX,
+    KEEP_FAILED_MS,
+    LOG_BYTES_MAX,
+    KeepLimits,
+    keep_limits,
+    log_bytes,
+)
 from mendflow.pilot.cache.shared import CacheOptions
-from mendflow.pilot.files.kept_folders import KEEP_FAILED_BYTES, KEEP_FAILED_MAX, KEEP_FAILED_MS, KeepLimits
-from mendflow.pilot.slot.logs import LOG_BYTES_MAX, LOG_BYTES_MIN
 
 KEPT_VARIABLES: Final = {
     "age": ("MENDFLOW_KEEP_FAILED", str(KEEP_FAILED_MS)),
@@ -24,8 +31,7 @@ KEPT_VARIABLES: Final = {
     "number": ("MENDFLOW_KEEP_FAILED_MAX", str(KEEP_FAILED_MAX)),
     "log": ("MENDFLOW_LOG_SIZE", str(LOG_BYTES_MAX)),
 }
-"""What bounds logs and kept folders where no option does, and what holds where the variable is not set either: the
-pilots that `mendflow run` and `mendflow serve` start have the environment of these."""
+"""What bounds logs and kept folders where no option does, and what holds where the variable is not set either."""
 
 
 class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,18 +150,6 @@ def _size(text: str) -> int:
     size = int(text) if text.isdecimal() else size_bytes(text)
     if size is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; write bytes, or one like {SIZE_EXAMPLES}")
-    return size
-
-
-def keep_limits(age_ms: int, size: int, number: int) -> KeepLimits:
-    if min(age_ms, size, number) < 0:
-        raise InvalidRequest("folders of failed attempts cannot be kept for less than no time, nor fewer than none")
-    return KeepLimits(age_ms=age_ms, bytes=size, number=number)
-
-
-def log_bytes(size: int) -> int:
-    if size < LOG_BYTES_MIN:
-        raise InvalidRequest(f"of a log {size} bytes cannot be all that is kept: allow {LOG_BYTES_MIN} or more")
     return size
 
 

@@ -46,9 +46,9 @@ class BatchSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 class PilotSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The settings of each pilot of a site: what is requested from the batch system, and its options. Zero and empty
-    mean: not set. `work` is its folder, which may contain variables such as $TMPDIR; by default it is below the site's.
-    `before` are shell lines that run before it starts. `servers` are the addresses at which it reaches servers, if they
-    differ from the servers' own."""
+    mean: not set, but of `log_size` and `keep_failed` zero is a bound, too. `work` is its folder, which may contain
+    variables such as $TMPDIR; by default it is below the site's. `before` are shell lines that run before it starts.
+    `servers` are the addresses at which it reaches servers, if they differ from the servers' own."""
 
     slots: int = 1
     cpus: int = 1
@@ -67,6 +67,10 @@ class PilotSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     cache_bytes: int = 0
     cache_policy: str = ""
     min_free_bytes: int = 0
+    log_size_bytes: int | None = None
+    keep_failed_ms: int | None = None
+    keep_failed_size_bytes: int | None = None
+    keep_failed_max: int | None = None
     checks: PilotChecks = msgspec.field(default_factory=PilotChecks)
 
 
@@ -89,6 +93,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
 
 PILOTS_MAX = 10_000
+LOG_SIZE_BYTES_MIN = 64 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 
@@ -108,6 +113,11 @@ def site_flaw(site: Site) -> str:
     least = min(site.batch.wall_ms, site.pilots.memory_bytes, site.pilots.disk_bytes, site.pilots.gpus)
     if min(least, site.pilots.idle_exit_ms, site.pilots.away_exit_ms, site.pilots.cache_bytes) < 0:
         return "no time and no size may be negative"
+    kept = (site.pilots.keep_failed_ms, site.pilots.keep_failed_size_bytes, site.pilots.keep_failed_max)
+    if any(bound is not None and bound < 0 for bound in kept):
+        return "folders of failed attempts cannot be kept for less than no time, nor fewer than none"
+    if site.pilots.log_size_bytes is not None and site.pilots.log_size_bytes < LOG_SIZE_BYTES_MIN:
+        return f"log_size must be at least {LOG_SIZE_BYTES_MIN} bytes"
     if site.batch.kind == "lsf" and not site.batch.wall_ms:
         return "LSF needs a limit for how long a pilot may run: set `wall`"
     if site.batch.folder and not site.batch.folder.startswith("/"):

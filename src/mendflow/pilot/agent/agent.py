@@ -24,7 +24,8 @@ from mendflow.pilot.agent.preparation import AttemptPreparer
 from mendflow.pilot.agent.result_delivery import ResultDelivery
 from mendflow.pilot.agent.slot_link import SlotLink
 from mendflow.pilot.agent.slot_pool import SlotPool
-from mendflow.pilot.files.kept_folders import KEEP_FAILED, KeepLimits, KeptFolders
+from mendflow.pilot.bounds import USUAL_BOUNDS, KeepLimits
+from mendflow.pilot.files.kept_folders import KeptFolders
 from mendflow.pilot.files.staging import FileStager
 from mendflow.pilot.files.work_folder import WorkFolder
 from mendflow.pilot.slot.faults import StopReason, stop_fault
@@ -52,7 +53,7 @@ class Agent:
         staging: FileStager,
         *,
         settings: SlotSettings = SLOT_SETTINGS,
-        keep_limits: KeepLimits = KEEP_FAILED,
+        keep_limits: KeepLimits = USUAL_BOUNDS.keep_failed,
         slot_pool: Callable[..., SlotPool] = SlotPool,
         boot_ms: Callable[[], int] = boot_ms,
     ) -> None:
@@ -161,6 +162,9 @@ class Agent:
     def _check_idle(self) -> None:
         if self.leaving and not self._slot_pool.busy:
             self._idle_event.set()
+
+    async def sweep_kept_folders(self) -> None:
+        await self._delivery.end()
 
     def store_unjudged_results(self) -> None:
         self._delivery.store_unjudged()

@@ -137,9 +137,14 @@ class ResultDelivery:
             return
         if time.monotonic() >= self._sweep_at or self._kept_since >= SWEEP_AFTER_KEPT:
             self._is_sweeping = True
-            self._background.start(self._sweep_kept(self._kept_folders, short))
+            self._background.start(self._sweep_kept(self._kept_folders, short=short))
 
-    async def _sweep_kept(self, kept_folders: KeptFolders, short: bool) -> None:
+    async def end(self) -> None:
+        """The last look: also what failed a moment ago is kept within the bounds."""
+        if self._kept_folders is not None and self._kept_since and not self._is_sweeping:
+            await self._sweep_kept(self._kept_folders, short=False)
+
+    async def _sweep_kept(self, kept_folders: KeptFolders, *, short: bool) -> None:
         self._kept_since = 0
         try:
             await asyncio.to_thread(kept_folders.sweep, short=short)

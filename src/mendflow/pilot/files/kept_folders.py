@@ -6,33 +6,12 @@ import os
 import time
 from typing import NamedTuple
 
-import msgspec
-
+from mendflow.pilot.bounds import KeepLimits
 from mendflow.pilot.files.disk_usage import used_bytes
 from mendflow.pilot.files.work_folder import WorkFolder, remove_attempt
 from mendflow.pilot.slot.kept_attempts import KEPT_SUFFIX
 
 log = logging.getLogger("mendflow.pilot")
-
-KEEP_FAILED_MS = 24 * 3600 * 1000
-KEEP_FAILED_BYTES = 10 << 30
-KEEP_FAILED_MAX = 100
-
-
-class KeepLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long folders of failed attempts are kept, and how many at most, of how many bytes together. With a zero
-    anywhere none is."""
-
-    age_ms: int = KEEP_FAILED_MS
-    bytes: int = KEEP_FAILED_BYTES
-    number: int = KEEP_FAILED_MAX
-
-    @property
-    def keeps_any(self) -> bool:
-        return min(self.age_ms, self.bytes, self.number) > 0
-
-
-KEEP_FAILED = KeepLimits()
 
 
 class _Kept(NamedTuple):

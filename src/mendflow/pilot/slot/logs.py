@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-LOG_BYTES_MAX: Final = 100_000_000
-LOG_BYTES_MIN: Final = 64 * 1024
+from mendflow.pilot.bounds import LOG_BYTES_MAX
+
 SHIPPED_BYTES: Final = 16 * 1024
 """So much of the end of a log travels with the result; a log that is no longer is nowhere else."""
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from mendflow.pilot.slot.logs import LOG_BYTES_MAX
+from mendflow.pilot.bounds import LOG_BYTES_MAX
 
 
 class SlotSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
