@@ -77,6 +77,28 @@ def test_a_list_where_one_file_is_wanted_is_refused() -> None:
     )
 
 
+@pytest.mark.parametrize("value", [[{"id": 1}, {"id": 2}], {"a": [1]}, [], 3, 2.5, True])
+def test_a_value_that_is_no_file_is_written_where_one_stands(value: object) -> None:
+    play = started(JobActivity(name="merge", command="true", inputs={"rows.json": value, "b": kept("b").as_value()}))
+    order = play.out[play.serial("merge")]
+    assert isinstance(order, StageFiles)
+    assert (order.files, order.data) == ({}, {"rows.json": value})
+    play.finish(order.serial, Outcome(files={"rows.json": kept("rows.json")}))
+    assert sorted(submitted(play).inputs) == ["b", "rows.json"]
+
+
+@pytest.mark.parametrize(
+    ("value", "flaw"),
+    [
+        ([kept("a").as_value(), 3], "is a list with files in it, and one file stands there"),
+        ({"a": [kept("a").as_value()]}, "is a map with files in it, and one file stands there"),
+    ],
+)
+def test_a_value_with_files_in_it_is_not_written(value: object, flaw: str) -> None:
+    fault = started(JobActivity(name="merge", command="true", inputs={"rows.json": value})).ended.fault
+    assert fault is not None and flaw in fault.message
+
+
 def test_a_folder_that_is_given_nothing_is_told_in_words() -> None:
     fault = started(JobActivity(name="merge", command="true", inputs={"parts/": "${{ null }}"})).ended.fault
     assert fault is not None and "nothing is given for the folder parts/ of its inputs" in fault.message

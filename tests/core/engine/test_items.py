@@ -66,7 +66,7 @@ def test_every_part_of_a_job_may_hold_expressions() -> None:
     [
         JobActivity(name="a", command="x", resources=ResourceTemplates(cpus="${{ 'many' }}")),
         JobActivity(name="a", command="x", resources=ResourceTemplates(gpus="${{ -1 }}")),
-        JobActivity(name="a", command="x", inputs={"in": "${{ 5 }}"}),
+        JobActivity(name="a", command="x", inputs={"in": "${{ null }}"}),
         Stage(name="a", files={"in": 5}),
     ],
 )

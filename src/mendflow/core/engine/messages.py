@@ -227,12 +227,14 @@ class ResumeJob(EngineMessage, frozen=True, tag="resume-job"):
 
 
 class StageFiles(EngineMessage, frozen=True, tag="stage-files"):
-    """Store given files on the server, then FinishItem with them. `files` maps a name to a path or URL."""
+    """Store given files on the server, then FinishItem with them. `files` maps a name to a path or URL, `data` to a
+    value whose JSON is stored."""
 
     serial: int
     item: ItemId
     files: dict[str, str]
     order: Literal["parallel", "sequence"] = "parallel"
+    data: dict[str, Value] = {}
 
 
 class OfferTask(EngineMessage, frozen=True, tag="offer-task"):

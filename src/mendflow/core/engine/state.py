@@ -186,10 +186,15 @@ class Item(Instance, tag="item", gc=False):
 
 
 class JobItem(Item, tag="job", gc=False):
-    """`sources` are files that are staged before the job is submitted."""
+    """`sources` are files that are staged before the job is submitted, `data` values that are written to files."""
 
     sources: dict[str, str] = {}
     staging: bool = False
+    data: dict[str, Value] = {}
+
+    @property
+    def needs_staging(self) -> bool:
+        return bool(self.sources or self.data)
 
 
 class ReceiveItem(Item, tag="receive", gc=False):

@@ -112,6 +112,20 @@ def file_of(value: Value) -> FileRef | None:
     return None
 
 
+def has_files(value: Value) -> bool:
+    """Whether a value is, or contains, a reference to a file."""
+    pending: list[Value] = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            if file_of(each) is not None:
+                return True
+            pending.extend(each.values())
+        elif isinstance(each, list):
+            pending.extend(each)
+    return False
+
+
 def is_executable(mode: int) -> bool:
     """Whether the mode of a file lets its owner execute it."""
     return bool(mode & 0o100)

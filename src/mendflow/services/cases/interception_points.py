@@ -96,7 +96,7 @@ class InterceptionPoints:
         """Before an order for an item goes out. An item passes this point once, however many orders it gives: a job
         whose files were staged has passed it."""
         instance = live.case.instances.get(live.case.index.serials.get(order.serial, 0))
-        if type(order) is SubmitJob and isinstance(instance, JobItem) and instance.sources:
+        if type(order) is SubmitJob and isinstance(instance, JobItem) and instance.needs_staging:
             return False
         if again and await self._was_sent(live, order):
             return False

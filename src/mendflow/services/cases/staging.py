@@ -6,11 +6,13 @@ others reads only below the folders that it was given."""
 
 import asyncio
 import glob
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path, PurePosixPath
 from typing import Final
 
+
 from mendflow.core.engine.early_inputs import early_inputs
+import msgspec
 from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, StageFiles, staging_outcome
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Forbidden, InvalidRequest, RequestError, StoreUnavailable
@@ -18,7 +20,7 @@ from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.flow import FILES, Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.values import FileRef, Value, file_of
+from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import FileStore
 from mendflow.services.base.ledger import Ledger
@@ -107,7 +109,8 @@ class FileStaging:
                 kept = [await self._fetch(name, source, folder) for name, source in order.files.items()]
             else:
                 kept = await asyncio.gather(*(self._fetch(*each, folder) for each in order.files.items()))
-            outcome = staging_outcome(dict(zip(order.files, kept, strict=True)))
+            written = {path: await self._write(path, value) for path, value in order.data.items()}
+            outcome = staging_outcome(dict(zip(order.files, kept, strict=True)) | written)
         except _StagingFailed as failed:
             outcome = Outcome(fault=failed.fault)
         await self._finished(case, order.serial, outcome)
@@ -122,6 +125,27 @@ class FileStaging:
         except RequestError as error:
             raise _StagingFailed(name, source, error) from error
 
+    async def _write(self, path: str, value: Value) -> FileRef:
+        """Store a value as JSON, the same whether it was small or had been stored as a file."""
+        try:
+            whole = await self._with_spilled(value)
+        except StoreUnavailable:
+            raise
+        except RequestError as error:
+            raise _StagingFailed(path, "", error) from error
+        return await self._file_store.keep(PurePosixPath(path).name, _in_one_piece(msgspec.json.encode(whole)))
+
+    async def _with_spilled(self, value: Value) -> Value:
+        """The value with the content of its parts that are stored as files because of their size."""
+        if (spilled := spilled_file(value)) is not None:
+            chunks = [chunk async for chunk in self._file_store.kept(spilled.sha256)]
+            return msgspec.json.decode(b"".join(chunks))
+        if isinstance(value, dict):
+            return {key: await self._with_spilled(part) for key, part in value.items()}
+        if isinstance(value, list):
+            return [await self._with_spilled(part) for part in value]
+        return value
+
     async def _store_path(self, source: str, folder: str) -> FileRef:
         if "\0" in source:
             raise InvalidRequest(f"{source!r:.200} is not a path: it has a NUL character")
@@ -133,6 +157,10 @@ class FileStaging:
                 f"{source} may not be read by this server; upload it, or start the server with --files-root DIR"
             )
         return await self._file_store.keep_path(str(path))
+
+
+async def _in_one_piece(content: bytes) -> AsyncIterator[bytes]:
+    yield content
 
 
 def matching_paths(pattern: str, folder: str) -> list[str]:

@@ -36,7 +36,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import JobActivity, ResourceTemplates
 from mendflow.core.model.jobs import JobSpec, Outcome, Resources, Submission
 from mendflow.core.model.units import duration_ms, size_bytes
-from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
+from mendflow.core.model.values import FileRef, Value, file_of, has_files, spilled_file
 
 PARTS: Final = ("command", "args", "kwargs", "env", "replicas", "files", "publish", "resources")
 
@@ -79,7 +79,7 @@ class JobKind(ItemKind[JobItem]):
             for path, source in activity.inputs.items()
         }
         for path, given in each_file(wanted):
-            if path in inputs or path in instance.sources:
+            if path in inputs or path in instance.sources or path in instance.data:
                 raise flow_fault(INVALID_EXPRESSION_VALUE, f"{activity.name}: two of its inputs are to stand at {path}")
             kept = file_of(given) or spilled_file(given)
             if kept is not None:
@@ -89,12 +89,14 @@ class JobKind(ItemKind[JobItem]):
                 fields["replicas"] = {**places, path: (given, *places.get(path, ()))}
             elif isinstance(given, str) and given:
                 instance.sources[path] = given
+            elif path in wanted and is_data(given):
+                instance.data[path] = given
             else:
                 raise flow_fault(INVALID_EXPRESSION_VALUE, f"{activity.name}: {input_flaw(path, given)}")
         instance.order = SubmitJob(serial=0, spec=JobSpec(item=instance.item, inputs=inputs, **fields))
 
     def ask(self, run: Run, instance: JobItem) -> None:
-        instance.staging = bool(instance.sources)
+        instance.staging = instance.needs_staging
         if not instance.staging:
             self.submit(run, instance)
             return
@@ -106,7 +108,9 @@ class JobKind(ItemKind[JobItem]):
         if not instance.staging:
             return super().current_order(node, instance)
         order = node.activity.stage_in
-        return StageFiles(serial=instance.serial, item=instance.item, files=instance.sources, order=order)
+        return StageFiles(
+            serial=instance.serial, item=instance.item, files=instance.sources, order=order, data=instance.data
+        )
 
     def submit(self, run: Run, instance: JobItem, staged: dict[str, FileRef] | None = None) -> None:
         assert isinstance(instance.order, SubmitJob)
@@ -132,7 +136,7 @@ class JobKind(ItemKind[JobItem]):
             super().order_finished(run, instance, outcome)
             return
         self.settle(run, instance)
-        missing = [path for path in instance.sources if path not in outcome.files]
+        missing = [path for path in (*instance.sources, *instance.data) if path not in outcome.files]
         if outcome.fault is not None:
             raise FlowFault(outcome.fault)
         instance.staging = False
@@ -174,6 +178,11 @@ def input_path(run: Run, env: int, activity: JobActivity, path: str) -> str:
     return worked_out
 
 
+def is_data(given: Value) -> bool:
+    """Whether a value can be written to a file as JSON: it is no text, which names a file, and has no file inside."""
+    return isinstance(given, list | dict | int | float) and not has_files(given)
+
+
 def input_flaw(path: str, given: Value) -> str:
     """Why this cannot be an input."""
     if given is None and path.endswith("/"):
@@ -183,8 +192,10 @@ def input_flaw(path: str, given: Value) -> str:
     if given is None:
         return f"nothing is given for its input {path}; give a stored file or the path of one"
     if isinstance(given, list) and not path.endswith("/"):
-        many = f"a list of {len(given)} files" if all(map(file_of, given)) else "a list"
+        many = f"a list of {len(given)} files" if all(map(file_of, given)) else "a list with files in it"
         return f"its input {path} is {many}, and one file stands there; write `{path}/` to have a folder of them"
+    if isinstance(given, dict):
+        return f"its input {path} is a map with files in it, and one file stands there; give each a path of its own"
     return f"its input {path} is {given!r:.200}; give a stored file or the path of one"
 
 
